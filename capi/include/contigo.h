@@ -59,6 +59,18 @@
 /// The device writes. Where it does not read too, bytes that the CPU wrote before may be lost.
 #define CONTIGO_WRITES 2
 
+/// How many interrupts of a core contigo_core_info has room for.
+#define CONTIGO_CORE_INTERRUPTS 16
+
+/// Nobody says whether a bitstream is loaded.
+#define CONTIGO_FABRIC_UNKNOWN 0
+
+/// A bitstream is loaded; the kernel does not say which one.
+#define CONTIGO_FABRIC_LOADED 1
+
+/// None is loaded: an access to a core would hang the processor.
+#define CONTIGO_FABRIC_NOT_LOADED 2
+
 /// The version of this header, which is also the number in the shared library's name. It grows
 /// where a program that was compiled with an older header would not work any more. New functions
 /// and codes, and new fields at the end of a structure, do not change it.
@@ -195,6 +207,33 @@ typedef struct {
 
 /// An engine: one channel of one device, its driver, and its jobs in flight.
 typedef uint64_t contigo_engine;
+
+/// A core of a block design. Its texts end with NUL, and are empty where there is nothing to say.
+typedef struct {
+    /// sizeof(contigo_core_info).
+    size_t struct_size;
+    /// Where its first window of registers is; 0 where the processor sees none.
+    uint64_t address;
+    /// How many bytes that window has.
+    uint64_t window_bytes;
+    /// How many bytes of memory its driver needs for itself.
+    uint64_t memory_bytes;
+    /// How many bits of data the port to memory has that its first master uses; 0: none.
+    uint32_t port_bits;
+    /// How many interrupts it has; of more than CONTIGO_CORE_INTERRUPTS a core is refused.
+    uint32_t interrupts;
+    /// The number of each in a device tree (a shared interrupt of the GIC); 0: it does not reach
+    /// the processor, or through a controller in the fabric.
+    uint32_t interrupt[CONTIGO_CORE_INTERRUPTS];
+    /// Its name in the hierarchy: video/axi_vdma.
+    char name[128];
+    /// Its driver, for contigo_engine_options.
+    char driver[32];
+    /// Its device, for contigo_device_open, where contigo overlay wrote its node.
+    char device[64];
+    /// Its driver's settings, from the design.
+    char settings[256];
+} contigo_core_info;
 
 /// A device that was opened by its name: one opening serves its registers, its engine and its
 /// memory. It can be closed once all of them are.
@@ -648,7 +687,7 @@ typedef struct {
 /// A name is empty, too long, or has a /.
 #define CONTIGO_E_BAD_NAME -131
 
-/// A file is no map of a kernel. The text has the line and the rule.
+/// A file is neither a map of a kernel nor a block design. The text has the line and the rule.
 #define CONTIGO_E_BAD_MAP -158
 
 /// This cannot be done here at all. The text says what can be done.
@@ -744,6 +783,9 @@ typedef struct {
 /// The device reports an error. It was stopped, and the buffers are back.
 #define CONTIGO_E_FAULT -125
 
+/// The device reports an error at an address. It was stopped, and the buffers are back.
+#define CONTIGO_E_FAULT_AT -164
+
 /// The device says it is done, and moved too little. The buffers are back.
 #define CONTIGO_E_SHORT_TRANSFER -126
 
@@ -802,7 +844,8 @@ typedef struct {
 /// /proc/self/pagemap hides addresses.
 #define CONTIGO_E_PAGEMAP_HIDDEN -139
 
-/// Another process, or another part of this one, has it open.
+/// Another process, or another part of this one, has it open. Or a guarded device behind an
+/// IOMMU did not stop.
 #define CONTIGO_E_IN_USE -140
 
 /// The kernel would not pin so much memory for this user (RLIMIT_MEMLOCK).
@@ -961,6 +1004,36 @@ contigo_status contigo_engine_open_kernel(contigo_module module,
 
 /// Closes a module. CONTIGO_E_STILL_USED while an engine has a kernel of it.
 contigo_status contigo_module_close(contigo_module module);
+
+/// Fills info with the core called name of a block design: the bytes of Vivado's .hwh, which
+/// are not kept. In a hierarchy its name has _ or /. CONTIGO_E_BAD_MAP: the file is none, or
+/// at odds with itself, and the text has the line; or it has no such core.
+///
+/// The caller promises:
+/// hwh points to hwh_bytes bytes; name is NUL-terminated; info points to a structure whose
+/// struct_size is set.
+contigo_status contigo_design_core(const uint8_t *hwh, size_t hwh_bytes, const char *name, contigo_core_info *info);
+
+/// The same for the core at place index, from 0. CONTIGO_E_NOT_FOUND: there are fewer.
+///
+/// The caller promises:
+/// As contigo_design_core.
+contigo_status contigo_design_core_at(const uint8_t *hwh, size_t hwh_bytes, size_t index, contigo_core_info *info);
+
+/// The port that the core called name reaches memory by, with what it reaches there and whether
+/// it snoops for this core. Close it with contigo_port_close. CONTIGO_E_BAD_MAP: the core
+/// reaches no memory, or the file does not tell whether the port snoops.
+///
+/// The caller promises:
+/// As contigo_design_core; port is writable.
+contigo_status contigo_design_port(const uint8_t *hwh, size_t hwh_bytes, const char *name, contigo_port *port);
+
+/// Says whether a bitstream is loaded, as the kernel's FPGA manager has it:
+/// CONTIGO_FABRIC_LOADED, CONTIGO_FABRIC_NOT_LOADED, CONTIGO_FABRIC_UNKNOWN.
+///
+/// The caller promises:
+/// state is writable.
+contigo_status contigo_fabric_state(uint32_t *state);
 
 /// Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, guard:gemm8,
 /// pci:0000:01:00.0, vfio:0000:01:00.0, sim:zdma. Close it with contigo_device_close.

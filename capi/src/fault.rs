@@ -4,6 +4,7 @@
 use crate::handle::Kind;
 use contigo::{
     Error, Refused,
+    design::DesignError,
     drivers::ap_ctrl::MapError,
     names::{self, DeviceName, Inventory, MemoryName, NameError},
 };
@@ -25,6 +26,8 @@ pub(crate) enum Fault {
     Device { name: DeviceName, error: Error },
     /// A file is no map of a kernel.
     Map(MapError),
+    /// A file is no block design, or a core of it is not as it was asked for.
+    Design(DesignError),
     /// A mistake of the program.
     Misuse(Misuse),
 }
@@ -120,9 +123,13 @@ impl fmt::Display for Fault {
             Self::Memory { ref name, error } => write!(f, "{name}: {}", Inventory::here().memory_error(name, error)),
             Self::Device { ref name, error } => write!(f, "{name}: {}", Inventory::here().device_error(name, error)),
             Self::Map(ref error) => error.fmt(f),
+            Self::Design(ref error) => error.fmt(f),
             Self::Misuse(misuse) => misuse.fmt(f),
             Self::Job { error, cause, operand } => {
-                let says_which = matches!(error, Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. });
+                let says_which = matches!(
+                    error,
+                    Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. } | Error::OperandTooLong { .. }
+                );
                 match operand {
                     Some(index) if !says_which => write!(f, "operand {index}: ")?,
                     _ => {}
@@ -146,7 +153,10 @@ impl fmt::Display for Misuse {
             Self::TableFull { kind, entries } => write!(f, "there are {entries} of the kind {kind} already, which is the limit"),
             Self::Mapped { views } => write!(f, "the buffer is mapped (views: {views}): unmap it first"),
             Self::NotMapped => write!(f, "the buffer is not mapped"),
-            Self::DeviceOwned => write!(f, "the buffer is a device's: wait for its job, or take it back with contigo_buf_take_back"),
+            Self::DeviceOwned => write!(
+                f,
+                "the buffer is a device's: wait for its job, or cancel that; after contigo_buf_give contigo_buf_take_back takes it back"
+            ),
             Self::CpuOwned => write!(f, "the buffer is the CPU's and has no bus address: hand it over with contigo_buf_give"),
             Self::StructSize { what, given, least, most } => {
                 write!(f, "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}")

@@ -24,9 +24,20 @@ const EXAMPLES: [(&str, &str); 6] = [
     ("examples/jetson", "no GPU here: CONTIGO_E_NO_LIBRARY: libcuda.so.1 cannot be loaded: "),
 ];
 /// Programs that documents quote.
-const QUOTED: [(&str, &str); 2] = [("../docs/examples/first", "first: 1000 bytes are right"), ("../docs/examples/jobs", "jobs: 0 wrong")];
+const QUOTED: [(&str, &str); 4] = [
+    ("../docs/examples/accelerator", "accelerator: 0 wrong"),
+    ("../docs/examples/camera", "camera: 2000 frames, 0 lost, 2000 bright, 0 bytes copied"),
+    ("../docs/examples/first", "first: 1000 bytes are right"),
+    ("../docs/examples/jobs", "jobs: 0 wrong"),
+];
 /// The same, which want a board or a GPU: they are compiled.
-const NOT_RUN: [&str; 4] = ["../docs/examples/board", "../docs/examples/capi", "../docs/examples/gpu", "../docs/examples/udmabuf"];
+const NOT_RUN: [&str; 5] = [
+    "../docs/examples/accelerator_board",
+    "../docs/examples/board",
+    "../docs/examples/capi",
+    "../docs/examples/gpu",
+    "../docs/examples/udmabuf",
+];
 /// The libraries that Rust's standard library asks of a static link:
 /// `rustc --print native-static-libs`.
 const LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];

@@ -31,7 +31,7 @@ fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
 }
 
 /// Functions of the header that can be refused.
-const FUNCTIONS: usize = 79;
+const FUNCTIONS: usize = 83;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
@@ -67,6 +67,8 @@ fn a_child_is_refused_and_the_parent_goes_on() {
     let (buf_info, region_info, tensor_info) = (&raw mut buf_info, &raw mut region_info, &raw mut tensor_info);
     let (region_stats, engine_info, spec) = (&raw mut region_stats, &raw mut engine_info, &raw mut spec);
     let kernel_info = &raw mut kernel_info;
+    let mut core_info = contigo_core_info { struct_size: size_of::<contigo_core_info>(), ..unsafe { zeroed() } };
+    let core_info = &raw mut core_info;
     let mut guard_info = contigo_guard_info { struct_size: size_of::<contigo_guard_info>(), ..Default::default() };
     let guard_info = &raw mut guard_info;
     let data = bytes.as_mut_ptr().cast();
@@ -140,6 +142,10 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_registers_irq_arm(registers, fd),
                 contigo_registers_wait(registers, 1),
                 contigo_inventory(ptr::null_mut(), 0, len),
+                contigo_design_core(ptr::null(), 0, c"none".as_ptr(), core_info),
+                contigo_design_core_at(ptr::null(), 0, 0, core_info),
+                contigo_design_port(ptr::null(), 0, c"none".as_ptr(), out),
+                contigo_fabric_state(ptr::from_mut(out).cast()),
                 contigo_sim_open(&sim_options(), out),
                 contigo_sim_port(sim, 0, out),
                 contigo_sim_device(sim, c"zdma".as_ptr(), out),

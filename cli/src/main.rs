@@ -7,6 +7,7 @@ mod info;
 mod machine;
 mod memory;
 mod output;
+mod overlay;
 mod selftest;
 mod table;
 
@@ -53,6 +54,11 @@ enum Command {
     Info(info::Options),
     /// List the boards that Contigo knows, and what their bus masters reach
     Boards(boards::Options),
+    /// Show a block design of Vivado's, and write the device-tree overlay for its cores
+    ///
+    /// Reads design.hwh: each core's driver, registers, interrupt, port to memory, and clock. It
+    /// touches no core.
+    Overlay(overlay::Options),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +67,7 @@ fn main() -> ExitCode {
         Command::Selftest(options) => selftest::selftest(options),
         Command::Info(options) => info::info(options),
         Command::Boards(options) => boards::boards(options),
+        Command::Overlay(options) => overlay::overlay(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -20,14 +20,15 @@ from .errors import (
 from . import _renamed
 from .device import Device, Registers
 from .kernel import Function, Kernel, KernelMap
+from .overlay import MMIO, Core, Overlay
 from .queues import Queue
 from .streams import Stream
 
 # Not those whose names are Python's: `from contigo import *` leaves the built-in ones alone.
 __all__ = [
-    "ArgumentError", "Buffer", "BusyError", "ContigoError", "Device", "DeviceError", "Done",
+    "ArgumentError", "Buffer", "BusyError", "ContigoError", "Core", "Device", "DeviceError", "Done",
     "Engine", "ForkedError", "Function", "Handover", "Imported", "Job", "Kernel", "KernelMap",
-    "NotFoundError", "Operand", "Pool", "Queue", "Region", "Registers", "Stream",
+    "MMIO", "NotFoundError", "Operand", "Overlay", "Pool", "Queue", "Region", "Registers", "Stream",
     "UnsupportedError", "View", "__version__", "allocate", "inventory", "open_device",
     "open_memory",
 ]

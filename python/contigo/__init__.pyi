@@ -12,7 +12,8 @@ from .errors import (
 
 #: A port: a board's by its name ("zynq-hp0"). Or four values: a name, the offset that the bus adds
 #: to addresses, the address bits, and whether the port sees the CPU's caches.
-_Port = Union[str, Tuple[str, int, int, bool]]
+#: Two more are the first and the last address that it reaches.
+_Port = Union[str, Tuple[str, int, int, bool], Tuple[str, int, int, bool, int, int]]
 #: The device does so; the words are always said from its side.
 _Direction = Literal["reads", "writes", "both"]
 
@@ -190,6 +191,12 @@ class Done:
     def nbytes(self) -> Optional[int]:
         """How many bytes the device wrote; None where it does not tell."""
     @property
+    def last(self) -> Optional[bool]:
+        """False: the packet was longer, and its rest comes in the next job.
+
+        None: the device receives no packets.
+        """
+    @property
     def status(self) -> int: ...
     @property
     def words(self) -> Tuple[int, int, int, int]: ...
@@ -224,9 +231,12 @@ class Engine:
     def next(self, timeout: float = 1.0) -> Optional[Done]:
         """The next pushed job that ended; None where none did in `timeout` seconds.
 
-        Nothing is stopped.
+        The buffers of started jobs that ended are the CPU's then, too. Nothing is stopped.
         """
     def stop(self) -> None: ...
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs in flight, in no order, also those that nobody kept."""
     def take_back(self) -> list[Job]:
         """The pushed jobs that had not ended when the device was stopped."""
     def arm(self) -> Optional[int]:
@@ -248,6 +258,58 @@ class Engine:
     def counts(self) -> dict[str, int]: ...
     def __enter__(self) -> Engine: ...
     def __exit__(self, *exception: Any) -> bool: ...
+
+class Overlay:
+    """A block design of Vivado's: each core is an attribute, by its name.
+
+    It loads no bitstream. Where the kernel says that none is loaded, `DeviceError` says so.
+    """
+    name: str
+    chip: str
+    soc: str
+    tool: str
+    ip_dict: dict[str, dict[str, Any]]
+    def __init__(self, file: Union[str, os.PathLike[str]], *, simulated: Union[bool, int] = False) -> None: ...
+    @property
+    def fabric(self) -> str: ...
+    def core(self, name: str) -> Core: ...
+    def memory(self, name: Optional[str] = None, bytes: Optional[int] = None, *, core: Union[None, str, Core] = None) -> Region: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Overlay: ...
+    def __exit__(self, *exception: Any) -> bool: ...
+    def __getattr__(self, name: str) -> Any: ...
+
+class Core:
+    """A core of a design; those that have a driver have more, such as `send` or a call."""
+    name: str
+    facts: dict[str, Any]
+    port: Optional[_Port]
+    @property
+    def device(self) -> Device: ...
+    @property
+    def registers(self) -> Registers: ...
+    def memory(self, name: Optional[str] = None, bytes: Optional[int] = None) -> Region: ...
+    def allocate(self, shape: Shape, dtype: Any = "uint32", **how: Any) -> Buffer: ...
+    def driver(self, **more: Any) -> Engine: ...
+    def __getitem__(self, at: Union[int, str]) -> int: ...
+    def __setitem__(self, at: Union[int, str], value: int) -> None: ...
+    def read(self, offset: int) -> int: ...
+    def write(self, offset: int, value: int) -> None: ...
+    def wait(self, at: Union[int, str], value: int, mask: int = 0xFFFFFFFF, *, timeout: float = 1.0) -> int: ...
+    async def interrupt(self, timeout: float = 1.0) -> None: ...
+    def describe(self, **how: Any) -> Core:
+        """Of a kernel of HLS: `directions`, `lengths`, `pointers`, `scalars`, `floats`, `timeout`.
+
+        They are those of `Device.kernel`. The kernel is called then: `core(a, b, 100)`.
+        """
+    def __call__(self, *operands: Any, **named: Any) -> Any: ...
+    def close(self) -> None: ...
+
+class MMIO(Device):
+    """Registers by their address, or by a device's name."""
+    def __init__(self, at: Union[int, str], length: Optional[int] = None, **how: Any) -> None: ...
+    def read(self, offset: int = 0) -> int: ...
+    def write(self, offset: int, value: int) -> None: ...
 
 class KernelMap:
     """A kernel's arguments and registers.
@@ -342,10 +404,13 @@ class Stream:
     device is stopped, and all buffers are the pool's: keep an array of a frame
     (`np.asarray(frame)`) before that.
 
+    `last` is `Done.last` of the frame that came last: False, where the next one goes on with it.
+
     `timeout`: seconds for one frame. `next` looks outside of a loop, and stops nothing. `operands`
     makes a job's operands of a frame; the one that the device writes is the frame.
     """
     timeout: float
+    last: Optional[bool]
     def __init__(
         self,
         engine: Engine,

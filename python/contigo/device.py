@@ -1,6 +1,7 @@
 """A device with the names of its registers."""
 
 from . import _contigo
+from .errors import TimeoutError
 from .kernel import Function, Kernel, KernelMap, _Signature
 
 
@@ -27,7 +28,7 @@ class Registers:
         try:
             return self._table[name]
         except KeyError:
-            known = ", ".join(self._table) or "none: Device(name, registers={name: offset})"
+            known = ", ".join(self._table) or "none; use its offset in bytes, or Device(name, registers={name: offset})"
             raise KeyError(f"no register is called {name!r}; there are: {known}") from None
 
     def __getitem__(self, name):
@@ -85,7 +86,12 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
 
     def wait(self, at, value, mask=0xFFFF_FFFF, *, timeout=1.0):
         """`wait32`, of a register by its offset or its name."""
-        return self.wait32(at if isinstance(at, int) else self.registers.offset(at), value, mask, timeout=timeout)
+        if isinstance(at, int):
+            return self.wait32(at, value, mask, timeout=timeout)
+        try:
+            return self.wait32(self.registers.offset(at), value, mask, timeout=timeout)
+        except TimeoutError as error:
+            raise TimeoutError(f"{at}: {error}") from None
 
     def kernel(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=(), timeout=1.0, interrupt=True, **settings):
         """The HLS kernel that this device is, called like a function: `kernel(a, b, out, n=1024)`.

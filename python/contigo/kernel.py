@@ -25,7 +25,12 @@ class KernelMap:
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as file:
                 source = file.read()
-        self.json = _contigo._kernel_map(source, instance, directions or {}, lengths or {}, list(pointers), list(scalars))
+        directions, lengths, pointers, scalars = directions or {}, lengths or {}, list(pointers), list(scalars)
+        try:
+            self.json = _contigo._kernel_map(source, instance, directions, lengths, pointers, scalars)
+        except ValueError as error:
+            _misspelt(source, instance, [*directions, *lengths, *pointers, *scalars], error)
+            raise
         import json  # here, because Debian's smallest Python has none
 
         told = json.loads(self.json)
@@ -55,6 +60,20 @@ class KernelMap:
 
     def __repr__(self):
         return f"contigo.KernelMap({self.name}({', '.join(self.arguments)}))"
+
+
+def _misspelt(source, instance, names, error):
+    """Refuses names that are none of the file's, with those that it has."""
+    import json
+
+    try:
+        told = json.loads(_contigo._kernel_map(source, instance, {}, {}, [], []))
+    except ValueError:
+        return  # it is the file that is wrong
+    known = [each["name"] for each in sorted(told["pointers"] + told["scalars"], key=lambda each: each["offset"])]
+    for name in names:
+        if name not in known:
+            raise type(error)(f"{told['name']} has no argument {name!r}; it has: {', '.join(known)}") from None
 
 
 class Kernel:

@@ -34,6 +34,9 @@ class Stream:
     #: The engine's count of stops when this was started, by which it runs. None: nothing of it is
     #: left.
     _begun = None
+    #: Has the frame that came last its packet's end? False: it was longer, and the next frame goes
+    #: on with it. None: the device receives no packets, or no frame came.
+    last = None
 
     def __init__(self, engine, pool, *words, timeout=1.0, operands=None):
         specs = engine.operands
@@ -156,7 +159,7 @@ class Stream:
     def _frame(self, done):
         if done is None:
             return None
-        frame = done.buffers[self._index]
+        frame, self.last = done.buffers[self._index], done.last
         self._out = frame._first(min(frame.nbytes, self._most) if done.nbytes is None else done.nbytes)
         return self._out
 

@@ -195,14 +195,15 @@ impl Device {
         self.registers.get()?.with(py, |registers| *registers = None);
         let (settings, how) = (Settings(names::kept(&text)), Attach { interrupt, ..self.how });
         let port = self.port.map(|Wiring(port)| port);
-        // SAFETY: the program promises that the device is this driver's (above), and how it is
-        // wired. Nothing moves a device that is open for good.
-        let taken = unsafe { Pin::static_ref(opened).take(row, settings, port, how) }.map_err(held)?;
-        let parts = Parts { device: (), memory, settings, map };
         let failed = |error| match error {
             Error::HasDriver => held(error),
-            _ => raised_as(error, format!("{name}: {error} ({}: {})", row.name, row.help)),
+            Error::UnknownSetting { place, .. } => raised_as(error, format!("{name}: {:?}: {error}", setting(&text, place))),
+            _ => raised_as(error, format!("{name}: {error}")),
         };
+        // SAFETY: the program promises that the device is this driver's (above), and how it is
+        // wired. Nothing moves a device that is open for good.
+        let taken = unsafe { Pin::static_ref(opened).take(row, settings, port, how) }.map_err(failed)?;
+        let parts = Parts { device: (), memory, settings, map };
         // SAFETY: as above.
         let driver = unsafe { taken.open(parts) }.map_err(failed)?;
         let program = driver.stop_program();
@@ -429,4 +430,10 @@ fn as_it_is(vfio: &Vfio, window: u8, offset: usize) -> PyResult<u32> {
     // SAFETY: `look` never returns Ok, so the device never may master the bus.
     let refused = unsafe { VfioDevice::open_unreset(vfio, window, Interrupt::Polled, look) }.map(drop);
     read.unwrap_or_else(|| Err(raised(refused.err().unwrap_or(Error::Busy))))
+}
+
+/// The name of setting number `place`, from 1.
+fn setting(text: &str, place: usize) -> &str {
+    let said = place.checked_sub(1).and_then(|index| text.split(',').nth(index)).unwrap_or_default();
+    said.split('=').next().unwrap_or_default()
 }

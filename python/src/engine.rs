@@ -128,6 +128,13 @@ impl Engine {
         Ok(self.core.get()?.with(py, |jobs| jobs.as_ref().map(|jobs| jobs.counts().stopped)))
     }
 
+    /// The jobs that are in flight, in no order, also those that nobody kept.
+    #[getter]
+    fn jobs(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
+        let records = self.core.get()?.with(py, |jobs| jobs.as_ref().map_or_else(Vec::new, Jobs::flying));
+        Ok(records.into_iter().map(|record| Job { core: Arc::clone(&self.core), record }).collect())
+    }
+
     /// The jobs that had not ended when the device was stopped, the oldest first; each once.
     fn take_back(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
         let records = self.core.get()?.with(py, |jobs| open(jobs).map(Jobs::take_back))?;
@@ -257,7 +264,8 @@ impl Job {
         }
         match (ended?, self.record.end()) {
             (false, Some(End::Cancelled) | None) => {
-                Err(of_class("Timeout", format!("the job did not end within {timeout} s; the device was stopped")))
+                let look = "give it more time, or look why nothing came (interrupt, clock, reset, the other side of a stream)";
+                Err(of_class("Timeout", format!("the job did not end within {timeout} s; the device was stopped: {look}")))
             }
             _ => self.result(py)?.ok_or_else(|| refused("the job has not ended")),
         }
@@ -316,6 +324,13 @@ impl Done {
     #[getter]
     fn nbytes(&self) -> Option<usize> {
         self.completion.bytes
+    }
+
+    /// Has the operand that it received into the packet's end? False: the packet was longer, and
+    /// its rest comes in the next job. None: the device receives no packets.
+    #[getter]
+    fn last(&self) -> Option<bool> {
+        self.completion.last
     }
 
     /// The device's status of this job, as the driver's documentation has it.

@@ -72,7 +72,10 @@ fn freed() -> PyErr {
 }
 
 fn in_a_job() -> PyErr {
-    of_class("Buffer", "this buffer is in a job: it is the CPU's again when the job has ended, or the device was stopped")
+    of_class(
+        "Buffer",
+        "this buffer is in a job: wait() for the job; one that nobody kept is in its engine's `jobs`, and the engine's stop() ends it",
+    )
 }
 
 impl Inner {

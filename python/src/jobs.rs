@@ -126,6 +126,11 @@ impl Jobs {
         self.queue.len()
     }
 
+    /// Those in flight.
+    pub(crate) fn flying(&self) -> Vec<Arc<Record>> {
+        self.flying.iter().flatten().map(Arc::clone).collect()
+    }
+
     pub(crate) fn counts(&self) -> QueueCounts {
         self.queue.counts()
     }

@@ -14,13 +14,15 @@
 //! ```
 //! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs,
 //! `contigo/streams.py` those over frames. `contigo/kernel.py` has the call of a kernel: one of
-//! HLS, whose map `kernel.rs` reads, or a GPU's (`function.rs`).
+//! HLS, whose map `kernel.rs` reads, or a GPU's (`function.rs`). `contigo/overlay.py` has the cores
+//! of a block design, which `design.rs` reads.
 //!
 //! Python has a heap and objects live as long as somebody looks at them. So the rules that Rust's
 //! types keep at compile time are checked here at each call, and memory that was once opened stays
 //! open until the process ends. A child of fork has no part in it: mine.rs.
 
 mod buffer;
+mod design;
 mod device;
 mod dtype;
 mod engine;
@@ -63,6 +65,8 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<engine::Engine>()?;
     module.add_class::<engine::Job>()?;
     module.add_class::<engine::Done>()?;
+    module.add_function(wrap_pyfunction!(design::_design, module)?)?;
+    module.add_function(wrap_pyfunction!(design::_fabric, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::_kernel_map, module)?)?;
     module.add_function(wrap_pyfunction!(region::open_memory, module)?)?;
     module.add_function(wrap_pyfunction!(names::inventory, module)?)

@@ -8,7 +8,8 @@ use pyo3::{
 };
 use std::collections::BTreeSet;
 
-/// A port: a board's by its name ("zynq-hp0"), or (name, offset, address bits, coherent).
+/// A port: a board's by its name ("zynq-hp0"), or (name, offset, address bits, coherent); with the
+/// first and the last address that it reaches too.
 #[derive(Clone, Copy)]
 pub(crate) struct Wiring(pub(crate) Port);
 
@@ -35,6 +36,9 @@ impl FromPyObject<'_, '_> for Wiring {
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(name) = object.extract::<String>() {
             return Self::called(&name);
+        }
+        if let Ok((name, offset, addr_bits, coherent, first, last)) = object.extract::<(String, u64, u32, bool, u64, u64)>() {
+            return Ok(Self(Port { name: names::kept(&name), bus: Bus::Soc, offset, addr_bits, window: (first, last), coherent }));
         }
         let (name, offset, addr_bits, coherent) = object
             .extract::<(String, u64, u32, bool)>()

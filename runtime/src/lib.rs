@@ -30,6 +30,7 @@
 //! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`wait`]), its [`Port`] |
 //! | `job/` | [`Driver`], all that a driver author writes; [`Engine`], [`Queue`], [`Running`] |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
+//! | `design/` | a block design of Vivado's, from its `.hwh`: cores, registers, ports, interrupts (feature `describe`) |
 //! | [`drivers`] | a folder a core: its registers, its driver, its model |
 //! | `linux/` | the kernel: memory, devices, VFIO, and the module that stops a device after a crash |
 //! | `cuda/` | a GPU as a device, and memory that it shares with the CPU |
@@ -99,7 +100,8 @@
 //! tests and trials; firmware does not have it unless it asks. `log`, `defmt`: events as text.
 //! `cuda`: memory that CUDA pins; NVIDIA's driver is loaded at run time.
 //! `audit`: events to a listener, with the line that asked for each.
-//! `describe`: maps of HLS kernels from the files that their tools write; it needs no heap.
+//! `describe`: maps of HLS kernels, and whole block designs, from the files that their tools write.
+//! It needs no heap.
 #![no_std]
 
 #[cfg(test)]
@@ -107,6 +109,8 @@ extern crate std;
 
 #[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
 pub mod cuda;
+#[cfg(feature = "describe")]
+pub mod design;
 pub mod dlpack;
 pub mod drivers;
 mod hw;

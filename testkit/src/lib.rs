@@ -5,8 +5,8 @@
 //! | `conformance` | the duties of every backend: one list of checks | `fakes` |
 //! | `fake_*` | one beside every interface of the kernel's | `fakes` |
 //! | `exercise` | does this board's DMA work: random copies, every byte compared | `exercise` |
+//! | `suite` | the duties of every driver: random jobs under random faults, and the price of a job | `fakes` |
 //! | `uio` | the DMA engines that this machine gives to user space | `exercise` |
-//! | `camera` | a driver of a descriptor ring with several jobs in flight, and its model | `camera` |
 //! | `edu` | a driver of a device that only emulators have, and its model | `edu` |
 //! | `fuzz_dlpack` | the import of tensors, as a fuzzer drives it | `fakes` |
 //! | `scripted` | a device that touches nothing, and gives the answers of a test | `fakes` |
@@ -14,8 +14,6 @@
 //! | `copied` | a copy of this tree, in which a test does what a page says | `fakes` |
 //! | `emulated`, `direct`, `mapped` | how a test runs under an emulator, and its questions to the system | `fakes` |
 
-#[cfg(feature = "camera")]
-pub mod camera;
 #[cfg(feature = "fakes")]
 pub mod conformance;
 #[cfg(feature = "fakes")]
@@ -46,5 +44,7 @@ pub mod mapped;
 pub mod nvidia;
 #[cfg(feature = "fakes")]
 pub mod scripted;
+#[cfg(feature = "fakes")]
+pub mod suite;
 #[cfg(feature = "exercise")]
 pub mod uio;

@@ -1,5 +1,5 @@
-"""The testkit's camera, a ring of descriptors in which things go wrong (own/src/camera.rs): for
-programs that interop.py runs."""
+"""A camera behind an AXI DMA, a ring of descriptors in which things go wrong (own/src/camera.rs):
+for programs that interop.py runs."""
 
 import faulthandler
 import gc
@@ -12,7 +12,7 @@ from contigo import _contigo
 
 PACKET, SLOTS = 4096, 12
 # The text of the error that `error_at` makes.
-ERROR = "memory answered a write with an error"
+ERROR = "memory answered with an error"
 
 
 class Rig:
@@ -27,6 +27,13 @@ class Rig:
 
     def push(self, count=8):
         return [self.queue.push([self.frames.take()]) for _ in range(count)]
+
+    def drain(self):
+        """Takes what ended before a stop, and what did not: it waits for the packet under way."""
+        ended = 0
+        while self.queue.next() is not None:
+            ended += 1
+        return ended + len(self.queue.take_back())
 
     def at_rest(self, free=SLOTS):
         """Nothing is in flight, nothing runs, no buffer is lost, and the device touched only its
@@ -43,7 +50,7 @@ class Rig:
 
 
 def packet(number, nbytes=PACKET):
-    """The bytes of a packet: contigo_testkit::camera::packet."""
+    """The bytes of a packet: contigo::sim::stream::packet."""
     index = np.arange(nbytes // 4, dtype=np.uint32)
     words = (np.uint32(number) ^ (index << 16 | index >> 16)) * np.uint32(0x9E3779B1)
     words[:2] = number, nbytes

@@ -1,4 +1,4 @@
-"""A stream in Python by the rules of runtime/src/job/stream.rs, on the testkit's camera. interop.py
+"""A stream in Python by the rules of runtime/src/job/stream.rs, on a camera with faults. interop.py
 runs it as channels.py."""
 
 import gc
@@ -24,7 +24,7 @@ def frames_before_a_fault_come_first_then_the_error_then_it_begins_anew():
     assert not stream.is_running and stream.next(A_WHILE) is None, "nothing is started by looking"
     assert stream.start() == 8 and stream.is_running
     assert [number(stream.next(A_WHILE)) for _ in range(20)] == list(range(20))
-    refused(contigo.ContigoError, lambda: stream.next(A_WHILE), "camera", ERROR)
+    refused(contigo.ContigoError, lambda: stream.next(A_WHILE), "axi_dma s2mm", ERROR)
     assert not stream.is_running and rig.engine.in_flight == 0 and rig.frames.free == SLOTS - 8, "the others wait for the next start"
     pushed = stream.counts["pushed"]
     assert stream.next(A_WHILE) is None and stream.counts["pushed"] == pushed and not _contigo.camera_runs()
@@ -165,7 +165,7 @@ def one_that_will_not_stop_keeps_its_frames_until_it_is_reset():
     rig, stream = rig_and_stream(stuck=1, packets=4)
     stream.start()
     assert number(stream.next(A_WHILE)) == 0
-    refused(contigo.ContigoError, stream.stop, "camera did not stop")
+    refused(contigo.ContigoError, stream.stop, "did not stop")
     refused(contigo.ContigoError, stream.start, "stop")
     # Frames that come are told, and nothing is given.
     assert [number(stream.next(A_WHILE)) for _ in range(3)] == [1, 2, 3] and stream.next(A_WHILE) is None
@@ -198,7 +198,7 @@ def a_stream_that_nobody_keeps_is_stopped():
     gc.collect()
     assert rig.engine.in_flight == 2
     rig.queue.stop()
-    rig.queue.take_back()
+    rig.drain()
     rig.at_rest()
 
 
@@ -234,7 +234,7 @@ def what_is_refused_goes_back_to_the_pool():
 
     refused(ValueError, lambda: contigo.Stream(Printer(), rig.frames), "['reads']", "none of them is a frame")
     rig.at_rest()
-    # More than the device takes of a frame is not handed over: a descriptor has 26 bits of length.
+    # More than the device takes of a frame is not handed over: a length has 26 bits.
     device = contigo.Device("sim:camera")
     region = device.memory("sim", 66 << 20)
     engine, frames = device.driver("camera", memory=region, depth=1), region.pool(1 << 26, "uint8", 1)

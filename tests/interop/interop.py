@@ -10,6 +10,7 @@ import sys
 import warnings
 
 from common import Skipped, by_own_build
+from cores import CORES_TESTS
 from documents import programs_of_documents_run
 from door import DOOR
 from forked import a_child_of_fork_gets_nothing
@@ -19,12 +20,13 @@ from in_flight import IN_FLIGHT
 from jobs import JOBS
 from kernels import KERNELS
 from memory import MEMORY
+from overlays import OVERLAYS
 from renamed import RENAMED
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
 
 def a_channel_that_fails_loses_nothing():
-    """On the testkit's camera, which the package does not have: in a build of one's own."""
+    """On a camera with faults, which the package does not have: in a build of one's own."""
     assert by_own_build("channels.py").endswith(" channels\n")
     return []
 
@@ -45,8 +47,10 @@ TESTS = [
     *DOOR,
     *RENAMED,
     *JOBS,
+    *CORES_TESTS,
     *IN_FLIGHT,
     *KERNELS,
+    *OVERLAYS,
     a_channel_that_fails_loses_nothing,
     a_loop_that_is_left_loses_nothing,
     a_stream_keeps_the_runtime_s_rules,

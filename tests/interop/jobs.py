@@ -49,8 +49,13 @@ def a_job_copies_and_says_its_end():
         np.asarray(target)[:] = -1
         engine.start([source.reads(4 * 4, offset=4 * 8), target.writes(4 * 4, offset=4 * 16)]).wait()
         assert list(np.asarray(target)[15:21]) == [-1, 8, 9, 10, 11, -1]
+        # Nobody kept the job: the engine has it, and so has the sentence.
+        engine.start([source, target])
+        refused(BufferError, lambda: np.asarray(target), "in its engine's `jobs`", "stop() ends it")
+        engine.jobs[0].wait()
+        assert engine.jobs == [] and owners(source, target) == ["cpu"] * 2
         counts = engine.counts
-        assert (counts["pushed"], counts["completed"], counts["cancelled"]) == (2, 2, 0), counts
+        assert (counts["pushed"], counts["completed"], counts["cancelled"]) == (3, 3, 0), counts
     refused(contigo.ContigoError, lambda: engine.start([source, target]), "closed")
     return []
 

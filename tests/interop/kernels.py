@@ -103,7 +103,7 @@ def maps_come_from_files():
         Path(file.name).write_bytes(SOURCE)
         assert contigo.KernelMap(file.name).json == contigo.KernelMap(SOURCE).json
     refused(ValueError, lambda: contigo.KernelMap(b"{"), "the kernel's map")
-    refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"m": "reads"}), "m")
+    refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"m": "reads"}), "has no argument 'm'; it has: from, to, n")
     refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"to": "out"}), "writes")
     refused(ValueError, lambda: contigo.KernelMap(SOURCE, floats=["from"]), "from", "no float")
     refused(FileNotFoundError, lambda: contigo.KernelMap("no-such-kernel.json"))

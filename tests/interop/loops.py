@@ -115,7 +115,7 @@ def a_loop_over_one_that_will_not_stop_says_so():
             with unraisable() as said:
                 left(it, leave, wait)
                 gc.collect()
-            assert len(said) == 1 and "camera did not stop" in said[0], (leave, wait, said)
+            assert len(said) == 1 and "did not stop" in said[0], (leave, wait, said)
             inside = rig.engine.in_flight
             assert inside >= 4 and _contigo.camera_runs() and rig.frames.free <= SLOTS - inside
             rig.kept_to_itself()

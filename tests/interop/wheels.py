@@ -49,7 +49,7 @@ def a_wheel_for_a_board():
     with zipfile.ZipFile(wheel) as files:
         info = f"contigo-{contigo.__version__}.dist-info"
         names = ["__init__.py", "__init__.pyi", "_contigo.abi3.so", "_renamed.py", "device.py", "errors.py", "kernel.py"]
-        names += ["py.typed", "queues.py", "streams.py"]
+        names += ["overlay.py", "py.typed", "queues.py", "streams.py"]
         code = {f"contigo/{name}" for name in names}
         papers = {f"{info}/{name}" for name in ["METADATA", "RECORD", "WHEEL", "licenses/LICENSE-APACHE", "licenses/LICENSE-MIT"]}
         assert set(files.namelist()) == code | papers, files.namelist()

@@ -7,9 +7,12 @@ mod states;
 
 use contigo::{
     Align, CpuBuf, Driver as _, Engine, Error, LocalPool, Pool, Port, Queue, Region, Stream,
-    sim::{Sim, SimBoard, SimDevice, SimSpec, SimWindow},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    sim::{
+        Sim, SimBoard, SimDevice, SimSpec, SimWindow,
+        stream::{SourceConfig, packet},
+    },
 };
-use contigo_testkit::camera::{Camera, CameraConfig, CameraModel, manual, packet, regs};
 use std::{fmt::Write as _, time::Duration};
 
 const PACKETS: u32 = 2_000;
@@ -18,12 +21,23 @@ const WORK_US: u32 = 5;
 /// Longer than a packet takes, and a camera that is silent is silent then.
 const A_WHILE: Duration = Duration::from_micros(100);
 
-type Window<'d> = SimWindow<'d, CameraModel>;
-type CameraStream<'p, 'd> = Stream<'p, Camera<'p, Window<'d>>, &'p Pool<'p, 9>, 8>;
-type CameraQueue<'p, 'd> = Queue<'p, Camera<'p, Window<'d>>, 8>;
+type Window<'d> = SimWindow<'d, AxiDmaModel>;
+type Camera<'p, 'd> = AxiDmaChannel<'static, 'p, Window<'d>>;
+type CameraStream<'p, 'd> = Stream<'p, Camera<'p, 'd>, &'p Pool<'p, 9>, 8>;
+type CameraQueue<'p, 'd> = Queue<'p, Camera<'p, 'd>, 8>;
 
-fn camera(config: CameraConfig, board: &SimBoard, port: Port) -> SimDevice<'_, CameraModel> {
-    SimDevice::with_model(board, port, CameraModel::new(config))
+/// A camera with a FIFO of 512 bytes.
+fn spec(source: SourceConfig) -> CoreSpec {
+    CoreSpec::camera(source, 512)
+}
+
+fn camera(spec: CoreSpec, board: &SimBoard, port: Port) -> SimDevice<'_, AxiDmaModel> {
+    SimDevice::with_model(board, port, AxiDmaModel::new(spec))
+}
+
+/// The driver of a receive channel, with so many descriptors.
+fn camera_of<'d, 'p>(window: Window<'d>, ring: CpuBuf<'p>, depth: usize) -> Result<Camera<'p, 'd>, Error> {
+    AxiDmaChannel::simulated(window, Side::S2mm, AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() }, Some(ring))
 }
 
 /// Descriptors for a ring of `depth`, a line each.
@@ -52,8 +66,8 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     let board = SimBoard::new(depth as u64);
     let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
     let pool = Pool::<9>::with_slots(frames.carve(8 * PACKET, Align::PAGE).unwrap(), PACKET, depth).unwrap();
-    let device = camera(CameraConfig { packets: PACKETS, gap_ns, ..CameraConfig::default() }, &board, port(&board));
-    let driver = Camera::open_simulated(device.window().unwrap(), ring(&descriptors, depth), depth).unwrap();
+    let device = camera(spec(SourceConfig { packets: PACKETS, gap_ns, ..SourceConfig::default() }), &board, port(&board));
+    let driver = camera_of(device.window().unwrap(), ring(&descriptors, depth), depth).unwrap();
     let before = [frames.stats().syncs, descriptors.stats().syncs];
     let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
     assert_eq!(stream.start(), Ok(depth), "every place has a buffer from the beginning");
@@ -69,20 +83,21 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
         stream.give_back(frame.buf).unwrap();
     }
     let [frame_syncs, ring_syncs] = [frames.stats().syncs - before[0], descriptors.stats().syncs - before[1]];
-    let (counts, model) = (stream.counts(), device.model(CameraModel::counts).unwrap());
+    let (counts, model) = (stream.counts(), device.model(|model| (model.written(), model.stream().lost, model.ran_dry())).unwrap());
     assert_eq!((counts.completed, counts.pushed), (right, right + depth as u64));
-    assert_eq!(model.written, right);
+    assert_eq!(model.0, right);
     let seen = board.counts();
     assert_eq!([seen.unowned_accesses, seen.stray_accesses, seen.evictions, seen.lost_writes], [0; 4]);
+    let all_looks = stream.queue().driver().looks();
     stream.stop().unwrap();
     drop(stream);
     assert_eq!((pool.taken(), descriptors.free_bytes()), (0, 4096 - 64 * depth));
-    let looks_that_sync = if port(&board).coherent { 0 } else { looks };
+    let looks_that_sync = if port(&board).coherent { 0 } else { all_looks };
     Row {
         right,
-        lost: model.lost,
+        lost: model.1,
         ran_dry: counts.ran_dry,
-        model_dry: model.ran_dry,
+        model_dry: model.2,
         frame_syncs,
         descriptor_writes: ring_syncs - looks_that_sync,
         looks,
@@ -105,7 +120,8 @@ fn eight_in_flight_lose_nothing_and_where_it_runs_dry_is_counted() {
         )
         .unwrap();
         assert_eq!(right + lost, u64::from(PACKETS), "no packet is lost silently");
-        assert_eq!(ran_dry, row.model_dry, "{depth} in flight: the count is the channel's own");
+        // A packet may end between the look at Idle and the doorbell.
+        assert!(row.model_dry.abs_diff(ran_dry) <= 1 + right / 1_000, "{depth} in flight: {ran_dry} of {}", row.model_dry);
         assert_eq!(lost > 0, ran_dry > 0 && gap_ns == 0, "{depth} in flight");
         // Frame out 1, frame back 1, descriptor write 1; the first ones are armed once.
         let depth = depth as u64;
@@ -122,42 +138,12 @@ fn where_the_port_snoops_nothing_is_synced() {
 }
 
 #[test]
-fn the_drivers_registers_are_the_manuals() {
-    let drivers = [regs::DMACR.offset(), regs::DMASR.offset(), regs::CURDESC.offset(), regs::TAILDESC.offset(), regs::CONTROL.offset()];
-    assert_eq!(drivers, [manual::DMACR, manual::DMASR, manual::CURDESC, manual::TAILDESC, manual::DMACR]);
-    assert_eq!(
-        [regs::RUN, regs::RESET, regs::IRQ_ENABLE],
-        [manual::CR_RS, manual::CR_RESET, manual::CR_IOC_IRQ_EN | manual::CR_ERR_IRQ_EN]
-    );
-    let errors = [
-        manual::SR_DMA_INT_ERR,
-        manual::SR_DMA_SLV_ERR,
-        manual::SR_DMA_DEC_ERR,
-        manual::SR_SG_INT_ERR,
-        manual::SR_SG_SLV_ERR,
-        manual::SR_SG_DEC_ERR,
-    ];
-    assert_eq!(regs::ERRORS, errors.iter().sum());
-    assert_eq!(errors.map(regs::describe).iter().collect::<std::collections::HashSet<_>>().len(), 6, "a text for each");
-    assert_eq!([regs::HALTED, regs::IDLE, regs::IRQS], [manual::SR_HALTED, manual::SR_IDLE, manual::SR_IOC_IRQ | manual::SR_ERR_IRQ]);
-    let known = manual::SR_HALTED | manual::SR_IDLE | manual::SR_SG_INCLUDED | regs::ERRORS | regs::IRQS | manual::THRESHOLD;
-    assert_eq!(regs::RESERVED & known, 0);
-    assert_eq!(
-        [regs::BYTES_MASK, regs::FIRST, regs::LAST, regs::COMPLETE],
-        [manual::BD_BYTES, manual::BD_SOF, manual::BD_EOF, manual::BD_CMPLT]
-    );
-    assert_eq!(regs::FAILED, manual::BD_INT_ERR | manual::BD_SLV_ERR | manual::BD_DEC_ERR);
-    assert_eq!((regs::STATUS_AT as u64, regs::DESCRIPTOR_BYTES as u64), (manual::BD_STATUS, manual::BD_ALIGN));
-    assert_eq!((regs::WINDOW_BYTES, regs::THRESHOLD_1), (manual::END, manual::THRESHOLD_RESET));
-}
-
-#[test]
 fn a_frame_is_exactly_the_bytes_received() {
     let board = SimBoard::new(3);
     let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
     let pool = Pool::<9>::new(frames.carve(9 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
-    let device = camera(CameraConfig { short_every: Some(3), ..CameraConfig::default() }, &board, board.port());
-    let driver = Camera::open_simulated(device.window().unwrap(), ring(&descriptors, 8), 8).unwrap();
+    let device = camera(spec(SourceConfig { short_every: Some(3), ..SourceConfig::default() }), &board, board.port());
+    let driver = camera_of(device.window().unwrap(), ring(&descriptors, 8), 8).unwrap();
     let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
     stream.start().unwrap();
     for number in 0..50 {
@@ -176,7 +162,7 @@ fn a_frame_is_exactly_the_bytes_received() {
 
 /// Everything in one structure, with no lifetime: what a program keeps in a field.
 struct Kept {
-    stream: Stream<'static, Camera<'static, Window<'static>>, &'static LocalPool<'static, 6>, 4>,
+    stream: Stream<'static, Camera<'static, 'static>, &'static LocalPool<'static, 6>, 4>,
     frames: u32,
 }
 
@@ -185,8 +171,9 @@ impl Kept {
         let board: &'static SimBoard = Box::leak(Box::new(SimBoard::new(4)));
         let region: &'static Region<Sim<'static>> = Box::leak(Box::new(Region::new(board.memory(64 * 1024)?)?));
         let pool: &'static LocalPool<'static, 6> = Box::leak(Box::new(LocalPool::new(region.carve(6 * PACKET, Align::PAGE)?, PACKET)?));
-        let device: &'static SimDevice<'static, CameraModel> = Box::leak(Box::new(SimDevice::new(board, board.port())));
-        let driver = Camera::open_simulated(device.window()?, ring(region, 4), 4)?;
+        let device: &'static SimDevice<'static, AxiDmaModel> =
+            Box::leak(Box::new(camera(spec(SourceConfig::default()), board, board.port())));
+        let driver = camera_of(device.window()?, ring(region, 4), 4)?;
         let mut stream = Stream::new(driver, pool, &())?;
         stream.start()?;
         Ok(Self { stream, frames: 0 })
@@ -214,26 +201,26 @@ fn a_stream_lives_in_a_structure_and_a_dropped_frame_comes_back() {
 fn what_does_not_fit_is_refused_before_anything_is_started() {
     let board = SimBoard::new(9);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let device = camera(CameraConfig::default(), &board, board.port());
-    let open =
-        |bytes: usize, depth| Camera::open_simulated(device.window().unwrap(), region.carve(bytes, Align::LINE).unwrap().into_buf(), depth);
+    let device = camera(spec(SourceConfig::default()), &board, board.port());
+    let open = |bytes: usize, depth| camera_of(device.window().unwrap(), region.carve(bytes, Align::LINE).unwrap().into_buf(), depth);
     assert_eq!(open(512, 9).unwrap_err(), Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 });
-    assert_eq!(open(512, 0).unwrap_err(), Error::Argument { name: "depth", value: 0, min: 1, max: 8, multiple_of: 1 });
+    assert_eq!(open(512, 0).unwrap_err(), Error::Argument { name: "depth", value: 0, min: 1, max: 256, multiple_of: 1 });
     // A line of 128 bytes: a descriptor each.
     let long =
         Region::new(board.memory_with(SimSpec { len_bytes: 4096, line: Align::new(128).unwrap(), ..SimSpec::default() }).unwrap()).unwrap();
-    let camera = Camera::open_simulated(device.window().unwrap(), ring(&long, 2), 2).unwrap();
+    let camera = camera_of(device.window().unwrap(), ring(&long, 2), 2).unwrap();
     assert_eq!(camera.depth(), 2);
     drop(camera);
-    // A packet that is longer than its buffer writes nothing behind it.
+    // A packet that is longer than its buffer writes nothing behind it: it goes on in the next.
     let pool = Pool::<2>::new(region.carve(2 * 2048, Align::PAGE).unwrap(), 2048).unwrap();
     let mut queue: CameraQueue<'_, '_> = Queue::new(open(128, 2).unwrap()).unwrap();
-    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-    let error = queue.next(A_WHILE).unwrap_err().error;
-    assert!(
-        matches!(error, Error::Fault { what: "internal error of the data mover: a length of 0, or a buffer too short", .. }),
-        "{error}"
-    );
+    for _ in 0..2 {
+        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    }
+    let halves = [0, 1].map(|_| queue.next(A_WHILE).unwrap().unwrap());
+    assert_eq!([0, 1].map(|half: usize| (halves[half].report.first, halves[half].report.last)), [(true, false), (false, true)]);
+    let whole: Vec<u8> = halves.iter().flat_map(|half| half.buffers[0].view::<u8>().unwrap()).copied().collect();
+    assert!(packet::is(0, &whole), "both halves of it");
     assert_eq!(board.counts().unowned_accesses, 0);
 }
 
@@ -243,8 +230,8 @@ fn an_engine_over_a_ring_goes_round_it() {
     let board = SimBoard::new(3);
     let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
     let pool = Pool::<2>::new(frames.carve(2 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
-    let device = camera(CameraConfig { gap_ns: 50_000, ..CameraConfig::default() }, &board, board.port());
-    let driver = Camera::open_simulated(device.window().unwrap(), ring(&descriptors, 4), 4).unwrap();
+    let device = camera(spec(SourceConfig { gap_ns: 50_000, ..SourceConfig::default() }), &board, board.port());
+    let driver = camera_of(device.window().unwrap(), ring(&descriptors, 4), 4).unwrap();
     let mut engine = Engine::new(driver).unwrap();
     for number in 0..10 {
         let done = engine.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Duration::from_millis(1)).unwrap();

@@ -13,9 +13,18 @@ mod markdown;
 mod names;
 
 // The programs that pages quote.
+#[allow(unused, clippy::all, clippy::indexing_slicing, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/accelerator.rs"]
+mod accelerator;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/accelerator_board.rs"]
+mod accelerator_board;
 #[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
 #[path = "../../docs/examples/board.rs"]
 mod board;
+#[allow(unused, clippy::all, clippy::indexing_slicing, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/camera.rs"]
+mod camera;
 #[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
 #[path = "../../docs/examples/first.rs"]
 mod first;
@@ -38,5 +47,9 @@ fn the_programs_run() -> contigo::Result<()> {
     first::run()?;
     memories::run()?;
     jobs::run()?;
+    accelerator::kernel()?;
+    accelerator::stream()?;
+    accelerator::own_registers()?;
+    camera::run()?;
     frameworks::run()
 }

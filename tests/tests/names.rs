@@ -8,6 +8,8 @@
     reason = "a test that panics has failed, which is its purpose; a fake tree is a promise"
 )]
 
+#[path = "names/cores.rs"]
+mod cores;
 #[path = "names/guards.rs"]
 mod guards;
 #[path = "names/inventory.rs"]

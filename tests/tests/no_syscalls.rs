@@ -14,12 +14,13 @@
 
 use contigo::{
     Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, DmaHeap, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool,
-    Port, Queue, Region, Result, Spin, Stream, Wired, forward,
-    sim::{SimBoard, SimDevice},
+    Port, Queue, Region, Result, Spin, Stream, Wired,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    forward,
+    sim::{SimBoard, SimDevice, stream::SourceConfig},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
 use contigo_testkit::{
-    camera::{Camera, CameraConfig, CameraModel},
     emulated,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
     fake_guard::{FakeGuard, GuardConfig},
@@ -173,7 +174,11 @@ unsafe impl<M: Mmio, B: Backend> Mmio for Software<'_, M, B> {
         value
     }
     unsafe fn write32(&self, offset: usize, value: u32) {
-        if offset == regs::CTRL.offset() && value & regs::AP_START != 0 {
+        if offset == regs::CTRL.offset() {
+            // The status bits are the kernel's own.
+            if value & regs::AP_START == 0 {
+                return;
+            }
             self.looks.set(5);
         }
         // SAFETY: plain memory.
@@ -247,15 +252,31 @@ fn child_with<B: Backend>(registers: impl Mmio, backend: B, port: Port, report: 
 /// A queue and a stream, on the simulated board's camera: a push and a next for each packet.
 fn packets(report: i32) -> Result<()> {
     let board = SimBoard::new(2);
-    let device =
-        SimDevice::with_model(&board, board.port(), CameraModel::new(CameraConfig { packet_bytes: 512, ..CameraConfig::default() }));
+    let device = SimDevice::with_model(
+        &board,
+        board.port(),
+        AxiDmaModel::new(CoreSpec::camera(SourceConfig { packet_bytes: 512, ..SourceConfig::default() }, 512)),
+    );
     let region = Region::new(board.memory(64 << 10)?)?;
     let pool = Pool::<8>::new(region.carve(8 * 512, Align::LINE)?, 512)?;
-    let camera = Camera::open_simulated(device.window()?, region.carve(256, Align::LINE)?.into_buf(), 4)?;
+    let camera = AxiDmaChannel::simulated(
+        device.window()?,
+        Side::S2mm,
+        AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() },
+        Some(region.carve(256, Align::LINE)?.into_buf()),
+    )?;
     let mut queue: Queue<'_, _, 4> = Queue::new(camera)?;
-    let other =
-        SimDevice::with_model(&board, board.port(), CameraModel::new(CameraConfig { packet_bytes: 512, ..CameraConfig::default() }));
-    let camera = Camera::open_simulated(other.window()?, region.carve(256, Align::LINE)?.into_buf(), 4)?;
+    let other = SimDevice::with_model(
+        &board,
+        board.port(),
+        AxiDmaModel::new(CoreSpec::camera(SourceConfig { packet_bytes: 512, ..SourceConfig::default() }, 512)),
+    );
+    let camera = AxiDmaChannel::simulated(
+        other.window()?,
+        Side::S2mm,
+        AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() },
+        Some(region.carve(256, Align::LINE)?.into_buf()),
+    )?;
     let mut stream: Stream<'_, _, _, 4> = Stream::new(camera, &pool, &())?;
     give_up_system_calls();
     let mut jobs = 0_u64;

@@ -10,7 +10,7 @@ use source::{built, root, sources};
 use std::{collections::BTreeSet, env, fmt::Write as _, fs, path::Path};
 
 /// A wing imports only from wings before it.
-const WINGS: [&str; 11] = ["types", "trace", "mem", "hw", "job", "sim", "drivers", "linux", "cuda", "dlpack", "names"];
+const WINGS: [&str; 12] = ["types", "trace", "mem", "hw", "job", "sim", "design", "drivers", "linux", "cuda", "dlpack", "names"];
 /// The same inside `linux`. Files of the wing itself come first: what all of these may need.
 const LINUX: [&str; 5] = ["os", "device", "guard", "memory", "vfio"];
 

@@ -106,6 +106,7 @@ unsafe impl Driver for DriverOps {
             status: done.status,
             words: done.words,
             failed: (done.failed != 0).then_some("its driver says that this job failed"),
+            last: None,
         }))
     }
 

@@ -11,11 +11,18 @@ use crate::{
 };
 use contigo::names::DeviceName;
 use contigo_testkit::fake_devices::FakeDevices;
-use core::{ffi::c_int, mem::size_of, ptr};
+use core::{
+    ffi::c_int,
+    mem::size_of,
+    ptr,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{
     fs,
     os::{fd::BorrowedFd, unix::fs::FileExt},
+    thread,
 };
 
 /// HLS's control register with AP_DONE, and with AP_IDLE.
@@ -45,6 +52,8 @@ impl Fake {
     fn open(port: contigo_port, polled: u32) -> Self {
         let tree = FakeDevices::new();
         tree.uio(0, Some("scan@40000000"), "scan");
+        // Each wait for the interrupt reads on in the file, and must not come to its end.
+        fs::File::options().write(true).open(tree.path("dev/uio0")).unwrap().set_len(1 << 28).unwrap();
         let name: DeviceName = "uio:scan".parse().unwrap();
         // SAFETY: no memory is given back because of what its registers say.
         let device = DEVICES.insert(Opened::alone(unsafe { name.open_under(tree.root()) }.unwrap())).ok().unwrap();
@@ -64,7 +73,8 @@ impl Fake {
             map_bytes: MAP.len(),
         };
         // SAFETY: the pointers are to constants; there is no device that could move a byte.
-        Self { engine: answer(|engine| unsafe { contigo_engine_open(&raw const options, engine) }), ..fake }
+        let engine = fake.idle(|| answer(|engine| unsafe { contigo_engine_open(&raw const options, engine) }));
+        Self { engine, ..fake }
     }
 
     /// Sets the device's register at `offset` to `word`.
@@ -73,8 +83,25 @@ impl Fake {
         file.write_all_at(&word.to_le_bytes(), offset).unwrap();
     }
 
+    /// Does `act`, while the kernel says AP_IDLE whatever a stop writes to its control register.
+    fn idle<R>(&self, act: impl FnOnce() -> R) -> R {
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // As long as two seconds, where `act` panics.
+                for _ in (0..2_000).take_while(|_| !over.load(Ordering::Relaxed)) {
+                    self.says(CTRL, IDLE);
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+            let done = act();
+            over.store(true, Ordering::Relaxed);
+            done
+        })
+    }
+
     fn close(self) {
-        assert_eq!([contigo_engine_close(self.engine), contigo_device_close(self.device)], [CONTIGO_OK; 2]);
+        assert_eq!([self.idle(|| contigo_engine_close(self.engine)), contigo_device_close(self.device)], [CONTIGO_OK; 2]);
         assert_eq!(self.tree.held(), (0, 0), "nothing of it stays open");
         let mut fd = 7;
         // SAFETY: the pointer is a reference.

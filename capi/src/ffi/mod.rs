@@ -3,6 +3,7 @@
 
 mod buf;
 mod cuda;
+mod design;
 mod device;
 mod driver_ops;
 mod engine;
@@ -19,6 +20,6 @@ mod sim;
 mod tensor;
 
 pub use {
-    buf::*, cuda::*, device::*, driver_ops::*, engine::*, guard::*, job::*, kernel::*, library::*, pool::*, port::*, region::*,
+    buf::*, cuda::*, design::*, device::*, driver_ops::*, engine::*, guard::*, job::*, kernel::*, library::*, pool::*, port::*, region::*,
     registers::*, sim::*, tensor::*,
 };

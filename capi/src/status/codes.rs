@@ -36,7 +36,7 @@ pub const CONTIGO_E_TENSOR: contigo_status = -143;
 /// A name is empty, too long, or has a `/`.
 pub const CONTIGO_E_BAD_NAME: contigo_status = -131;
 
-/// A file is no map of a kernel. The text has the line and the rule.
+/// A file is neither a map of a kernel nor a block design. The text has the line and the rule.
 pub const CONTIGO_E_BAD_MAP: contigo_status = -158;
 
 /// This cannot be done here at all. The text says what can be done.
@@ -132,6 +132,9 @@ pub const CONTIGO_E_TIMEOUT: contigo_status = -124;
 /// The device reports an error. It was stopped, and the buffers are back.
 pub const CONTIGO_E_FAULT: contigo_status = -125;
 
+/// The device reports an error at an address. It was stopped, and the buffers are back.
+pub const CONTIGO_E_FAULT_AT: contigo_status = -164;
+
 /// The device says it is done, and moved too little. The buffers are back.
 pub const CONTIGO_E_SHORT_TRANSFER: contigo_status = -126;
 
@@ -190,7 +193,8 @@ pub const CONTIGO_E_SETTING: contigo_status = -138;
 /// `/proc/self/pagemap` hides addresses.
 pub const CONTIGO_E_PAGEMAP_HIDDEN: contigo_status = -139;
 
-/// Another process, or another part of this one, has it open.
+/// Another process, or another part of this one, has it open. Or a guarded device behind an
+/// IOMMU did not stop.
 pub const CONTIGO_E_IN_USE: contigo_status = -140;
 
 /// The kernel would not pin so much memory for this user (`RLIMIT_MEMLOCK`).
@@ -247,6 +251,7 @@ pub(super) const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_QUEUE_STOPPED, c"CONTIGO_E_QUEUE_STOPPED"),
     (CONTIGO_E_TIMEOUT, c"CONTIGO_E_TIMEOUT"),
     (CONTIGO_E_FAULT, c"CONTIGO_E_FAULT"),
+    (CONTIGO_E_FAULT_AT, c"CONTIGO_E_FAULT_AT"),
     (CONTIGO_E_SHORT_TRANSFER, c"CONTIGO_E_SHORT_TRANSFER"),
     (CONTIGO_E_BAD_COMPLETION, c"CONTIGO_E_BAD_COMPLETION"),
     (CONTIGO_E_NO_SUCH_JOB, c"CONTIGO_E_NO_SUCH_JOB"),

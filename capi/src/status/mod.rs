@@ -66,7 +66,7 @@ impl Fault {
         match *self {
             Self::Runtime(error) | Self::Job { error, .. } | Self::Memory { error, .. } | Self::Device { error, .. } => error.row().code,
             Self::Name(_) => CONTIGO_E_BAD_NAME,
-            Self::Map(_) => CONTIGO_E_BAD_MAP,
+            Self::Map(_) | Self::Design(_) => CONTIGO_E_BAD_MAP,
             Self::Misuse(misuse) => of_misuse(misuse),
         }
     }

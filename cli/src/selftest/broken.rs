@@ -71,7 +71,7 @@ impl<D: Device> TypedDriver<2> for Broken<Zdma<'_, D>> {
     contigo::no_report!();
 }
 
-fn tested(how: How, task: &Task) -> Result<Tested, Failure> {
+fn tested(how: How, task: &Task<'_>) -> Result<Tested, Failure> {
     let board = SimBoard::new(task.seed);
     let region = Region::new(board.memory(Ground::REGION_BYTES)?)?;
     let channel = SimZdma::new(&board, board.port());
@@ -83,7 +83,7 @@ fn report(how: How, jobs: u64) -> Result<Report, Failure> {
     let name = |error: NameError| Failure::Runtime(error.into());
     let registers = Registers::Device("sim:zdma".parse().map_err(name)?);
     let chosen = Chosen { driver: copier("zdma")?, registers, addr: None, port: None, lab_port: false, why: String::new() };
-    let task = Task { seed: 3, jobs, time: None };
+    let task = Task { seed: 3, jobs, time: None, settings: "" };
     Ok(Report::new(&"sim".parse().map_err(name)?, &chosen, &task, &tested(how, &task)?))
 }
 

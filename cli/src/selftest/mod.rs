@@ -68,6 +68,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DRIVER", value_parser = engine::driver_name)]
     driver: Option<DriverName>,
 
+    /// The driver's settings, which no register tells: length_bits=23,mm2s_dre=1
+    #[arg(long, value_name = "NAME=NUMBER,...", default_value = "", hide_default_value = true)]
+    settings: String,
+
     /// The name of 0.1 for both, for this release.
     #[arg(long, hide = true, value_name = "ENGINE", conflicts_with = "driver")]
     engine: Option<OldEngine>,
@@ -137,6 +141,7 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
         seed: options.seed,
         jobs: options.jobs.unwrap_or(JOBS_MAX),
         time: options.jobs.is_none().then(|| Duration::from_secs(options.seconds.into())),
+        settings: &options.settings,
     };
     let tested = measure(&memory, &engine, &task)?;
     let report = Report::new(&memory, &engine, &task, &tested);
@@ -170,7 +175,7 @@ fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, Me
 }
 
 /// Opens the device and the memory, and runs the jobs.
-fn measure(name: &MemoryName, engine: &Chosen, task: &Task) -> Result<Tested, Failure> {
+fn measure(name: &MemoryName, engine: &Chosen, task: &Task<'_>) -> Result<Tested, Failure> {
     let device = OnceCell::new();
     // A board has one seed: its memory's name may say it.
     let seed = Some(name).filter(|name| name.kind() == "sim").and_then(|name| name.argument().parse().ok()).unwrap_or(task.seed);

@@ -69,7 +69,7 @@ struct Case {
 }
 
 impl Report {
-    pub(crate) fn new(memory: &MemoryName, engine: &Chosen, task: &Task, tested: &Tested) -> Self {
+    pub(crate) fn new(memory: &MemoryName, engine: &Chosen, task: &Task<'_>, tested: &Tested) -> Self {
         let reasons = reasons(engine, tested);
         let Tested { backend, base, len_bytes, port, slot_bytes, has_interrupt, ref outcomes, tried } = *tested;
         Self {

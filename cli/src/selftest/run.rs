@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{failure::Failure, memory};
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Driver, Engine, Error, Guard, Parts, Port, Region, Settings, TypedDriver, forward,
+    Align, AnyDriver, Backend, BaseAddr, Driver, Engine, Error, Guard, OperandSpec, Parts, Port, Region, Settings, TypedDriver, forward,
     names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
     sim::OnBoard,
 };
@@ -19,12 +19,14 @@ use std::{
 
 /// The settings of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Task {
+pub(crate) struct Task<'t> {
     pub(crate) seed: u64,
     /// In each mode, at most.
     pub(crate) jobs: u64,
     /// For all modes together, where that is what ends them.
     pub(crate) time: Option<Duration>,
+    /// The driver's.
+    pub(crate) settings: &'t str,
 }
 
 /// The result of all modes.
@@ -43,7 +45,7 @@ pub(crate) struct Tested {
 
 /// A simulated engine, on its board's memory, or on real memory, which goes on the board's bus at
 /// its own address.
-pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, driver: &DriverRow, task: &Task) -> Result<Tested, Failure> {
+pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, driver: &DriverRow, task: &Task<'_>) -> Result<Tested, Failure> {
     let (mapping, came) = (memory.mapping(), AtomicU64::new(0));
     match device.board() {
         Some(board) if mapping.bus != board.bus() => {
@@ -65,7 +67,7 @@ pub(crate) fn real(
     engine: &Chosen,
     device: Option<&OpenDevice>,
     port: Option<Port>,
-    task: &Task,
+    task: &Task<'_>,
 ) -> Result<Tested, Failure> {
     let (region, came) = (Region::new(memory)?, AtomicU64::new(0));
     let failed = |error| Failure::Engine { engine: engine.label(), error };
@@ -95,7 +97,7 @@ fn with_driver<'a, B: Backend>(
     mut device: AnyDevice<'a>,
     driver: &DriverRow,
     guard: Option<&Guard>,
-    task: &Task,
+    task: &Task<'_>,
 ) -> Result<Tested, Failure> {
     let events = IrqEvents::of(&device)?;
     let line = match &events {
@@ -108,7 +110,8 @@ fn with_driver<'a, B: Backend>(
         0 => None,
         bytes => Some(region.carve(bytes, Align::PAGE)?.into_buf()),
     };
-    let parts = Parts { device, memory, settings: Settings::default(), map: None };
+    let parts = Parts { device, memory, settings: Settings(task.settings), map: None };
+    driver.settings.map_or(Ok(()), |known| parts.settings.only(known))?;
     // SAFETY: the device belongs to this driver: the name of its model, its node, its address or
     // the user says so; an opened one is locked.
     let opened = unsafe { (driver.open)(parts)? };
@@ -133,13 +136,21 @@ impl TypedDriver<2> for Copier<'_> {
     contigo::no_report!();
 }
 
+/// The copies that a driver takes, by its operands.
+fn limits(operands: &[OperandSpec]) -> Limits {
+    let offset_align_bytes = operands.iter().map(|spec| spec.align_bytes).max().unwrap_or(1);
+    let len_max_bytes = operands.iter().map(|spec| spec.max_bytes).min().unwrap_or(usize::MAX);
+    // Whole words of a core that begins at words: it need not end inside of one.
+    Limits { offset_align_bytes, len_align_bytes: offset_align_bytes, len_max_bytes }
+}
+
 /// Every mode, one after the other, on the same slots.
-pub(crate) fn drive<B: Backend, D>(region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>, task: &Task) -> Result<Tested, Failure>
+pub(crate) fn drive<B: Backend, D>(region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>, task: &Task<'_>) -> Result<Tested, Failure>
 where
     D: TypedDriver<2, Args = ()>,
 {
     let mut ground = Ground::new(region)?;
-    let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, task.seed)?;
+    let mut exerciser = Exerciser::new(&mut ground, limits(engine.driver().operands()), task.seed)?;
     let has_interrupt = line.came().is_some();
     let modes: &[bool] = if has_interrupt { &[false, true] } else { &[false] };
     let share = task.time.map(|time| time / if has_interrupt { 2 } else { 1 });

@@ -6,6 +6,7 @@ mod demo;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 mod gpu;
 mod listed;
+mod overlay;
 mod refused;
 mod renamed;
 mod selftest;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 #[test]
 fn the_self_test_passes_on_a_simulated_engine_and_says_so() -> Outcome {
-    for device in ["sim:zdma", "sim:pl330"] {
+    for device in ["sim:zdma", "sim:pl330", "sim:axi_dma"] {
         let run = Run::of(&["selftest", "--device", device, "--jobs", "60"])?;
         assert_eq!(run.status(), Some(0), "{}", run.stderr());
         let text = run.stdout();

@@ -7,10 +7,18 @@
 //! **A new driver is a folder, and its name in the two lists here.** `row.rs` in the folder says
 //! how C, Python and the tool open it by its name (`names::DriverRow`).
 //!
-//! Imports: `types`, `mem`, `hw`, `job`, `sim`.
+//! Imports: `types`, `mem`, `hw`, `job`, `sim`, `design`.
 
 pub mod ap_ctrl;
+pub mod axi_cdma;
+pub mod axi_dma;
+pub mod axi_dmac;
+pub mod axi_mcdma;
+pub mod axi_vdma;
+pub mod litepcie;
+pub mod msgdma;
 pub mod pl330;
+mod ring;
 pub mod zdma;
 
 /// Hands the folder of each driver to the macro `$table`; `[shared]` of those whose channels can
@@ -18,8 +26,31 @@ pub mod zdma;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 macro_rules! each_driver {
     ($table:ident) => {
-        $table! { #[cfg(feature = "describe")] ap_ctrl pl330[shared] zdma }
+        $table! { #[cfg(feature = "describe")] ap_ctrl axi_dma[shared] axi_dmac axi_mcdma[shared] litepcie[shared] msgdma axi_cdma axi_vdma[shared] pl330[shared] zdma }
     };
 }
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) use each_driver;
+
+/// A simulated device of another name than its driver's.
+#[cfg(all(feature = "linux", target_os = "linux", feature = "sim"))]
+pub(crate) type Scene = (&'static str, fn() -> crate::sim::AnyModel);
+
+/// All of them: `sim:NAME`, for the driver that the name begins with. `registers` is for none.
+#[cfg(all(feature = "linux", target_os = "linux", feature = "sim"))]
+pub(crate) static SCENES: &[Scene] = &[
+    #[cfg(feature = "describe")]
+    ("ap_ctrl_hs", ap_ctrl::row::hs),
+    ("axi_dma_camera", axi_dma::row::camera),
+    ("axi_dma_sink", axi_dma::row::sink),
+    ("axi_dmac_camera", axi_dmac::row::camera),
+    ("axi_dmac_sink", axi_dmac::row::sink),
+    ("axi_mcdma_camera", axi_mcdma::row::camera),
+    ("axi_mcdma_sink", axi_mcdma::row::sink),
+    ("axi_vdma_camera", axi_vdma::row::camera),
+    ("axi_vdma_sink", axi_vdma::row::sink),
+    ("msgdma_camera", msgdma::row::camera),
+    ("msgdma_prefetcher", msgdma::row::prefetcher),
+    ("msgdma_sink", msgdma::row::sink),
+    ("registers", crate::sim::registers),
+];

@@ -20,19 +20,28 @@ pub struct Completion {
     pub words: [u32; 4],
     /// Why this job failed, in words, where it did and the others go on.
     pub failed: Option<&'static str>,
+    /// Has the operand that it received into the packet's end? Where it has not, the packet was
+    /// longer, and its rest comes in the next job. `None`: the device receives no packets.
+    pub last: Option<bool>,
 }
 
 impl Completion {
     /// The job in `slot` ended well, and there is nothing more to say.
     #[must_use]
     pub const fn of(slot: usize) -> Self {
-        Self { slot, bytes: None, status: 0, words: [0; 4], failed: None }
+        Self { slot, bytes: None, status: 0, words: [0; 4], failed: None, last: None }
     }
 
     /// The same, and the device wrote `bytes` bytes.
     #[must_use]
     pub const fn with_bytes(self, bytes: usize) -> Self {
         Self { bytes: Some(bytes), ..self }
+    }
+
+    /// The same, and the packet's end is in the operand, or is not.
+    #[must_use]
+    pub const fn with_last(self, last: bool) -> Self {
+        Self { last: Some(last), ..self }
     }
 
     /// Refuses what cannot be. `most_bytes`: what the device was allowed to write.

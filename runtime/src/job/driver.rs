@@ -150,8 +150,8 @@ use core::time::Duration;
 /// # }
 /// ```
 ///
-/// `testkit/src/camera` has descriptors and several jobs in flight; `examples/gemm8` is a driver in
-/// a crate of its own.
+/// `runtime/src/drivers/axi_dma` has descriptors and several jobs in flight; `examples/gemm8` is a
+/// driver in a crate of its own.
 ///
 /// # Safety
 /// For callers. Every method except [`submit`](Self::submit) is safe to call, at any time and in

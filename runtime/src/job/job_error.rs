@@ -69,7 +69,10 @@ impl<B> fmt::Debug for JobError<B> {
 
 impl<B> fmt::Display for JobError<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let says_which = matches!(self.error, Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. });
+        let says_which = matches!(
+            self.error,
+            Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. } | Error::OperandTooLong { .. }
+        );
         if let Some(index) = self.operand
             && !says_which
         {

@@ -53,6 +53,24 @@ impl<'a> Settings<'a> {
         }
     }
 
+    /// The same as 32 bits, or `otherwise` where it is not set.
+    ///
+    /// # Errors
+    /// As [`number`](Self::number).
+    pub fn value(&self, name: &'static str, min: u32, max: u32, otherwise: u32) -> Result<u32> {
+        let value = self.number(name, min.into(), max.into())?;
+        // It is at most `max`.
+        Ok(value.and_then(|value| u32::try_from(value).ok()).unwrap_or(otherwise))
+    }
+
+    /// A setting that is 0 or 1, or `otherwise` where it is not set.
+    ///
+    /// # Errors
+    /// As [`number`](Self::number).
+    pub fn flag(&self, name: &'static str, otherwise: bool) -> Result<bool> {
+        Ok(self.value(name, 0, 1, otherwise.into())? == 1)
+    }
+
     /// Are there settings of these names alone?
     ///
     /// # Errors

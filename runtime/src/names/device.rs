@@ -180,6 +180,7 @@ mod tests {
     #[test]
     fn a_model_that_is_not_there_is_told_how_many_are() {
         let name: DeviceName = "sim:vta".parse().unwrap();
-        assert_eq!(name.open().map(|_| ()), Err(Error::NotFound { what: "simulated device", among: 4 }));
+        let told = name.open().map(|_| ());
+        assert!(matches!(told, Err(Error::NotFound { what: "simulated device", among }) if among > 4), "{told:?}");
     }
 }

@@ -95,13 +95,23 @@ impl<'r> Inventory<'r> {
     pub fn device_error(self, name: &DeviceName, error: Error) -> impl fmt::Display + use<'r> {
         let name = listed(self.files, *name);
         let why = self.devices().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
-        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, self.device_answer()))
+        let kind = name.kind();
+        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(|f: &mut fmt::Formatter<'_>| self.short_answer(f, kind))))
     }
 
-    /// The same for a name of a device.
+    /// The same for a name of a device: those that can be opened.
     #[must_use]
     pub const fn device_answer(self) -> impl fmt::Display + 'r {
-        Answer(move |f: &mut fmt::Formatter<'_>| answer(f, self.devices()))
+        Answer(move |f: &mut fmt::Formatter<'_>| self.short_answer(f, ""))
+    }
+
+    /// All of one kind, and of the others those that can be opened. A PC has tens of PCI functions
+    /// that it cannot spare.
+    fn short_answer(self, f: &mut fmt::Formatter<'_>, kind: &str) -> fmt::Result {
+        let mine = self.devices().filter(|entry| entry.kind == kind);
+        let ready = self.devices().filter(|entry| entry.kind != kind && entry.name.is_some() && entry.why.is_none());
+        answer(f, mine.chain(ready))?;
+        f.write_str("; contigo info lists the rest")
     }
 }
 

@@ -17,10 +17,12 @@
 //!
 //! [`row`] finds a driver by its name, and [`register`] adds one's own.
 //!
-//! Imports: `types`, `mem`, `hw`, `job`, `sim`, `drivers`, `linux`, `cuda`.
+//! Imports: `types`, `mem`, `hw`, `job`, `sim`, `design`, `drivers`, `linux`, `cuda`.
 
 mod any_device;
 mod any_memory;
+#[cfg(feature = "describe")]
+mod designed;
 mod device;
 mod error;
 mod files;
@@ -41,6 +43,8 @@ mod shared;
 mod simulated;
 mod text;
 
+#[cfg(feature = "describe")]
+pub use self::designed::{Fabric, SettingsText};
 pub use self::{
     any_device::{AnyDevice, AnyIrq},
     any_memory::AnyMemory,

@@ -45,6 +45,10 @@ pub struct DriverRow {
     /// The names of its settings: others are refused before the device is touched. `None`: its
     /// driver looks at them itself.
     pub settings: Option<&'static [&'static str]>,
+    /// The core's names in Vivado's block designs, the third part of a `VLNV`: `axi_dma`.
+    pub ip: &'static [&'static str],
+    /// Which parameter of a block design is which setting, with the same value.
+    pub parameters: &'static [(&'static str, &'static str)],
     /// How many bytes of memory the driver itself needs; 0: none.
     pub memory_bytes: usize,
     /// Do its jobs copy operand 0 to operand 1, without arguments? Then `contigo selftest` proves
@@ -84,6 +88,8 @@ impl DriverRow {
             help,
             compatible: &[],
             settings: None,
+            ip: &[],
+            parameters: &[],
             memory_bytes: 0,
             copies: false,
             open,
@@ -104,6 +110,13 @@ impl DriverRow {
     #[must_use]
     pub const fn settings(self, settings: &'static [&'static str]) -> Self {
         Self { settings: Some(settings), ..self }
+    }
+
+    /// The same, of a core that Vivado's block designs call one of `ip`, whose parameters there are
+    /// settings here: `("C_SG_LENGTH_WIDTH", "length_bits")`.
+    #[must_use]
+    pub const fn ip(self, ip: &'static [&'static str], parameters: &'static [(&'static str, &'static str)]) -> Self {
+        Self { ip, parameters, ..self }
     }
 
     /// The same, of a driver that needs `memory_bytes` bytes of its own.
@@ -151,6 +164,8 @@ macro_rules! built_in {
             help: drivers::$folder::row::HELP,
             compatible: drivers::$folder::row::COMPATIBLE,
             settings: Some(drivers::$folder::row::SETTINGS),
+            ip: drivers::$folder::row::IP,
+            parameters: drivers::$folder::row::PARAMETERS,
             memory_bytes: drivers::$folder::row::MEMORY_BYTES,
             copies: drivers::$folder::row::COPIES,
             // SAFETY: `DriverRow::open`'s caller promises the same.

@@ -1,8 +1,10 @@
 #![allow(unsafe_code, reason = "registers of a device, and a model that is another one in every method")]
-//! The devices of a simulated board that have names: those of the registry that have a model.
+//! The devices of a simulated board that have names. Those of the registry have a model; another
+//! table has those that stand for more than a core, as a camera does.
 
 use super::{DeviceName, files::Files, registry};
 use crate::{
+    drivers::SCENES,
     mem::Port,
     sim::{AnyModel, Model, SimBoard, SimBus, SimDevice},
     types::Error,
@@ -24,6 +26,7 @@ pub(super) fn models(_: Files<'_>, each: &mut dyn FnMut(&str)) {
             each(row.name);
         }
     });
+    SCENES.iter().for_each(|(name, _)| each(name));
 }
 
 /// The board of an opening.
@@ -58,7 +61,10 @@ pub(super) fn open(name: &DeviceName) -> Result<(Board, Models), Error> {
 
 /// The model that stands for what `driver` drives.
 pub(super) fn model(driver: &str) -> Result<AnyModel, Error> {
-    let mut among = 1;
+    if let Some((_, scene)) = SCENES.iter().find(|(name, _)| *name == driver) {
+        return Ok(scene());
+    }
+    let mut among = 1 + u32::try_from(SCENES.len()).unwrap_or(0);
     registry::each_row(|row| among += u32::from(row.model.is_some()));
     let none = Error::NotFound { what: "simulated device", among };
     Ok(registry::row(driver).ok().and_then(|row| row.model).ok_or(none)?())

@@ -134,6 +134,16 @@ pub struct SimDevice<'b, M> {
     driven: AtomicBool,
     /// A register write got lost: the device answers nothing more before a reset.
     gone: AtomicBool,
+    accesses: Mutex<SimAccesses>,
+}
+
+/// How often registers were read and written, by whoever has the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimAccesses {
+    /// Registers read.
+    pub reads: u64,
+    /// Registers written.
+    pub writes: u64,
 }
 
 /// A simulated device's registers and interrupt line: [`Device`] for one driver.
@@ -161,6 +171,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
             model: Mutex::new(model),
             driven: AtomicBool::new(false),
             gone: AtomicBool::new(false),
+            accesses: Mutex::new(SimAccesses::default()),
         }
     }
 
@@ -191,6 +202,12 @@ impl<'b, M: Model> SimDevice<'b, M> {
         Ok(look(&*lock::acquire(&self.model)?))
     }
 
+    /// How often its registers were read and written so far.
+    #[must_use]
+    pub fn accesses(&self) -> SimAccesses {
+        *self.accesses.lock()
+    }
+
     /// Lets `time_us` of virtual time pass, with the device doing what it does, and nobody looking.
     ///
     /// # Errors
@@ -212,6 +229,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
         if !offset.is_multiple_of(4) || offset >= self.window_bytes || self.gone.load(Ordering::Relaxed) {
             return u32::MAX;
         }
+        self.accesses.lock().reads += 1;
         let read = self.with(|model, bus| {
             bus.state.tick();
             model.advance(bus);
@@ -228,6 +246,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
         if !offset.is_multiple_of(4) || offset >= self.window_bytes || self.gone.load(Ordering::Relaxed) {
             return;
         }
+        self.accesses.lock().writes += 1;
         let written = self.with(|model, bus| {
             bus.state.tick();
             model.advance(bus);

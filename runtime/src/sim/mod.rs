@@ -17,7 +17,8 @@
 //!
 //! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](crate::Backend), [`SimDevice`] a
 //! device, whose [`SimWindow`] is its registers and interrupt. A driver author writes a [`Model`]
-//! of an IP core and tests the driver against it before there is a bitstream. The type of a window
+//! of an IP core and tests the driver against it before there is a bitstream. A [`stream`] stands
+//! behind a core that has one: a loopback, a source or a sink. The type of a window
 //! names its model, so each driver has a safe function for it (`open_simulated`), beside the unsafe
 //! one for any device. The models of this crate's drivers are beside them
 //! ([`drivers`](crate::drivers)).
@@ -32,11 +33,16 @@ mod faults;
 mod holder;
 mod memory;
 mod on_board;
+pub mod stream;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod words;
 
 pub use crate::mem::Holder;
 pub use any_model::AnyModel;
 pub use board::{BusError, SimBoard, SimConfig, SimCounts};
-pub use device::{Model, SimBus, SimDevice, SimWindow};
+pub use device::{Model, SimAccesses, SimBus, SimDevice, SimWindow};
 pub use faults::Faults;
 pub use memory::{Sim, SimSpec};
 pub use on_board::OnBoard;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use words::registers;

@@ -15,6 +15,7 @@ pub(crate) mod forward;
 pub(crate) mod in_place;
 #[allow(dead_code, reason = "the simulated board and Linux lock; a runtime with neither does not")]
 pub(crate) mod lock;
+pub(crate) mod name;
 #[cfg_attr(all(feature = "linux", target_os = "linux"), path = "platform/linux.rs")]
 #[cfg_attr(not(all(feature = "linux", target_os = "linux")), path = "platform/none.rs")]
 #[allow(dead_code, reason = "the simulated board alone asks for memory and drivers for files")]

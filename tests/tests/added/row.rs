@@ -14,6 +14,9 @@ pub(crate) const NAME: &str = "widget";
 pub(crate) const HELP: &str = "a core that copies operand 0 to operand 1";
 pub(crate) const COMPATIBLE: &[&str] = &["acme,widget-1.0"];
 pub(crate) const SETTINGS: &[&str] = &[];
+/// No block design of Vivado has it.
+pub(crate) const IP: &[&str] = &[];
+pub(crate) const PARAMETERS: &[(&str, &str)] = &[];
 pub(crate) const MEMORY_BYTES: usize = 0;
 pub(crate) const COPIES: bool = true;
 #[cfg(feature = "sim")]

@@ -3,7 +3,7 @@
 
 use super::SCALE;
 use contigo::{
-    Align, Device, Driver, Engine, Error, MAX_TIMEOUT, Mmio, OperandSpec, Pool, Region,
+    Align, Device, Driver, Engine, Error, MAX_TIMEOUT, Mmio, OperandSpec, Pool, Region, Wait,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
     sim::{BusError, Faults, SimBoard, SimConfig, SimDevice},
 };
@@ -143,6 +143,26 @@ fn a_kernel_that_hangs_or_runs_wild_keeps_its_buffers_until_it_is_reset() {
     }
 }
 
+/// A program that died left it on: the kernel runs again and again.
+#[test]
+fn a_kernel_that_restarts_by_itself_is_stopped_when_it_is_opened() {
+    with_kernel(Faults::NONE, 9, |_, kernel, pool| {
+        let window = kernel.window().unwrap();
+        // SAFETY: its arguments say no bytes.
+        unsafe { regs::CTRL.write(&window, regs::AP_START | regs::AUTO_RESTART) };
+        for _ in 0..3 {
+            window.wait_at_most(50).unwrap();
+            let ctrl = regs::CTRL.read_and_clear(&window);
+            let expected = regs::AUTO_RESTART | regs::AP_START | regs::AP_DONE | regs::AP_READY;
+            assert_eq!(ctrl, expected, "it has run, and runs again");
+        }
+        let mut engine = Engine::new(ApCtrl::open_simulated(window).unwrap()).unwrap();
+        assert_eq!(regs::CTRL.read_and_clear(engine.driver().device()) & (regs::AUTO_RESTART | regs::IDLE_MASK), regs::AP_IDLE);
+        let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
+        assert!(job.unwrap().wait(LIMIT).is_ok());
+    });
+}
+
 #[test]
 fn stopping_waits_no_longer_than_an_hour() {
     with_kernel(Faults::NONE, 7, |_, kernel, _| {
@@ -181,7 +201,7 @@ fn the_stop_program_waits_for_the_end() {
         let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]).unwrap();
         let program = job.driver().stop_program();
         std::mem::forget(job);
-        assert_eq!(program.steps().len(), 2, "the interrupt off, and one poll");
+        assert_eq!(program.steps().len(), 3, "the interrupt and auto-restart off, and one poll");
         kernel.run_for(1000).unwrap();
         assert!(regs::is_idle(engine.driver().device().read32(0)));
         engine.recover().unwrap();

@@ -6,8 +6,11 @@ use super::{
     jobs::{GEMM, GemmEngine, SLOT, engine, operands, refusal},
 };
 use contigo::{
-    Align, DevBuf, Error, JobError, MmioWindow, Pool, Port, Region, Settings, Spin, Wired,
-    drivers::ap_ctrl::describe,
+    Align, DevBuf, Engine, Error, JobError, MmioWindow, Pool, Port, Region, Settings, Spin, Wired,
+    drivers::{
+        ap_ctrl::describe,
+        axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
+    },
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};
@@ -59,7 +62,23 @@ pub(super) fn that_fail() -> Vec<Error> {
     assert_eq!(fault, Error::Fault { device: "gemm8", status, what });
     let short = failure(Faults { short: 1000, ..Faults::NONE });
     assert!(matches!(short, Error::ShortTransfer { need_bytes: 64, done_bytes: 0..64 }), "{short}");
-    vec![hung, fault, short]
+    vec![hung, fault, short, that_fails_at_an_address()]
+}
+
+/// A core that says where memory answered with an error.
+fn that_fails_at_an_address() -> Error {
+    let board = SimBoard::with(SimConfig { seed: 3, faults: Faults { error: 1000, ..Faults::NONE } });
+    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let pool = Pool::<1>::new(region.carve(SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let device = SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { sg: false, ..CoreSpec::default() }));
+    let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, AxiDmaConfig::default(), None).unwrap();
+    let mut engine = Engine::new(driver).unwrap();
+    let mut buf = pool.take().unwrap();
+    let at = region.dev_addr_of(&board.port(), buf.as_mut_ptr(), SLOT).unwrap().0;
+    let failed = engine.start([buf.to_device(..)], &()).unwrap().wait(Duration::from_millis(2)).unwrap_err();
+    let Error::FaultAt { device: "axi_dma mm2s", what, addr, .. } = failed.error else { panic!("{}", failed.error) };
+    assert!(addr == at && what.starts_with("DMASlvErr: "), "{}", failed.error);
+    failed.error
 }
 
 /// Jobs on a board where about every second one sticks: those that do leak their buffers, and the

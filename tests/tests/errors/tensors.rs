@@ -12,14 +12,15 @@ fn tensors_that_are_none_or_out() {
 }
 
 pub(super) fn refused() -> Vec<Error> {
-    static TENSORS: TensorTable<1> = TensorTable::new();
+    // A table of its own: tests that run at the same time call this.
+    let tensors: &'static TensorTable<1> = Box::leak(Box::new(TensorTable::new()));
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(16 << 10).unwrap()).unwrap();
     let buf = region.carve(4096, Align::LINE).unwrap().into_buf();
     let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[1025]).unwrap()) };
-    let Err(Refused { error: size, returned: buf }) = TENSORS.lend(buf, &spec) else { panic!("it does not fit") };
+    let Err(Refused { error: size, returned: buf }) = tensors.lend(buf, &spec) else { panic!("it does not fit") };
     assert_eq!(size, Error::Tensor { rule: TensorRule::Size, found: 4100, need: 4096 });
-    let mut lent = TENSORS.lend(buf, &TensorSpec { shape: Shape::new(&[1024]).unwrap(), ..spec }).unwrap();
+    let mut lent = tensors.lend(buf, &TensorSpec { shape: Shape::new(&[1024]).unwrap(), ..spec }).unwrap();
     let tensor = lent.tensor().unwrap();
     let Err(Refused { error: out, returned: lent }) = lent.take_back() else { panic!("it is out") };
     assert_eq!(out, Error::TensorOut);

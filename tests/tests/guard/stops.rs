@@ -5,16 +5,16 @@ use super::os;
 use contigo::{
     Align, Device, Driver as _, Engine, Error, Guard, Mmio, Region, StopProgram, StopStep, Wait,
     drivers::{
+        axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, regs as axi_dma},
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
         zdma::{SimZdma, Zdma, regs as zdma},
     },
     forward,
     linux::guard::seam::Step,
-    sim::{SimBoard, SimDevice, SimSpec},
+    sim::{SimBoard, SimDevice, SimSpec, stream::SourceConfig},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};
 use contigo_testkit::{
-    camera::{Camera, CameraConfig, CameraModel, regs as camera},
     conformance::{boards::OnSim, xor::Xor},
     fake_guard::{Event, FakeGuard, GuardConfig},
 };
@@ -125,14 +125,14 @@ struct Channel {
 // SAFETY: there is no device.
 unsafe impl Mmio for Channel {
     fn len_bytes(&self) -> usize {
-        camera::WINDOW_BYTES
+        axi_dma::WINDOW_BYTES
     }
     fn read32(&self, offset: usize) -> u32 {
-        if offset == camera::DMASR.offset() && self.halted.get() { camera::HALTED } else { 0 }
+        if offset == axi_dma::CHANNEL_BYTES + axi_dma::DMASR.offset() && self.halted.get() { axi_dma::HALTED } else { 0 }
     }
     unsafe fn write32(&self, offset: usize, value: u32) {
-        assert_eq!(offset, camera::DMACR.offset());
-        let reset = value & camera::RESET != 0;
+        assert_eq!(offset, axi_dma::CHANNEL_BYTES + axi_dma::DMACR.offset());
+        let reset = value & axi_dma::RESET != 0;
         self.resets.set(self.resets.get() + u32::from(reset));
         self.halted.set(self.halts || reset);
     }
@@ -151,8 +151,14 @@ impl Wait for Channel {
 fn a_channel_that_does_not_halt_is_reset() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let device = SimDevice::with_model(&board, board.port(), CameraModel::new(CameraConfig::default()));
-    let driver = Camera::open_simulated(device.window().unwrap(), region.carve(256, Align::LINE).unwrap().into_buf(), 4).unwrap();
+    let device = SimDevice::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec::camera(SourceConfig::default(), 512)));
+    let driver = AxiDmaChannel::simulated(
+        device.window().unwrap(),
+        Side::S2mm,
+        AxiDmaConfig::default(),
+        Some(region.carve(256, Align::LINE).unwrap().into_buf()),
+    )
+    .unwrap();
     let program = driver.stop_program();
     for (halts, resets) in [(true, 0), (false, 1)] {
         let channel = Channel { halts, halted: Cell::new(false), resets: Cell::new(0) };

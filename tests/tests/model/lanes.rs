@@ -7,10 +7,10 @@ use crate::{
 };
 use contigo::{
     CpuBuf, DevBuf, Direction, Error, JobError, OneThread, Operand, Pool, Queue,
-    sim::{SimDevice, SimWindow},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, Side},
+    sim::{SimDevice, SimWindow, stream::packet},
 };
 use contigo_testkit::{
-    camera::{Camera, CameraModel, packet},
     conformance::{Failure, Verdict},
     ensure,
 };
@@ -22,14 +22,19 @@ pub(crate) const PACKET: usize = 512;
 /// A descriptor is a line at least, and lines have 128 bytes at most.
 pub(crate) const RING_BYTES: usize = DEPTH * 128;
 
-type Driver<'d, 'p> = Liar<Camera<'p, SimWindow<'d, CameraModel>>>;
+/// Is it this packet, or the beginning of it that a fault left?
+pub(crate) fn is_packet(number: u32, seen: &[u8]) -> bool {
+    seen.get(4..).and_then(packet::number).is_some_and(|whole| packet::begins(number, whole as usize, seen))
+}
+
+type Driver<'d, 'p> = Liar<AxiDmaChannel<'static, 'p, SimWindow<'d, AxiDmaModel>>>;
 type Jobs<'d, 'p> = Queue<'p, Driver<'d, 'p>, DEPTH, 1, OneThread>;
 
 /// A queue, its device, and what the model knows of them.
 pub(crate) struct Lane<'d, 'p> {
     /// `None`: it was dropped or forgotten.
     queue: Option<Jobs<'d, 'p>>,
-    device: &'d SimDevice<'d, CameraModel>,
+    device: &'d SimDevice<'d, AxiDmaModel>,
     rings: &'p Pool<'p, 1>,
     coherent: bool,
     in_order: bool,
@@ -57,7 +62,7 @@ enum State {
 }
 
 impl<'d, 'p> Lane<'d, 'p> {
-    pub(crate) fn new(device: &'d SimDevice<'d, CameraModel>, rings: &'p Pool<'p, 1>, coherent: bool, in_order: bool, lie: Lie) -> Self {
+    pub(crate) fn new(device: &'d SimDevice<'d, AxiDmaModel>, rings: &'p Pool<'p, 1>, coherent: bool, in_order: bool, lie: Lie) -> Self {
         let (queue, state, inside) = (None, State::AtWork, VecDeque::new());
         Self { queue, device, rings, coherent, in_order, lie, state, inside, next_number: 0, told: 0, untold: 0, leaked: false }
     }
@@ -99,7 +104,12 @@ impl<'p> Machine<'p> {
         if lane.leaked {
             return Ok(false);
         }
-        let camera = Camera::open_simulated(lane.device.window()?, lane.rings.take()?, DEPTH)?;
+        let camera = AxiDmaChannel::simulated(
+            lane.device.window()?,
+            Side::S2mm,
+            AxiDmaConfig { depth: Some(DEPTH), s2mm_dre: true, ..AxiDmaConfig::default() },
+            Some(lane.rings.take()?),
+        )?;
         let driver = Liar::new(camera, lane.in_order, lane.lie, self.rng.u64(..));
         match Queue::new(driver) {
             Ok(queue) => {
@@ -192,8 +202,9 @@ impl<'p> Machine<'p> {
             Ok(Some(done)) => {
                 let part = self.told(lane, done.completion.slot)?;
                 let [buf] = done.buffers;
-                let bytes = done.completion.bytes.unwrap_or(usize::MAX);
-                self.packet(lane, buf, part, bytes)
+                // The rest of a packet that was longer than the operand before begins none.
+                let (bytes, begins) = (done.completion.bytes.unwrap_or(usize::MAX), done.report.first);
+                self.packet(lane, buf, part, bytes, begins)
             }
             Ok(None) => self.nothing(lane),
             Err(failed) => self.channel_failed(lane, queue, &failed),
@@ -213,13 +224,15 @@ impl<'p> Machine<'p> {
     }
 
     /// A packet in a buffer: the right one, all of it, and nothing beside it.
-    fn packet(&mut self, lane: &mut Lane<'_, 'p>, buf: CpuBuf<'p, OneThread>, part: Part, bytes: usize) -> Verdict {
+    fn packet(&mut self, lane: &mut Lane<'_, 'p>, buf: CpuBuf<'p, OneThread>, part: Part, bytes: usize, begins: bool) -> Verdict {
         let at = part.absolute().start;
         let seen = buf.view::<u8>()?.get(at - part.shown.start..).and_then(|rest| rest.get(..bytes)).unwrap_or_default();
         let number = packet::number(seen).ok_or(Failure::Wrong(format!("a packet of {bytes} bytes")))?;
-        ensure!(packet::is(number, seen), "packet {number} is wrong, {bytes} bytes of it");
-        ensure!(!lane.in_order || number >= lane.next_number, "packet {number} after {}", lane.next_number);
-        lane.next_number = lane.next_number.max(number + 1);
+        ensure!(!begins || is_packet(number, seen), "packet {number} is wrong, {bytes} bytes of it");
+        ensure!(!begins || !lane.in_order || number >= lane.next_number, "packet {number} after {}", lane.next_number);
+        if begins {
+            lane.next_number = lane.next_number.max(number + 1);
+        }
         lane.told += 1;
         self.tally("packet");
         self.world.write(at, seen);
@@ -232,7 +245,7 @@ impl<'p> Machine<'p> {
         if let State::Stopped { drained } = &mut lane.state {
             *drained = true;
             self.tally("drained");
-            let written = lane.device.model(CameraModel::counts)?.written;
+            let written = lane.device.model(AxiDmaModel::written)?;
             ensure!(written == lane.told + lane.untold, "{written} packets were written, and {} told of", lane.told + lane.untold);
         }
         Ok(())
@@ -241,7 +254,7 @@ impl<'p> Machine<'p> {
     fn channel_failed<B>(&mut self, lane: &mut Lane<'_, 'p>, queue: &Jobs<'_, 'p>, failed: &JobError<B>) -> Verdict {
         let short = lane.inside.iter().any(|(_, part)| part.range.len() < PACKET);
         let possible = match failed.error {
-            Error::Fault { .. } => self.faults.error > 0 || short,
+            Error::Fault { .. } | Error::FaultAt { .. } => self.faults.error > 0 || short,
             Error::WillNotStop { .. } => self.faults.stuck > 0,
             _ => false,
         };
@@ -294,7 +307,7 @@ impl<'p> Machine<'p> {
 
     /// Packets that were written, and that nobody will ask for any more.
     fn count_untold(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict {
-        lane.untold = lane.device.model(CameraModel::counts)?.written - lane.told;
+        lane.untold = lane.device.model(AxiDmaModel::written)? - lane.told;
         Ok(())
     }
 

@@ -8,11 +8,11 @@ use crate::{
 };
 use contigo::{
     Align, Arena, Backend, CpuBuf, DevAddr, DevBuf, Direction, LocalPool, OneThread, Pool, Region,
-    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec},
+    drivers::axi_dma::{AxiDmaModel, CoreSpec},
+    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec, stream::SourceConfig},
 };
 use contigo_gemm8::SimGemm8;
 use contigo_testkit::{
-    camera::{CameraConfig, CameraModel},
     conformance::{
         Failure, Verdict, boards,
         mutant::{Mutant, Mutation},
@@ -119,8 +119,8 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let ports = [board.port(), if rng.bool() { board.port() } else { board.coherent_port() }];
     let forgets = rng.bool();
     let devices = ports.map(|port| SimGemm8::new(&board, port));
-    let config = CameraConfig { packet_bytes: lanes::PACKET, short_every: Some(3), gap_ns: rng.u64(..2_000), ..CameraConfig::default() };
-    let camera = SimDevice::with_model(&board, ports[1], CameraModel::new(config));
+    let config = SourceConfig { packet_bytes: lanes::PACKET, short_every: Some(3), gap_ns: rng.u64(..2_000), ..SourceConfig::default() };
+    let camera = SimDevice::with_model(&board, ports[1], AxiDmaModel::new(CoreSpec::camera(config, 512)));
     let (leaked, tally) = {
         let region = Region::new(Mutant::new(backend, plan.mutation))?;
         let mut carved: usize = 0;

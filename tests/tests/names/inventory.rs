@@ -37,12 +37,14 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
         "pci:0000:00:02.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
         "vfio:0000:00:01.0",
         NO_CUDA,
-        "sim:ap_ctrl",
-        "sim:board",
-        "sim:pl330",
-        "sim:zdma",
     ];
-    assert_eq!(lines(inventory.devices()), expected);
+    // A model more is no line of this test.
+    let (models, devices): (Vec<_>, Vec<_>) = lines(inventory.devices()).into_iter().partition(|line| line.starts_with("sim:"));
+    assert_eq!(devices, expected);
+    assert!(
+        ["sim:ap_ctrl", "sim:axi_dma_camera", "sim:board", "sim:zdma"].iter().all(|model| models.iter().any(|line| line == model)),
+        "{models:?}"
+    );
     let known = |name| inventory.memories().find(|entry| entry.name == Some(memory(name))).unwrap().facts;
     let facts = known("u-dma-buf:udmabuf0");
     assert_eq!((facts.len_bytes, facts.addr), (Some(1 << 20), Some(0x3000_0000)));
@@ -66,7 +68,8 @@ fn an_empty_machine_says_why_of_each_kind() {
     let inventory = Inventory::under(tree.root());
     let (memories, devices) = (lines(inventory.memories()), lines(inventory.devices()));
     assert!(memories[..5].iter().chain(&devices[..5]).all(|line| line.starts_with("no ") && line.contains(": ")), "{memories:?}");
-    assert_eq!((memories.len(), memories[5].as_str(), devices.len()), (6, "sim", 9));
+    assert_eq!((memories.len(), memories[5].as_str()), (6, "sim"));
+    assert!(devices[5..].iter().all(|line| line.starts_with("sim:")), "{devices:?}");
     let nowhere = Inventory::under("/nowhere");
     assert_eq!(lines(nowhere.memories()), memories);
 }

@@ -4,9 +4,9 @@ use super::{JOBS, LIMIT, SLOT, board, counting::count};
 use contigo::{
     Align, Error, Pool, Port, Queue, Region, Stream,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    sim::{Faults, SimBoard, SimConfig, SimDevice},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    sim::{Faults, SimBoard, SimConfig, SimDevice, stream::SourceConfig},
 };
-use contigo_testkit::camera::{Camera, CameraConfig, CameraModel};
 use std::{fmt::Write as _, time::Duration};
 
 #[test]
@@ -32,12 +32,16 @@ fn none_in_a_queue_and_a_stream() {
     for port in [SimBoard::port as fn(&SimBoard) -> Port, SimBoard::coherent_port] {
         let board =
             SimBoard::with(SimConfig { seed: 12, faults: Faults { late_irq: 100, lost_irq: 100, short: 100, error: 10, ..Faults::NONE } });
-        let device =
-            SimDevice::with_model(&board, port(&board), CameraModel::new(CameraConfig { packet_bytes: 512, ..CameraConfig::default() }));
+        let device = SimDevice::with_model(
+            &board,
+            port(&board),
+            AxiDmaModel::new(CoreSpec::camera(SourceConfig { packet_bytes: 512, ..SourceConfig::default() }, 512)),
+        );
         let (done, allocations) = count(|| {
             let region = Region::new(board.memory(64 << 10)?)?;
             let pool = Pool::<8>::new(region.carve(8 * 512, Align::LINE)?, 512)?;
-            let camera = |descriptors| Camera::open_simulated(device.window()?, descriptors, 4);
+            let config = AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() };
+            let camera = |descriptors| AxiDmaChannel::simulated(device.window()?, Side::S2mm, config, Some(descriptors));
             let (mut packets, mut faults) = (0, 0);
             let mut queue: Queue<'_, _, 4> = Queue::new(camera(region.carve(512, Align::LINE)?.into_buf())?)?;
             for _ in 0..JOBS {

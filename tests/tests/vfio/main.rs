@@ -11,6 +11,7 @@
 
 mod coherency;
 mod device;
+mod litepcie;
 mod memory;
 mod open;
 

@@ -122,7 +122,7 @@ const fn index_of(name: &str, scalars: &[Scalar]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drivers::ap_ctrl::name::Name;
+    use crate::types::name::Name;
 
     #[test]
     fn a_length_that_is_no_number_is_the_largest_one() {

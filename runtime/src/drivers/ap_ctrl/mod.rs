@@ -19,6 +19,10 @@
 //! **Stopping.** A kernel cannot be aborted. Stopping waits for the end of the jobs under way, at
 //! most as long as [`ApCtrl::stops_within`] says; then only the reset line helps.
 //!
+//! **Auto-restart.** A kernel that a program left with bit 7 of CTRL on runs again and again. It is
+//! never idle. Each write of this driver to CTRL turns it off, and stopping begins with such a
+//! write. A run that the kernel had begun by itself ends before the engine opens.
+//!
 //! # References
 //! UG1399, "S_AXILITE Control Register Map" and "Block-Level Control Protocols"; the control block
 //! that HLS writes (`<kernel>_control_s_axi.v`).
@@ -34,10 +38,11 @@ mod map;
 mod map_error;
 #[cfg(feature = "sim")]
 mod model;
-mod name;
 pub mod regs;
 #[cfg(all(feature = "describe", feature = "linux", target_os = "linux"))]
 pub(crate) mod row;
+
+use crate::types::name;
 
 pub use argument::{Pointer, Scalar};
 pub use builder::MapBuilder;

@@ -26,6 +26,10 @@ pub const AP_READY: u32 = 1 << 3;
 /// CTRL of `ap_ctrl_chain`: the end of a job was seen, and the next one may end. Clears itself.
 pub const AP_CONTINUE: u32 = 1 << 4;
 
+/// CTRL: the kernel starts again by itself whenever it has taken a job. Every write to CTRL sets or
+/// clears it; this driver never sets it.
+pub const AUTO_RESTART: u32 = 1 << 7;
+
 /// IER, ISR: a job is done.
 pub const INT_DONE: u32 = 1 << 0;
 /// IER, ISR: a job was taken.

@@ -12,15 +12,22 @@ use crate::{
 use core::time::Duration;
 
 pub(crate) const NAME: &str = "ap_ctrl";
-pub(crate) const HELP: &str =
-    "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us; sim:ap_ctrl is a chain, copy(from, to, n)";
+pub(crate) const HELP: &str = "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us; sim:ap_ctrl is a chain, copy(from, to, n), and sim:ap_ctrl_hs the same by ap_ctrl_hs";
 /// HLS gives each kernel a name of its own.
 pub(crate) const COMPATIBLE: &[&str] = &[];
 pub(crate) const SETTINGS: &[&str] = &["stop_us"];
+pub(crate) const IP: &[&str] = &[];
+pub(crate) const PARAMETERS: &[(&str, &str)] = &[];
 pub(crate) const MEMORY_BYTES: usize = 0;
 pub(crate) const COPIES: bool = false;
 #[cfg(feature = "sim")]
 pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(<super::ApCtrlModel>::default()));
+
+/// `sim:ap_ctrl_hs`: the same kernel, for maps that say `ap_ctrl_hs`.
+#[cfg(feature = "sim")]
+pub(crate) fn hs() -> AnyModel {
+    AnyModel::new(super::ApCtrlModel::copier_hs())
+}
 
 /// # Safety
 /// As [`ApCtrl::open`].

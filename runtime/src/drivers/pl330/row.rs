@@ -16,6 +16,8 @@ pub(crate) const HELP: &str = "Arm's DMA-330: copies operand 0 to operand 1; wit
 /// Linux `Documentation/devicetree/bindings/dma/arm,pl330.yaml`.
 pub(crate) const COMPATIBLE: &[&str] = &["arm,pl330"];
 pub(crate) const SETTINGS: &[&str] = &["channel", "event"];
+pub(crate) const IP: &[&str] = &[];
+pub(crate) const PARAMETERS: &[(&str, &str)] = &[];
 pub(crate) const MEMORY_BYTES: usize = super::PROGRAM_BYTES;
 pub(crate) const COPIES: bool = true;
 #[cfg(feature = "sim")]

@@ -15,6 +15,8 @@ pub(crate) const HELP: &str = "ZynqMP's DMA channel: copies operand 0 to operand
 /// Linux `Documentation/devicetree/bindings/dma/xilinx/xlnx,zynqmp-dma-1.0.yaml`.
 pub(crate) const COMPATIBLE: &[&str] = &["xlnx,zynqmp-dma-1.0"];
 pub(crate) const SETTINGS: &[&str] = &[];
+pub(crate) const IP: &[&str] = &[];
+pub(crate) const PARAMETERS: &[(&str, &str)] = &[];
 pub(crate) const MEMORY_BYTES: usize = 0;
 pub(crate) const COPIES: bool = true;
 #[cfg(feature = "sim")]

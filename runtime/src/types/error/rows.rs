@@ -106,7 +106,8 @@ Request {
         have_bytes: usize,
         /// The most that one job takes.
         max_bytes: usize,
-    } "operand {index} has {have_bytes} bytes, and the device takes {max_bytes} in one job: cut it";
+    } "operand {index} has {have_bytes} bytes, and the device takes {max_bytes} in one job: cut it, \
+       or open the driver with the width of its core (length_bits)";
 
     /// A tensor is not what the exchange, or the consumer's contract, allows. The text has the rule
     /// and the numbers.
@@ -128,13 +129,13 @@ Request {
     } "{len_bytes} bytes that are no name: it has 1 to {max_bytes}, no '/' and no NUL; a PCI \
        function's is as 0000:00:01.0";
 
-    /// A file is no map of a kernel. The text has the line and the rule.
+    /// A file is neither a map of a kernel nor a block design. The text has the line and the rule.
     BadMap(-158 BAD_MAP Argument EINVAL) {
         /// The line, from 1; 0 where a table in Rust is meant.
         line: u32,
         /// The rule that it breaks.
         rule: &'static str,
-    } "line {line} of the kernel's map: {rule}";
+    } "line {line} of the kernel's map or the design: {rule}";
 
     /// This cannot be done here at all. The text says what can be done.
     Unsupported(-161 UNSUPPORTED Unsupported EOPNOTSUPP) {
@@ -382,7 +383,19 @@ Device {
         status: u32 as register,
         /// The most important bit, in words.
         what: &'static str,
-    } "{device} reports {what} (status {status:#010x}): its manual decodes the register";
+    } "{device} reports: {what} (status {status:#010x}; its manual has the bits)";
+
+    /// The device reports an error at an address. It was stopped, and the buffers are back.
+    FaultAt(-164 FAULT_AT Device EIO) {
+        /// The device.
+        device: &'static str,
+        /// Its status register, or its descriptor's.
+        status: u32 as register,
+        /// The most important bit, in words.
+        what: &'static str,
+        /// The bus address of the descriptor or of the buffer that it was at.
+        addr: u64 as hex,
+    } "{device} reports: {what} (bus address {addr:#x}, status {status:#010x})";
 
     /// The device says it is done, and moved too little. The buffers are back.
     ShortTransfer(-126 SHORT_TRANSFER Device EIO) {
@@ -553,11 +566,13 @@ System {
         page: u64 as hex,
     } "/proc/self/pagemap hides the frame of page {page:#x}: run as root or with CAP_SYS_ADMIN";
 
-    /// Another process, or another part of this one, has it open.
+    /// Another process, or another part of this one, has it open. Or a guarded device behind an
+    /// IOMMU did not stop.
     InUse(-140 IN_USE Busy EBUSY) {
         /// The errno of the lock.
         errno: i32,
-    } "somebody else has this block or device open (errno {errno}): end that program, or take another";
+    } "somebody else has this block or device open (errno {errno}): end that program, or take another; \
+       a guarded device that did not stop is to be reset";
 
     /// The kernel would not pin so much memory for this user (`RLIMIT_MEMLOCK`).
     PinLimit(-141 PIN_LIMIT Memory ENOMEM) {

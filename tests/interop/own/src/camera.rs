@@ -1,5 +1,5 @@
-//! The testkit's camera on a descriptor ring, by the name `camera`, and what goes wrong with it, as
-//! settings of its driver:
+//! A camera behind an AXI DMA's receive channel, by the name `camera`, and what goes wrong with it,
+//! as settings of its driver:
 //!
 //! | setting | what happens |
 //! |---|---|
@@ -16,10 +16,10 @@
 
 use contigo::{
     AnyDriver, Completion, DevSlice, Driver, Error, Parts, Result, Settings,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, regs},
     names::{AnyDevice, DriverRow},
-    sim::{AnyModel, Model, SimBus},
+    sim::{AnyModel, Model, SimBus, stream::SourceConfig},
 };
-use contigo_testkit::camera::{Camera, CameraConfig, CameraModel, regs};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,25 +29,20 @@ const LINE: usize = 64;
 const DEPTH_MAX: u64 = 32;
 /// Behind the channel's own registers: what goes wrong.
 const WRONG: usize = 0x100;
+/// The widest length register that a core has.
+const LENGTH_BITS: u32 = 26;
 /// A setting that is not there.
 const NEVER: u32 = u32::MAX;
 
-pub(crate) static ROW: DriverRow =
-    DriverRow::new("camera", "the testkit's camera: its jobs have one operand, a packet that it writes", open)
-        .settings(&[
-            "depth",
-            "packets",
-            "short_every",
-            "error_at",
-            "stuck",
-            "refuses_at",
-            "fails_at",
-            "twice_at",
-            "nobodys_at",
-            "too_long_at",
-        ])
-        .memory(DEPTH_MAX as usize * LINE)
-        .model(|| AnyModel::new(Watched { camera: CameraModel::default(), wrong: [NEVER; 4] }));
+pub(crate) static ROW: DriverRow = DriverRow::new("camera", "a camera: its jobs have one operand, a packet that it writes", open)
+    .settings(&["depth", "packets", "short_every", "error_at", "stuck", "refuses_at", "fails_at", "twice_at", "nobodys_at", "too_long_at"])
+    .memory(DEPTH_MAX as usize * LINE)
+    .model(|| AnyModel::new(Watched { camera: AxiDmaModel::new(spec(SourceConfig::default())), wrong: [NEVER; 4] }));
+
+/// The receive channel, behind a FIFO of 512 bytes.
+fn spec(source: SourceConfig) -> CoreSpec {
+    CoreSpec { length_bits: LENGTH_BITS, ..CoreSpec::camera(source, 512) }
+}
 
 /// Is a camera's channel at work? By the last access to its registers, of whichever camera.
 static RUNS: AtomicBool = AtomicBool::new(false);
@@ -59,7 +54,7 @@ pub(crate) fn camera_runs() -> bool {
 }
 
 /// # Safety
-/// As [`Camera::open`]; and there are registers behind the channel's, at [`WRONG`].
+/// As [`AxiDmaChannel::alone`]; and there are registers behind the channel's, at [`WRONG`].
 unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
     use contigo::Mmio;
     let Parts { device, memory, settings, .. } = parts;
@@ -71,9 +66,11 @@ unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>>
     let (fails_at, twice_at) = (number("fails_at")?, number("twice_at")?);
     let lies = Lies { fails_at, twice_at, nobodys_at: number("nobodys_at")?, too_long_at: number("too_long_at")? };
     let depth = settings.number("depth", 1, DEPTH_MAX)?.unwrap_or(8) as usize;
-    let memory = memory.ok_or(Error::BlockSize { len_bytes: 0, need_bytes: depth * LINE, line_bytes: LINE })?;
+    // A descriptor for each job.
+    let memory = memory.map(|memory| memory.slice(..depth * LINE)).transpose()?;
+    let config = AxiDmaConfig { depth: Some(depth), length_bits: LENGTH_BITS, s2mm_dre: true, ..AxiDmaConfig::default() };
     // SAFETY: the caller's promise.
-    let camera = unsafe { Camera::open(device, memory, depth)? };
+    let camera = unsafe { AxiDmaChannel::alone(device, Side::S2mm, config, memory)? };
     Ok(AnyDriver::new(Lying { camera, lies, refuses_at: number("refuses_at")?, jobs: 0, ends: 0, last: None, held: None }))
 }
 
@@ -92,7 +89,7 @@ struct Lies {
 
 /// The camera's driver, which says now and then what is not so.
 struct Lying<'p> {
-    camera: Camera<'p, AnyDevice<'p>>,
+    camera: AxiDmaChannel<'static, 'p, AnyDevice<'p>>,
     lies: Lies,
     refuses_at: u32,
     jobs: u32,
@@ -106,8 +103,12 @@ struct Lying<'p> {
 // an end that there was: a job that failed, another slot, or more bytes. Nobody is harmed by a lie
 // of these kinds: the queue must find it.
 unsafe impl Driver for Lying<'_> {
-    contigo::forward!(|this| this.camera => name, port, addr_bits, operands, depth, in_order, check, stop_program, arm_irq, ran_dry);
+    contigo::forward!(|this| this.camera => port, addr_bits, operands, depth, in_order, check, stop_program, arm_irq, ran_dry);
     contigo::forward!(|this| this.camera => stop);
+
+    fn name(&self) -> &'static str {
+        "camera"
+    }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         // SAFETY: the caller's promise.
@@ -141,13 +142,13 @@ unsafe impl Driver for Lying<'_> {
 
 /// The camera's model, with registers for what goes wrong.
 struct Watched {
-    camera: CameraModel,
+    camera: AxiDmaModel,
     wrong: [u32; 4],
 }
 
 impl Watched {
     fn look(&mut self, bus: &mut SimBus<'_>) {
-        let status = self.camera.read32(regs::DMASR.offset(), bus);
+        let status = self.camera.read32(regs::CHANNEL_BYTES + regs::DMASR.offset(), bus);
         RUNS.store(status & regs::HALTED == 0, Ordering::Relaxed);
     }
 }
@@ -169,8 +170,8 @@ unsafe impl Model for Watched {
                 *wrong = value;
                 let [packets, short_every, error_at, stuck] = self.wrong.map(|value| (value != NEVER).then_some(value));
                 let packets = packets.unwrap_or(NEVER);
-                self.camera =
-                    CameraModel::new(CameraConfig { packets, short_every, error_at, stuck: stuck == Some(1), ..CameraConfig::default() });
+                let source = SourceConfig { packets, short_every, ..SourceConfig::default() };
+                self.camera = AxiDmaModel::new(CoreSpec { error_at, stuck: stuck == Some(1), ..spec(source) });
             }
             None => self.camera.write32(offset, value, bus),
         }

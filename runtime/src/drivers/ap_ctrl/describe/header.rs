@@ -47,8 +47,9 @@ use super::{
         builder::{Kind, UNKNOWN},
     },
     POINTER_BITS, number,
-    text::Text,
+    place::Place as _,
 };
+use crate::design::Text;
 
 /// The macros that were read so far.
 struct Header<'a> {
@@ -72,7 +73,7 @@ pub fn map(source: &[u8]) -> Result<MapBuilder<'_>, MapError> {
     let map = KernelMap::named("kernel", Protocol::Hs);
     let mut header = Header { map, interface: "", prefix: None, control: false, first: false };
     let mut here = text;
-    while let Some(line) = text.line() {
+    while let Some(line) = text.next_line() {
         // Bytes that are no text are in no line that counts.
         let line = core::str::from_utf8(line).unwrap_or("").trim_ascii();
         here.mark(&mut header.map);

@@ -34,18 +34,9 @@ use super::{
         builder::{Kind, UNKNOWN},
     },
     POINTER_BITS, number,
-    text::Text,
+    place::Place as _,
 };
-
-/// One tag: its name, and its attributes as they stand.
-#[derive(Clone, Copy)]
-struct Tag<'a> {
-    name: &'a str,
-    attributes: &'a str,
-    ends: bool,
-    /// It has no content: `<A/>`.
-    alone: bool,
-}
+use crate::design::{Tag, Text, next_tag as next};
 
 /// A register while its tags are read.
 #[derive(Clone, Copy, Default)]
@@ -71,7 +62,7 @@ pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapEr
     let mut text = super::text(source)?;
     let mut map = loop {
         let tag = next(&mut text)?.ok_or_else(|| text.broken(MapRule::Missing("MODULE with this INSTANCE"), instance, 0))?;
-        if tag.name == "MODULE" && !tag.ends && tag.is(instance) {
+        if tag.name == "MODULE" && !tag.ends && is(&tag, instance) {
             break KernelMap::named(tag.get("INSTANCE").unwrap_or_default(), Protocol::Hs);
         }
     };
@@ -164,73 +155,10 @@ impl<'a> Register<'a> {
     }
 }
 
-impl<'a> Tag<'a> {
-    /// Is it this instance's module, or where none is named one that HLS made?
-    fn is(&self, instance: &str) -> bool {
-        match instance {
-            "" => self.get("VLNV").is_some_and(|vlnv| vlnv.contains(":hls:")),
-            name => self.get("INSTANCE") == Some(name),
-        }
-    }
-
-    /// The value of an attribute.
-    fn get(&self, name: &str) -> Option<&'a str> {
-        let mut left = self.attributes;
-        // Each turn takes one attribute away.
-        loop {
-            let (key, rest) = left.split_once('=')?;
-            let rest = rest.trim_ascii_start();
-            let quote = rest.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
-            let (value, behind) = rest.strip_prefix(quote)?.split_once(quote)?;
-            if key.trim_ascii() == name {
-                return Some(value);
-            }
-            left = behind;
-        }
-    }
-}
-
-/// The next tag; declarations and comments are passed over. `None`: the file ends.
-fn next<'a>(text: &mut Text<'a>) -> Result<Option<Tag<'a>>, MapError> {
-    loop {
-        if text.until(|byte| byte == b'<').is_none() {
-            return Ok(None);
-        }
-        let start = *text;
-        if text.eat("<!--") {
-            while text.until(|byte| byte == b'-').is_some() && !text.eat("-->") {
-                text.skip(1);
-            }
-            continue;
-        }
-        text.skip(1);
-        let ends = text.eat("/");
-        let inside = *text;
-        // A `>` in a value ends no tag.
-        let mut quote = None;
-        let bytes = text.rest().iter().position(|byte| match (quote, *byte) {
-            (None, b'>') => true,
-            (None, b'"' | b'\'') => {
-                quote = Some(*byte);
-                false
-            }
-            (Some(open), byte) => {
-                if open == byte {
-                    quote = None;
-                }
-                false
-            }
-            _ => false,
-        });
-        let Some(bytes) = bytes else { return Err(start.expected("`>` that ends this tag")) };
-        text.skip(bytes + 1);
-        let Ok(tag) = core::str::from_utf8(inside.rest().get(..bytes).unwrap_or_default()) else {
-            return Err(start.expected("UTF-8"));
-        };
-        if tag.starts_with(['?', '!']) {
-            continue;
-        }
-        let (name, attributes) = tag.split_once(|letter: char| letter.is_ascii_whitespace()).unwrap_or((tag, ""));
-        return Ok(Some(Tag { name: name.trim_end_matches('/'), attributes, ends, alone: tag.ends_with('/') }));
+/// Is it this instance's module, or where none is named one that HLS made?
+fn is(tag: &Tag<'_>, instance: &str) -> bool {
+    match instance {
+        "" => tag.get("VLNV").is_some_and(|vlnv| vlnv.contains(":hls:")),
+        name => tag.get("INSTANCE") == Some(name),
     }
 }

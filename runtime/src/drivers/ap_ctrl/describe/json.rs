@@ -38,8 +38,9 @@ use super::{
         map::DIRECTIONS,
     },
     number,
-    text::Text,
+    place::Place as _,
 };
+use crate::design::Text;
 
 /// A map from `source`, JSON.
 ///

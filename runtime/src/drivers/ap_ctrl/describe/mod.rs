@@ -19,10 +19,10 @@
 pub mod header;
 pub mod hwh;
 pub mod json;
-mod text;
+mod place;
 
 use super::{MapBuilder, MapError, MapRule, name::Name};
-use text::Text;
+use crate::design::Text;
 
 /// The longest file: what Vivado writes of the largest design is a few MiB.
 const MAX_BYTES: usize = 32 << 20;
@@ -36,7 +36,8 @@ const POINTER_BITS: u32 = 64;
 /// # Errors
 /// As [`json::map`], [`hwh::map`] and [`header::map`].
 pub fn any<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapError> {
-    match source.trim_ascii_start() {
+    // Vivado begins some of its files with the mark of UTF-8.
+    match source.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(source).trim_ascii_start() {
         [b'{', ..] => json::map(source),
         [b'<', ..] => hwh::map(source, instance),
         _ => header::map(source),

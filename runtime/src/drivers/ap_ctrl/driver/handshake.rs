@@ -30,17 +30,18 @@ pub(super) fn release<D: Device>(device: &D, map: &KernelMap) {
     }
 }
 
-/// Takes back a raised interrupt. Reading ISR clears it in some kernels, and writing toggles it in
-/// the others: only what is still set is written.
-pub(super) fn acknowledge<D: Device>(device: &D) {
+/// Takes back a raised interrupt; false where there is none. Reading ISR clears it in some kernels,
+/// and writing toggles it in the others: only what is still set is written.
+pub(super) fn acknowledge<D: Device>(device: &D) -> bool {
     if regs::ISR.read(device) == 0 {
-        return;
+        return false;
     }
     let raised = regs::ISR.read(device);
     if raised != 0 {
         // SAFETY: ISR moves no data.
         unsafe { regs::ISR.write(device, raised) };
     }
+    true
 }
 
 /// Writes a job's registers, and starts it.

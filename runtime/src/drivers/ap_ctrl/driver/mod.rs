@@ -20,7 +20,7 @@ use crate::{
     types::{DevAddr, Error, Result, timeout_us},
 };
 use core::time::Duration;
-use handshake::{release, results, start};
+use handshake::{acknowledge, release, results, start};
 use heapless::{Deque, Vec};
 
 /// The most jobs in flight: one that was taken, and one that waits behind it.
@@ -218,8 +218,14 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             return Ok(None);
         }
         let Self { device, map, waiting, .. } = self;
+        let mut waited = false;
         let ended = poll_until(&*device, timeout, |device| {
-            let ctrl = regs::CTRL.read_and_clear(device);
+            let mut ctrl = regs::CTRL.read_and_clear(device);
+            // A late interrupt, or the one of AP_READY, would end every wait at once. CTRL is read
+            // again, for what happened before it was taken back.
+            if core::mem::replace(&mut waited, true) && !regs::is_done(ctrl) && map.has_interrupt() && acknowledge(device) {
+                ctrl = regs::CTRL.read_and_clear(device);
+            }
             if let Some(job) = waiting.take_if(|_| ctrl & regs::AP_START == 0) {
                 // SAFETY: it was submitted, and its end is not told. AP_START says that the job
                 // before it was taken.

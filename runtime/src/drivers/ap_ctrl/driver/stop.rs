@@ -30,6 +30,10 @@ impl<D: Device> ApCtrl<D> {
             let _ = self.slots.pop_back();
         }
         let (mut status, mut idle) = (0, false);
+        // Somebody may have left AUTO_RESTART on: such a kernel is never idle. The rest of CTRL
+        // ignores a 0.
+        // SAFETY: it starts nothing, and the kernel starts nothing by itself any more.
+        unsafe { regs::CTRL.write(&self.device, 0) };
         let Self { device, map, slots, ended, .. } = self;
         // An interrupt's file that fails only ends the waiting: what counts is what CTRL says.
         let _ = poll_every(&*device, STOP_STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
@@ -78,6 +82,9 @@ impl<D: Device> ApCtrl<D> {
                 let _ = steps.push(StopStep::poll_while(ctrl, regs::AP_DONE | regs::AP_IDLE, 0, limit_us));
                 let _ = steps.push(StopStep::write(ctrl, u32::MAX, regs::AP_CONTINUE));
             }
+        } else {
+            // AUTO_RESTART off, as AP_CONTINUE's write does.
+            let _ = steps.push(StopStep::write(ctrl, u32::MAX, 0));
         }
         let _ = steps.push(StopStep::poll_until(ctrl, regs::IDLE_MASK, regs::AP_IDLE, limit_us));
         StopProgram::new(&steps).unwrap_or_default()

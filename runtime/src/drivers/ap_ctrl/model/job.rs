@@ -87,6 +87,9 @@ where
         self.start = None;
         self.ready = true;
         self.raises(at_ns, regs::CHANNEL_READY, bus);
+        if self.restarts {
+            self.rings(bus);
+        }
     }
 
     /// ISR will get `bits`: at once, late or never.

@@ -31,8 +31,8 @@ use job::{Fate, Job};
 use numbers as regs;
 use words::Word;
 
-/// The window: a page, which is the least that Vivado gives.
-const WINDOW_BYTES: usize = 4096;
+/// The window: as much as Vivado gives a kernel where nobody says less.
+const WINDOW_BYTES: usize = 65_536;
 /// The byte that a stuck kernel keeps writing.
 const GARBAGE: u8 = 0xEE;
 /// The jobs that a chain works on: one that was taken and ends, and one that is being taken.
@@ -84,6 +84,8 @@ pub struct ApCtrlModel<F = KernelFn> {
     stale: bool,
     /// ISR clears when it is read, as HLS builds it where it is asked to.
     clears: bool,
+    /// AP_START is set again when a job is taken.
+    restarts: bool,
     /// AP_START, and when the kernel takes that job: until then its registers count.
     start: Option<u64>,
     /// The jobs that were taken, the oldest first.
@@ -107,6 +109,7 @@ impl<F> ApCtrlModel<F> {
             ready: false,
             stale: false,
             clears: false,
+            restarts: false,
             start: None,
             jobs: [None; STAGES],
             raise: [(u64::MAX, 0); 2],
@@ -121,7 +124,7 @@ where
     /// The kernel that `map` describes and that computes `compute`, as after power-on.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`] where the map's window is longer than the model's, 4 KiB.
+    /// [`Error::RegisterWindow`] where the map's window is longer than the model's, 64 KiB.
     pub fn new(map: KernelMap, compute: F) -> Result<Self> {
         let (need_bytes, have_bytes) = (map.window_bytes(), WINDOW_BYTES);
         if need_bytes > have_bytes {
@@ -190,7 +193,8 @@ where
                 let busy = self.start.is_some() || self.jobs_inside() > 0;
                 let done = if self.chain() { self.done || stale } else { mem::take(&mut self.done) };
                 let ready = mem::take(&mut self.ready);
-                bit(self.start.is_some(), regs::START) | bit(done, regs::DONE) | bit(!busy, regs::IDLE) | bit(ready, regs::READY)
+                let restarts = bit(self.restarts, regs::AUTO_RESTART);
+                bit(self.start.is_some(), regs::START) | bit(done, regs::DONE) | bit(!busy, regs::IDLE) | bit(ready, regs::READY) | restarts
             }
             _ if offset <= regs::ISR && !self.map.has_interrupt() => 0,
             regs::GIE => self.gie,
@@ -208,6 +212,7 @@ where
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
         match offset {
             regs::AP_CTRL => {
+                self.restarts = value & regs::AUTO_RESTART != 0;
                 if value & regs::START != 0 {
                     self.rings(bus);
                 }
@@ -254,7 +259,7 @@ where
         self.pointers = [u64::MAX; MAX_OPERANDS];
         (self.scalars, self.results) = ([0; MAX_SCALARS], [0; MAX_RESULTS]);
         (self.gie, self.ier, self.isr) = (0, 0, 0);
-        (self.done, self.ready, self.stale, self.start) = (false, false, false, None);
+        (self.done, self.ready, self.stale, self.restarts, self.start) = (false, false, false, false, None);
         (self.jobs, self.raise) = ([None; STAGES], [(u64::MAX, 0); 2]);
     }
 }

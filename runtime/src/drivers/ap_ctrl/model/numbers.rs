@@ -21,6 +21,9 @@ pub(super) const READY: u32 = 0x08;
 /// `bit 4 - ap_continue (Read/Write/SC)`.
 pub(super) const CONTINUE: u32 = 0x10;
 
+/// `bit 7 - auto_restart (Read/Write)`.
+pub(super) const AUTO_RESTART: u32 = 0x80;
+
 /// `bit 0` of IER and ISR: ap_done.
 pub(super) const CHANNEL_DONE: u32 = 0x1;
 /// `bit 1` of IER and ISR: ap_ready.
@@ -34,8 +37,10 @@ mod tests {
     fn the_driver_and_the_model_read_the_same_table() {
         let driver = [regs::CTRL.offset(), regs::GIE.offset(), regs::IER.offset(), regs::ISR.offset()];
         assert_eq!(driver, [super::AP_CTRL, super::GIE, super::IER, super::ISR]);
-        let driver = [regs::AP_START, regs::AP_DONE, regs::AP_IDLE, regs::AP_READY, regs::AP_CONTINUE, regs::INT_DONE, regs::INT_READY];
-        let model = [super::START, super::DONE, super::IDLE, super::READY, super::CONTINUE, super::CHANNEL_DONE, super::CHANNEL_READY];
+        let driver = [regs::AP_START, regs::AP_DONE, regs::AP_IDLE, regs::AP_READY, regs::AP_CONTINUE];
+        let model = [super::START, super::DONE, super::IDLE, super::READY, super::CONTINUE];
         assert_eq!(driver, model);
+        let driver = [regs::AUTO_RESTART, regs::INT_DONE, regs::INT_READY];
+        assert_eq!(driver, [super::AUTO_RESTART, super::CHANNEL_DONE, super::CHANNEL_READY]);
     }
 }

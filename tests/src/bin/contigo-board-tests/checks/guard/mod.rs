@@ -15,6 +15,7 @@ mod reset;
 mod subject;
 mod suspended;
 mod taken;
+mod unarmed;
 
 pub(crate) use isolation::lazily;
 pub(crate) use subject::Subject;
@@ -50,6 +51,7 @@ pub(crate) const TESTS: &[Test] = &[
     test("guard-clocks", clocks::clocks, |subject| subject.clock().is_some()),
     test("guard-reset", reset::reset, |subject| subject.reset().is_some()),
     test(KEPT, kept::kept, |_| true),
+    test("guard-unarmed", unarmed::unarmed, |subject| subject.reset().is_none()),
     test("guard-suspended", suspended::suspended, |_| true),
     test("guard-foreign-line", foreign_line::foreign_line, |subject| subject.is_edu() && foreign_line::is_there()),
     test("guard-previous-transfer", paused::previous_transfer, Subject::is_edu),

@@ -1,0 +1,206 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! A block design from its `.hwh`: the names, drivers and ports of its cores.
+
+use super::{
+    contigo_port,
+    raw::{self, Versioned},
+};
+use crate::{
+    fault::{Fault, Misuse},
+    last_error::call,
+    object::port::PORTS,
+    status::contigo_status,
+};
+use contigo::{
+    Error,
+    design::{Core, Design, Reaches, Wired},
+    names::Fabric,
+};
+use core::{ffi::c_char, fmt::Write as _, mem};
+
+/// How many interrupts of a core `contigo_core_info` has room for.
+pub const CONTIGO_CORE_INTERRUPTS: usize = 16;
+
+/// Nobody says whether a bitstream is loaded.
+pub const CONTIGO_FABRIC_UNKNOWN: u32 = 0;
+/// A bitstream is loaded; the kernel does not say which one.
+pub const CONTIGO_FABRIC_LOADED: u32 = 1;
+/// None is loaded: an access to a core would hang the processor.
+pub const CONTIGO_FABRIC_NOT_LOADED: u32 = 2;
+
+/// A core of a block design. Its texts end with NUL, and are empty where there is nothing to say.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct contigo_core_info {
+    /// `sizeof(contigo_core_info)`.
+    pub struct_size: usize,
+    /// Where its first window of registers is; 0 where the processor sees none.
+    pub address: u64,
+    /// How many bytes that window has.
+    pub window_bytes: u64,
+    /// How many bytes of memory its driver needs for itself.
+    pub memory_bytes: u64,
+    /// How many bits of data the port to memory has that its first master uses; 0: none.
+    pub port_bits: u32,
+    /// How many interrupts it has; of more than `CONTIGO_CORE_INTERRUPTS` a core is refused.
+    pub interrupts: u32,
+    /// The number of each in a device tree (a shared interrupt of the GIC); 0: it does not reach
+    /// the processor, or through a controller in the fabric.
+    pub interrupt: [u32; CONTIGO_CORE_INTERRUPTS],
+    /// Its name in the hierarchy: `video/axi_vdma`.
+    pub name: [c_char; 128],
+    /// Its driver, for `contigo_engine_options`.
+    pub driver: [c_char; 32],
+    /// Its device, for `contigo_device_open`, where `contigo overlay` wrote its node.
+    pub device: [c_char; 64],
+    /// Its driver's settings, from the design.
+    pub settings: [c_char; 256],
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_core_info {
+    const NAME: &'static str = "contigo_core_info";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+/// Fills `info` with the core called `name` of a block design: the bytes of Vivado's `.hwh`, which
+/// are not kept. In a hierarchy its name has `_` or `/`. `CONTIGO_E_BAD_MAP`: the file is none, or
+/// at odds with itself, and the text has the line; or it has no such core.
+///
+/// # Safety
+/// `hwh` points to `hwh_bytes` bytes; `name` is NUL-terminated; `info` points to a structure whose
+/// `struct_size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_design_core(
+    hwh: *const u8,
+    hwh_bytes: usize,
+    name: *const c_char,
+    info: *mut contigo_core_info,
+) -> contigo_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (design, name) = unsafe { (read(hwh, hwh_bytes)?, raw::text(name, "name")?) };
+        let value = described(&design.core(name).map_err(Fault::Design)?)?;
+        // SAFETY: the caller's promise.
+        unsafe { raw::fill(info, &value) }
+    })
+}
+
+/// The same for the core at place `index`, from 0. `CONTIGO_E_NOT_FOUND`: there are fewer.
+///
+/// # Safety
+/// As `contigo_design_core`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_design_core_at(
+    hwh: *const u8,
+    hwh_bytes: usize,
+    index: usize,
+    info: *mut contigo_core_info,
+) -> contigo_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let design = unsafe { read(hwh, hwh_bytes)? };
+        let none = || Error::NotFound { what: "core of the design", among: u32::try_from(design.cores().count()).unwrap_or(u32::MAX) };
+        let value = described(&design.cores().nth(index).ok_or_else(none)?)?;
+        // SAFETY: the caller's promise.
+        unsafe { raw::fill(info, &value) }
+    })
+}
+
+/// The port that the core called `name` reaches memory by, with what it reaches there and whether
+/// it snoops for this core. Close it with `contigo_port_close`. `CONTIGO_E_BAD_MAP`: the core
+/// reaches no memory, or the file does not tell whether the port snoops.
+///
+/// # Safety
+/// As `contigo_design_core`; `port` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_design_port(
+    hwh: *const u8,
+    hwh_bytes: usize,
+    name: *const c_char,
+    port: *mut contigo_port,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer(port, "port", || {
+            let (design, name) = (read(hwh, hwh_bytes)?, raw::text(name, "name")?);
+            let found = design.core(name).and_then(|core| core.port()).map_err(Fault::Design)?;
+            Ok(PORTS.insert(found)?)
+        })
+    }
+}
+
+/// Says whether a bitstream is loaded, as the kernel's FPGA manager has it:
+/// `CONTIGO_FABRIC_LOADED`, `CONTIGO_FABRIC_NOT_LOADED`, `CONTIGO_FABRIC_UNKNOWN`.
+///
+/// # Safety
+/// `state` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_fabric_state(state: *mut u32) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer(state, "state", || {
+            Ok(match Fabric::here() {
+                Fabric::Operating => CONTIGO_FABRIC_LOADED,
+                Fabric::NotLoaded(_) => CONTIGO_FABRIC_NOT_LOADED,
+                _ => CONTIGO_FABRIC_UNKNOWN,
+            })
+        })
+    }
+}
+
+/// The design in a `.hwh`.
+///
+/// # Safety
+/// As `raw::bytes`.
+unsafe fn read<'a>(hwh: *const u8, hwh_bytes: usize) -> Result<Design<'a>, Fault> {
+    // SAFETY: the caller's promise.
+    Design::read(unsafe { raw::bytes(hwh, hwh_bytes, "hwh")? }).map_err(Fault::Design)
+}
+
+fn described(core: &Core<'_, '_>) -> Result<contigo_core_info, Fault> {
+    let (windows, interrupts) = (core.windows().map_err(Fault::Design)?, core.interrupts().map_err(Fault::Design)?);
+    let masters = core.masters().map_err(Fault::Design)?;
+    let bits = |reaches| if let Reaches::Memory { data_bits, .. } = reaches { Some(data_bits) } else { None };
+    let (first, driver) = (windows.first(), core.driver());
+    let mut info = contigo_core_info {
+        struct_size: 0,
+        address: first.map_or(0, |window| window.address),
+        window_bytes: first.map_or(0, |window| window.len_bytes),
+        memory_bytes: driver.map_or(0, |row| row.memory_bytes as u64),
+        port_bits: masters.iter().find_map(|master| bits(master.reaches)).unwrap_or(0),
+        interrupts: u32::try_from(interrupts.len()).unwrap_or(u32::MAX),
+        interrupt: [0; CONTIGO_CORE_INTERRUPTS],
+        name: [0; 128],
+        driver: [0; 32],
+        device: [0; 64],
+        settings: [0; 256],
+    };
+    for (place, interrupt) in info.interrupt.iter_mut().zip(&interrupts) {
+        if let Wired::Processor { line } = interrupt.wired {
+            *place = core.soc().shared_interrupt(line).unwrap_or(0).into();
+        }
+    }
+    keep(&mut info.name, core.path(), "the core's name")?;
+    keep(&mut info.driver, driver.map_or("", |row| row.name), "the driver's name")?;
+    keep(&mut info.settings, &core.settings().map_err(Fault::Design)?, "the settings")?;
+    if let Ok(device) = core.device_name() {
+        let mut text = heapless::String::<63>::new();
+        let refusal = Misuse::Text { what: "the device's name", max_bytes: 63 };
+        write!(text, "{device}").map_err(|_| refusal)?;
+        keep(&mut info.device, &text, "the device's name")?;
+    }
+    Ok(info)
+}
+
+/// A text with a NUL behind it.
+fn keep(room: &mut [c_char], text: &str, what: &'static str) -> Result<(), Misuse> {
+    if text.len() >= room.len() {
+        return Err(Misuse::Text { what, max_bytes: room.len() - 1 });
+    }
+    for (place, byte) in room.iter_mut().zip(text.bytes()) {
+        // `c_char` has a sign on some processors.
+        *place = c_char::from_ne_bytes([byte]);
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! A block design of Vivado's, from its hardware hand-off: `<design>.hwh`, the XML file beside a
+//! bitstream that PYNQ reads too (feature `describe`).
+//!
+//! | question | answer |
+//! |---|---|
+//! | which cores there are | [`Design::cores`]: instances with registers, or with a master |
+//! | where a core's registers are | [`Core::windows`], and each register by its name: [`Core::registers`] |
+//! | which port it reaches memory by | [`Core::masters`]: through interconnects, with the width, and whether it snoops |
+//! | which interrupt is its | [`Core::interrupts`]: through `xlconcat`, to the processor or to an `axi_intc` |
+//! | which clock it has | [`Core::clocks`]: which FCLK, also through a `clk_wiz` |
+//! | how it was configured | [`Core::parameter`]; for its driver: `Core::settings` |
+//!
+//! It knows Zynq-7000 and Zynq UltraScale+, which RFSoC is too. A design for another processor has
+//! cores with parameters and registers, but no addresses, ports or interrupts.
+//!
+//! The readers need no heap. [`Design::read`] looks at each tag once. A question looks at the tags
+//! of the instances on its way, and each way is bounded. A file that is cut off, from another tool
+//! or at odds with itself is refused, with the line.
+//!
+//! ```
+//! use contigo::design::Design;
+//! let text = br#"<EDKSYSTEM VIVADOVERSION="2022.1"><SYSTEMINFO ARCH="zynq" DEVICE="7z020" NAME="mine"/><MODULES>
+//!   <MODULE FULLNAME="/gain" INSTANCE="gain" VLNV="me:user:gain:1.0"/>
+//!   <MODULE FULLNAME="/ps" INSTANCE="ps" VLNV="xilinx.com:ip:processing_system7:5.5"><MEMORYMAP>
+//!     <MEMRANGE BASEVALUE="0x43C00000" HIGHVALUE="0x43C0FFFF" INSTANCE="gain" MASTERBUSINTERFACE="M_AXI_GP0"
+//!       MEMTYPE="REGISTER" SLAVEBUSINTERFACE="S_AXI"/></MEMORYMAP></MODULE>
+//! </MODULES></EDKSYSTEM>"#;
+//! let design = Design::read(text)?;
+//! let gain = design.core("gain")?;
+//! assert_eq!((gain.ip(), gain.windows()?[0].address), ("gain", 0x43C0_0000));
+//! let cut = Design::read(&text[..400]).unwrap_err();
+//! assert_eq!(cut.to_string(), "line 4, byte 264: the file ends before </EDKSYSTEM>: copy it once more");
+//! # Ok::<(), contigo::design::DesignError>(())
+//! ```
+//!
+//! # References
+//! The files that Vivado 2017.1 to 2024.1 write. UG585, "PL Interrupts" (table 7-4) and "PS-PL
+//! Interfaces"; UG1085, "System Interrupts" and "PS-PL AXI Interfaces"; PG082 and PG201, the
+//! processing systems' parameters.
+//!
+//! Imports: `types`, `mem`.
+
+mod clocks;
+mod cores;
+mod error;
+mod interrupts;
+mod masters;
+mod module;
+mod registers;
+mod soc;
+mod tag;
+mod text;
+
+pub use self::{
+    clocks::Clock,
+    cores::{Core, MAX_WINDOWS, Window},
+    error::{DesignError, DesignRule},
+    interrupts::{Interrupt, MAX_INTERRUPTS, Trigger, Wired},
+    masters::{MAX_MASTERS, Master, Reaches, Snoops},
+    registers::Register,
+    soc::Soc,
+};
+pub(crate) use self::{
+    tag::{NoTag, Tag, next as next_tag},
+    text::Text,
+};
+pub use crate::types::name::Name;
+
+use self::module::{Module, Place};
+use heapless::Vec;
+
+/// The longest file: what Vivado writes of the largest design is a few MiB.
+const MAX_BYTES: usize = 32 << 20;
+
+/// How many instances a design has at most.
+pub const MAX_INSTANCES: usize = 512;
+
+/// **A block design**: the instances of a `.hwh`, which it borrows.
+#[derive(Clone, Debug)]
+pub struct Design<'a> {
+    text: Text<'a>,
+    modules: Vec<Place, MAX_INSTANCES>,
+    soc: Soc,
+    /// The processing system, among the modules.
+    processor: Option<usize>,
+    name: &'a str,
+    tool: &'a str,
+    device: &'a str,
+}
+
+impl<'a> Design<'a> {
+    /// The design in `source`, the bytes of a `.hwh`.
+    ///
+    /// # Errors
+    /// [`DesignError`]: it is no hand-off, ends in the middle, or has two instances of one name; and
+    /// the line.
+    pub fn read(source: &'a [u8]) -> Result<Self, DesignError> {
+        let mut text = Text::new(source);
+        if source.len() > MAX_BYTES {
+            return Err(DesignError::at(&text, DesignRule::TooLong, "", source.len() as u64));
+        }
+        let mut design = Self { text, modules: Vec::new(), soc: Soc::Other, processor: None, name: "", tool: "", device: "" };
+        let root = next_tag(&mut text).ok().flatten().filter(|tag| tag.name == "EDKSYSTEM" && !tag.ends);
+        let Some(root) = root else {
+            return Err(DesignError::at(&text, DesignRule::NotAHandOff, "", 0));
+        };
+        design.tool = root.text("VIVADOVERSION");
+        let mut open = None;
+        loop {
+            let mut here = text;
+            let Some(tag) = next_tag(&mut text).map_err(|NoTag(place, what)| unfinished(&place, what))? else {
+                here.skip(usize::MAX);
+                return Err(DesignError::at(&here, DesignRule::Truncated, "", 0));
+            };
+            match (tag.name, tag.ends) {
+                ("EDKSYSTEM", true) if open.is_none() => break,
+                ("SYSTEMINFO", false) => (design.name, design.device) = (tag.text("NAME"), tag.text("DEVICE")),
+                ("MODULE", false) => {
+                    if open.is_some() {
+                        return Err(DesignError::at(&here, DesignRule::Expected("the end of MODULE"), tag.text("INSTANCE"), 0));
+                    }
+                    // The place of `<MODULE` itself, from where it is read again.
+                    here.until(|byte| byte == b'<');
+                    if tag.alone {
+                        design.add(&here, text.at())?;
+                    } else {
+                        open = Some(here);
+                    }
+                }
+                ("MODULE", true) => match open.take() {
+                    Some(start) => design.add(&start, text.at())?,
+                    None => return Err(DesignError::at(&here, DesignRule::Expected("a MODULE that begins"), "", 0)),
+                },
+                _ => {}
+            }
+        }
+        // Every Zynq-7000 is a 7z: `7z020`, `xc7z010`.
+        let no_zynq = design.soc == Soc::Zynq7000 && !design.device.is_empty() && !design.device.contains("7z");
+        if no_zynq {
+            return Err(DesignError::at(&Text::new(source), DesignRule::OtherChip, design.device, 0));
+        }
+        Ok(design)
+    }
+
+    /// Adds the module from `start` to byte `end`.
+    fn add(&mut self, start: &Text<'a>, end: u32) -> Result<(), DesignError> {
+        let place = Place { from: start.at(), to: end };
+        let module = Module::at(self.text, place);
+        let fail = |rule| DesignError::at(start, rule, module.name(), 0);
+        if self.module(module.name()).is_some() {
+            return Err(fail(DesignRule::SameName));
+        }
+        if let Some(soc) = Soc::of(module.ip()) {
+            if self.processor.is_some() {
+                return Err(fail(DesignRule::SecondProcessor));
+            }
+            (self.soc, self.processor) = (soc, Some(self.modules.len()));
+        }
+        self.modules
+            .push(place)
+            .map_err(|_| DesignError::at(start, DesignRule::TooMany { what: "instances", most: MAX_INSTANCES as u64 }, "", 0))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// The version of Vivado that wrote it.
+    #[must_use]
+    pub const fn tool(&self) -> &'a str {
+        self.tool
+    }
+
+    /// The chip.
+    #[must_use]
+    pub const fn device(&self) -> &'a str {
+        self.device
+    }
+
+    /// The processor in it.
+    #[must_use]
+    pub const fn soc(&self) -> Soc {
+        self.soc
+    }
+
+    /// Every instance, also those without registers, in the file's order.
+    pub fn instances(&self) -> impl Iterator<Item = Core<'_, 'a>> {
+        self.modules().map(|module| Core { design: self, module })
+    }
+
+    /// The instances that a program drives: the processor sees registers of theirs, or they master
+    /// memory.
+    pub fn cores(&self) -> impl Iterator<Item = Core<'_, 'a>> {
+        self.instances().filter(|core| !core.is_processor() && (core.has_window() || (core.has_master() && !core.is_a_bus())))
+    }
+
+    /// The instance called `name`: in a hierarchy with `_` as the file has it, or with `/`.
+    ///
+    /// # Errors
+    /// [`DesignRule::NoSuchCore`].
+    pub fn core(&self, name: &str) -> Result<Core<'_, 'a>, DesignError> {
+        let named = |module: &Module<'a>| module.name() == name || module.path().trim_start_matches('/') == name;
+        let found = self.modules().find(named);
+        let module = found.ok_or_else(|| DesignError::at(&self.text, DesignRule::NoSuchCore, name, self.modules.len() as u64))?;
+        Ok(Core { design: self, module })
+    }
+
+    fn modules(&self) -> impl Iterator<Item = Module<'a>> {
+        self.modules.iter().map(|place| Module::at(self.text, *place))
+    }
+
+    fn module(&self, name: &str) -> Option<Module<'a>> {
+        self.modules().find(|module| module.name() == name)
+    }
+
+    fn processor(&self) -> Option<Module<'a>> {
+        Some(Module::at(self.text, *self.modules.get(self.processor?)?))
+    }
+}
+
+/// A tag that does not end where the file does was cut off.
+fn unfinished(place: &Text<'_>, what: &'static str) -> DesignError {
+    DesignError::at(place, if what.starts_with('`') { DesignRule::Truncated } else { DesignRule::Expected(what) }, "", 0)
+}

@@ -1,0 +1,198 @@
+#![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
+//! The jobs of scatter-gather mode, in the order in which they were submitted, and the descriptors
+//! of each.
+
+use super::{config::DEPTH_MAX, regs};
+use crate::{
+    drivers::ring::{Layout, Ring},
+    mem::{CpuBuf, Port},
+    types::{Error, Refused, Result},
+};
+
+/// The most descriptors that are used: as many as a count of 8 bits has.
+const DESCRIPTORS_MAX: usize = 255;
+
+/// A job's descriptors, and where it reads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Job {
+    first: usize,
+    count: usize,
+    from: u64,
+}
+
+/// One copy, or one side of it and a fixed address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) len_bytes: usize,
+    /// The address moves with the bytes; of a keyhole it stays.
+    pub(super) from_moves: bool,
+    pub(super) to_moves: bool,
+}
+
+/// The word of the oldest job's descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Nothing,
+    Complete,
+    Failed,
+}
+
+#[derive(Debug)]
+pub(super) struct Chain<'p> {
+    ring: Ring<'p>,
+    jobs: [Job; DEPTH_MAX],
+    depth: usize,
+    /// How many descriptors a job may have.
+    share: usize,
+    piece_bytes: usize,
+    /// The slot of the oldest job that was not told.
+    oldest: usize,
+    in_flight: usize,
+    /// The next free descriptor.
+    next: usize,
+}
+
+impl<'p> Chain<'p> {
+    /// Descriptors in `memory`, for `depth` jobs of pieces of at most `piece_bytes`.
+    ///
+    /// # Errors
+    /// The memory comes back, as from [`Ring::new`].
+    pub(super) fn new(
+        memory: CpuBuf<'p>,
+        port: &Port,
+        addr_bits: u32,
+        depth: Option<usize>,
+        piece_bytes: usize,
+    ) -> Result<Self, Refused<CpuBuf<'p>>> {
+        let layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_ALIGN, most: DESCRIPTORS_MAX };
+        // One more than jobs have: a job's last descriptor is never the one that TAILDESC names
+        // already, and the write of TAILDESC always names another.
+        let ring = Ring::new(memory, port, addr_bits, layout, depth.unwrap_or(1).saturating_add(1))?;
+        // SAFETY: the core was reset, and was not told of this memory.
+        let ring = unsafe { ring.cleared(regs::STATUS_AT, regs::COMPLETE)? };
+        let usable = ring.len() - 1;
+        let depth = depth.unwrap_or(usable).clamp(1, DEPTH_MAX);
+        let jobs = [Job::default(); DEPTH_MAX];
+        Ok(Self { ring, jobs, depth, share: (usable / depth).max(1), piece_bytes, oldest: 0, in_flight: 0, next: 0 })
+    }
+
+    pub(super) const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The most bytes of one job.
+    pub(super) const fn longest(&self) -> usize {
+        self.share.saturating_mul(self.piece_bytes)
+    }
+
+    /// Forgets every job: the next one has slot 0 and the first descriptor.
+    pub(super) const fn begin_anew(&mut self) {
+        (self.oldest, self.in_flight, self.next) = (0, 0, 0);
+    }
+
+    /// Where the first descriptor is.
+    pub(super) fn first_addr(&self) -> u64 {
+        self.ring.addr(0)
+    }
+
+    /// One job more: its descriptors are written, and the address of the last one comes back, for
+    /// TAILDESC.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: it is not the next slot, or too long. The error of the memory's sync.
+    pub(super) fn push(&mut self, slot: usize, transfer: &Transfer) -> Result<u64> {
+        let next = (self.oldest + self.in_flight) % self.depth;
+        if slot != next || self.in_flight == self.depth {
+            let (value, next) = (slot as u64, next as u64);
+            return Err(Error::Argument { name: "slot", value, min: next, max: next, multiple_of: 1 });
+        }
+        let (value, max) = (transfer.len_bytes as u64, self.longest() as u64);
+        let first = self.next;
+        let (mut at, mut count, mut done) = (first, 0, 0);
+        while done < transfer.len_bytes {
+            if count == self.share {
+                return Err(Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 });
+            }
+            let left = transfer.len_bytes - done;
+            let piece = left.min(self.piece_bytes);
+            let moved = |addr: u64, moves: bool| if moves { addr.wrapping_add(done as u64) } else { addr };
+            let following = self.ring.after(at, 1);
+            let words = regs::descriptor(
+                self.ring.addr(following),
+                moved(transfer.from, transfer.from_moves),
+                moved(transfer.to, transfer.to_moves),
+                u32::try_from(piece).unwrap_or(0),
+            );
+            // SAFETY: the jobs in flight have at most `depth * share` descriptors, which are fewer
+            // than there are, and these follow them. The core paused at an earlier one, or will.
+            unsafe { self.ring.write(at, 0, &words)? };
+            (at, count, done) = (following, count + 1, done + piece);
+        }
+        if let Some(job) = self.jobs.get_mut(slot) {
+            *job = Job { first, count, from: transfer.from };
+        }
+        (self.next, self.in_flight) = (at, self.in_flight + 1);
+        Ok(self.ring.addr(self.last(slot)))
+    }
+
+    fn job(&self, slot: usize) -> Job {
+        self.jobs.get(slot).copied().unwrap_or_default()
+    }
+
+    /// A job's last descriptor.
+    fn last(&self, slot: usize) -> usize {
+        let job = self.job(slot);
+        self.ring.after(job.first, job.count.saturating_sub(1))
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    /// Where the oldest job reads.
+    pub(super) fn reads_from(&self) -> u64 {
+        self.job(self.oldest).from
+    }
+
+    /// Is `low`, the lower half of CURDESC, a descriptor of the oldest job? Then that has not
+    /// ended.
+    #[allow(clippy::cast_possible_truncation, reason = "lower halves are compared")]
+    pub(super) fn is_at_oldest(&self, low: u32) -> bool {
+        let job = self.job(self.oldest);
+        (0..job.count).any(|step| self.ring.addr(self.ring.after(job.first, step)) as u32 == low)
+    }
+
+    /// Looks at the oldest job's last descriptor: on a port that does not snoop, a sync.
+    pub(super) fn look(&mut self) -> Result<Look> {
+        let mut status = [0];
+        self.ring.read(self.last(self.oldest), regs::STATUS_AT, &mut status)?;
+        Ok(match status[0] {
+            status if status & regs::FAILED != 0 => Look::Failed,
+            status if status & regs::COMPLETE != 0 => Look::Complete,
+            _ => Look::Nothing,
+        })
+    }
+
+    /// The oldest job has ended: its slot.
+    pub(super) const fn tell(&mut self) -> usize {
+        let slot = self.oldest;
+        (self.oldest, self.in_flight) = ((slot + 1) % self.depth, self.in_flight.saturating_sub(1));
+        slot
+    }
+
+    /// Forgets the jobs that have not ended.
+    pub(super) const fn forget(&mut self) {
+        self.in_flight = 0;
+    }
+
+    /// Gives the memory to whoever wants it next.
+    ///
+    /// # Safety
+    /// The core is stopped.
+    pub(super) unsafe fn release(&mut self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.ring.release() }
+    }
+}

@@ -1,0 +1,146 @@
+//! How a core was built, which no register tells.
+
+use super::regs;
+use crate::{
+    job::OperandSpec,
+    types::{Align, Error, Result},
+};
+
+/// The parameters of a core, as its block design has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct AxiCdmaConfig {
+    /// How many bits of a length it has: 8 to 26. Version 4.1 has 26, earlier ones 23. A narrower
+    /// register would cut a length without a word, so that 23 is right everywhere.
+    pub length_bits: u32,
+    /// `C_ADDR_WIDTH`: 32 to 64.
+    pub address_bits: u32,
+    /// `C_M_AXI_DATA_WIDTH`: 32 to 1,024, a power of two.
+    pub data_bits: u32,
+    /// `C_INCLUDE_DRE`: copies may begin at any byte.
+    pub dre: bool,
+    /// `C_USE_DATAMOVER_LITE`: a copy is one burst, and crosses no multiple of 4 KiB.
+    pub lite: bool,
+    /// `C_M_AXI_MAX_BURST_LEN`: 2 to 256.
+    pub burst_beats: u32,
+    /// With descriptors, how many jobs are in flight at most: up to 64. `None`: as many as there
+    /// are descriptors, one less. A job has an equal share of the descriptors, and its longest
+    /// length with it.
+    pub depth: Option<usize>,
+    /// With descriptors: so many of them make an interrupt, 1 to 255. More than 1 needs a delay.
+    pub irq_threshold: u32,
+    /// With descriptors: an interrupt after so many times 125 clocks without one that ended, 0 to
+    /// 255. 0: none.
+    pub irq_delay: u32,
+    /// How long a reset may take that stops it.
+    pub stop_us: u32,
+}
+
+impl Default for AxiCdmaConfig {
+    /// The core as Vivado builds it, of any version.
+    fn default() -> Self {
+        Self {
+            length_bits: regs::LENGTH_BITS_ANY,
+            address_bits: 32,
+            data_bits: 32,
+            dre: false,
+            lite: false,
+            burst_beats: 16,
+            depth: None,
+            irq_threshold: 1,
+            irq_delay: 0,
+            stop_us: 10_000,
+        }
+    }
+}
+
+/// The most jobs in flight.
+pub(super) const DEPTH_MAX: usize = 64;
+
+/// One number of the configuration, and its limits.
+fn within(name: &'static str, value: u64, min: u64, max: u64) -> Result<()> {
+    if (min..=max).contains(&value) { Ok(()) } else { Err(Error::Argument { name, value, min, max, multiple_of: 1 }) }
+}
+
+impl AxiCdmaConfig {
+    /// As the settings of its row say.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub(super) fn of(settings: crate::job::Settings<'_>) -> Result<Self> {
+        let default = Self::default();
+        Ok(Self {
+            length_bits: settings.value("length_bits", regs::LENGTH_BITS_MIN, regs::LENGTH_BITS_MAX, default.length_bits)?,
+            address_bits: settings.value("address_bits", 32, 64, default.address_bits)?,
+            data_bits: settings.value("data_bits", 32, 1024, default.data_bits)?,
+            dre: settings.flag("dre", false)?,
+            lite: settings.flag("lite", false)?,
+            burst_beats: settings.value("burst_beats", 2, 256, default.burst_beats)?,
+            depth: settings.number("depth", 1, DEPTH_MAX as u64)?.and_then(|depth| usize::try_from(depth).ok()),
+            irq_threshold: settings.value("irq_threshold", 1, 255, default.irq_threshold)?,
+            irq_delay: settings.value("irq_delay", 0, 255, default.irq_delay)?,
+            stop_us: settings.value("stop_us", 1, 400_000, default.stop_us)?,
+        })
+    }
+
+    /// Is there such a core?
+    pub(super) fn check(&self) -> Result<()> {
+        within("length_bits", self.length_bits.into(), regs::LENGTH_BITS_MIN.into(), regs::LENGTH_BITS_MAX.into())?;
+        within("address_bits", self.address_bits.into(), 32, 64)?;
+        if !self.data_bits.is_power_of_two() || !(32..=1024).contains(&self.data_bits) {
+            return Err(Error::Argument {
+                name: "data_bits, a power of two,",
+                value: self.data_bits.into(),
+                min: 32,
+                max: 1024,
+                multiple_of: 32,
+            });
+        }
+        within("burst_beats", self.burst_beats.into(), 2, 256)?;
+        within("depth", self.depth.unwrap_or(1) as u64, 1, DEPTH_MAX as u64)?;
+        within("irq_threshold", self.irq_threshold.into(), 1, 255)?;
+        within("irq_delay", self.irq_delay.into(), 0, 255)?;
+        within("stop_us", self.stop_us.into(), 1, 400_000)?;
+        if self.irq_threshold > 1 && self.irq_delay == 0 {
+            // The last descriptors would never tell.
+            let value = self.irq_delay.into();
+            return Err(Error::Argument {
+                name: "irq_delay, beside an irq_threshold of more than 1,",
+                value,
+                min: 1,
+                max: 255,
+                multiple_of: 1,
+            });
+        }
+        if self.dre && self.lite {
+            const TOGETHER: Error =
+                Error::Unsupported { what: "no AXI CDMA has both dre and lite", fix: "take both from the block design" };
+            return Err(TOGETHER);
+        }
+        Ok(())
+    }
+
+    /// A word of the bus.
+    pub(super) const fn word_bytes(&self) -> usize {
+        self.data_bits as usize / 8
+    }
+
+    /// The most bytes of one transfer, where another follows it: whole words, so that it is aligned
+    /// too.
+    pub(super) const fn piece_bytes(&self) -> usize {
+        let longest = (1 << self.length_bits) - 1;
+        longest / self.word_bytes() * self.word_bytes()
+    }
+
+    /// The most bytes of one transfer.
+    pub(super) const fn longest(&self) -> usize {
+        let longest = (1 << self.length_bits) - 1;
+        let burst = self.burst_beats as usize * self.word_bytes();
+        if self.lite && burst < longest { burst } else { longest }
+    }
+
+    /// An operand of at most `max_bytes`, as `spec`.
+    pub(super) fn operand(&self, spec: OperandSpec, max_bytes: usize) -> OperandSpec {
+        let spec = spec.at_most(max_bytes);
+        // `check` has found a power of two.
+        if self.dre { spec } else { spec.aligned(Align::new(self.word_bytes()).unwrap_or(Align::LINE)) }
+    }
+}

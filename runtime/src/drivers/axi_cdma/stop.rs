@@ -1,0 +1,51 @@
+#![allow(unsafe_code, reason = "a reset is a register")]
+//! How a core is stopped: by its soft reset, which lets bursts that were begun end.
+
+use super::{AxiCdma, Mode, regs};
+use crate::{
+    hw::{Device, wait::poll_every},
+    job::{StopProgram, StopStep},
+    types::{Error, Result},
+};
+use core::time::Duration;
+
+/// Between two looks while it waits.
+const STOP_STEP_US: u32 = 10;
+
+/// Resets a core, and waits for the reset's end.
+pub(super) fn reset(device: &impl Device, stop_us: u32) -> Result<()> {
+    let (mut status, mut over) = (0, false);
+    // SAFETY: the reset starts nothing.
+    unsafe { regs::CDMACR.write(device, regs::RESET) };
+    // An interrupt's file that fails only ends the waiting: what counts is what registers say.
+    let _ = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
+        status = regs::CDMACR.read(device);
+        let resting = regs::CDMASR.read(device) & (regs::IDLE | regs::CDMASR_ZEROES) == regs::IDLE;
+        over = resting && status & (regs::RESET | regs::CDMACR_ZEROES) == 0;
+        over
+    });
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: "axi_cdma", status, waited_us: stop_us }) }
+}
+
+impl<D: Device> AxiCdma<'_, D> {
+    /// Resets the core, and waits for the reset's end.
+    pub(super) fn halt(&mut self) -> Result<()> {
+        if let Mode::Simple { at_work: Some(_), ended } = &mut self.mode {
+            // The reset clears what tells.
+            *ended |= regs::ended_well(regs::CDMASR.read(&self.device));
+        }
+        reset(&self.device, self.config.stop_us)?;
+        self.runs = false;
+        Ok(())
+    }
+
+    /// The reset, and its end by the same two registers.
+    pub(super) fn program(&self) -> StopProgram {
+        StopProgram::new(&[
+            StopStep::write(regs::CDMACR.offset(), u32::MAX, regs::RESET),
+            StopStep::poll_until(regs::CDMACR.offset(), regs::RESET | regs::CDMACR_ZEROES, 0, self.config.stop_us),
+            StopStep::poll_until(regs::CDMASR.offset(), regs::IDLE | regs::CDMASR_ZEROES, regs::IDLE, self.config.stop_us),
+        ])
+        .unwrap_or_default()
+    }
+}

@@ -1,0 +1,349 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
+//! One channel of a core: a driver of its own, beside its sibling's or alone.
+
+use super::{
+    at::At,
+    config::{AxiDmaConfig, Side},
+    fault, halt,
+    lane::{Lane, MAYBE_TORN},
+    regs,
+    setup::ring,
+    shared::Siblings,
+};
+use crate::{
+    hw::{
+        Device,
+        wait::{poll_every, poll_until},
+    },
+    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver},
+    mem::{CpuBuf, DevSlice, Port},
+    types::{Error, Result, platform::forward_as_fd},
+};
+use core::time::Duration;
+
+/// The driver of one channel. `'p` is how long its descriptors' memory lives, `'c` the core that it
+/// shares with its sibling ([`AxiDmaCore::channel`](super::AxiDmaCore::channel)).
+///
+/// | channel | operand | direction |
+/// |---|---|---|
+/// | MM2S | the bytes of one packet | to the device |
+/// | S2MM | room for one packet, from its beginning | from the device |
+///
+/// The completion of a receive has the bytes, and the types' report is a [`PacketReport`].
+/// [`Driver::ran_dry`] counts how often a receive's buffer came when the channel had none left,
+/// which its Idle bit tells.
+///
+/// ```
+/// use contigo::{Align, Pool, Queue, Region, drivers::axi_dma::{AxiDmaConfig, AxiDmaCore, Side, SimAxiDma}, sim::SimBoard};
+/// use core::time::Duration;
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let rings = Pool::<2>::new(region.carve(2 * 512, Align::LINE)?, 512)?;
+/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+/// // Its stream is a loopback.
+/// let device = SimAxiDma::new(&board, board.port());
+///
+/// let (core, config) = (AxiDmaCore::open_simulated(device.window()?)?, AxiDmaConfig::default());
+/// // SAFETY: the model is built as the configuration says.
+/// let (send, receive) = unsafe { (core.channel(Side::Mm2s, config, Some(rings.take()?))?, core.channel(Side::S2mm, config, Some(rings.take()?))?) };
+/// let (mut send, mut receive) = (Queue::<'_, _, 8>::new(send)?, Queue::<'_, _, 8>::new(receive)?);
+/// let mut packet = pool.take()?;
+/// packet.view_mut::<u8>()?.fill(7);
+/// receive.push([pool.take()?.from_device(..)], &())?;
+/// send.push([packet.to_device(..100)], &())?;
+/// let done = receive.next(Duration::from_millis(20))?.ok_or(contigo::Error::Busy)?;
+/// assert!(done.report.first && done.report.last && done.completion.bytes == Some(100));
+/// assert!(send.next(Duration::from_millis(20))?.is_some());
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AxiDmaChannel<'c, 'p, D: Device> {
+    device: D,
+    /// Where its registers begin in `device`.
+    base: usize,
+    lane: Lane<'p>,
+    /// `None`: nobody has the other channel.
+    siblings: Option<&'c dyn Siblings>,
+    /// The core's, when the channel got its first job.
+    epoch: u32,
+}
+
+/// A descriptor's report on its packet. In direct register mode it is always a whole one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketReport {
+    /// It has the packet's first byte.
+    pub first: bool,
+    /// It has the packet's last byte. Where it has not, the packet goes on in the next job's
+    /// buffer.
+    pub last: bool,
+    /// It is the first one after a stop that came in the middle of a packet: its beginning may be
+    /// that packet's rest, which waited in the stream. Throw it away where the stream is not reset
+    /// with the core.
+    pub maybe_torn: bool,
+}
+
+impl<'p, D: Device> AxiDmaChannel<'static, 'p, D> {
+    /// The driver of one channel of `device`, which nobody else drives, the other channel neither.
+    /// With scatter-gather it needs `memory` for descriptors, 64 bytes each. A core without leaves
+    /// it alone.
+    ///
+    /// # Errors
+    /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`]: this is no AXI
+    /// DMA, or it has no clock. [`Error::Unsupported`]: the channel is not built in, or there is no
+    /// memory for descriptors. [`Error::Argument`]: no core is built as `config` says. The errors
+    /// of [`DriverBuf::new`](crate::DriverBuf::new), [`Error::BlockSize`], [`Error::Misaligned`]:
+    /// the memory does not suit. It goes back to its pool.
+    ///
+    /// # Safety
+    /// The window is an AXI DMA's (PG021), built as `config` says. Nobody else drives it while this
+    /// value lives.
+    pub unsafe fn alone(device: D, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf<'p>>) -> Result<Self> {
+        let sg = halt::found(&device, &[side], &config)?;
+        let ring = ring(sg, memory, device.port(), &config)?;
+        Ok(Self { device, base: side.base(), lane: Lane::new(side, config, ring), siblings: None, epoch: 0 })
+    }
+}
+
+impl<'c, 'p, D: Device> AxiDmaChannel<'c, 'p, D> {
+    /// One beside its sibling's. `device` has the channel's registers from its beginning on.
+    pub(super) fn beside(device: D, lane: Lane<'p>, siblings: &'c dyn Siblings) -> Self {
+        let epoch = device.reset_epoch();
+        Self { device, base: 0, lane, siblings: Some(siblings), epoch }
+    }
+
+    /// Which channel it is.
+    #[must_use]
+    pub const fn side(&self) -> Side {
+        self.lane.side
+    }
+
+    /// Does it use descriptors?
+    #[must_use]
+    pub const fn has_descriptors(&self) -> bool {
+        self.lane.ring.is_some()
+    }
+
+    /// How often it looked at a descriptor: on a port that does not snoop, a sync each.
+    #[must_use]
+    pub const fn looks(&self) -> u64 {
+        self.lane.looks
+    }
+
+    const fn at(&self) -> At<'_, D> {
+        At { device: &self.device, base: self.base }
+    }
+
+    fn was_reset(&self) -> bool {
+        self.device.reset_epoch() != self.epoch
+    }
+
+    /// A look's result, where no reset came: the core's epoch is read after it.
+    fn believed(&mut self, found: Result<Option<Completion>>) -> Result<Option<Completion>> {
+        if !self.was_reset() || !self.lane.runs {
+            return found;
+        }
+        // A status in a descriptor was written before the reset, and is true.
+        match (self.lane.ring.is_some(), found) {
+            (true, Ok(Some(end))) => Ok(Some(end)),
+            (true, Ok(None)) => match self.lane.look_at_memory(&At { device: &self.device, base: self.base }, 0) {
+                Ok(Some(end)) => Ok(Some(end)),
+                _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
+            },
+            _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
+        }
+    }
+
+    /// The sibling's error, where that halted this channel.
+    fn or_siblings(&self, error: Error) -> Error {
+        let side = self.lane.side;
+        self.siblings.map_or(error, |siblings| fault::or_siblings(error, side.other(), siblings.status_beside(side)))
+    }
+
+    /// Does the sibling's error keep this channel halted until a reset?
+    fn is_held(&self) -> bool {
+        let failed = |siblings: &dyn Siblings| fault::has_failed(siblings.status_beside(self.lane.side));
+        self.lane.runs && halt::is_halted(regs::DMASR.read(&self.at())) && self.siblings.is_some_and(failed)
+    }
+
+    /// Resets the core, which ends the sibling's jobs.
+    fn reset_core(&self) -> Result<()> {
+        let (side, config) = (self.lane.side, &self.lane.config);
+        match self.siblings {
+            Some(siblings) => siblings.reset_all(&mut || halt::reset(&self.at(), side, config)),
+            None => halt::reset(&self.at(), side, config),
+        }
+    }
+
+    fn tell_busy(&self, busy: bool) {
+        if let Some(siblings) = self.siblings {
+            siblings.set_busy(self.lane.side, busy);
+        }
+    }
+}
+
+// SAFETY: 1. PG021: MM2S reads, and S2MM writes, at an address as many bytes as a length says: in
+// registers, or in descriptors, whose end is TAILDESC's. `submit` takes both from the operand, and
+// `operands` keeps it inside the length's bits. The descriptors are the driver's own. 2. Idle, in
+// direct register mode, comes when the transfer has completed ("DMASR"). A descriptor's Cmplt is
+// written after its last byte was answered. No other look is believed, nor one with an error.
+// `stop` believes Halted, which comes when all transfers have ended, and the end of a reset, which
+// is graceful ("DMACR"). After a sibling's reset no register is believed: the epoch is read after
+// them. 3. The bytes are LENGTH's or the descriptors' own counts. 4. `check` touches nothing, and
+// `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of the function that
+// made it promised it, and `Core` gives each channel to one driver. 7. The program writes 0 and
+// Reset into DMACR. 8. Each wait has a limit. 9. A job's fields say that it is in flight only after
+// its doorbell, and `stop` does not ask them.
+unsafe impl<D: Device> Driver for AxiDmaChannel<'_, '_, D> {
+    fn name(&self) -> &'static str {
+        self.lane.side.name()
+    }
+
+    fn port(&self) -> &Port {
+        self.device.port()
+    }
+
+    fn addr_bits(&self) -> u32 {
+        self.lane.config.address_bits
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        &self.lane.operand
+    }
+
+    fn depth(&self) -> usize {
+        self.lane.depth
+    }
+
+    fn check(&self, _: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = crate::job::exactly(args)?;
+        Ok(())
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [operand] = crate::job::exactly(operands)?;
+        let siblings = self.siblings;
+        let mut give = || {
+            if self.was_reset() {
+                if self.lane.runs && self.lane.in_flight > 0 {
+                    return Err(Error::EndedByReset { device: self.lane.side.name() });
+                }
+                self.epoch = self.device.reset_epoch();
+                self.lane.was_reset();
+            }
+            self.tell_busy(true);
+            // SAFETY: the caller's promise; the lock that a reset takes is held.
+            let given = unsafe { self.lane.submit(&At { device: &self.device, base: self.base }, slot, operand) };
+            given.map_err(|error| self.or_siblings(error))
+        };
+        match siblings {
+            // A reset between the first register and the doorbell would start a job at address 0.
+            Some(siblings) => siblings.locked(&mut give),
+            None => give(),
+        }
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if self.lane.in_flight == 0 {
+            return Ok(None);
+        }
+        if !self.lane.runs {
+            return self.lane.look_stopped();
+        }
+        let (lane, base, mut found) = (&mut self.lane, self.base, Ok(None));
+        let (step_us, mut ended, mut left) = (lane.step_us(), false, timeout);
+        let look = |lane: &mut Lane<'_>, device: &D| lane.look(&At { device, base });
+        if step_us < u32::MAX {
+            let from_us = self.device.now_us();
+            poll_every(&self.device, step_us, timeout, |device| {
+                found = look(lane, device);
+                ended = !matches!(found, Ok(None));
+                // From here on an interrupt comes.
+                ended || lane.step_us() > step_us
+            })?;
+            left = timeout.saturating_sub(Duration::from_micros(self.device.now_us().saturating_sub(from_us)));
+        }
+        if !ended {
+            ended = poll_until(&self.device, left, |device| {
+                found = look(lane, device);
+                !matches!(found, Ok(None))
+            })?;
+        }
+        if !ended && !timeout.is_zero() && self.lane.ring.is_some() {
+            // Once a wait, also where no register said anything.
+            found = self.lane.look_at_memory(&At { device: &self.device, base }, 0);
+        }
+        let told = self.believed(found.map_err(|error| self.or_siblings(error)));
+        if self.lane.in_flight == 0 {
+            self.tell_busy(false);
+        }
+        told
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        let at = At { device: &self.device, base: self.base };
+        if !self.was_reset() {
+            self.lane.keep_end(&at);
+        }
+        if self.was_reset() {
+            // The look may have come after the reset, where a register says Idle of nothing.
+            self.lane.ended = None;
+        }
+        let (busy, held) = (self.lane.is_busy(&at), self.is_held());
+        let halted = halt::halt(&at, &self.lane.config);
+        let sibling_works = self.siblings.is_some_and(|siblings| siblings.is_busy_beside(self.lane.side));
+        if !halted || held || busy && !sibling_works {
+            self.reset_core()?;
+        }
+        // Idle is told late after a doorbell, and a channel that did not halt was at work.
+        if busy || !halted {
+            self.lane.cut();
+        }
+        self.lane.stopped();
+        self.epoch = self.device.reset_epoch();
+        self.tell_busy(false);
+        Ok(())
+    }
+
+    /// Of a channel that has the device to itself.
+    fn stop_program(&self) -> StopProgram {
+        if self.siblings.is_some() { StopProgram::NONE } else { halt::program(&[self.lane.side], &self.lane.config) }
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+
+    fn ran_dry(&self) -> Option<u64> {
+        (self.lane.side == Side::S2mm && self.lane.ring.is_some()).then_some(self.lane.ran_dry)
+    }
+}
+
+impl<D: Device> TypedDriver<1> for AxiDmaChannel<'_, '_, D> {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = PacketReport;
+
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+
+    fn report(&self, completion: &Completion) -> PacketReport {
+        let [words, ..] = completion.words;
+        let has = |bit| completion.status & bit != 0;
+        PacketReport { first: has(regs::FIRST), last: has(regs::LAST), maybe_torn: words & MAYBE_TORN != 0 }
+    }
+}
+
+forward_as_fd!({'c, 'p, D: Device} AxiDmaChannel<'c, 'p, D>, device: D);
+
+impl<D: Device> Drop for AxiDmaChannel<'_, '_, D> {
+    /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it
+    /// stays leaked.
+    fn drop(&mut self) {
+        let stopped = !self.lane.runs || self.stop().is_ok();
+        if let (true, Some(ring)) = (stopped, &mut self.lane.ring) {
+            // SAFETY: the channel is halted, and is told of other descriptors before it runs.
+            unsafe { ring.release() }
+        }
+    }
+}

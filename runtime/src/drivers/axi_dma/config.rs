@@ -1,0 +1,150 @@
+//! How a core is built, which no register tells, and how it is used.
+
+use super::regs;
+use crate::{
+    job::OperandSpec,
+    types::{Align, Error, Result},
+};
+
+/// A direction of the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// From memory to the stream: it sends. Channel 0.
+    Mm2s,
+    /// From the stream to memory: it receives. Channel 1.
+    S2mm,
+}
+
+impl Side {
+    pub(super) const fn index(self) -> usize {
+        match self {
+            Self::Mm2s => 0,
+            Self::S2mm => 1,
+        }
+    }
+
+    /// Its sibling.
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Mm2s => Self::S2mm,
+            Self::S2mm => Self::Mm2s,
+        }
+    }
+
+    /// Where its registers begin.
+    pub(super) const fn base(self) -> usize {
+        self.index() * regs::CHANNEL_BYTES
+    }
+
+    /// For messages.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Mm2s => "axi_dma mm2s",
+            Self::S2mm => "axi_dma s2mm",
+        }
+    }
+}
+
+/// How the core is built, which no register tells, and how it is used. The defaults are Vivado's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AxiDmaConfig {
+    /// "Width of Buffer Length Register", 8 to 26: a transfer, or a descriptor, has at most two to
+    /// this many bytes, less one.
+    pub length_bits: u32,
+    /// "Address Width", 32 to 64.
+    pub address_bits: u32,
+    /// The memory map data width of MM2S, 32 to 1,024.
+    pub mm2s_data_bits: u32,
+    /// The memory map data width of S2MM.
+    pub s2mm_data_bits: u32,
+    /// "Allow Unaligned Transfers" of MM2S: with it, data may begin anywhere.
+    pub mm2s_dre: bool,
+    /// "Allow Unaligned Transfers" of S2MM.
+    pub s2mm_dre: bool,
+    /// How many jobs at once, with scatter-gather; `None`: as many as there are descriptors. With
+    /// fewer, a job has several descriptors, and so more bytes.
+    pub depth: Option<usize>,
+    /// How long a stop waits for the transfers under way, in microseconds, and once more for a
+    /// reset.
+    pub stop_us: u32,
+    /// With scatter-gather: so many packets make an interrupt, 1 to 255. With more than one, set
+    /// the delay too.
+    pub irq_packets: u8,
+    /// With scatter-gather: an interrupt comes for fewer packets, too, after so long without one,
+    /// in the core's units (125 clocks of the descriptors' port by default). 0: it does not.
+    pub irq_delay: u8,
+}
+
+impl Default for AxiDmaConfig {
+    fn default() -> Self {
+        let (mm2s_data_bits, s2mm_data_bits, mm2s_dre, s2mm_dre) = (32, 32, false, false);
+        let (depth, stop_us, irq_packets, irq_delay) = (None, 1_000, 1, 0);
+        Self {
+            length_bits: 14,
+            address_bits: 32,
+            mm2s_data_bits,
+            s2mm_data_bits,
+            mm2s_dre,
+            s2mm_dre,
+            depth,
+            stop_us,
+            irq_packets,
+            irq_delay,
+        }
+    }
+}
+
+/// The most jobs of one channel.
+pub(super) const DEPTH_MAX: usize = 256;
+/// Pieces of a long operand begin at multiples of this from its beginning: the widest bus.
+const PIECE_ALIGN_BYTES: usize = 128;
+
+impl AxiDmaConfig {
+    /// Can a core be built so?
+    pub(super) fn check(&self) -> Result<()> {
+        let between = |name, value: u32, min: u64, max: u64| {
+            let value = u64::from(value);
+            if (min..=max).contains(&value) { Ok(()) } else { Err(Error::Argument { name, value, min, max, multiple_of: 1 }) }
+        };
+        between("length_bits", self.length_bits, 8, 26)?;
+        between("address_bits", self.address_bits, 32, 64)?;
+        between("stop_us", self.stop_us, 1, 1_000_000)?;
+        let depth = self.depth.map_or(1, |depth| u32::try_from(depth).unwrap_or(u32::MAX));
+        between("depth", depth, 1, DEPTH_MAX as u64)?;
+        between("irq_packets", self.irq_packets.into(), 1, 255)?;
+        for (name, bits) in
+            [("mm2s_data_bits, a power of two,", self.mm2s_data_bits), ("s2mm_data_bits, a power of two,", self.s2mm_data_bits)]
+        {
+            if !bits.is_power_of_two() || !(32..=1024).contains(&bits) {
+                return Err(Error::Argument { name, value: bits.into(), min: 32, max: 1024, multiple_of: 32 });
+            }
+        }
+        Ok(())
+    }
+
+    /// The most bytes of one transfer, or of one descriptor.
+    pub(super) const fn longest(&self) -> usize {
+        (1 << self.length_bits) - 1
+    }
+
+    /// The length of all pieces of a longer operand except for the last.
+    pub(super) const fn piece(&self) -> usize {
+        self.longest() / PIECE_ALIGN_BYTES * PIECE_ALIGN_BYTES
+    }
+
+    /// How many descriptors an operand takes.
+    pub(super) const fn pieces(&self, len_bytes: usize) -> usize {
+        if len_bytes <= self.longest() { 1 } else { len_bytes.div_ceil(self.piece()) }
+    }
+
+    /// The operand of `side`, with so many descriptors for a job.
+    pub(super) fn operand(&self, side: Side, descriptors: usize) -> OperandSpec {
+        let (spec, data_bits, dre) = match side {
+            Side::Mm2s => (OperandSpec::to_device(), self.mm2s_data_bits, self.mm2s_dre),
+            Side::S2mm => (OperandSpec::from_device(), self.s2mm_data_bits, self.s2mm_dre),
+        };
+        let most = self.longest().max(descriptors.saturating_mul(self.piece()));
+        let align = if dre { None } else { Align::new(data_bits as usize / 8).ok() };
+        align.map_or(spec, |align| spec.aligned(align)).at_most(most)
+    }
+}

@@ -1,0 +1,219 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
+//! Both channels as one driver: a packet goes out, and its answer comes in.
+
+use super::{
+    at::At,
+    config::{AxiDmaConfig, Side},
+    fault, halt,
+    lane::Lane,
+    regs,
+    setup::ring,
+};
+use crate::{
+    hw::{Device, Mmio, wait::poll_every},
+    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
+    mem::{CpuBuf, DevSlice, Port},
+    types::{Error, Result, platform::forward_as_fd},
+};
+use core::time::Duration;
+
+/// The core in one go: a job sends operand 0 as one packet, and receives its answer into operand 1.
+///
+/// | operand | what | direction |
+/// |---|---|---|
+/// | packet | all of it is sent | to the device |
+/// | answer | at least as long as the answer | from the device |
+///
+/// The completion has the answer's length. S2MM is armed before MM2S, so that the answer finds its
+/// operand. Behind a loopback a job copies.
+///
+/// ```
+/// use contigo::{Align, Engine, Pool, Region, drivers::axi_dma::{AxiDma, AxiDmaConfig, SimAxiDma}, sim::SimBoard};
+/// use core::time::Duration;
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let descriptors = region.carve(4096, Align::PAGE)?.into_buf();
+/// let pool = Pool::<2>::new(region.carve(2 * 8192, Align::LINE)?, 8192)?;
+/// let device = SimAxiDma::new(&board, board.port());
+/// let mut engine = Engine::new(AxiDma::open_simulated(device.window()?, AxiDmaConfig::default(), Some(descriptors))?)?;
+///
+/// let mut packet = pool.take()?;
+/// packet.view_mut::<u8>()?.fill(7);
+/// let done = engine.start([packet.to_device(..5_000), pool.take()?.from_device(..)], &())?.wait(Duration::from_millis(20))?;
+/// assert_eq!(done.completion.bytes, Some(5_000));
+/// let [_, answer] = done.buffers;
+/// assert_eq!(answer.view_at::<u8>(..5_000)?, [7; 5_000]);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AxiDma<'p, D: Device> {
+    device: D,
+    send: Lane<'p>,
+    receive: Lane<'p>,
+    operands: [OperandSpec; 2],
+    /// The oldest job's packet is sent; its answer is there.
+    sent: bool,
+    answer: Option<Completion>,
+}
+
+impl<'p, D: Device> AxiDma<'p, D> {
+    /// The driver of `device`. With scatter-gather it needs `memory` for descriptors, 64 bytes
+    /// each, half of them for either channel. A core without leaves it alone.
+    ///
+    /// # Errors
+    /// As [`AxiDmaChannel::alone`](super::AxiDmaChannel::alone), for both channels.
+    ///
+    /// # Safety
+    /// As [`AxiDmaChannel::alone`](super::AxiDmaChannel::alone).
+    pub unsafe fn open(device: D, config: AxiDmaConfig, memory: Option<CpuBuf<'p>>) -> Result<Self> {
+        let sg = halt::found(&device, &[Side::Mm2s, Side::S2mm], &config)?;
+        let (mut first, mut second) = (None, None);
+        if let Some(memory) = memory {
+            let half = memory.len_bytes() / 2 / regs::DESCRIPTOR_ALIGN_BYTES * regs::DESCRIPTOR_ALIGN_BYTES;
+            let (low, high) = memory.split_at(half)?;
+            (first, second) = (Some(low), Some(high));
+        }
+        let mut send = Lane::new(Side::Mm2s, config, ring(sg, first, device.port(), &config)?);
+        let mut receive = Lane::new(Side::S2mm, config, ring(sg, second, device.port(), &config)?);
+        let depth = send.depth.min(receive.depth);
+        (send.depth, receive.depth) = (depth, depth);
+        let ([out], [back]) = (send.operand, receive.operand);
+        Ok(Self { device, send, receive, operands: [out, back], sent: false, answer: None })
+    }
+
+    fn both(&mut self) -> [(&mut Lane<'p>, At<'_, D>); 2] {
+        let at = |side: Side| At { device: &self.device, base: side.base() };
+        [(&mut self.receive, at(Side::S2mm)), (&mut self.send, at(Side::Mm2s))]
+    }
+
+    /// The oldest job's end, where both channels told theirs.
+    fn end(&mut self) -> Result<Option<Completion>> {
+        let Some(answer) = self.answer.filter(|_| self.sent) else { return Ok(None) };
+        (self.sent, self.answer) = (false, None);
+        if answer.status & regs::LAST == 0 {
+            let what = "an answer is longer than its operand; give a longer one";
+            return Err(Error::Fault { device: "axi_dma", status: answer.status, what });
+        }
+        Ok(Some(answer))
+    }
+}
+
+/// A look at one channel. An error of the other halts it too, and is what happened.
+fn look_at(device: &impl Mmio, lane: &mut Lane<'_>) -> Result<Option<Completion>> {
+    let at = |side: Side| At { device, base: side.base() };
+    let (side, other) = (lane.side, lane.side.other());
+    lane.look(&at(side)).map_err(|error| fault::or_siblings(error, other, regs::DMASR.read(&at(other))))
+}
+
+// SAFETY: as `AxiDmaChannel`'s, for both channels: a job has ended when both have told its end, and
+// both are halted and reset by `stop`. Nobody else resets the core.
+unsafe impl<D: Device> Driver for AxiDma<'_, D> {
+    fn name(&self) -> &'static str {
+        "axi_dma"
+    }
+
+    fn port(&self) -> &Port {
+        self.device.port()
+    }
+
+    fn addr_bits(&self) -> u32 {
+        self.send.config.address_bits
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        &self.operands
+    }
+
+    fn depth(&self) -> usize {
+        self.send.depth
+    }
+
+    fn check(&self, _: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = exactly(args)?;
+        Ok(())
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [packet, answer] = exactly(operands)?;
+        if !self.send.runs {
+            (self.sent, self.answer) = (false, None);
+        }
+        // S2MM first: an answer that finds no room waits, and some kernels lose it.
+        for ((lane, at), operand) in self.both().into_iter().zip([answer, packet]) {
+            // SAFETY: the caller's promise. Nobody else resets the core.
+            unsafe { lane.submit(&at, slot, operand)? };
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if self.receive.in_flight == 0 && self.answer.is_none() {
+            return Ok(None);
+        }
+        let timeout = if self.receive.runs { timeout } else { Duration::ZERO };
+        let step_us = self.send.step_us().min(self.receive.step_us());
+        let Self { device, send, receive, sent, answer, .. } = self;
+        let mut look = |device: &D| -> Result<bool> {
+            if answer.is_none() {
+                *answer = look_at(device, receive)?;
+            }
+            // Also while there is no answer: it may have failed.
+            if !*sent {
+                *sent = look_at(device, send)?.is_some();
+            }
+            Ok(*sent && answer.is_some())
+        };
+        let mut found: Result<bool> = Ok(false);
+        poll_every(device, step_us, timeout, |device| {
+            found = look(device);
+            !matches!(found, Ok(false))
+        })?;
+        if found? { self.end() } else { Ok(None) }
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        for (lane, at) in self.both() {
+            lane.keep_end(&at);
+        }
+        let config = self.send.config;
+        for (_, at) in self.both() {
+            halt::halt(&at, &config);
+        }
+        let [(_, receive), (_, send)] = self.both();
+        halt::reset(&send, Side::Mm2s, &config)?;
+        // It was reset with the other.
+        halt::reset(&receive, Side::S2mm, &config)?;
+        self.send.stopped();
+        self.receive.stopped();
+        Ok(())
+    }
+
+    fn stop_program(&self) -> StopProgram {
+        halt::program(&[Side::S2mm, Side::Mm2s], &self.send.config)
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+}
+
+impl<D: Device> TypedDriver<2> for AxiDma<'_, D> {
+    crate::job::no_report!();
+}
+
+forward_as_fd!({'p, D: Device} AxiDma<'p, D>, device: D);
+
+impl<D: Device> Drop for AxiDma<'_, D> {
+    /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
+    /// stays leaked.
+    fn drop(&mut self) {
+        let ran = self.send.runs || self.receive.runs;
+        if ran && self.stop().is_err() {
+            return;
+        }
+        for ring in [&mut self.send.ring, &mut self.receive.ring].into_iter().flatten() {
+            // SAFETY: the core is halted, and is told of other descriptors before it runs.
+            unsafe { ring.release() }
+        }
+    }
+}

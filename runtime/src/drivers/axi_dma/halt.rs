@@ -1,0 +1,126 @@
+#![allow(unsafe_code, reason = "RS and Reset are registers")]
+//! How a channel is stopped, and the core reset.
+
+use super::{
+    at::At,
+    config::{AxiDmaConfig, Side},
+    fault, regs,
+    shared::Siblings,
+};
+use crate::{
+    hw::{Mmio, Wait, wait::poll_every},
+    job::{StopProgram, StopStep},
+    types::{Error, Result},
+};
+use core::time::Duration;
+
+/// Between two looks while it waits: no interrupt announces a stop.
+const STOP_STEP_US: u32 = 1;
+
+/// Clears RS and waits for the transfers under way: is the channel halted, and without an error?
+/// One that waits for a packet halts when that has come, so the wait may be in vain.
+pub(super) fn halt(at: &(impl Mmio + Wait), config: &AxiDmaConfig) -> bool {
+    // SAFETY: a channel that does not run starts nothing.
+    unsafe { regs::DMACR.write(at, 0) };
+    let mut status = 0;
+    // An interrupt's file that fails only ends the waiting: what counts is what DMASR says.
+    let _ = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
+        status = regs::DMASR.read(at);
+        is_halted(status)
+    });
+    is_halted(status) && status & regs::ERRORS == 0
+}
+
+/// Resets the whole core by one channel's register, and waits until it is over. The transfers under
+/// way end first: a reset is "accomplished gracefully" (PG021, DMACR.Reset).
+///
+/// # Errors
+/// [`Error::WillNotStop`].
+pub(super) fn reset(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaConfig) -> Result<()> {
+    // SAFETY: a core that is reset starts nothing.
+    unsafe { regs::DMACR.write(at, regs::RESET) };
+    let (mut control, mut over) = (0, false);
+    let _ = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
+        control = regs::CONTROL.read(at);
+        over = control & regs::RESET == 0 && is_halted(regs::DMASR.read(at));
+        over
+    });
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: side.name(), status: control, waited_us: 2 * config.stop_us }) }
+}
+
+/// Halted, and no all ones.
+pub(super) const fn is_halted(status: u32) -> bool {
+    status & (regs::HALTED | regs::RESERVED) == regs::HALTED
+}
+
+/// RS was set, and nothing runs.
+pub(super) fn no_start(side: Side, status: u32) -> Error {
+    if status == u32::MAX || status & regs::ERRORS != 0 {
+        return fault::decode(side, status, None, None);
+    }
+    Error::Fault { device: side.name(), status, what: fault::NO_START }
+}
+
+/// The core, of whoever drove it before: it is an AXI DMA, has the channels that are wanted, and is
+/// reset. Does it have scatter-gather?
+///
+/// # Errors
+/// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`], and
+/// [`Error::Unsupported`] where a channel is not built in.
+pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDmaConfig) -> Result<bool> {
+    config.check()?;
+    let end = |side: &Side| side.base() + regs::CHANNEL_BYTES;
+    let (need_bytes, have_bytes) = (wanted.iter().map(end).max().unwrap_or(0), device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_dma", need_bytes, have_bytes });
+    }
+    let mut sg = true;
+    for side in wanted {
+        let at = At { device, base: side.base() };
+        sg &= is_there(&at, *side)?;
+        reset(&at, *side, config)?;
+    }
+    Ok(sg)
+}
+
+/// The same, of one channel beside another. The core is reset where its sibling has no jobs.
+pub(super) fn found_beside(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaConfig, siblings: &dyn Siblings) -> Result<bool> {
+    config.check()?;
+    let sg = is_there(at, side)?;
+    let halted = halt(at, config);
+    if !halted || !siblings.is_busy_beside(side) {
+        siblings.reset_all(&mut || reset(at, side, config))?;
+    }
+    Ok(sg)
+}
+
+/// Is there such a channel, with scatter-gather or without?
+fn is_there(at: &impl Mmio, side: Side) -> Result<bool> {
+    let status = regs::DMASR.read(at);
+    if status & regs::RESERVED != 0 {
+        let expected = status & !regs::RESERVED;
+        return Err(Error::WrongDevice { device: "axi_dma", register: "DMASR", expected, found: status });
+    }
+    // A channel that is not built in reads as 0: it is neither halted nor at work.
+    if status == 0 && regs::CONTROL.read(at) == 0 {
+        return Err(match side {
+            Side::Mm2s => Error::Unsupported { what: "this AXI DMA has no MM2S channel", fix: "open it with the setting channel=1" },
+            Side::S2mm => Error::Unsupported { what: "this AXI DMA has no S2MM channel", fix: "open it with the setting channel=0" },
+        });
+    }
+    Ok(status & regs::SG_INCLUDED != 0)
+}
+
+/// Asks the channels of `sides` to halt, and resets the core where one does not, by steps.
+pub(super) fn program(sides: &[Side], config: &AxiDmaConfig) -> StopProgram {
+    let (control, status, stop_us) = (regs::DMACR.offset(), regs::DMASR.offset(), config.stop_us);
+    let bases = || sides.iter().map(|side| side.base());
+    let halted = |base| StopStep::poll_until(base + status, regs::HALTED | regs::RESERVED, regs::HALTED, stop_us);
+    let ask = bases().flat_map(|base| [StopStep::write(base + control, u32::MAX, 0), halted(base)]);
+    let reset = bases().flat_map(|base| {
+        let over = StopStep::poll_until(base + control, regs::RESET, 0, stop_us);
+        [StopStep::write(base + control, u32::MAX, regs::RESET), over, halted(base)]
+    });
+    let program = StopProgram::of(ask).and_then(|ask| ask.or_else(&StopProgram::of(reset)?));
+    program.unwrap_or_default()
+}

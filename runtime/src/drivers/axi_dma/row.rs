@@ -1,0 +1,121 @@
+#![allow(unsafe_code, reason = "which core is behind registers is the program's word")]
+//! How every language opens it by its name.
+
+use super::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side, config::DEPTH_MAX};
+#[cfg(feature = "sim")]
+use crate::sim::{
+    AnyModel,
+    stream::{SourceConfig, StreamConfig},
+};
+use crate::{
+    hw::Device,
+    job::{AnyCore, AnyDriver, Channels, Parts, Settings},
+    types::Result,
+};
+
+pub(crate) const NAME: &str = "axi_dma";
+pub(crate) const HELP: &str =
+    "AXI DMA: sends operand 0 and receives into operand 1; with the setting channel=0 it only sends, with channel=1 it only receives";
+/// Linux `Documentation/devicetree/bindings/dma/xilinx/xlnx,axi-dma.yaml`.
+pub(crate) const COMPATIBLE: &[&str] = &["xlnx,axi-dma-1.00.a"];
+pub(crate) const SETTINGS: &[&str] = &[
+    "channel",
+    "length_bits",
+    "address_bits",
+    "mm2s_data_bits",
+    "s2mm_data_bits",
+    "mm2s_dre",
+    "s2mm_dre",
+    "depth",
+    "stop_us",
+    "irq_packets",
+    "irq_delay",
+];
+pub(crate) const IP: &[&str] = &["axi_dma"];
+pub(crate) const PARAMETERS: &[(&str, &str)] = &[
+    ("C_SG_LENGTH_WIDTH", "length_bits"),
+    ("C_ADDR_WIDTH", "address_bits"),
+    ("C_M_AXI_MM2S_DATA_WIDTH", "mm2s_data_bits"),
+    ("C_M_AXI_S2MM_DATA_WIDTH", "s2mm_data_bits"),
+    ("C_INCLUDE_MM2S_DRE", "mm2s_dre"),
+    ("C_INCLUDE_S2MM_DRE", "s2mm_dre"),
+];
+/// 64 descriptors. A core without scatter-gather leaves them alone.
+pub(crate) const MEMORY_BYTES: usize = 4096;
+pub(crate) const COPIES: bool = true;
+#[cfg(feature = "sim")]
+pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::AxiDmaModel::default()));
+
+/// `sim:axi_dma_camera`, for the setting `channel=1`: packets of 4 KiB back to back at 400 MB/s,
+/// without end, and a FIFO of 512 bytes before the core.
+#[cfg(feature = "sim")]
+pub(crate) fn camera() -> AnyModel {
+    AnyModel::new(super::AxiDmaModel::new(super::CoreSpec::camera(SourceConfig::default(), 512)))
+}
+
+/// `sim:axi_dma_sink`, for the setting `channel=0`: it takes whatever comes.
+#[cfg(feature = "sim")]
+pub(crate) fn sink() -> AnyModel {
+    AnyModel::new(super::AxiDmaModel::new(super::CoreSpec { stream: StreamConfig::sink(), ..super::CoreSpec::default() }))
+}
+
+/// Both channels as one, or one of them alone.
+///
+/// # Safety
+/// As [`AxiDma::open`].
+pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+    let (config, side) = said(parts.settings)?;
+    Ok(match side {
+        // SAFETY: the caller's promise.
+        None => AnyDriver::new(unsafe { AxiDma::open(parts.device, config, parts.memory)? }),
+        // SAFETY: the caller's promise.
+        Some(side) => AnyDriver::new(unsafe { AxiDmaChannel::alone(parts.device, side, config, parts.memory)? }),
+    })
+}
+
+/// The core that both channels share.
+///
+/// # Safety
+/// As [`AxiDmaCore::open`].
+pub(crate) unsafe fn open_core<'a, D: Device + Send + Sync + 'a>(device: D) -> Result<AnyCore<'a>> {
+    // SAFETY: the caller's promise.
+    Ok(AnyCore::new(unsafe { AxiDmaCore::open(device) }))
+}
+
+impl<D: Device + Send + Sync> Channels for AxiDmaCore<D> {
+    unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
+        let (config, side) = said(parts.settings)?;
+        // SAFETY: the caller's promise.
+        Ok(AnyDriver::new(unsafe { self.channel(side.unwrap_or(Side::Mm2s), config, parts.memory)? }))
+    }
+
+    fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        Self::reset(self, pull)
+    }
+}
+
+/// The configuration, and the channel where one is said.
+fn said(settings: Settings<'_>) -> Result<(AxiDmaConfig, Option<Side>)> {
+    settings.only(SETTINGS)?;
+    let byte =
+        |name, min, default: u8| -> Result<u8> { Ok(u8::try_from(settings.value(name, min, 255, default.into())?).unwrap_or(default)) };
+    let side = match settings.number("channel", 0, 1)? {
+        None => None,
+        Some(0) => Some(Side::Mm2s),
+        Some(_) => Some(Side::S2mm),
+    };
+    let was = AxiDmaConfig::default();
+    let config = AxiDmaConfig {
+        length_bits: settings.value("length_bits", 8, 26, was.length_bits)?,
+        address_bits: settings.value("address_bits", 32, 64, was.address_bits)?,
+        mm2s_data_bits: settings.value("mm2s_data_bits", 32, 1024, was.mm2s_data_bits)?,
+        s2mm_data_bits: settings.value("s2mm_data_bits", 32, 1024, was.s2mm_data_bits)?,
+        mm2s_dre: settings.flag("mm2s_dre", was.mm2s_dre)?,
+        s2mm_dre: settings.flag("s2mm_dre", was.s2mm_dre)?,
+        depth: settings.number("depth", 1, DEPTH_MAX as u64)?.and_then(|depth| usize::try_from(depth).ok()),
+        stop_us: settings.value("stop_us", 1, 1_000_000, was.stop_us)?,
+        irq_packets: byte("irq_packets", 1, was.irq_packets)?,
+        irq_delay: byte("irq_delay", 0, was.irq_delay)?,
+    };
+    Ok((config, side))
+}

@@ -1,0 +1,163 @@
+//! A job as its operands and words say it, and what no register tells.
+
+use super::{
+    found::{DmacFound, DmacKind},
+    jobs::Job,
+};
+use crate::{
+    job::{Settings, exactly},
+    mem::DevSlice,
+    types::{Error, Result},
+};
+
+/// The settings of an AXI DMAC: what its registers do not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmacConfig {
+    /// `MAX_BYTES_PER_BURST`, for versions before 4.5, which do not tell it.
+    pub burst_bytes: usize,
+    /// The limit of a stop, in microseconds.
+    pub stop_us: u32,
+}
+
+impl Default for DmacConfig {
+    /// Bursts of 128 bytes, as the core begins, and 10 ms.
+    fn default() -> Self {
+        Self { burst_bytes: 128, stop_us: 10_000 }
+    }
+}
+
+impl DmacConfig {
+    /// The names that [`from_settings`](Self::from_settings) knows.
+    pub const SETTINGS: &'static [&'static str] = &["burst_bytes", "stop_us"];
+
+    /// As settings have it, each with its default.
+    ///
+    /// # Errors
+    /// As [`Settings::number`]; [`Error::NotPowerOfTwo`].
+    #[allow(clippy::cast_possible_truncation, reason = "each number has its limit")]
+    pub fn from_settings(settings: &Settings<'_>) -> Result<Self> {
+        let default = Self::default();
+        let burst_bytes = settings.number("burst_bytes", 2, 4096)?.map_or(default.burst_bytes, |bytes| bytes as usize);
+        let stop_us = settings.number("stop_us", 1, 1_000_000)?.map_or(default.stop_us, |us| us as u32);
+        if burst_bytes.is_power_of_two() {
+            Ok(Self { burst_bytes, stop_us })
+        } else {
+            Err(Error::NotPowerOfTwo { align_bytes: burst_bytes })
+        }
+    }
+}
+
+/// A 2D transfer, as the words of a job. A receiver from a stream takes one row: its core's report
+/// of a short packet is a sum over the rows, and tells nobody where the bytes lie.
+///
+/// ```
+/// use contigo::drivers::axi_dmac::DmacRows;
+/// // 480 rows of 1,280 bytes, out of a frame whose rows are 2,048 apart.
+/// let part = DmacRows { row_bytes: 1280, rows: 480, from_stride: 2048, to_stride: 1280 };
+/// assert_eq!(part.words(), [1280, 480, 2048, 1280]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmacRows {
+    /// Bytes of a row.
+    pub row_bytes: u32,
+    /// How many rows.
+    pub rows: u32,
+    /// From the beginning of a row to that of the next, at the source. A stream has none.
+    pub from_stride: u32,
+    /// The same at the destination.
+    pub to_stride: u32,
+}
+
+impl DmacRows {
+    /// The argument words of the job.
+    #[must_use]
+    pub const fn words(self) -> [u32; 4] {
+        [self.row_bytes, self.rows, self.from_stride, self.to_stride]
+    }
+
+    /// From its first byte to its last, in an operand with this stride.
+    const fn span(&self, stride: u32) -> u64 {
+        (self.rows as u64).saturating_sub(1) * stride as u64 + self.row_bytes as u64
+    }
+}
+
+/// The argument words of a job: none, or those of its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct DmacWords(Option<[u32; 4]>);
+
+impl DmacWords {
+    pub(super) const fn of(rows: Option<DmacRows>) -> Self {
+        Self(match rows {
+            Some(rows) => Some(rows.words()),
+            None => None,
+        })
+    }
+}
+
+impl AsRef<[u32]> for DmacWords {
+    fn as_ref(&self) -> &[u32] {
+        self.0.as_ref().map_or(&[], |words| words)
+    }
+}
+
+/// The job of these operands and words, where the core takes it. `longest`: the most bytes of one
+/// row.
+pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
+    let (first, second) = match found.kind {
+        DmacKind::Copy => {
+            let [from, to] = exactly(operands)?;
+            (from, Some(to))
+        }
+        DmacKind::Send | DmacKind::Receive => {
+            let [only] = exactly(operands)?;
+            (only, None)
+        }
+    };
+    let refused =
+        |name, value, max: u64, multiple_of: usize| Err(Error::Argument { name, value, min: 1, max, multiple_of: multiple_of as u64 });
+    let rows = if args.is_empty() { None } else { Some(rows(found, args)?) };
+    let (row_bytes, most) = rows.map_or((first.len_bytes as u64, longest), |rows| (rows.row_bytes.into(), found.max_bytes));
+    if row_bytes == 0 || row_bytes > most || !row_bytes.is_multiple_of(found.length_align as u64) {
+        return refused("bytes of a job, or of a row", row_bytes, most, found.length_align);
+    }
+    let (from, to) = match found.kind {
+        DmacKind::Copy => (Some(first), second),
+        DmacKind::Send => (Some(first), None),
+        DmacKind::Receive => (None, Some(first)),
+    };
+    for (index, (operand, stride)) in
+        [(from, rows.map(|rows| rows.from_stride)), (to, rows.map(|rows| rows.to_stride))].into_iter().enumerate()
+    {
+        let Some(operand) = operand else { continue };
+        let need_bytes = rows.map_or(row_bytes, |rows| rows.span(stride.unwrap_or(0)));
+        let index = if found.kind == DmacKind::Copy { index } else { 0 };
+        if need_bytes > operand.len_bytes as u64 {
+            return Err(Error::BufferSize { index, need_bytes, have_bytes: operand.len_bytes });
+        }
+        let stride = u64::from(stride.unwrap_or(0));
+        if stride >= found.max_bytes || !stride.is_multiple_of(found.address_align as u64) {
+            return refused("a stride", stride, found.max_bytes - 1, found.address_align);
+        }
+    }
+    let addr = |operand: Option<&DevSlice>| operand.map_or(0, |operand| operand.addr.0);
+    let DmacRows { rows, from_stride, to_stride, .. } = rows.unwrap_or(DmacRows { row_bytes: 0, rows: 1, from_stride: 0, to_stride: 0 });
+    Ok(Job { from: addr(from), to: addr(to), row_bytes, rows, from_stride, to_stride })
+}
+
+/// The rows of a job with words.
+fn rows(found: &DmacFound, args: &[u32]) -> Result<DmacRows> {
+    let &[row_bytes, rows, from_stride, to_stride] = exactly(args)?;
+    if !found.rows {
+        let fix = "build it with DMA_2D_TRANSFER = 1, or give one job a row";
+        return Err(Error::Unsupported { what: "this AXI DMAC has no 2D transfers", fix });
+    }
+    if rows > 1 && found.kind == DmacKind::Receive && found.reports {
+        // The flag that asks for reports holds for all jobs in flight, so no job goes without.
+        let what = "an AXI DMAC that receives from a stream reports a sum over the rows, which tells no place";
+        return Err(Error::Unsupported { what, fix: "give one job a row" });
+    }
+    if rows == 0 || u64::from(rows) > found.max_bytes {
+        return Err(Error::Argument { name: "rows", value: rows.into(), min: 1, max: found.max_bytes, multiple_of: 1 });
+    }
+    Ok(DmacRows { row_bytes, rows, from_stride, to_stride })
+}

@@ -1,0 +1,118 @@
+//! The same numbers for the model, transcribed apart from `regs`: from AMD's embeddedsw,
+//! `XilinxProcessorIPLib/drivers/mcdma/src/xmcdma_hw.h`, whose macro stands beside each. Those that
+//! it lacks are from the comments of MKIDGen3's driver for PYNQ (`mkidgen3/drivers/mcdma.py`),
+//! which quotes PG288. `tests/tests/cores/axi_mcdma.rs` compares the two.
+
+/// S2MM's registers: `XMCDMA_RX_OFFSET`.
+pub const RX: usize = 0x500;
+/// From one channel to the next: `XMCDMA_NXTCHAN_OFFSET`.
+pub const NEXT_CHANNEL: usize = 0x40;
+/// After the last register of S2MM's channel 16.
+pub const END: usize = RX + 17 * NEXT_CHANNEL;
+
+/// `XMCDMA_CCR_OFFSET`.
+pub const CCR: usize = 0x00;
+/// `XMCDMA_CSR_OFFSET`.
+pub const CSR: usize = 0x04;
+/// `XMCDMA_CHEN_OFFSET`.
+pub const CHEN: usize = 0x08;
+/// `XMCDMA_CHSER_OFFSET`.
+pub const CHSER: usize = 0x0C;
+/// `XMCDMA_ERR_OFFSET`.
+pub const ERR: usize = 0x10;
+/// `XMCDMA_CPKTDROP_OFFSET`, of S2MM.
+pub const ALL_PKTDROP: usize = 0x14;
+/// `XMCDMA_TXCH_SERV_OFFSET` and `XMCDMA_RXCH_SER_OFFSET`.
+pub const SERVED: [usize; 2] = [0x20, 0x18];
+/// `XMCDMA_TXINT_SER_OFFSET` and `XMCDMA_RXINT_SER_OFFSET`.
+pub const INT_SER: [usize; 2] = [0x28, 0x20];
+
+/// The channel's: `XMCDMA_CR_OFFSET`.
+pub const CR: usize = 0x40;
+/// `XMCDMA_SR_OFFSET`.
+pub const SR: usize = 0x44;
+/// `XMCDMA_CDESC_OFFSET`.
+pub const CDESC: usize = 0x48;
+/// `XMCDMA_CDESC_MSB_OFFSET`.
+pub const CDESC_MSB: usize = 0x4C;
+/// `XMCDMA_TDESC_OFFSET`.
+pub const TDESC: usize = 0x50;
+/// `XMCDMA_TDESC_MSB_OFFSET`.
+pub const TDESC_MSB: usize = 0x54;
+/// `XMCDMA_PKTDROP_OFFSET`: it is cleared when it is read (MKIDGen3, `s2mm_packets_dropped`).
+pub const PKTDROP: usize = 0x58;
+
+/// `XMCDMA_CCR_RUNSTOP_MASK`, of common and channel control.
+pub const RUNSTOP: u32 = 0x0000_0001;
+/// `XMCDMA_CCR_RESET_MASK`.
+pub const CCR_RESET: u32 = 0x0000_0004;
+/// `XMCDMA_CSR_HALTED_MASK`.
+pub const CSR_HALTED: u32 = 0x0000_0001;
+/// `XMCDMA_CSR_IDLE_MASK`.
+pub const CSR_IDLE: u32 = 0x0000_0002;
+
+/// The channel's status: queue empty (MKIDGen3, `s2mm_channel_status`, bit 0).
+pub const SR_IDLE: u32 = 0x0000_0001;
+/// The queue ran empty in a packet (the same, bit 1).
+pub const SR_SHORTFALL: u32 = 0x0000_0002;
+/// An error on another channel (the same, bit 3).
+pub const IRQ_OTHER: u32 = 0x0000_0008;
+/// `XMCDMA_IRQ_PKTDROP_MASK`.
+pub const IRQ_PKTDROP: u32 = 0x0000_0010;
+/// `XMCDMA_IRQ_IOC_MASK`.
+pub const IRQ_IOC: u32 = 0x0000_0020;
+/// `XMCDMA_IRQ_DELAY_MASK`.
+pub const IRQ_DELAY: u32 = 0x0000_0040;
+/// `XMCDMA_IRQ_ERROR_MASK`.
+pub const IRQ_ERROR: u32 = 0x0000_0080;
+/// All of the channel's.
+pub const IRQ_ALL: u32 = IRQ_OTHER | IRQ_PKTDROP | IRQ_IOC | IRQ_DELAY | IRQ_ERROR;
+/// `XMCDMA_COALESCE_MASK`, 1 after a reset (MKIDGen3, `gen_s2mm_control_reg`).
+pub const CR_RESET_VALUE: u32 = 0x0001_0000;
+/// The bits of the channel's control that read back.
+pub const CR_BITS: u32 = RUNSTOP | IRQ_ALL | 0xFFFF_FF00;
+
+/// `XMCDMA_ERR_INTERNAL_MASK`.
+pub const ERR_INTERNAL: u32 = 0x0000_0001;
+/// `XMCDMA_ERR_SLAVE_MASK`.
+pub const ERR_SLAVE: u32 = 0x0000_0002;
+/// `XMCDMA_ERR_DECODE_MASK`.
+pub const ERR_DECODE: u32 = 0x0000_0004;
+/// `XMCDMA_ERR_SG_INT_MASK`.
+pub const ERR_SG_INT: u32 = 0x0000_0010;
+/// `XMCDMA_ERR_SG_DEC_MASK`.
+pub const ERR_SG_DEC: u32 = 0x0000_0040;
+
+/// `XMCDMA_BD_MINIMUM_ALIGNMENT` of `xmcdma.h`.
+pub const BD_ALIGN: u64 = 0x40;
+/// `XMCDMA_BD_NDESC_OFFSET`, as the number of a word; its upper half follows.
+pub const BD_NEXT: usize = 0;
+/// `XMCDMA_BD_BUFA_OFFSET`, as the number of a word; its upper half follows.
+pub const BD_BUFFER: usize = 2;
+/// `XMCDMA_BD_CTRL_OFFSET`, as the number of a word.
+pub const BD_CTRL: usize = 5;
+/// Status, in bytes: MM2S has it where S2MM has its sideband (`XMcdma_BdChainFromHW` reads it at
+/// `XMCDMA_BD_SIDEBAND_STS_OFFSET`), S2MM at `XMCDMA_BD_STS_OFFSET`.
+pub const BD_STS: [u64; 2] = [0x1C, 0x18];
+/// `XMCDMA_BD_SIDEBAND_STS_OFFSET`, in bytes.
+pub const BD_SIDEBAND: u64 = 0x1C;
+/// `XMCDMA_BD_CTRL_SOF_MASK`.
+pub const BD_CTRL_SOF: u32 = 0x8000_0000;
+/// `XMCDMA_BD_CTRL_EOF_MASK`.
+pub const BD_CTRL_EOF: u32 = 0x4000_0000;
+/// `XMCDMA_MAX_TRANSFER_LEN`.
+pub const BD_BYTES: u32 = 0x03FF_FFFF;
+/// `XMCDMA_BD_STS_COMPLETE_MASK`.
+pub const BD_COMPLETE: u32 = 0x8000_0000;
+/// `XMCDMA_BD_STS_DEC_ERR_MASK`.
+pub const BD_DEC_ERR: u32 = 0x4000_0000;
+/// `XMCDMA_BD_STS_SLV_ERR_MASK`.
+pub const BD_SLV_ERR: u32 = 0x2000_0000;
+/// `XMCDMA_BD_STS_INT_ERR_MASK`.
+pub const BD_INT_ERR: u32 = 0x1000_0000;
+/// `XMCDMA_BD_STS_RXSOF_MASK`.
+pub const BD_RXSOF: u32 = 0x0800_0000;
+/// `XMCDMA_BD_STS_RXEOF_MASK`.
+pub const BD_RXEOF: u32 = 0x0400_0000;
+/// `XMCDMA_BD_SIDEBAND_STS_TDEST_MASK`'s lowest bit.
+pub const SIDEBAND_TDEST_SHIFT: u32 = 16;

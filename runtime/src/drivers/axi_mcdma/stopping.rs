@@ -1,0 +1,105 @@
+#![allow(unsafe_code, reason = "a channel and a core are stopped here, by their registers")]
+//! How a channel stops, and how the core is reset.
+
+use super::{channel::McdmaChannel, fault, host::Host, regs};
+use crate::{
+    hw::{Device, wait::poll_every},
+    job::{StopProgram, StopStep},
+    types::{Error, Result},
+};
+use core::time::Duration;
+
+/// Between two looks while something ends.
+const STEP_US: u32 = 1;
+
+/// Resets the core, both directions, by the register of direction `common`.
+///
+/// # Errors
+/// [`Error::WillNotStop`]: the reset does not end.
+pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -> Result<()> {
+    // SAFETY: a core in reset starts nothing.
+    unsafe { common.control.write(device, regs::RESET) };
+    let mut control = 0;
+    let mut over = false;
+    // An interrupt's file that fails only ends the waiting; the registers count.
+    let _ = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
+        control = common.control.read(device);
+        over = control & regs::RESET == 0 && is_halted(common.status.read(device));
+        over
+    });
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: fault::DEVICE, status: control, waited_us: stop_us }) }
+}
+
+/// Does the common status say Halted, and nothing that cannot be?
+pub(super) const fn is_halted(status: u32) -> bool {
+    status & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED
+}
+
+impl<H: Host> McdmaChannel<'_, H> {
+    /// Has a reset, which is over, ended what `submit` began?
+    ///
+    /// # Errors
+    /// [`Error::Contended`]: a sibling's reset does not end.
+    fn was_reset(&self) -> Result<bool> {
+        // A sibling's reset counts its epoch before it begins, and holds the lock to its end.
+        self.device.locked(|whole| {
+            // One that failed counts too, so the registers have to say the same. All zeros and all
+            // ones are no registers.
+            Ok(self.device.reset_epoch() != self.epoch
+                && self.regs.control.read(whole) & (regs::RUN | regs::IRQS | regs::THRESHOLD_1) == regs::THRESHOLD_1
+                && regs::COMMON.iter().all(|common| common.control.read(whole) & regs::RESET == 0))
+        })
+    }
+
+    /// As [`Driver::stop`](crate::Driver::stop).
+    ///
+    /// No register says that a channel has stopped alone: what it fetched it carries out, whenever
+    /// its packet comes. So it stops by itself where all of its descriptors are done soon, and else
+    /// the core is reset, which ends its siblings' jobs too.
+    pub(super) fn stop_channel(&mut self) -> Result<()> {
+        if !self.runs {
+            return Ok(());
+        }
+        if !self.was_reset()? && !self.drained() {
+            let (common, stop_us) = (self.common, self.config.stop_us);
+            self.device.reset(|whole| reset(whole, common, stop_us))?;
+        }
+        self.runs = false;
+        Ok(())
+    }
+
+    /// It fetches no more. True: it has none left either.
+    fn drained(&mut self) -> bool {
+        let device = &*self.device;
+        // SAFETY: a channel that does not run starts nothing.
+        unsafe { self.regs.control.write(device, regs::IRQS | regs::THRESHOLD_1) };
+        if self.in_flight == 0 {
+            return true;
+        }
+        let newest = self.ring.after(self.oldest, self.in_flight - 1);
+        let (registers, at, epoch, ring) = (self.regs, self.status_at(), self.epoch, &mut self.ring);
+        let mut done = false;
+        let _ = poll_every(device, STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
+            let status = registers.status.read(device);
+            let hopeless = status & (regs::ERROR | regs::OTHER_ERROR) != 0 || device.reset_epoch() != epoch;
+            // The register first: a look at a descriptor is a sync. They end in order.
+            if status & (regs::IDLE | regs::CHANNEL_RESERVED) == regs::IDLE {
+                let mut words = [0];
+                done = ring.read(newest, at, &mut words).is_ok() && words[0] & (regs::COMPLETE | regs::FAILED) == regs::COMPLETE;
+            }
+            done || hopeless
+        });
+        done
+    }
+
+    /// The reset as steps. It ends the jobs of all channels.
+    pub(super) fn stop_steps(&self) -> StopProgram {
+        let (control, status, stop_us) = (self.common.control.offset(), self.common.status.offset(), self.config.stop_us);
+        StopProgram::new(&[
+            StopStep::write(control, u32::MAX, regs::RESET),
+            StopStep::poll_until(control, regs::RESET, 0, stop_us),
+            StopStep::poll_until(status, regs::HALTED | regs::COMMON_RESERVED, regs::HALTED, stop_us),
+        ])
+        .unwrap_or_default()
+    }
+}

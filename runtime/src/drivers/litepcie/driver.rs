@@ -1,0 +1,348 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
+//! The driver of a reader, of a writer, or of both with the loopback between them.
+
+use super::{
+    config::{LitepcieConfig, Side},
+    lane::{DEVICE, Lane},
+    regs,
+};
+use crate::{
+    hw::{
+        Device,
+        mmio::{ReadWrite, Register},
+        wait::poll_every,
+    },
+    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
+    mem::DevSlice,
+    types::{Align, Error, Result, forward::forward, platform::forward_as_fd},
+};
+use core::{fmt, mem::ManuallyDrop, time::Duration};
+
+/// The driver of a part of one DMA of a card.
+///
+/// ```
+/// use contigo::{Align, Pool, Queue, Region, drivers::litepcie::{Litepcie, Side, SimLitepcie}, sim::SimBoard};
+/// use core::time::Duration;
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE)?, 4096)?;
+/// let card = SimLitepcie::new(&board, board.port());
+/// let mut copier: Queue<'_, _, 64, 2> = Queue::new(Litepcie::open_simulated(card.window()?, Side::Loopback)?)?;
+/// let mut from = pool.take()?;
+/// from.view_mut::<u8>()?.fill(7);
+/// copier.push([from.to_device(..1000), pool.take()?.from_device(..)], &())?;
+/// let [_, to] = copier.next(Duration::from_millis(5))?.ok_or(contigo::Error::Busy)?.buffers;
+/// assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct Litepcie<D: Device> {
+    device: ManuallyDrop<D>,
+    side: Side,
+    config: LitepcieConfig,
+    reader: Lane,
+    writer: Lane,
+    operands: [OperandSpec; 2],
+    /// Jobs given, and told, since it was started.
+    given: u32,
+    told: u32,
+    runs: bool,
+    /// The device's reset epoch when it was started.
+    epoch: u32,
+}
+
+impl<D: Device> Litepcie<D> {
+    /// The driver of `side` of the DMA behind `device`. It is stopped: a program that crashed may
+    /// have left it running.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a parameter that no design has; [`Error::RegisterWindow`];
+    /// [`Error::Fault`] where no DMA is at its address; [`Error::WillNotStop`].
+    ///
+    /// # Safety
+    /// The window is a BAR of a card with LitePCIe, whose design is as `config` says, and nobody
+    /// else drives this DMA while this value lives. The host answers each read request within
+    /// `settle_us`. Where `config` does not say `ordered`, each write that the card counted is in
+    /// memory within that time. The host allows the card no request or payload of more than 512
+    /// bytes, where its PHY does not see to it (Cyclone V).
+    pub unsafe fn open(device: D, side: Side, config: LitepcieConfig) -> Result<Self> {
+        let this = Self::part(device, side, config)?;
+        // SAFETY: no lane runs.
+        unsafe { begin(&*this.device, &config, side == Side::Loopback) };
+        Ok(this)
+    }
+
+    /// A part whose loopback and interrupts somebody else turns on.
+    fn part(device: D, side: Side, config: LitepcieConfig) -> Result<Self> {
+        config.check()?;
+        let (need_bytes, have_bytes) = (config.window_bytes(), device.len_bytes());
+        if have_bytes < need_bytes {
+            return Err(Error::RegisterWindow { device: DEVICE, need_bytes, have_bytes });
+        }
+        let most = regs::LENGTH as usize / config.word_bytes() * config.word_bytes();
+        let spec = |operand: OperandSpec| Ok::<_, Error>(operand.aligned(Align::new(regs::REQUEST_BYTES)?).at_most(most));
+        let (send, receive) = (spec(OperandSpec::to_device())?, spec(OperandSpec::from_device())?);
+        let operands = if side == Side::Writer { [receive; 2] } else { [send, receive] };
+        let (reader, writer) = (Lane::new(config.reader_at, true, &config), Lane::new(config.writer_at, false, &config));
+        let (given, told, runs, epoch) = (0, 0, false, 0);
+        let mut this = Self { device: ManuallyDrop::new(device), side, config, reader, writer, operands, given, told, runs, epoch };
+        let (lanes, device) = this.lanes();
+        for lane in lanes {
+            lane.find(device)?;
+            // SAFETY: it is stopped right away, and its old jobs belong to nobody who lives.
+            unsafe { lane.prepare(device) };
+            lane.stop(device)?;
+        }
+        Ok(this)
+    }
+
+    /// Its lanes, the writer first: it is ready before anything is sent to it.
+    fn lanes(&mut self) -> (impl Iterator<Item = &mut Lane>, &D) {
+        let writer = (self.side != Side::Reader).then_some(&mut self.writer);
+        let reader = (self.side != Side::Writer).then_some(&mut self.reader);
+        (writer.into_iter().chain(reader), &*self.device)
+    }
+
+    /// How many jobs are over. A copy is when its bytes have come back.
+    const fn over(&self) -> u32 {
+        match self.side {
+            Side::Reader => self.reader.over,
+            Side::Writer | Side::Loopback => self.writer.over,
+        }
+    }
+
+    /// The next end, where there is one.
+    fn next_end(&mut self) -> Result<Option<Completion>> {
+        let ended = self.over().wrapping_sub(self.told);
+        let in_flight = self.given.wrapping_sub(self.told);
+        if ended == 0 || in_flight == 0 {
+            return Ok(None);
+        }
+        if ended > in_flight {
+            let what = "more descriptors than it was given: does somebody else drive this card?";
+            return Err(Error::Fault { device: DEVICE, status: self.over(), what });
+        }
+        let slot = self.told % u32::from(self.config.depth);
+        self.told = self.told.wrapping_add(1);
+        Ok(Some(Completion::of(slot as usize)))
+    }
+
+    fn stop_lanes(&mut self) -> Result<()> {
+        let reset = self.runs && self.device.reset_epoch() != self.epoch;
+        // The reader first: a loopback is empty when its writer stops after it.
+        let read = if self.side == Side::Writer { Ok(()) } else { self.reader.stop(&*self.device) };
+        let written = if self.side == Side::Reader { Ok(()) } else { self.writer.stop(&*self.device) };
+        read.and(written)?;
+        if reset {
+            self.told = self.given;
+        }
+        self.runs = false;
+        Ok(())
+    }
+}
+
+/// Turns the loopback on or off, and the interrupts on.
+///
+/// # Safety
+/// No lane runs that it would connect to another stream.
+unsafe fn begin(device: &impl Device, config: &LitepcieConfig, loopback: bool) {
+    let register = |at: u32| Register::<ReadWrite>::at(at as usize);
+    let bits = 1 << config.reader_irq | 1 << config.writer_irq;
+    let enabled = register(config.msi_at).read(device);
+    // SAFETY: neither moves data.
+    unsafe {
+        register(config.loopback_at).write(device, loopback.into());
+        register(config.msi_at).write(device, enabled | bits);
+    }
+}
+
+// SAFETY: 1. A lane touches the bytes of the descriptors in its table, whose address and length
+// `submit` takes from the operands, and no others: it is not in loop mode. 2. A writer counts a
+// descriptor when the last of its writes has left (`dma.py`, `LitePCIeDMAWriter`). On a card that
+// is `ordered` the answer to the read of that count comes behind them. On others it may overtake
+// them (PG213, "Transmit Transaction Ordering"), and `Lane::look` waits as long as `open`'s caller
+// said. So it does for a reader, which counts when its last request has left. A copy ends with its
+// writer, whose bytes the reader had before. `stop` waits for the idle bit, and for as long. 3. No
+// bytes are told. 4. `check` reads no register, `poll` writes none. 5. The port is the device's. 6.
+// `open`'s caller promised it. 7. The program takes RUN away and waits for the idle bit; only a
+// writer that is `ordered` has one. 8. Every wait has a limit. 9. `runs` is set first.
+unsafe impl<D: Device> Driver for Litepcie<D> {
+    forward!(|this| *this.device => port, arm_irq);
+
+    fn name(&self) -> &'static str {
+        DEVICE
+    }
+
+    fn addr_bits(&self) -> u32 {
+        self.config.address_bits.into()
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        let [first, ..] = &self.operands;
+        if self.side == Side::Loopback { &self.operands } else { core::slice::from_ref(first) }
+    }
+
+    fn depth(&self) -> usize {
+        self.config.depth.into()
+    }
+
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = exactly(args)?;
+        let (Some(first), multiple_of) = (operands.first(), self.config.word_bytes() as u64) else { return Ok(()) };
+        let (value, max) = (first.len_bytes as u64, u64::from(regs::LENGTH));
+        if !value.is_multiple_of(multiple_of) {
+            return Err(Error::Argument { name: "bytes of a job", value, min: multiple_of, max, multiple_of });
+        }
+        match operands.get(1) {
+            Some(to) if (to.len_bytes as u64) < value => Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes }),
+            _ => Ok(()),
+        }
+    }
+
+    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let Some(first) = operands.first() else { return Ok(()) };
+        let runs = self.runs;
+        if runs && self.device.reset_epoch() != self.epoch {
+            return Err(Error::EndedByReset { device: DEVICE });
+        }
+        if !runs {
+            (self.runs, self.epoch, self.given, self.told) = (true, self.device.reset_epoch(), 0, 0);
+        }
+        let len_bytes = first.len_bytes;
+        let (lanes, device) = self.lanes();
+        // The last operand is the writer's, and the first one the reader's.
+        for (lane, slice) in lanes.zip(operands.iter().rev()) {
+            // SAFETY: the operands were handed over, the second is large enough, and the table has
+            // room for `depth`.
+            unsafe {
+                if !runs {
+                    lane.prepare(device);
+                }
+                lane.give(device, slice, len_bytes);
+                if !runs {
+                    lane.run(device);
+                }
+            }
+        }
+        self.given = self.given.wrapping_add(1);
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if self.given == self.told {
+            return Ok(None);
+        }
+        if !self.runs {
+            return self.next_end();
+        }
+        if self.over() != self.told {
+            return self.next_end();
+        }
+        let (epoch, told, looks_at_reader) = (self.epoch, self.told, self.side == Side::Reader);
+        let lane = if looks_at_reader { &mut self.reader } else { &mut self.writer };
+        let mut found = Ok(());
+        poll_every(&*self.device, lane.step_us(), timeout, |device| {
+            found = lane.look(device);
+            // After the registers: what they said before a reset counts.
+            if device.reset_epoch() != epoch {
+                found = Err(Error::EndedByReset { device: DEVICE });
+            }
+            found.is_err() || lane.over != told
+        })?;
+        found?;
+        self.next_end()
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.stop_lanes()
+    }
+
+    /// An ordered writer's. No register tells that a reader's requests were answered, nor that
+    /// writes which were overtaken are in memory.
+    fn stop_program(&self) -> StopProgram {
+        match self.side {
+            Side::Writer if self.config.ordered => StopProgram::new(&self.writer.stop_steps()).unwrap_or_default(),
+            _ => StopProgram::NONE,
+        }
+    }
+}
+
+impl<D: Device> TypedDriver<1> for Litepcie<D> {
+    crate::job::no_report!();
+}
+
+impl<D: Device> TypedDriver<2> for Litepcie<D> {
+    crate::job::no_report!();
+}
+
+forward_as_fd!({D: Device} Litepcie<D>, device: D);
+
+impl<D: Device> Drop for Litepcie<D> {
+    /// Stops it and gives the device back, or keeps it.
+    fn drop(&mut self) {
+        if self.stop_lanes().is_ok() {
+            // SAFETY: `drop` runs once, nothing uses it afterwards, and it is stopped.
+            unsafe { ManuallyDrop::drop(&mut self.device) };
+        }
+    }
+}
+
+impl<D: Device> fmt::Debug for Litepcie<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Litepcie").field("port", &self.device.port().name).field("side", &self.side).finish_non_exhaustive()
+    }
+}
+
+/// A DMA whose reader and writer have a driver each, in whichever thread.
+#[derive(Debug)]
+pub struct LitepcieCore<D> {
+    core: Core<D>,
+}
+
+impl<D: Device> LitepcieCore<D> {
+    /// The DMA behind `device`.
+    ///
+    /// # Safety
+    /// The window is a BAR of a card with LitePCIe. Nobody else drives this DMA while this value or
+    /// a side of it lives. Reads and writes are as [`Litepcie::open`] asks for.
+    pub unsafe fn open(device: D) -> Self {
+        Self { core: Core::new(device) }
+    }
+
+    /// The driver of one side, with the loopback off.
+    ///
+    /// # Errors
+    /// [`Error::HasDriver`]; [`Error::Unsupported`] for the loopback, which needs both sides. As
+    /// [`Litepcie::open`].
+    ///
+    /// # Safety
+    /// The design is as `config` says.
+    pub unsafe fn channel(&self, side: Side, config: LitepcieConfig) -> Result<Litepcie<CoreChannel<'_, D>>> {
+        let index = match side {
+            Side::Reader => 0,
+            Side::Writer => 1,
+            Side::Loopback => return Err(Error::Unsupported { what: "the loopback needs both sides", fix: "open it without a channel" }),
+        };
+        // SAFETY: a side writes the registers of its own lane alone.
+        let part = Litepcie::part(unsafe { self.core.channel(index, 0..self.core.device().len_bytes())? }, side, config)?;
+        let whole = self.core.lock()?;
+        // SAFETY: the loopback is off already where the other side runs.
+        unsafe { begin(&*whole, &config, false) };
+        drop(whole);
+        Ok(part)
+    }
+
+    /// The device, as the model's test asks it.
+    #[cfg(feature = "sim")]
+    pub(super) const fn device(&self) -> &D {
+        self.core.device()
+    }
+
+    /// Resets the card by `pull`, from outside. Sides that have jobs in flight answer
+    /// [`Error::EndedByReset`] then.
+    ///
+    /// # Errors
+    /// [`Error::Contended`], or what `pull` says.
+    pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.core.reset(|_| pull())
+    }
+}

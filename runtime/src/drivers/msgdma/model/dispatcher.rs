@@ -1,0 +1,248 @@
+//! The dispatcher: its registers, the FIFO of descriptors, and the FIFO of responses.
+
+use super::{JOBS_MAX, MsgdmaModel, manual as m, masters::Active};
+use heapless::Deque;
+
+/// From a go to BUSY: two clocks of 100 MHz.
+pub(super) const BUSY_AFTER_NS: u64 = 20;
+/// From STOP to the end of the access under way.
+const STOP_NS: u64 = 150;
+/// A reset, with accesses in flight.
+const RESET_NS: u64 = 300;
+
+/// A descriptor in the FIFO.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Descriptor {
+    pub(super) read: u64,
+    pub(super) write: u64,
+    pub(super) length: u32,
+    pub(super) control: u32,
+    pub(super) sequence: u32,
+    /// In words, as an extended descriptor has them; 0: every beat is at the same address.
+    pub(super) strides: u32,
+}
+
+/// Word after word, which standard descriptors always are.
+pub(super) const SEQUENTIAL: u32 = 0x0001_0001;
+
+#[derive(Debug)]
+pub(super) struct Dispatcher {
+    pub(super) depth: usize,
+    control: u32,
+    irq: bool,
+    /// When the line rises for it; `None`: never.
+    line_at_ns: Option<u64>,
+    stopped_on: u32,
+    /// The words of the descriptor that has no go yet.
+    staged: [u32; 8],
+    pub(super) fifo: Deque<Descriptor, JOBS_MAX>,
+    pub(super) active: Option<Active>,
+    responses: Deque<(u32, u32), { 2 * JOBS_MAX }>,
+    /// When it became busy; `None`: idle.
+    busy_since_ns: Option<u64>,
+    pub(super) stops_at_ns: Option<u64>,
+    pub(super) resets_at_ns: Option<u64>,
+    sequence: u32,
+}
+
+impl Dispatcher {
+    pub(super) const fn new(depth: usize) -> Self {
+        Self {
+            depth,
+            control: 0,
+            irq: false,
+            line_at_ns: None,
+            stopped_on: 0,
+            staged: [0; 8],
+            fifo: Deque::new(),
+            active: None,
+            responses: Deque::new(),
+            busy_since_ns: None,
+            stops_at_ns: None,
+            resets_at_ns: None,
+            sequence: 0,
+        }
+    }
+
+    pub(super) const fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
+    pub(super) fn room(&self) -> bool {
+        self.fifo.len() < self.depth
+    }
+
+    /// May the next descriptor start?
+    pub(super) fn may_begin(&self) -> bool {
+        self.control & (m::CONTROL_STOP | m::CONTROL_STOP_DESCRIPTORS | m::CONTROL_RESET) == 0
+            && self.resets_at_ns.is_none()
+            && self.active.is_none()
+            && self.responses.len() < 2 * self.depth
+    }
+
+    pub(super) const fn line_at_ns(&self) -> Option<u64> {
+        if self.irq { self.line_at_ns } else { None }
+    }
+
+    pub(super) fn stuck_at(&self) -> Option<u64> {
+        self.active.as_ref().and_then(Active::stuck_at)
+    }
+
+    /// Have the masters been told to stop?
+    pub(super) const fn masters_stop(&self) -> bool {
+        self.control & m::CONTROL_STOP != 0
+    }
+
+    fn is_stopped(&self) -> bool {
+        let stopped = self.control & m::CONTROL_STOP != 0 && self.stops_at_ns.is_none();
+        let drained = self.control & m::CONTROL_STOP_DESCRIPTORS != 0 && self.active.is_none();
+        stopped || drained
+    }
+
+    pub(super) const fn interrupts(&self) -> bool {
+        self.control & m::CONTROL_GLOBAL_INTERRUPT != 0
+    }
+
+    fn status(&self, now_ns: u64) -> u32 {
+        let busy = self.busy_since_ns.is_some_and(|since_ns| since_ns + BUSY_AFTER_NS <= now_ns);
+        let bit = |is: bool, mask: u32| if is { mask } else { 0 };
+        bit(busy, m::STATUS_BUSY)
+            | bit(self.fifo.is_empty(), m::STATUS_DESCRIPTORS_EMPTY)
+            | bit(!self.room(), m::STATUS_DESCRIPTORS_FULL)
+            | bit(self.responses.is_empty(), m::STATUS_RESPONSES_EMPTY)
+            | bit(self.responses.len() >= 2 * self.depth, m::STATUS_RESPONSES_FULL)
+            | bit(self.is_stopped(), m::STATUS_STOP_STATE)
+            | bit(self.resets_at_ns.is_some(), m::STATUS_RESET_STATE)
+            | self.stopped_on
+            | bit(self.irq, m::STATUS_IRQ)
+    }
+
+    /// A descriptor word; the last byte of the control word has the go.
+    pub(super) fn write_descriptor(&mut self, at: usize, value: u32, extended: bool, now_ns: u64) {
+        if let Some(word) = self.staged.get_mut(at / 4) {
+            *word = value;
+        }
+        let control_at = if extended { m::DESCRIPTOR_CONTROL_ENHANCED } else { m::DESCRIPTOR_CONTROL_STANDARD };
+        if at != control_at || value & m::CONTROL_GO == 0 {
+            return;
+        }
+        let word = |at: usize| self.staged.get(at / 4).copied().unwrap_or(0);
+        let wide = |low: usize, high: usize| u64::from(word(low)) | if extended { u64::from(word(high)) << 32 } else { 0 };
+        let descriptor = Descriptor {
+            read: wide(m::DESCRIPTOR_READ_ADDRESS, m::DESCRIPTOR_READ_ADDRESS_HIGH),
+            write: wide(m::DESCRIPTOR_WRITE_ADDRESS, m::DESCRIPTOR_WRITE_ADDRESS_HIGH),
+            length: word(m::DESCRIPTOR_LENGTH),
+            control: value,
+            sequence: if extended { word(m::DESCRIPTOR_SEQUENCE) & 0xFFFF } else { 0 },
+            strides: if extended { word(m::DESCRIPTOR_STRIDES) } else { SEQUENTIAL },
+        };
+        self.push(descriptor, now_ns);
+    }
+
+    /// A descriptor for which there is no room would stall the bus. Here it is lost, so that its
+    /// job never ends.
+    pub(super) fn push(&mut self, descriptor: Descriptor, now_ns: u64) {
+        if self.room() && self.resets_at_ns.is_none() {
+            let _ = self.fifo.push_back(descriptor);
+            self.busy_since_ns.get_or_insert(now_ns);
+        }
+    }
+
+    pub(super) fn response(&self) -> (u32, u32) {
+        self.responses.front().copied().unwrap_or_default()
+    }
+
+    pub(super) fn pop_response(&mut self) -> u32 {
+        self.responses.pop_front().unwrap_or_default().1
+    }
+
+    pub(super) fn has_response(&self) -> bool {
+        !self.responses.is_empty()
+    }
+
+    /// The masters are done with a descriptor.
+    pub(super) fn done(&mut self, at_ns: u64, active: &Active, (bytes, status): (u32, u32), keeps_response: bool, interrupts_here: bool) {
+        self.sequence = active.descriptor.sequence << 16 | active.descriptor.sequence;
+        self.active = None;
+        if self.fifo.is_empty() {
+            self.busy_since_ns = None;
+        }
+        if keeps_response {
+            let _ = self.responses.push_back((bytes, status));
+        }
+        let control = active.descriptor.control;
+        if self.interrupts() && interrupts_here && interrupts(control, status) {
+            if !self.irq {
+                self.line_at_ns = active.irq_delay_ns.map(|delay| at_ns + delay);
+            }
+            self.irq = true;
+        }
+        let on_error = self.control & m::CONTROL_STOP_ON_ERROR != 0 && status & m::RESPONSE_ERROR_MASK != 0;
+        let on_early = self.control & m::CONTROL_STOP_ON_EARLY != 0 && status & m::RESPONSE_EARLY_TERMINATION != 0;
+        if on_error || on_early {
+            self.control |= m::CONTROL_STOP;
+            self.stopped_on |= if on_error { m::STATUS_STOPPED_ON_ERROR } else { m::STATUS_STOPPED_ON_EARLY };
+        }
+    }
+
+    /// A stop or a reset that ends at `at_ns`.
+    pub(super) fn settle(&mut self, at_ns: u64) {
+        if self.stops_at_ns.is_some_and(|stops| stops <= at_ns) {
+            self.stops_at_ns = None;
+        }
+        if self.resets_at_ns.is_some_and(|resets| resets <= at_ns) {
+            *self = Self::new(self.depth);
+        }
+    }
+}
+
+/// Does a descriptor with this control word interrupt for this status?
+pub(super) const fn interrupts(control: u32, status: u32) -> bool {
+    let errors = status & m::RESPONSE_ERROR_MASK & (control & m::CONTROL_ERROR_IRQ) >> 16;
+    let early = status & m::RESPONSE_EARLY_TERMINATION != 0 && control & m::CONTROL_EARLY_TERMINATION_IRQ != 0;
+    control & m::CONTROL_TRANSFER_COMPLETE_IRQ != 0 || errors != 0 || early
+}
+
+impl MsgdmaModel {
+    pub(super) fn read_csr(&self, at: usize, now_ns: u64) -> u32 {
+        let (config_1, config_2, info) = self.config_words();
+        let dispatcher = &self.dispatcher;
+        let waiting = u32::try_from(dispatcher.fifo.len()).unwrap_or(0);
+        match at {
+            m::CSR_STATUS => dispatcher.status(now_ns),
+            m::CSR_CONTROL => dispatcher.control,
+            m::CSR_FILL_LEVEL => waiting << 16 | waiting,
+            m::CSR_RESPONSE_FILL_LEVEL => u32::try_from(dispatcher.responses.len()).unwrap_or(0),
+            m::CSR_SEQUENCE => dispatcher.sequence,
+            m::CSR_CONFIG_1 => config_1,
+            m::CSR_CONFIG_2 => config_2,
+            m::CSR_TYPE_VERSION => info,
+            _ => 0,
+        }
+    }
+
+    pub(super) fn write_csr(&mut self, at: usize, value: u32, now_ns: u64) {
+        let dispatcher = &mut self.dispatcher;
+        match at {
+            m::CSR_STATUS if value & m::STATUS_IRQ != 0 => dispatcher.irq = false,
+            // A reset that goes on clears the whole register.
+            m::CSR_CONTROL if dispatcher.resets_at_ns.is_some() => {}
+            m::CSR_CONTROL if value & m::CONTROL_RESET != 0 => {
+                dispatcher.control = m::CONTROL_RESET;
+                let stuck = dispatcher.stuck_at().is_some() || dispatcher.active.as_ref().is_some_and(Active::never_stops);
+                dispatcher.resets_at_ns = Some(if stuck { u64::MAX } else { now_ns + RESET_NS });
+                self.stream.cut(true);
+            }
+            m::CSR_CONTROL => {
+                if value & m::CONTROL_STOP == 0 {
+                    (dispatcher.stopped_on, dispatcher.stops_at_ns) = (0, None);
+                } else if dispatcher.control & m::CONTROL_STOP == 0 {
+                    let stuck = dispatcher.active.as_ref().is_some_and(Active::never_stops);
+                    dispatcher.stops_at_ns = Some(if stuck { u64::MAX } else { now_ns + STOP_NS });
+                }
+                dispatcher.control = value & 0x3F;
+            }
+            _ => {}
+        }
+    }
+}

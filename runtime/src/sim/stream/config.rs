@@ -1,0 +1,110 @@
+//! A stream's settings, and its counts.
+
+/// The most bytes that wait between a core and the other end of its stream.
+pub const FIFO_MAX_BYTES: usize = 4096;
+
+/// The other end of a core's stream, and the FIFO before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamConfig {
+    /// The other end.
+    pub end: StreamEnd,
+    /// So much waits between the two: at most [`FIFO_MAX_BYTES`]. A source loses what does not fit.
+    pub fifo_bytes: usize,
+}
+
+/// The other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// The core's packets come back to it. A FIFO that is full makes the sender wait.
+    Loopback,
+    /// It sends packets, and never waits. It takes whatever the core sends.
+    Source(SourceConfig),
+    /// It takes whatever the core sends, and sends nothing.
+    Sink,
+}
+
+/// A camera or a converter: packets back to back, whether somebody takes them or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceConfig {
+    /// How many packets it sends, the lost ones included; then it is silent.
+    pub packets: u32,
+    /// How long a packet is: 1 to 4 GiB - 1 B.
+    pub packet_bytes: usize,
+    /// Its rate.
+    pub bytes_per_us: u64,
+    /// From the end of a packet to the beginning of the next.
+    pub gap_ns: u64,
+    /// Each packet of this number and its multiples is shorter: a third, in whole words.
+    pub short_every: Option<u32>,
+    /// Does it mark the last byte of a packet (TLAST)?
+    pub marks_last: bool,
+}
+
+impl Default for SourceConfig {
+    /// 4 KiB back to back at 400 MB/s, without end.
+    fn default() -> Self {
+        Self { packets: u32::MAX, packet_bytes: 4096, bytes_per_us: 400, gap_ns: 0, short_every: None, marks_last: true }
+    }
+}
+
+impl SourceConfig {
+    pub(super) const fn len_bytes(&self, number: u32) -> usize {
+        match self.short_every {
+            Some(every) if every > 0 && number.is_multiple_of(every) && self.packet_bytes >= 12 => self.packet_bytes / 12 * 4,
+            _ => self.packet_bytes,
+        }
+    }
+
+    pub(super) const fn duration_ns(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(1_000).div_ceil(if self.bytes_per_us == 0 { 1 } else { self.bytes_per_us })
+    }
+}
+
+impl Default for StreamConfig {
+    /// A loopback whose FIFO holds 2 KiB.
+    fn default() -> Self {
+        Self { end: StreamEnd::Loopback, fifo_bytes: 2048 }
+    }
+}
+
+impl StreamConfig {
+    /// A source behind a FIFO of `fifo_bytes`.
+    #[must_use]
+    pub const fn source(source: SourceConfig, fifo_bytes: usize) -> Self {
+        Self { end: StreamEnd::Source(source), fifo_bytes }
+    }
+
+    /// A sink.
+    #[must_use]
+    pub const fn sink() -> Self {
+        Self { end: StreamEnd::Sink, fifo_bytes: 0 }
+    }
+}
+
+/// How packets ended, and what the core sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamCounts {
+    /// Packets that the source began, the lost ones included.
+    pub begun: u64,
+    /// Packets that the core took to their last byte.
+    pub taken: u64,
+    /// Packets of which the core got nothing: the FIFO was full.
+    pub lost: u64,
+    /// Packets of which the core got only the beginning.
+    pub cut: u64,
+    /// Packets that the core sent to their end.
+    pub sent: u64,
+    /// Bytes that the core sent.
+    pub sent_bytes: u64,
+    /// FNV-1a of all bytes that the core sent, in their order: [`fnv1a`].
+    pub sent_hash: u64,
+}
+
+/// FNV-1a's beginning.
+pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a of `bytes` after `hash`; it begins with [`FNV_START`].
+#[must_use]
+pub fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,139 @@
+//! The other end of a core's stream: a loopback, a source that never waits, or a sink.
+//!
+//! A model of a stream's core holds a [`SimStream`]. It takes with [`take`](SimStream::take) what
+//! comes in, and sends with [`give`](SimStream::give), at the times of its own bursts. The stream
+//! has no clock: every call says what time it is, and times never go back.
+//!
+//! A source never waits. Its bytes arrive at its rate, in a FIFO; a packet that finds no room there
+//! is lost, and one that loses its place in the middle is cut. Both are counted.
+
+mod config;
+mod loopback;
+pub mod packet;
+mod source;
+
+pub use config::{FIFO_MAX_BYTES, FNV_START, SourceConfig, StreamConfig, StreamCounts, StreamEnd, fnv1a};
+use loopback::Loopback;
+use source::Source;
+
+/// The bytes of one [`SimStream::take`]: no packet's end lies inside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// How many bytes.
+    pub bytes: usize,
+    /// The last of them is a packet's last (TLAST).
+    pub last: bool,
+}
+
+/// The other end of a core's stream.
+///
+/// ```
+/// use contigo::sim::stream::{SimStream, SourceConfig, StreamConfig, packet};
+/// let source = SourceConfig { packets: 1, packet_bytes: 100, bytes_per_us: 100, ..SourceConfig::default() };
+/// let mut stream = SimStream::new(StreamConfig::source(source, 512));
+/// stream.trigger(0);
+/// let mut bytes = [0; 128];
+/// assert_eq!(stream.take(1_500, &mut bytes).bytes, 50, "it began after 1 µs, and half of it has arrived");
+/// let rest = stream.take(2_500, &mut bytes[50..]);
+/// assert!(rest.last && packet::is(0, &bytes[..50 + rest.bytes]));
+/// ```
+#[derive(Debug)]
+pub struct SimStream {
+    config: StreamConfig,
+    counts: StreamCounts,
+    loopback: Loopback,
+    source: Source,
+}
+
+impl Default for SimStream {
+    fn default() -> Self {
+        Self::new(StreamConfig::default())
+    }
+}
+
+impl SimStream {
+    /// A stream as `config` says. A FIFO of no bytes, or of more than [`FIFO_MAX_BYTES`], has one
+    /// byte, or those.
+    #[must_use]
+    pub fn new(config: StreamConfig) -> Self {
+        let config = StreamConfig { fifo_bytes: config.fifo_bytes.clamp(1, FIFO_MAX_BYTES), ..config };
+        let counts = StreamCounts { sent_hash: FNV_START, ..StreamCounts::default() };
+        Self { config, counts, loopback: Loopback::new(), source: Source::new() }
+    }
+
+    /// Its counts.
+    #[must_use]
+    pub const fn counts(&self) -> StreamCounts {
+        self.counts
+    }
+
+    /// Lets a source begin, at `now_ns`: the core's channel runs. One that has begun goes on.
+    pub fn trigger(&mut self, now_ns: u64) {
+        if let StreamEnd::Source(source) = self.config.end {
+            self.source.trigger(now_ns, &source);
+        }
+    }
+
+    /// Takes what has arrived by `now_ns`, up to the end of a packet.
+    pub fn take(&mut self, now_ns: u64, to: &mut [u8]) -> Taken {
+        match self.config.end {
+            StreamEnd::Loopback => {
+                let taken = self.loopback.take(to);
+                self.counts.taken += u64::from(taken.last);
+                taken
+            }
+            StreamEnd::Source(source) => {
+                self.source.settle(now_ns, &source, self.config.fifo_bytes, &mut self.counts);
+                self.source.take(to, &source, &mut self.counts)
+            }
+            StreamEnd::Sink => Taken::default(),
+        }
+    }
+
+    /// When `want_bytes`, or the rest of the packet, can be taken: `now_ns`, where they can now.
+    /// More than half of the FIFO is never waited for. `None`: nothing comes by itself.
+    #[must_use]
+    pub fn ready_at_ns(&self, now_ns: u64, want_bytes: usize) -> Option<u64> {
+        let want_bytes = want_bytes.clamp(1, (self.config.fifo_bytes / 2).max(1));
+        match self.config.end {
+            StreamEnd::Loopback => (!self.loopback.is_empty()).then_some(now_ns),
+            StreamEnd::Source(source) => self.source.ready_at_ns(now_ns, want_bytes, &source),
+            StreamEnd::Sink => None,
+        }
+    }
+
+    /// Sends `bytes`; `last`: they end a packet. Returns how many were taken. Where these are
+    /// fewer, the rest waits, and so does the packet's end.
+    pub fn give(&mut self, bytes: &[u8], last: bool) -> usize {
+        let taken = match self.config.end {
+            StreamEnd::Loopback => self.loopback.give(bytes, last, self.config.fifo_bytes),
+            StreamEnd::Source(_) | StreamEnd::Sink => bytes.len(),
+        };
+        let given = bytes.get(..taken).unwrap_or_default();
+        self.counts.sent_bytes += given.len() as u64;
+        self.counts.sent_hash = fnv1a(self.counts.sent_hash, given);
+        self.counts.sent += u64::from(last && taken == bytes.len());
+        taken
+    }
+
+    /// How many bytes can be sent now without waiting; a sink has room for any number.
+    #[must_use]
+    pub fn room_bytes(&self) -> usize {
+        match self.config.end {
+            StreamEnd::Loopback => self.loopback.room_bytes(self.config.fifo_bytes),
+            StreamEnd::Source(_) | StreamEnd::Sink => usize::MAX,
+        }
+    }
+
+    /// The core was stopped or reset: a source is silent until its next trigger, and the packet
+    /// under way is cut. Bytes that wait in a loopback's FIFO stay there, where `keeps` says so: an
+    /// FIFO outside of the core, which its reset does not reach.
+    pub fn cut(&mut self, keeps: bool) {
+        if let StreamEnd::Source(_) = self.config.end {
+            self.source.cut(&mut self.counts);
+        }
+        if !keeps {
+            self.loopback = Loopback::new();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The board of a run, and what is known of the jobs in flight.
+
+use super::{Kind, Subject};
+use crate::{
+    conformance::{Failure, Verdict},
+    ensure,
+};
+use contigo::{Completion, CpuBuf, DevBuf, Operand, Pool, sim::stream::packet};
+use fastrand::Rng;
+use std::ops::Range;
+
+/// A buffer for an operand.
+pub const SLOT_BYTES: usize = 4096;
+
+/// A job in flight: its operands as they were before it.
+pub(super) struct Job {
+    tag: usize,
+    /// In the slot: the bytes that the device reads or receives.
+    from: Range<usize>,
+    to: Range<usize>,
+    /// The whole slot, of each operand.
+    before: Vec<Vec<u8>>,
+}
+
+/// Makes a random job: its operands, and what is known of it.
+pub(super) fn draw<'p, S: Subject, const N: usize>(
+    subject: &S,
+    pool: &'p Pool<'p, N>,
+    rng: &mut Rng,
+    tag: usize,
+) -> Result<(heapless::Vec<Operand<'p>, 2>, Vec<u32>, Job), Failure> {
+    let limits = subject.limits();
+    let kind = subject.kind();
+    let unit = limits.len_align_bytes.max(1);
+    let most = limits.len_max_bytes.min(SLOT_BYTES);
+    let len = match (kind, rng.u8(..4)) {
+        (Kind::Receive, _) => subject.packet_bytes().next_multiple_of(unit).min(SLOT_BYTES),
+        (_, 0) => unit * rng.usize(1..=(most.min(200) / unit).max(1)),
+        (_, 1) => most / unit * unit,
+        _ => unit * rng.usize(1..=most / unit),
+    };
+    let place = |rng: &mut Rng| {
+        let align = limits.offset_align_bytes.max(1);
+        let start = rng.usize(0..=(SLOT_BYTES - len) / align) * align;
+        start..start + len
+    };
+    let (from, to) = (place(rng), place(rng));
+    let mut buffer = || -> Result<(CpuBuf<'p>, Vec<u8>), Failure> {
+        let mut buf = pool.take()?;
+        let mut bytes = vec![0; SLOT_BYTES];
+        rng.fill(&mut bytes);
+        buf.copy_from_slice(&bytes)?;
+        Ok((buf, bytes))
+    };
+    let (mut operands, mut before) = (heapless::Vec::new(), Vec::new());
+    if kind != Kind::Receive {
+        let (buf, bytes) = buffer()?;
+        before.push(bytes);
+        drop(operands.push(buf.to_device(from.clone())));
+    }
+    if kind != Kind::Send {
+        let (buf, bytes) = buffer()?;
+        before.push(bytes);
+        drop(operands.push(buf.from_device(to.clone())));
+    }
+    Ok((operands, subject.words(len), Job { tag, from, to, before }))
+}
+
+impl Job {
+    pub(super) const fn tag(&self) -> usize {
+        self.tag
+    }
+
+    /// The bytes that are sent.
+    pub(super) fn sent(&self) -> &[u8] {
+        self.before.first().and_then(|bytes| bytes.get(self.from.clone())).unwrap_or_default()
+    }
+
+    /// Compares the operands of a job that ended, well or badly. `packet`: the least number of the
+    /// next packet.
+    pub(super) fn compare(self, kind: Kind, ended: Option<&Completion>, buffers: Vec<DevBuf<'_>>, packet: &mut u32) -> Verdict {
+        ensure!(buffers.len() == self.before.len(), "{} buffers came back", buffers.len());
+        let good = ended.filter(|completion| completion.failed.is_none());
+        for (index, (buf, before)) in buffers.into_iter().zip(&self.before).enumerate() {
+            let writes = kind == Kind::Receive || index == 1;
+            let buf = buf.into_cpu()?.whole();
+            let seen = buf.view::<u8>()?;
+            let changed = if writes { self.to.clone() } else { 0..0 };
+            for beside in [0..changed.start, changed.end..SLOT_BYTES] {
+                ensure!(
+                    seen.get(beside.clone()) == before.get(beside.clone()),
+                    "operand {index}: bytes {beside:?} beside {changed:?} changed"
+                );
+            }
+            if let Some(completion) = good.filter(|_| writes) {
+                let got = completion.bytes.unwrap_or(changed.len());
+                let part = seen.get(changed.start..changed.start + got).unwrap_or_default();
+                match kind {
+                    Kind::Receive => received(part, packet)?,
+                    _ => {
+                        let sent = self.sent();
+                        ensure!(got == sent.len() || completion.bytes.is_none(), "{got} bytes of {} are told", sent.len());
+                        ensure!(part.get(..sent.len()) == Some(sent), "the copy of {} bytes is wrong", sent.len());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Is it a packet of the source, or the beginning of one that was cut, and a later one?
+fn received(seen: &[u8], expected: &mut u32) -> Verdict {
+    let (Some(number), Some(whole)) = (packet::number(seen), seen.get(4..).and_then(packet::number)) else { return Ok(()) };
+    ensure!(number >= *expected, "packet {number} after packet {expected}");
+    ensure!(seen.len() <= whole as usize && packet::begins(number, whole as usize, seen), "packet {number} has wrong bytes");
+    *expected = number + 1;
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! Random jobs under random faults.
+
+use super::{
+    Kind, Subject, Way,
+    bench::{Job, SLOT_BYTES, draw},
+};
+use crate::{
+    conformance::{Failure, Verdict},
+    ensure,
+};
+use contigo::{
+    Align, Completion, DevBuf, Driver, Error, Pool, Queue, Region,
+    sim::{
+        Faults, Sim, SimBoard, SimConfig, SimDevice,
+        stream::{FNV_START, fnv1a},
+    },
+};
+use fastrand::Rng;
+use std::{collections::VecDeque, ops::Range, time::Duration};
+
+/// How many jobs are in flight at most.
+const DEPTH: usize = 8;
+/// Both operands of every job in flight, and some more.
+const SLOTS: usize = 2 * DEPTH + 2;
+/// So many steps a seed.
+const STEPS: usize = 60;
+/// The longest wait for the last jobs; each look waits for a tenth of it.
+const DRAIN: Duration = Duration::from_millis(20);
+
+/// How the jobs of all seeds ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Well.
+    pub completed: u64,
+    /// Alone, or with their channel.
+    pub failed: u64,
+    /// In a stop.
+    pub cancelled: u64,
+    /// How often the device would not stop, and was reset from outside.
+    pub resets: u64,
+}
+
+/// Runs each seed of `seeds`: random jobs, and faults that the seed decides. The ways to memory
+/// take turns.
+///
+/// # Errors
+/// [`Failure::Wrong`], with the subject's name and the seed.
+pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
+    let mut tally = Tally::default();
+    for seed in seeds {
+        one(subject, seed, &mut tally).map_err(|failure| match failure {
+            Failure::Wrong(what) => Failure::Wrong(format!("{}, seed {seed}: {what}", subject.name())),
+            skipped @ Failure::Skipped(_) => skipped,
+        })?;
+    }
+    Ok(tally)
+}
+
+/// The faults of a seed: none, all that a job recovers from, interrupts alone, and a device that
+/// will not stop.
+const fn faults_of(seed: u64) -> Faults {
+    match seed % 4 {
+        0 => Faults::NONE,
+        1 => Faults { late_irq: 300, lost_irq: 300, ..Faults::NONE },
+        2 => Faults::OFTEN,
+        _ => Faults { stuck: 60, hang: 60, error: 60, ..Faults::NONE },
+    }
+}
+
+fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
+    let board = SimBoard::with(SimConfig { seed, faults: faults_of(seed) });
+    let way = if (seed / 4).is_multiple_of(2) { Way::Plain } else { Way::Coherent };
+    let region: Region<Sim<'_>> = Region::new(board.memory(SLOTS * SLOT_BYTES + subject.memory_bytes().next_multiple_of(4096) + 4096)?)?;
+    let pool = Pool::<SLOTS>::new(region.carve(SLOTS * SLOT_BYTES, Align::PAGE)?, SLOT_BYTES)?;
+    let own_bytes = subject.memory_bytes().max(64);
+    let own = Pool::<1>::new(region.carve(own_bytes, Align::PAGE)?, own_bytes)?;
+    let device = SimDevice::with_model(&board, way.port(&board), subject.model());
+    let memory = if subject.memory_bytes() > 0 { Some(own.take()?) } else { None };
+    let sent = subject.open(device.window()?, memory, |driver| {
+        let queue = Queue::new(driver).map_err(|refused| Failure::from(refused.error))?;
+        let rng = Rng::with_seed(seed);
+        let (jobs, lost, sent) = (VecDeque::new(), false, FNV_START);
+        let mut run = Run { subject, device: &device, pool: &pool, queue, rng, jobs, packet: 0, tags: 0, lost, sent, tally };
+        run.steps()?;
+        Ok::<_, Failure>((!run.lost).then_some(run.sent))
+    })??;
+    let taken = (pool.taken(), own.taken());
+    ensure!(taken == (0, 0), "{taken:?} buffers stayed out");
+    let counts = board.counts();
+    ensure!(counts.unowned_accesses == 0, "{} accesses to bytes that were not given", counts.unowned_accesses);
+    ensure!(counts.stray_accesses == 0, "{} accesses to no memory", counts.stray_accesses);
+    ensure!(counts.evictions == 0 && counts.lost_writes == 0, "a sync is missing: {counts:?}");
+    let stream = device.model(|model| subject.stream(model))?;
+    if let (Kind::Send, Some(sent), Some(stream)) = (subject.kind(), sent, stream) {
+        ensure!(stream.sent_hash == sent, "the sink got other bytes than were sent");
+    }
+    Ok(())
+}
+
+/// A run of one seed.
+struct Run<'r, 'p, 'd, S: Subject> {
+    subject: &'r S,
+    device: &'r SimDevice<'r, S::Model>,
+    pool: &'p Pool<'p, SLOTS>,
+    queue: Queue<'p, &'r mut (dyn Driver + 'd), DEPTH, 2>,
+    rng: Rng,
+    jobs: VecDeque<Job>,
+    /// The least number of the next packet.
+    packet: u32,
+    tags: usize,
+    /// A job did not end well, so that nobody knows what a sink got.
+    lost: bool,
+    /// The hash of all that was sent.
+    sent: u64,
+    tally: &'r mut Tally,
+}
+
+impl<S: Subject> Run<'_, '_, '_, S> {
+    fn steps(&mut self) -> Verdict {
+        for _ in 0..STEPS {
+            match self.rng.u8(..20) {
+                0 => self.stop()?,
+                1..10 if !self.queue.is_full() && !self.queue.is_stopped() => self.push()?,
+                _ => {
+                    let timeout = Duration::from_micros(self.rng.u64(..100));
+                    self.look(timeout)?;
+                }
+            }
+        }
+        for _ in 0..10 * DEPTH {
+            if !self.queue.is_empty() && !self.queue.is_stopped() {
+                self.look(DRAIN / 10)?;
+            }
+        }
+        if !self.queue.is_empty() {
+            self.stop()?;
+        }
+        ensure!(self.queue.is_empty() && self.jobs.is_empty(), "{} jobs are left", self.jobs.len());
+        Ok(())
+    }
+
+    fn push(&mut self) -> Verdict {
+        let (mut operands, words, job) = draw(self.subject, self.pool, &mut self.rng, self.tags)?;
+        self.tags += 1;
+        match self.queue.push_list(&mut operands, &words, job.tag()) {
+            Ok(_) => self.jobs.push_back(job),
+            Err(failed) if failed.buffers.is_some() && failed.error == failed.cause && !self.queue.is_stopped() => {
+                return Err(Failure::Wrong(format!("a job is refused: {failed}")));
+            }
+            // The device did not take it, and was stopped.
+            Err(failed) => {
+                self.lost = true;
+                self.tally.failed += 1;
+                drop(operands);
+                if failed.buffers.is_none() {
+                    self.jobs.push_back(job);
+                }
+                self.recover()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, timeout: Duration) -> Verdict {
+        let mut buffers = Vec::new();
+        match self.queue.next_each(timeout, |_, _, buf| buffers.push(buf)) {
+            Ok(None) => Ok(()),
+            Ok(Some((tag, completion))) => self.ended(tag, &completion, buffers),
+            Err(failed) => {
+                ensure!(!matches!(failed.error, Error::BadCompletion { .. } | Error::NoSuchJob { .. }), "{failed}");
+                self.lost = true;
+                self.tally.failed += 1;
+                self.recover()
+            }
+        }
+    }
+
+    fn ended(&mut self, tag: usize, completion: &Completion, buffers: Vec<DevBuf<'_>>) -> Verdict {
+        let job = self.job(tag)?;
+        if completion.failed.is_some() {
+            (self.lost, self.tally.failed) = (true, self.tally.failed + 1);
+        } else {
+            self.tally.completed += 1;
+            if self.subject.kind() == Kind::Send {
+                self.sent = fnv1a(self.sent, job.sent());
+            }
+        }
+        job.compare(self.subject.kind(), Some(completion), buffers, &mut self.packet)
+    }
+
+    /// The job with this tag. Where jobs end in order it is the oldest.
+    fn job(&mut self, tag: usize) -> Verdict<Job> {
+        let place = self.jobs.iter().position(|job| job.tag() == tag);
+        let place = place.ok_or_else(|| Failure::Wrong(format!("job {tag} ended twice, or never began")))?;
+        ensure!(place == 0 || !self.queue.driver().in_order(), "job {tag} overtook {place} others");
+        self.jobs.remove(place).ok_or_else(|| Failure::Wrong("a job is gone".into()))
+    }
+
+    fn stop(&mut self) -> Verdict {
+        self.lost |= !self.queue.is_empty();
+        if self.queue.stop().is_err() {
+            return self.recover();
+        }
+        self.take_back()
+    }
+
+    /// The channel failed: it is stopped, by a reset from outside where it will not.
+    fn recover(&mut self) -> Verdict {
+        match self.queue.stop() {
+            Ok(()) => {}
+            Err(Error::WillNotStop { .. }) => {
+                self.tally.resets += 1;
+                self.device.reset()?;
+                self.queue.stop()?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.take_back()
+    }
+
+    /// The jobs that ended before the stop, then the others.
+    fn take_back(&mut self) -> Verdict {
+        for _ in 0..=DEPTH {
+            let mut buffers = Vec::new();
+            match self.queue.next_each(Duration::ZERO, |_, _, buf| buffers.push(buf)) {
+                Ok(Some((tag, completion))) => self.ended(tag, &completion, buffers)?,
+                Ok(None) | Err(_) => break,
+            }
+        }
+        for _ in 0..=DEPTH {
+            let mut buffers = Vec::new();
+            let Some(tag) = self.queue.take_back_each(|_, _, buf| buffers.push(buf)) else { break };
+            self.tally.cancelled += 1;
+            self.job(tag)?.compare(self.subject.kind(), None, buffers, &mut self.packet)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! The price of a job, by count.
+
+use super::{
+    Subject, Way,
+    bench::{SLOT_BYTES, draw},
+};
+use crate::conformance::{Failure, Verdict};
+use contigo::{
+    Align, Pool, Queue, Region,
+    sim::{SimBoard, SimDevice},
+};
+use fastrand::Rng;
+use std::time::Duration;
+
+/// How many jobs are in flight at most.
+const DEPTH: usize = 64;
+/// Both operands of each.
+const SLOTS: usize = 2 * DEPTH;
+/// Looks at a device before a job counts as lost.
+const LOOKS: usize = 1_000;
+/// Between two looks: longer than a job of the suite takes.
+const STEP_US: u32 = 50;
+
+/// The price of a job that is looked for after its end, in hundredths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Price {
+    /// How many jobs were in flight at once.
+    pub jobs_at_once: u64,
+    /// Registers read.
+    pub reads: u64,
+    /// Registers written.
+    pub writes: u64,
+    /// Syncs of the operands' memory.
+    pub operand_syncs: u64,
+    /// Syncs of the driver's own memory.
+    pub own_syncs: u64,
+}
+
+/// The price of a job with `in_flight` jobs at once, at most 64: these are given, all end, and as
+/// many are given anew. Where the driver takes fewer, these are its own.
+///
+/// # Errors
+/// [`Failure::Wrong`]: a job failed or never ended.
+pub fn per_packet<S: Subject>(subject: &S, way: Way, in_flight: usize, rounds: usize) -> Verdict<Price> {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(SLOTS * SLOT_BYTES)?)?;
+    let own_bytes = subject.memory_bytes().max(64);
+    let own_region = Region::new(board.memory(own_bytes.next_multiple_of(4096))?)?;
+    let pool = Pool::<SLOTS>::new(region.carve(SLOTS * SLOT_BYTES, Align::PAGE)?, SLOT_BYTES)?;
+    let own = Pool::<1>::new(own_region.carve(own_bytes, Align::PAGE)?, own_bytes)?;
+    let device = SimDevice::with_model(&board, way.port(&board), subject.model());
+    let memory = if subject.memory_bytes() > 0 { Some(own.take()?) } else { None };
+    let in_flight = in_flight.min(DEPTH);
+    let mut rng = Rng::with_seed(1);
+    subject.open(device.window()?, memory, |driver| {
+        let mut queue: Queue<'_, _, DEPTH, 2> = Queue::new(driver).map_err(|refused| Failure::from(refused.error))?;
+        let (mut price, mut jobs) = (Price::default(), 0);
+        for round in 0..=rounds {
+            let before = (device.accesses(), region.stats().syncs, own_region.stats().syncs);
+            let mut given = 0;
+            while given < in_flight && !queue.is_full() {
+                let (mut operands, words, job) = draw(subject, &pool, &mut rng, given)?;
+                queue.push_list(&mut operands, &words, job.tag())?;
+                given += 1;
+            }
+            let mut ended = 0;
+            for _ in 0..LOOKS {
+                device.run_for(STEP_US)?;
+                while queue.next_each(Duration::ZERO, |_, _, _| {})?.is_some() {
+                    ended += 1;
+                }
+                if ended == given {
+                    break;
+                }
+            }
+            if ended < given {
+                return Err(Failure::Wrong(format!("{}: {ended} of {given} jobs ended", subject.name())));
+            }
+            // The first round starts the channel.
+            if round > 0 {
+                let now = (device.accesses(), region.stats().syncs, own_region.stats().syncs);
+                price.reads += now.0.reads - before.0.reads;
+                price.writes += now.0.writes - before.0.writes;
+                price.operand_syncs += now.1 - before.1;
+                price.own_syncs += now.2 - before.2;
+                price.jobs_at_once = given as u64;
+                jobs += price.jobs_at_once;
+            }
+        }
+        let each = |count: u64| count * 100 / jobs.max(1);
+        let Price { jobs_at_once, reads, writes, operand_syncs, own_syncs } = price;
+        Ok(Price { jobs_at_once, reads: each(reads), writes: each(writes), operand_syncs: each(operand_syncs), own_syncs: each(own_syncs) })
+    })?
+}

@@ -1,0 +1,96 @@
+//! A driver in one mode, over its model.
+
+use crate::exercise::Limits;
+use contigo::{
+    CpuBuf, Driver, Port, Result,
+    sim::{Model, SimBoard, SimWindow, stream::StreamCounts},
+};
+
+/// The work of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It copies operand 0, all of it, to the beginning of operand 1.
+    Copy,
+    /// It sends operand 0 as one packet. The model's stream is a sink.
+    Send,
+    /// It receives one packet into operand 0. The model's stream is a source, and its packets are
+    /// not longer than [`Subject::packet_bytes`].
+    Receive,
+}
+
+/// The way to the board's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A port that does not see the CPU's caches.
+    Plain,
+    /// One that does.
+    Coherent,
+}
+
+impl Way {
+    /// Its port on `board`.
+    #[must_use]
+    pub fn port(self, board: &SimBoard) -> Port {
+        match self {
+            Self::Plain => board.port(),
+            Self::Coherent => board.coherent_port(),
+        }
+    }
+}
+
+/// A driver in one mode, over its model.
+pub trait Subject {
+    /// The model of its core.
+    type Model: Model;
+
+    /// For messages: the core and the mode.
+    fn name(&self) -> &'static str;
+
+    /// The work of its jobs.
+    fn kind(&self) -> Kind;
+
+    /// A new core, whose stream is as [`Kind`] says.
+    fn model(&self) -> Self::Model;
+
+    /// The counts of the core's stream; `None` where it has none.
+    fn stream(&self, _model: &Self::Model) -> Option<StreamCounts> {
+        None
+    }
+
+    /// How many bytes of memory the driver itself gets, at the beginning of a page. 0: none.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+
+    /// The addresses and lengths of operands that the driver takes.
+    fn limits(&self) -> Limits {
+        Limits::NONE
+    }
+
+    /// The longest packet that a source sends; at most [`SLOT_BYTES`](super::SLOT_BYTES).
+    fn packet_bytes(&self) -> usize {
+        0
+    }
+
+    /// Has the core a register that says that a job failed?
+    fn tells_failures(&self) -> bool {
+        true
+    }
+
+    /// The argument words of a job whose operand 0 has `len_bytes`.
+    fn words(&self, _len_bytes: usize) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Opens the driver and runs `act` with it. A core that channels share may live on this
+    /// function's stack.
+    ///
+    /// # Errors
+    /// The error of the driver's own function.
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, Self::Model>,
+        memory: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R>;
+}

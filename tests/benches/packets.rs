@@ -1,0 +1,222 @@
+//! How many instructions a packet takes: AXI DMA's receive channel with scatter-gather, from the
+//! end of one packet to the next one's doorbell.
+//!
+//! `cargo bench --package contigo-tests --bench packets` runs itself under valgrind, which counts
+//! every instruction, with two numbers of packets. Their difference is the packets' alone. The part
+//! that stands for the hardware is counted by doing it once more, and taken off.
+#![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "memory that stands for a board's, and a device that is plain memory")]
+
+use contigo::{
+    Align, AnyDriver, Backend, BaseAddr, Bus, Device, Direction, Error, Mapping, Mmio, PhysAddr, Pool, Port, Queue, Region, SyncScope,
+    Wait,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
+};
+use std::{
+    alloc::{Layout, alloc_zeroed},
+    cell::Cell,
+    env,
+    hint::black_box,
+    ops::Range,
+    process::{Command, ExitCode},
+    ptr::NonNull,
+    time::Duration,
+};
+
+const BASE: u64 = 1 << 28;
+const BYTES: usize = 1 << 20;
+const PACKET: u32 = 1024;
+const PACKET_BYTES: usize = PACKET as usize;
+const DEPTH: usize = 64;
+const SHORT: u64 = 10_000;
+const LONG: u64 = 20_000;
+
+/// Memory that the device below writes, as on a port that snoops.
+struct Plain(NonNull<u8>);
+
+// SAFETY: 1, 2. A block that is leaked, zeroed, and nobody else's. 3, 5. A coherent block is never
+// synchronised. 4. The device below is a part of this program, and writes by the bus address.
+unsafe impl Backend for Plain {
+    fn name(&self) -> &'static str {
+        "plain"
+    }
+    fn mapping(&self) -> Mapping {
+        let (bus, scope) = (Bus::Soc, SyncScope::Coherent);
+        Mapping { cpu: self.0, len_bytes: BYTES, base: BaseAddr::Phys(PhysAddr(BASE)), bus, scope, coherent: Some(true) }
+    }
+    unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<(), Error> {
+        Ok(())
+    }
+    unsafe fn sync_for_cpu(&self, _: Range<usize>, _: Direction) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+// SAFETY: an address of memory that is nobody else's.
+unsafe impl Send for Plain {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Plain {}
+
+/// A receive channel whose packets have arrived as soon as it has room for them.
+struct Instant {
+    port: Port,
+    memory: NonNull<u8>,
+    control: Cell<u32>,
+    status: Cell<u32>,
+    current: Cell<u32>,
+    twice: bool,
+}
+
+// SAFETY: one thread has it.
+unsafe impl Send for Instant {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Instant {}
+
+impl Instant {
+    /// Every descriptor up to `tail` is done.
+    #[inline(never)]
+    fn arrive(&self, tail: u32) {
+        let mut at = self.current.get();
+        for _ in 0..DEPTH {
+            // SAFETY: descriptors lie in the memory, at the address that the driver wrote.
+            let next = unsafe {
+                let words = self.memory.byte_add(usize::try_from(u64::from(at) - BASE).unwrap()).cast::<u32>();
+                words.add(7).write_volatile(regs::COMPLETE | regs::FIRST | regs::LAST | PACKET);
+                words.read_volatile()
+            };
+            if at == tail {
+                break;
+            }
+            at = next;
+        }
+        self.current.set(at);
+    }
+}
+
+// SAFETY: the registers are fields, and one driver has them.
+unsafe impl Mmio for Instant {
+    fn len_bytes(&self) -> usize {
+        regs::WINDOW_BYTES
+    }
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        match offset.wrapping_sub(regs::CHANNEL_BYTES) {
+            0x00 => self.control.get() & !regs::RESET,
+            0x04 => self.status.get() | regs::SG_INCLUDED | if self.control.get() & regs::RUN == 0 { regs::HALTED } else { regs::IDLE },
+            0x08 => self.current.get(),
+            _ => 0,
+        }
+    }
+    #[inline]
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        match offset.wrapping_sub(regs::CHANNEL_BYTES) {
+            0x00 => self.control.set(value),
+            0x04 => self.status.set(self.status.get() & !value),
+            0x08 => self.current.set(value),
+            0x10 => {
+                let from = self.current.get();
+                self.arrive(value);
+                if self.twice {
+                    self.current.set(black_box(from));
+                    self.arrive(value);
+                }
+                // The next one begins after the tail.
+                self.status.set(1 << 12);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Wait for Instant {
+    fn now_us(&self) -> u64 {
+        0
+    }
+    fn wait_at_most(&self, _: u32) -> contigo::Result<()> {
+        Ok(())
+    }
+}
+
+// SAFETY: it reaches memory by the port's addresses, and no other.
+unsafe impl Device for Instant {
+    fn port(&self) -> &Port {
+        &self.port
+    }
+}
+
+/// Receives so many packets, and gives each buffer back at once.
+fn receive(in_flight: usize, packets: u64, any: bool, twice: bool) {
+    let layout = Layout::from_size_align(BYTES, 4096).unwrap();
+    // SAFETY: the layout has a size.
+    let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
+    let region = Region::new(Plain(memory)).unwrap();
+    let pool = Pool::<DEPTH>::new(region.carve(DEPTH * PACKET_BYTES, Align::PAGE).unwrap(), PACKET_BYTES).unwrap();
+    let ring = region.carve(DEPTH * 128, Align::PAGE).unwrap().into_buf();
+    let port = Port { name: "plain", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: true };
+    let device = Instant { port, memory, control: Cell::new(0), status: Cell::new(0), current: Cell::new(0), twice };
+    // SAFETY: it behaves as a receive channel with scatter-gather.
+    let channel = unsafe { AxiDmaChannel::alone(device, Side::S2mm, AxiDmaConfig::default(), Some(ring)).unwrap() };
+    if any {
+        let mut queue = Queue::<AnyDriver<'_>, DEPTH>::new(AnyDriver::new(channel)).unwrap();
+        for _ in 0..in_flight {
+            queue.push_words([pool.take().unwrap().from_device(..)], &[]).unwrap();
+        }
+        for _ in 0..packets {
+            let done = queue.next_words(Duration::ZERO).unwrap().unwrap();
+            let buf = done.buffers.into_iter().next().unwrap();
+            queue.push_words([buf.from_device(..)], &[]).unwrap();
+        }
+    } else {
+        let mut queue = Queue::<_, DEPTH>::new(channel).unwrap();
+        for _ in 0..in_flight {
+            queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        }
+        for _ in 0..packets {
+            let [buf] = queue.next(Duration::ZERO).unwrap().unwrap().buffers;
+            queue.push([buf.from_device(..)], &()).unwrap();
+        }
+    }
+}
+
+/// The instructions of a whole run of this program.
+fn counted(in_flight: usize, packets: u64, any: bool, twice: bool) -> Option<u64> {
+    let (any, twice) = (u8::from(any).to_string(), u8::from(twice).to_string());
+    let run = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(env::current_exe().unwrap())
+        .args(["--receive", &in_flight.to_string(), &packets.to_string(), &any, &twice])
+        .output()
+        .ok()?;
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let told = String::from_utf8_lossy(&run.stderr).into_owned();
+    told.lines().find_map(|line| line.split("Collected : ").nth(1)?.trim().parse().ok())
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().collect();
+    if let Some(at) = args.iter().position(|arg| arg == "--receive") {
+        let number = |index: usize| args.get(at + index).unwrap().parse::<u64>().unwrap();
+        receive(usize::try_from(number(1)).unwrap(), number(2), number(3) == 1, number(4) == 1);
+        return ExitCode::SUCCESS;
+    }
+    if !args.iter().any(|arg| arg == "--bench") {
+        println!("skipped: packets: it counts optimized code, as cargo bench builds it");
+        return ExitCode::SUCCESS;
+    }
+    println!("instructions a packet | 1 in flight | 8 | 64");
+    for any in [false, true] {
+        let mut row = String::from(if any { "over AnyDriver, as C and Python have it" } else { "Rust" });
+        for in_flight in [1, 8, DEPTH] {
+            let per_packet = |twice| -> Option<u64> {
+                let more = counted(in_flight, LONG, any, twice)? - counted(in_flight, SHORT, any, twice)?;
+                Some(more / (LONG - SHORT))
+            };
+            let Some((once, twice)) = per_packet(false).zip(per_packet(true)) else {
+                println!("skipped: packets: valgrind is not here");
+                return ExitCode::SUCCESS;
+            };
+            row += &format!(" | {}", 2 * once - twice);
+        }
+        println!("{row}");
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,160 @@
+"""Block designs: the cores of a `.hwh` by their names, on simulated cores."""
+
+import asyncio
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+
+import contigo
+import numpy as np
+from common import ROOT, refused
+
+DESIGN = ROOT / "tests" / "tests" / "design" / "zynq.hwh"
+
+
+def a_design_has_its_cores():
+    ol = contigo.Overlay(DESIGN, simulated=7)
+    assert (ol.name, ol.chip, ol.soc, ol.tool, ol.fabric) == ("loop", "7z020", "Zynq-7000", "2022.1", "simulated")
+    assert list(ol.ip_dict) == ["axi_dma_0", "scale_0", "audio/gain", "axi_intc_0"]
+    assert {"axi_dma_0", "audio", "memory"} <= set(dir(ol))
+    dma = ol.ip_dict["axi_dma_0"]
+    assert dma["port"] == ("zynq-hp0", 0, 32, False, 0x10_0000, 0x1FFF_FFFF) and dma["masters"][0]["port_bits"] == 64
+    assert dma["windows"] == [("S_AXI_LITE", 0x4040_0000, 0x1_0000)] and dma["device"] == "guard:axi_dma_0@40400000"
+    assert [each["line"] for each in dma["interrupts"]] == [0, 1] and dict(dma["settings"])["length_bits"] == 23
+    assert ol.ip_dict["scale_0"]["port"][3], "its port snoops"
+    assert ol.ip_dict["scale_0"]["interrupts"][0]["controller"] == ("axi_intc_0", 2)
+    assert ol.audio.gain is ol.core("audio_gain") is ol.audio_gain and repr(ol.audio) == "contigo.Hierarchy(audio)"
+    refused(AttributeError, lambda: ol.nothing, "no core 'nothing'", "axi_dma_0")
+    gain = ol.audio.gain
+    assert gain["GAIN"] == 0, "a core without a driver is registers that remember"
+    gain["GAIN"] = 3
+    assert gain["GAIN"] == 3 and gain.wait("GAIN", 3) == 3
+    refused(TimeoutError, lambda: gain.wait("GAIN", 4, timeout=0.01), "GAIN: the register at ")
+    refused(ValueError, lambda: ol.memory(), "axi_dma_0, scale_0")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(DESIGN, Path(folder, "mine.hwh"))
+        assert contigo.Overlay(Path(folder, "mine.bit")).name == "loop"
+        Path(folder, "cut.hwh").write_bytes(DESIGN.read_bytes()[:9000])
+        refused(ValueError, lambda: contigo.Overlay(Path(folder, "cut.bit")), "cut.hwh: line ", "the file ends before </EDKSYSTEM>")
+        refused(FileNotFoundError, lambda: contigo.Overlay(Path(folder, "none.bit")), "none.hwh")
+    return []
+
+
+def a_dma_sends_and_receives():
+    with contigo.Overlay(DESIGN, simulated=7) as ol:
+        dma = ol.axi_dma_0
+        a, b = dma.allocate(5000, "uint8"), dma.allocate(8192, "uint8")
+        for length in [1, 64, 4999]:        # no 8 KiB at least, no whole buffer
+            np.asarray(a)[:length] = length % 251
+            dma.recvchannel.transfer(b.writes(8192))
+            assert dma.sendchannel.transfer(a.reads(length)).running
+            assert dma.sendchannel.wait(1.0) is None and dma.recvchannel.wait(timeout=1.0) == length
+            assert (np.asarray(b)[:length] == length % 251).all()
+        refused(TimeoutError, lambda: dma.recv(b, timeout=0.02), "0.02 s; the device was stopped")
+        refused(ValueError, dma.recvchannel.wait, "no transfer to wait for")
+        np.asarray(b)[:] = 0                # the CPU's again
+        dma.recvchannel.transfer(b)
+        dma.send(a)
+        assert dma.recvchannel.wait() == 5000 and dma.recvchannel.idle
+        # A packet of two arrays: neither is a whole one without a word.
+        dma.recvchannel.transfer(b.writes(1000))
+        dma.sendchannel.transfer(a.reads(2000))
+        refused(BufferError, dma.recvchannel.wait, "longer than its array", "first 1000 bytes")
+        dma.sendchannel.wait()
+        assert dma.recv(b) == 1000, "the rest, which is the packet's end"
+        counts = dma.device.simulated
+        assert counts["unowned_accesses"] == counts["stray_accesses"] == 0, counts
+    return []
+
+
+def a_kernel_is_a_function():
+    with contigo.Overlay(DESIGN, simulated=7) as ol:
+        scale = ol.scale_0
+        assert scale.arguments == ["from_r", "to_r", "n"]
+        a, b = scale.allocate(1000, "uint8"), scale.allocate(1000, "uint8")
+        np.asarray(a)[:] = 9
+        assert scale(a, b, 1000) == 1000 and (np.asarray(b) == 9).all(), "without more, both directions"
+        scale.describe(directions={"from_r": "reads", "to_r": "writes"}, lengths={"from_r": "n", "to_r": "n"})
+        assert scale(from_r=a, to_r=b, n=10) == 10 and scale.start(a, b, 20).wait().words[0] == 20
+        refused(contigo.ContigoError, lambda: scale(a.reads(10), b, 20))
+    return []
+
+
+def a_kernel_of_either_protocol_has_a_model():
+    with tempfile.TemporaryDirectory() as folder:
+        hwh = Path(folder, "hs.hwh")
+        hwh.write_text(DESIGN.read_text().replace("AP_CONTINUE", "RESERVED_4"))
+        with contigo.Overlay(hwh, simulated=7) as ol:
+            scale = ol.scale_0
+            a, b = scale.allocate(100, "uint8"), scale.allocate(100, "uint8")
+            np.asarray(a)[:] = 5
+            assert scale(a, b, 100) == 100 and (np.asarray(b) == 5).all()
+        hwh.write_text(DESIGN.read_text().replace("AP_START", "AP_GO"))
+        refused(contigo.UnsupportedError, contigo.Overlay(hwh, simulated=7).scale_0, "has no field AP_START")
+    return []
+
+
+def another_engine_takes_jobs():
+    with contigo.Overlay(DESIGN.with_name("zynqmp.hwh"), simulated=7) as ol:
+        copy = ol.axi_cdma_0
+        assert copy.port[0] == "zynqmp-hp2" and dict(copy.facts["settings"])["address_bits"] == 32
+        a, b = copy.allocate(100, "uint8"), copy.allocate(100, "uint8")
+        np.asarray(a)[:] = 3
+        copy(a, b, timeout=1.0)
+        assert (np.asarray(b) == 3).all() and copy.start(a.reads(10), b.writes(10)).wait().status == 0
+        for job in [ol.capture.writer.driver, ol.capture.writer]:
+            refused(contigo.UnsupportedError, job, "has no driver here: use its registers")
+        assert "say it with port=" in ol.capture.writer.facts["no_port"]
+    return []
+
+
+def a_port_that_the_file_does_not_tell_is_the_program_s_to_say():
+    hwh = DESIGN.read_text()
+    asks = next(each for each in hwh.splitlines() if "GMEM_USER_VALUE" in each)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "unsure.hwh").write_text(hwh.replace(asks + "\n", ""))
+        ol = contigo.Overlay(Path(folder, "unsure.hwh"))
+        assert ol.scale_0.port is None
+        refused(ValueError, lambda: ol.scale_0(1, 2, 3), "does not tell whether the port snoops", "core.port = (")
+        ol.scale_0.port = ("zynq-acp", 0, 32, False)
+        try:
+            ol.scale_0(1, 2, 3)
+            raise AssertionError("there is no such core here")
+        except (contigo.DeviceError, contigo.NotFoundError):
+            pass
+    return []
+
+
+def what_is_not_here_is_said_and_not_touched():
+    ol = contigo.Overlay(DESIGN)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        if "no bitstream" in ol.fabric:
+            refused(contigo.DeviceError, lambda: ol.axi_dma_0["MM2S_DMASR"], "nothing was touched")
+        else:
+            refused(FileNotFoundError, lambda: ol.axi_dma_0["MM2S_DMASR"], "contigo overlay FILE.hwh --dtso FILE.dtso")
+            assert "unknown" not in ol.fabric or any("whether the fabric is loaded is unknown" in str(each.message) for each in said)
+    refused(FileNotFoundError, lambda: contigo.MMIO(0x4040_0000, 0x1000), "guard:40400000")
+    mmio = contigo.MMIO("sim:zdma", 0x100)
+    assert mmio.read(0x110) == 0x80
+    refused(ValueError, lambda: contigo.MMIO("sim:zdma", 1 << 30), "are asked for")
+    device = contigo.Overlay(DESIGN, simulated=True).axi_dma_0
+    try:
+        asyncio.run(device.interrupt(timeout=0.01))
+        raise AssertionError("no job, no interrupt")
+    except (contigo.UnsupportedError, asyncio.TimeoutError):
+        pass
+    return []
+
+
+
+OVERLAYS = [
+    a_design_has_its_cores,
+    a_dma_sends_and_receives,
+    a_kernel_is_a_function,
+    a_kernel_of_either_protocol_has_a_model,
+    another_engine_takes_jobs,
+    a_port_that_the_file_does_not_tell_is_the_program_s_to_say,
+    what_is_not_here_is_said_and_not_touched,
+]

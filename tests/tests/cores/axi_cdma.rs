@@ -1,0 +1,45 @@
+//! AXI CDMA: what it refuses, how it fails, what its registers do, and its keyhole.
+
+#[path = "axi_cdma/failures.rs"]
+mod failures;
+#[path = "axi_cdma/keyhole.rs"]
+mod keyhole;
+#[path = "axi_cdma/queue.rs"]
+mod queue;
+#[path = "axi_cdma/refused.rs"]
+mod refused;
+#[path = "axi_cdma/registers.rs"]
+mod registers;
+
+use contigo::drivers::axi_cdma::AxiCdmaConfig;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_millis(20);
+
+/// Any byte.
+const DRE: AxiCdmaConfig = AxiCdmaConfig { dre: true, ..DEFAULT };
+const DEFAULT: AxiCdmaConfig = AxiCdmaConfig {
+    length_bits: 23,
+    address_bits: 32,
+    data_bits: 32,
+    dre: false,
+    lite: false,
+    burst_beats: 16,
+    depth: None,
+    irq_threshold: 1,
+    irq_delay: 0,
+    stop_us: 10_000,
+};
+
+#[test]
+fn the_default_is_the_core_of_any_version() {
+    assert_eq!(AxiCdmaConfig::default(), DEFAULT);
+}
+
+/// Buffers of a region, by their size.
+macro_rules! carve {
+    ($region:expr) => {
+        |len_bytes| $region.carve(len_bytes, contigo::Align::PAGE).unwrap().into_buf()
+    };
+}
+use carve;

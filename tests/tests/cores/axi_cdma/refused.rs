@@ -1,0 +1,172 @@
+//! Cores that are not there or were built otherwise, and jobs that no core takes.
+#![allow(unsafe_code, reason = "a device of the test's own")]
+
+use super::{DEFAULT, DRE, carve};
+use contigo::{
+    Align, Device, Driver, Engine, Error, Mmio, Port, Region, Result, Wait,
+    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaKeyhole, AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, Keyhole, SimAxiCdma, regs},
+    sim::{SimBoard, SimDevice},
+};
+
+/// Registers that answer numbers.
+struct Numbers {
+    port: Port,
+    len_bytes: usize,
+    answer: fn(usize) -> u32,
+}
+
+// SAFETY: nothing happens to any memory.
+unsafe impl Mmio for Numbers {
+    fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        (self.answer)(offset)
+    }
+    unsafe fn write32(&self, _: usize, _: u32) {}
+}
+impl Wait for Numbers {
+    fn now_us(&self) -> u64 {
+        0
+    }
+    fn wait_at_most(&self, _: u32) -> Result<()> {
+        Ok(())
+    }
+}
+// SAFETY: it puts no address on any bus.
+unsafe impl Device for Numbers {
+    fn port(&self) -> &Port {
+        &self.port
+    }
+}
+
+#[test]
+fn windows_that_no_cdma_has() {
+    let board = SimBoard::new(1);
+    let open = |len_bytes, answer| {
+        let device = Numbers { port: board.port(), len_bytes, answer };
+        // SAFETY: the device touches no memory.
+        unsafe { AxiCdma::simple(device, DEFAULT) }.map(drop).unwrap_err()
+    };
+    let small = open(0x28, |_| 0);
+    assert_eq!(small, Error::RegisterWindow { device: "axi_cdma", need_bytes: regs::WINDOW_BYTES, have_bytes: 0x28 });
+    let expected = !regs::CDMASR_ZEROES;
+    assert_eq!(open(0x1000, |_| u32::MAX), Error::WrongDevice { device: "axi_cdma", register: "CDMASR", expected, found: u32::MAX });
+    // An AXI DMA that is halted: bit 0 of its status.
+    let dma = open(0x1000, |offset| if offset == 4 { 0x0001_0009 } else { 0x0001_0002 });
+    assert_eq!(dma, Error::WrongDevice { device: "axi_cdma", register: "CDMASR", expected: 0x0001_0008, found: 0x0001_0009 });
+    let control = open(0x1000, |offset| if offset == 0 { 0x0001_0003 } else { 2 });
+    assert_eq!(control, Error::WrongDevice { device: "axi_cdma", register: "CDMACR", expected: 0x0001_0002, found: 0x0001_0003 });
+}
+
+/// A core whose clock stands: it answers zeroes, and is never idle.
+#[test]
+fn a_core_that_is_never_idle_does_not_stop() {
+    let board = SimBoard::new(1);
+    let device = Numbers { port: board.port(), len_bytes: 0x1000, answer: |_| 0 };
+    // SAFETY: the device touches no memory.
+    let refused = unsafe { AxiCdma::simple(device, DEFAULT) }.map(drop);
+    assert_eq!(refused, Err(Error::WillNotStop { device: "axi_cdma", status: 0, waited_us: 10_000 }));
+}
+
+#[test]
+fn scatter_gather_that_is_not_built_in() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { sg: false, ..AxiCdmaSpec::default() }));
+    let refused = AxiCdma::sg_simulated(device.window().unwrap(), DEFAULT, carve!(region)(4096)).unwrap_err();
+    assert!(matches!(refused.error, Error::Unsupported { what, fix } if what.contains("SGIncld") && fix.contains("block design")));
+    assert_eq!(refused.returned.len_bytes(), 4096, "the memory is back");
+    let lite = AxiCdmaConfig { lite: true, ..DEFAULT };
+    let refused = AxiCdma::sg_simulated(device.window().unwrap(), lite, refused.returned).unwrap_err();
+    assert!(matches!(refused.error, Error::Unsupported { what, .. } if what.contains("lite")));
+}
+
+#[test]
+fn configurations_that_no_core_has() {
+    let board = SimBoard::new(1);
+    let device = SimAxiCdma::new(&board, board.port());
+    let open = |config| AxiCdma::simple_simulated(device.window().unwrap(), config).map(drop);
+    let wrong = [
+        AxiCdmaConfig { length_bits: 7, ..DEFAULT },
+        AxiCdmaConfig { length_bits: 27, ..DEFAULT },
+        AxiCdmaConfig { address_bits: 31, ..DEFAULT },
+        AxiCdmaConfig { address_bits: 65, ..DEFAULT },
+        AxiCdmaConfig { data_bits: 16, ..DEFAULT },
+        AxiCdmaConfig { data_bits: 96, ..DEFAULT },
+        AxiCdmaConfig { data_bits: 2048, ..DEFAULT },
+        AxiCdmaConfig { burst_beats: 1, ..DEFAULT },
+        AxiCdmaConfig { depth: Some(0), ..DEFAULT },
+        AxiCdmaConfig { depth: Some(65), ..DEFAULT },
+        AxiCdmaConfig { irq_threshold: 0, ..DEFAULT },
+        AxiCdmaConfig { irq_threshold: 256, irq_delay: 1, ..DEFAULT },
+        AxiCdmaConfig { irq_threshold: 2, ..DEFAULT },
+        AxiCdmaConfig { stop_us: 0, ..DEFAULT },
+    ];
+    for config in wrong {
+        assert!(matches!(open(config), Err(Error::Argument { .. })), "{config:?}");
+    }
+    assert!(matches!(open(AxiCdmaConfig { lite: true, dre: true, ..DEFAULT }), Err(Error::Unsupported { .. })));
+    let keyhole =
+        |config, keyhole| AxiCdmaKeyhole::open_simulated(device.window().unwrap(), config, keyhole, None).map(drop).unwrap_err().error;
+    let beats = AxiCdmaConfig { burst_beats: 32, ..DEFAULT };
+    assert!(matches!(keyhole(beats, Keyhole::Reads(FIFO_ADDR)), Error::Argument { value: 32, max: 16, .. }));
+    assert_eq!(keyhole(DEFAULT, Keyhole::Writes(FIFO_ADDR + 2)), Error::Misaligned { addr: FIFO_ADDR + 2, align_bytes: 4 });
+    assert_eq!(keyhole(DEFAULT, Keyhole::Writes(1 << 32)), Error::TooHigh { last: 1 << 32, addr_bits: 32 });
+}
+
+#[test]
+fn rings_that_are_too_small_or_lie_wrong() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = SimAxiCdma::new(&board, board.port());
+    let small = region.carve(64, Align::LINE).unwrap().into_buf();
+    let refused = AxiCdma::sg_simulated(device.window().unwrap(), DEFAULT, small).unwrap_err();
+    assert_eq!(refused.error, Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 });
+    let small = region.carve(512, Align::LINE).unwrap().into_buf();
+    let config = AxiCdmaConfig { depth: Some(8), ..DEFAULT };
+    let refused = AxiCdma::sg_simulated(device.window().unwrap(), config, small).unwrap_err();
+    assert_eq!(refused.error, Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 });
+}
+
+#[test]
+fn jobs_that_no_core_takes() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
+    let device = SimAxiCdma::new(&board, board.port());
+    let config = AxiCdmaConfig { length_bits: 10, ..DEFAULT };
+    let mut engine: Engine<_, 2> = Engine::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap()).unwrap();
+    let mut start = |from: core::ops::Range<usize>, to: core::ops::Range<usize>| {
+        let operands = [carve!(region)(4096).to_device(from), carve!(region)(4096).from_device(to)];
+        engine.start(operands, &()).map(drop).unwrap_err().error
+    };
+    assert_eq!(start(0..1024, 0..1024), Error::OperandTooLong { index: 0, have_bytes: 1024, max_bytes: 1023 });
+    assert_eq!(start(0..100, 0..99), Error::BufferSize { index: 1, need_bytes: 100, have_bytes: 99 });
+    assert!(matches!(start(1..100, 0..200), Error::BufferAlign { index: 0, align_bytes: 4, .. }));
+    assert!(matches!(start(0..100, 2..200), Error::BufferAlign { index: 1, align_bytes: 4, .. }));
+    drop(engine);
+    // Two jobs share seven of eight descriptors, so that each has three.
+    let config = AxiCdmaConfig { length_bits: 8, depth: Some(2), ..DRE };
+    let cdma = AxiCdma::sg_simulated(device.window().unwrap(), config, carve!(region)(512)).unwrap();
+    assert_eq!((cdma.depth(), cdma.operands()[0].max_bytes), (2, 3 * 252));
+}
+
+#[test]
+fn a_lite_core_crosses_no_boundary() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
+    let spec = AxiCdmaSpec { sg: false, dre: false, lite_beats: Some(16), ..AxiCdmaSpec::default() };
+    let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(spec));
+    let config = AxiCdmaConfig { lite: true, ..DEFAULT };
+    let mut engine: Engine<_, 2> = Engine::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap()).unwrap();
+    let mut start = |from: core::ops::Range<usize>, to: core::ops::Range<usize>| {
+        let operands = [carve!(region)(8192).to_device(from), carve!(region)(8192).from_device(to)];
+        engine.start(operands, &()).map_err(|failed| failed.error)?.wait(super::LIMIT).map(drop).map_err(|failed| failed.error)
+    };
+    assert_eq!(start(0..65, 0..65), Err(Error::OperandTooLong { index: 0, have_bytes: 65, max_bytes: 64 }));
+    let crosses = start(4060..4120, 0..64);
+    assert!(matches!(crosses, Err(Error::Argument { name, value: 60, max: 36, .. }) if name.contains("operand 0")), "{crosses:?}");
+    let crosses = start(0..64, 4064..4128);
+    assert!(matches!(crosses, Err(Error::Argument { name, value: 64, max: 32, .. }) if name.contains("last operand")), "{crosses:?}");
+    assert_eq!(start(4032..4096, 4096..4160), Ok(()));
+}

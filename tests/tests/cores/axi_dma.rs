@@ -1,0 +1,51 @@
+#![allow(unsafe_code, reason = "how a core is built is the program's word, and a window of a dead core is a promise")]
+//! AXI DMA: its registers, its edges, its errors, and both channels side by side.
+
+#[path = "axi_dma/errors.rs"]
+mod errors;
+#[path = "axi_dma/held.rs"]
+mod held;
+#[path = "axi_dma/registers.rs"]
+mod registers;
+#[path = "axi_dma/side_by_side.rs"]
+mod side_by_side;
+#[path = "axi_dma/tail.rs"]
+mod tail;
+
+use contigo::{
+    CpuBuf, Region,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
+    sim::{Sim, SimBoard, SimWindow},
+};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_millis(5);
+const DIRECT: CoreSpec = CoreSpec {
+    sg: false,
+    has_mm2s: true,
+    has_s2mm: true,
+    length_bits: 14,
+    address_bits: 32,
+    stream: contigo::sim::stream::StreamConfig { end: contigo::sim::stream::StreamEnd::Loopback, fifo_bytes: 2048 },
+    resets_stream: true,
+    bytes_per_us: 800,
+    error_at: None,
+    stuck: false,
+};
+const WITH_SG: CoreSpec = CoreSpec { sg: true, ..DIRECT };
+
+fn core(board: &SimBoard, spec: CoreSpec) -> SimAxiDma<'_> {
+    SimAxiDma::with_model(board, board.port(), AxiDmaModel::new(spec))
+}
+
+fn ring<'r>(region: &'r Region<Sim<'_>>) -> CpuBuf<'r> {
+    region.carve(4096, contigo::Align::PAGE).unwrap().into_buf()
+}
+
+fn alone<'p, 'd>(
+    device: &'d SimAxiDma<'_>,
+    side: Side,
+    memory: Option<CpuBuf<'p>>,
+) -> AxiDmaChannel<'static, 'p, SimWindow<'d, AxiDmaModel>> {
+    AxiDmaChannel::simulated(device.window().unwrap(), side, AxiDmaConfig::default(), memory).unwrap()
+}

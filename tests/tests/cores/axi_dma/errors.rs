@@ -1,0 +1,197 @@
+//! Each error, and each refusal before anything is lost.
+
+use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
+use contigo::{
+    Align, BaseAddr, Device, Engine, Error, PhysAddr, Pool, Port, Region, Result, Wait,
+    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
+    sim::{
+        SimBoard, SimSpec,
+        stream::{SourceConfig, StreamConfig},
+    },
+};
+
+/// A job of `len_bytes` on a channel of a core like `spec`, by a driver that takes it for `config`.
+fn fails(spec: CoreSpec, config: AxiDmaConfig, side: Side, len_bytes: usize) -> Error {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
+    let pool = Pool::<2>::new(region.carve(2 * 32 * 1024, Align::PAGE).unwrap(), 32 * 1024).unwrap();
+    let device = core(&board, spec);
+    let driver = AxiDmaChannel::simulated(device.window().unwrap(), side, config, Some(ring(&region))).unwrap();
+    let mut engine = Engine::new(driver).unwrap();
+    let buf = pool.take().unwrap();
+    let operand = if side == Side::Mm2s { buf.to_device(..len_bytes) } else { buf.from_device(..len_bytes) };
+    let failed = match engine.start([operand], &()) {
+        Ok(job) => job.wait(SOON).unwrap_err().error,
+        Err(refused) => refused.error,
+    };
+    assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0), "{failed}");
+    failed
+}
+
+fn what(error: &Error) -> &'static str {
+    match error {
+        Error::Fault { what, .. } | Error::FaultAt { what, .. } => what,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_length_register_that_is_narrower_than_was_said() {
+    for spec in [DIRECT, WITH_SG] {
+        let core = CoreSpec { stream: StreamConfig::sink(), ..spec };
+        let config = AxiDmaConfig { length_bits: 20, ..AxiDmaConfig::default() };
+        let error = fails(core, config, Side::Mm2s, 20_000);
+        assert!(what(&error).starts_with("fewer bytes went than were given"), "{error}");
+        // Where all of it is cut off, direct register mode starts nothing.
+        let error = fails(core, config, Side::Mm2s, 1 << 14);
+        assert!(what(&error).contains("length_bits"), "{error}");
+    }
+    let error = fails(DIRECT, AxiDmaConfig::default(), Side::Mm2s, 1 << 14);
+    assert_eq!(error, Error::OperandTooLong { index: 0, have_bytes: 1 << 14, max_bytes: (1 << 14) - 1 });
+}
+
+/// Its first piece would count as full, and the packet's rest lie behind the bytes that are told.
+#[test]
+fn a_length_register_that_is_narrower_where_pieces_are_received() {
+    let source = SourceConfig { packet_bytes: 288, ..SourceConfig::default() };
+    let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
+    let error = fails(spec, AxiDmaConfig { depth: Some(2), ..AxiDmaConfig::default() }, Side::S2mm, 20_000);
+    assert!(what(&error).starts_with("fewer bytes went than were given"), "{error}");
+}
+
+#[test]
+fn a_packet_that_is_longer_than_its_operand_or_never_ends() {
+    let source = SourceConfig { packet_bytes: 1000, ..SourceConfig::default() };
+    let spec = CoreSpec { stream: StreamConfig::source(source, 2048), ..DIRECT };
+    let error = fails(spec, AxiDmaConfig::default(), Side::S2mm, 512);
+    assert!(what(&error).starts_with("DMAIntErr: a packet is longer than its operand"), "{error}");
+    let endless = SourceConfig { marks_last: false, ..source };
+    let error = fails(CoreSpec { stream: StreamConfig::source(endless, 2048), ..DIRECT }, AxiDmaConfig::default(), Side::S2mm, 4096);
+    assert!(what(&error).contains("or never ends") && what(&error).contains("TLAST"), "{error}");
+}
+
+#[test]
+fn a_packet_that_ends_before_the_last_descriptor_of_its_operand() {
+    let source = SourceConfig { packet_bytes: 100, ..SourceConfig::default() };
+    let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
+    let config = AxiDmaConfig { length_bits: 8, depth: Some(4), ..AxiDmaConfig::default() };
+    let error = fails(spec, config, Side::S2mm, 1024);
+    assert!(what(&error).starts_with("a packet ended before the last descriptor"), "{error}");
+}
+
+#[test]
+fn an_address_that_is_not_memory_on_the_port() {
+    // The core has 32 address bits, and the driver and the port say 40: the upper half is lost.
+    for spec in [DIRECT, WITH_SG] {
+        let board = SimBoard::new(1);
+        let far = SimSpec { len_bytes: 64 * 1024, base: Some(BaseAddr::Phys(PhysAddr(0x9_0000_0000))), ..SimSpec::default() };
+        let region = Region::new(board.memory_with(far).unwrap()).unwrap();
+        let pool = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let near = Region::new(board.memory(4096).unwrap()).unwrap();
+        let port = Port { addr_bits: 40, window: (0, (1 << 40) - 1), ..board.port() };
+        let device = SimAxiDma::with_model(&board, port, AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..spec }));
+        let config = AxiDmaConfig { address_bits: 40, ..AxiDmaConfig::default() };
+        let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(ring(&near))).unwrap();
+        let mut engine = Engine::new(driver).unwrap();
+        let failed = engine.start([pool.take().unwrap().to_device(..64)], &()).unwrap().wait(SOON).unwrap_err();
+        let Error::FaultAt { addr, what, .. } = failed.error else { panic!("{}", failed.error) };
+        assert!(
+            addr == 0x9_0000_0000 && what.starts_with("DMADecErr: the buffer's address is not memory that this port reaches"),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_misaligned_operand_is_refused_unless_the_core_realigns() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let device = core(&board, DIRECT);
+    let with = |config| Engine::new(AxiDma::open_simulated(device.window().unwrap(), config, None).unwrap()).unwrap();
+    let start = |config| {
+        let operands = [pool.take().unwrap().to_device(3..1003), pool.take().unwrap().from_device(1..1001)];
+        with(config)
+            .start(operands, &())
+            .map_err(|refused| refused.error)?
+            .wait(SOON)
+            .map_err(|failed| failed.error)
+            .map(|done| done.completion.bytes)
+    };
+    let wide = AxiDmaConfig { mm2s_data_bits: 64, ..AxiDmaConfig::default() };
+    assert!(matches!(start(wide), Err(Error::BufferAlign { index: 0, align_bytes: 8, .. })));
+    let half = AxiDmaConfig { mm2s_dre: true, ..wide };
+    assert!(matches!(start(half), Err(Error::BufferAlign { index: 1, align_bytes: 4, .. })));
+    assert_eq!(start(AxiDmaConfig { s2mm_dre: true, ..half }), Ok(Some(1000)));
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_started() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = core(&board, WITH_SG);
+    let open = |config, memory| AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, memory).unwrap_err();
+    let was = AxiDmaConfig::default();
+    assert!(matches!(
+        open(was, None),
+        Error::Unsupported { what: "this AXI DMA has scatter-gather, and needs memory for its descriptors", .. }
+    ));
+    for config in
+        [AxiDmaConfig { length_bits: 27, ..was }, AxiDmaConfig { address_bits: 31, ..was }, AxiDmaConfig { s2mm_data_bits: 48, ..was }]
+    {
+        assert!(matches!(open(config, None), Error::Argument { .. }));
+    }
+    let small = region.carve(128, Align::LINE).unwrap().into_buf();
+    let error = open(AxiDmaConfig { depth: Some(3), ..was }, Some(small));
+    assert_eq!(error, Error::BlockSize { len_bytes: 128, need_bytes: 192, line_bytes: 64 });
+    assert_eq!(region.free_bytes(), 64 * 1024 - 128);
+    // Memory of a core without scatter-gather goes back at once.
+    let direct = core(&board, DIRECT);
+    let pool = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let driver = alone(&direct, Side::Mm2s, Some(pool.take().unwrap()));
+    assert!(!driver.has_descriptors() && pool.taken() == 0);
+}
+
+/// A window in which every register reads the same.
+#[derive(Debug)]
+struct Dead(u32, Port);
+
+// SAFETY: it is no device.
+unsafe impl contigo::Mmio for Dead {
+    fn len_bytes(&self) -> usize {
+        0x60
+    }
+    fn read32(&self, _: usize) -> u32 {
+        self.0
+    }
+    unsafe fn write32(&self, _: usize, _: u32) {}
+}
+impl Wait for Dead {
+    fn now_us(&self) -> u64 {
+        0
+    }
+    fn wait_at_most(&self, _: u32) -> Result<()> {
+        Ok(())
+    }
+}
+// SAFETY: as above.
+unsafe impl Device for Dead {
+    fn port(&self) -> &Port {
+        &self.1
+    }
+}
+
+#[test]
+fn a_core_that_is_not_there_or_never_leaves_its_reset() {
+    let port = SimBoard::new(1).port();
+    let open = |value| {
+        // SAFETY: nothing is there.
+        unsafe { AxiDma::open(Dead(value, port), AxiDmaConfig::default(), None) }.unwrap_err()
+    };
+    assert!(matches!(open(u32::MAX), Error::WrongDevice { device: "axi_dma", register: "DMASR", found: u32::MAX, .. }));
+    assert!(matches!(open(0), Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }));
+    assert!(matches!(open(1 << 2), Error::WrongDevice { .. }));
+    // Held in reset: DMACR.Reset is DMASR's reserved bit here, so a plain halted core that never
+    // clears anything is one that runs for ever.
+    assert!(matches!(open(1 << 1), Error::WillNotStop { device: "axi_dma mm2s", waited_us: 2_000, .. }));
+}

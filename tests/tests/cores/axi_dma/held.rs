@@ -1,0 +1,193 @@
+//! An error of one channel holds the other's RS at 0 until a reset: who is told what, and that both
+//! work again.
+
+use super::{DIRECT, SOON, WITH_SG, core, ring};
+use contigo::{
+    Align, Error, Mmio, Pool, Queue, Region,
+    drivers::axi_dma::{AxiDma, AxiDmaConfig, AxiDmaCore, CoreSpec, Side, regs},
+    sim::SimBoard,
+};
+
+/// The core's register has 14 bits, and reads this length as 0.
+const CUT_TO_0: usize = 1 << 14;
+
+fn config() -> AxiDmaConfig {
+    AxiDmaConfig { length_bits: 20, stop_us: 50, ..AxiDmaConfig::default() }
+}
+
+/// A receive that fails without a packet, or with the one of 1,000 bytes that is sent.
+const fn room_that_fails(spec: CoreSpec) -> usize {
+    if spec.sg { CUT_TO_0 } else { 512 }
+}
+
+fn is_of(error: Error, side: &str) -> bool {
+    matches!(error, Error::Fault { device, what, .. } if device == side && what.starts_with("DMAIntErr"))
+}
+
+const S2MM: &str = "axi_dma s2mm";
+const MM2S: &str = "axi_dma mm2s";
+
+#[test]
+fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop() {
+    for spec in [DIRECT, WITH_SG] {
+        let board = SimBoard::new(6);
+        let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
+        let pool = Pool::<8>::new(region.carve(8 * CUT_TO_0, Align::PAGE).unwrap(), CUT_TO_0).unwrap();
+        let device = core(&board, spec);
+        let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+        // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
+        let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config(), Some(ring(&region))) }.unwrap()).unwrap();
+        let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
+        macro_rules! give {
+            (send $len:expr) => {
+                send.push([pool.take().unwrap().to_device(..$len)], &()).map_err(|refused| refused.error)
+            };
+            (receive $len:expr) => {
+                receive.push([pool.take().unwrap().from_device(..$len)], &()).map_err(|refused| refused.error)
+            };
+        }
+        macro_rules! both_work {
+            () => {
+                give!(receive 2000).unwrap();
+                give!(send 1000).unwrap();
+                assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(1000));
+                assert!(send.next(SOON).unwrap().is_some());
+            };
+        }
+        // S2MM has failed when this returns, and nobody has looked at it.
+        macro_rules! receive_fails {
+            () => {
+                both_work!();
+                give!(receive room_that_fails(spec)).unwrap();
+                if !spec.sg {
+                    give!(send 1000).unwrap();
+                }
+                device.run_for(20).unwrap();
+            };
+        }
+        macro_rules! receive_was_reset {
+            () => {
+                assert_eq!(receive.next(SOON).unwrap_err().error, Error::EndedByReset { device: S2MM });
+                assert!(receive.take_back().is_some());
+            };
+        }
+
+        // MM2S runs, and has a job.
+        receive_fails!();
+        if spec.sg {
+            give!(send 1000).unwrap();
+        }
+        let failed = send.next(SOON).unwrap_err();
+        assert!(is_of(failed.error, S2MM), "{}", failed.error);
+        assert!(send.take_back().is_some());
+        // Its stop was the reset: it works, also where nobody asks S2MM.
+        give!(send 64).unwrap();
+        assert!(send.next(SOON).unwrap().is_some());
+        // Its stop resets the core once more, and the FIFO with it: nobody has jobs.
+        receive_was_reset!();
+
+        // It has no job, and is stopped: it starts again at once.
+        receive_fails!();
+        send.stop().unwrap();
+        while send.take_back().is_some() {}
+        give!(send 64).unwrap();
+        receive_was_reset!();
+        give!(receive 64).unwrap();
+        assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(64));
+        assert!(send.next(SOON).unwrap().is_some());
+
+        // It is stopped already, and S2MM fails then: its start says so, once.
+        both_work!();
+        send.stop().unwrap();
+        if spec.sg {
+            give!(receive room_that_fails(spec)).unwrap();
+            device.run_for(20).unwrap();
+            let refused = give!(send 64).unwrap_err();
+            assert!(is_of(refused, S2MM), "{refused}");
+            give!(send 64).unwrap();
+            receive_was_reset!();
+            give!(receive 64).unwrap();
+            assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(64));
+            assert!(send.next(SOON).unwrap().is_some());
+        }
+
+        // The error is told by its own channel, where that is asked first.
+        receive_fails!();
+        let failed = receive.next(SOON).unwrap_err();
+        assert!(is_of(failed.error, S2MM), "{}", failed.error);
+        assert!(receive.take_back().is_some());
+        send.stop().unwrap();
+        while send.take_back().is_some() {}
+        both_work!();
+
+        // The other way round.
+        if spec.sg {
+            give!(send CUT_TO_0).unwrap();
+            device.run_for(20).unwrap();
+            give!(receive 2000).unwrap();
+            let failed = receive.next(SOON).unwrap_err();
+            assert!(is_of(failed.error, MM2S), "{}", failed.error);
+            assert!(receive.take_back().is_some());
+            send.stop().unwrap();
+            assert!(send.take_back().is_some());
+            both_work!();
+        }
+        let counts = board.counts();
+        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4]);
+    }
+}
+
+/// The model against `axi_dma_register.vhd`.
+#[test]
+fn the_core_holds_both_at_0_until_its_reset() {
+    let board = SimBoard::new(7);
+    // No memory is there.
+    let descriptor = 0xF000_0000;
+    let device = core(&board, WITH_SG);
+    let window = device.window().unwrap();
+    let at = |side: Side| if side == Side::Mm2s { 0 } else { regs::CHANNEL_BYTES };
+    let read = |side, register: usize| window.read32(at(side) + register);
+    // SAFETY: there is no descriptor.
+    let write = |side, register: usize, value| unsafe { window.write32(at(side) + register, value) };
+    let (control, status, head, tail) = (regs::DMACR.offset(), regs::DMASR.offset(), 0x08, regs::TAILDESC.offset());
+    for side in [Side::Mm2s, Side::S2mm] {
+        write(side, head, descriptor);
+        write(side, control, regs::RUN);
+        assert_eq!(read(side, status) & regs::HALTED, 0);
+    }
+    write(Side::S2mm, tail, descriptor);
+    device.run_for(5).unwrap();
+    assert_ne!(read(Side::S2mm, status) & regs::SG_DECODE_ERROR, 0);
+    for _ in 0..2 {
+        assert_eq!(read(Side::Mm2s, status) & (regs::HALTED | regs::IDLE | regs::ERRORS | regs::IRQS), regs::HALTED);
+        assert_eq!(read(Side::Mm2s, control) & regs::RUN, 0);
+        // RS stays 0, and an error's bit cannot be cleared.
+        write(Side::S2mm, status, u32::MAX);
+        write(Side::Mm2s, control, regs::RUN);
+    }
+    write(Side::Mm2s, control, regs::RESET);
+    device.run_for(5).unwrap();
+    write(Side::Mm2s, control, regs::RUN);
+    assert_eq!((read(Side::Mm2s, status) & regs::HALTED, read(Side::S2mm, status) & regs::ERRORS), (0, 0));
+}
+
+/// Of two jobs the second's packet fails, while the first's answer comes: S2MM halts after that.
+#[test]
+fn both_as_one_tell_the_error_of_the_channel_that_failed_and_go_on() {
+    let board = SimBoard::new(8);
+    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
+    let pool = Pool::<6>::new(region.carve(6 * CUT_TO_0, Align::PAGE).unwrap(), CUT_TO_0).unwrap();
+    let device = core(&board, WITH_SG);
+    let driver = AxiDma::open_simulated(device.window().unwrap(), config(), Some(ring(&region))).unwrap();
+    let mut queue = Queue::<'_, _, 4, 2>::new(driver).unwrap();
+    for _ in 0..3 {
+        for len_bytes in [4096, CUT_TO_0] {
+            queue.push([pool.take().unwrap().to_device(..len_bytes), pool.take().unwrap().from_device(..8192)], &()).unwrap();
+        }
+        assert_eq!(queue.next(SOON).unwrap().unwrap().completion.bytes, Some(4096));
+        device.run_for(20).unwrap();
+        let failed = queue.next(SOON).unwrap_err();
+        assert!(is_of(failed.error, MM2S), "{}", failed.error);
+        assert!(queue.take_back().is_some());
+    }
+}

@@ -1,0 +1,149 @@
+//! Both channels of one core, each with a driver: stops, resets, and a stream that is torn.
+
+use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
+use contigo::{
+    Align, Completion, Driver, Error, Pool, Queue, Region,
+    drivers::axi_dma::{AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, Side},
+    sim::{
+        SimBoard,
+        stream::{SourceConfig, StreamConfig, packet},
+    },
+};
+use std::time::Duration;
+
+/// One channel sends to the other, which is stopped while it waits.
+#[test]
+fn both_channels_work_side_by_side_also_after_a_stop_of_one() {
+    for spec in [DIRECT, WITH_SG] {
+        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 50, ..AxiDmaConfig::default() });
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let device = core(&board, spec);
+        let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+        // SAFETY: the model is built so.
+        let open = |side| unsafe { whole.channel(side, config, Some(ring(&region))) };
+        let (mut send, mut receive) =
+            (Queue::<'_, _, 4>::new(open(Side::Mm2s).unwrap()).unwrap(), Queue::<'_, _, 4>::new(open(Side::S2mm).unwrap()).unwrap());
+        assert_eq!(open(Side::S2mm).unwrap_err(), Error::HasDriver);
+        // A packet that nobody takes waits in the FIFO, and MM2S with it.
+        send.push([pool.take().unwrap().to_device(..4096)], &()).unwrap();
+        assert!(send.next(Duration::from_micros(200)).unwrap().is_none(), "the FIFO is full");
+        receive.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        let done = receive.next(SOON).unwrap().unwrap();
+        assert_eq!(done.completion.bytes, Some(4096));
+        assert!(done.report.first && done.report.last && !done.report.maybe_torn);
+        assert!(send.next(SOON).unwrap().is_some());
+        drop(done);
+        // Nothing comes: a receive that waits ends by a reset, and is given back.
+        receive.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        receive.stop().unwrap();
+        assert!(receive.take_back().is_some());
+        // Both work again.
+        receive.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        send.push([pool.take().unwrap().to_device(..300)], &()).unwrap();
+        assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(300));
+        assert!(send.next(SOON).unwrap().is_some());
+        let counts = board.counts();
+        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4]);
+    }
+}
+
+#[test]
+fn a_receive_that_waits_is_ended_by_a_reset_which_the_sibling_hears_of() {
+    for spec in [DIRECT, WITH_SG] {
+        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
+        let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
+        let pool = Pool::<2>::new(region.carve(2 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+        let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..spec });
+        let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+        // SAFETY: the model is built so.
+        let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap()).unwrap();
+        let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
+        for _ in 0..3 {
+            // 16,000 bytes take 20 us.
+            send.push([pool.take().unwrap().to_device(..16_000)], &()).unwrap();
+            receive.push([pool.take().unwrap().from_device(..16_000)], &()).unwrap();
+            device.run_for(2).unwrap();
+            receive.stop().unwrap();
+            assert!(receive.take_back().is_some());
+            let failed = send.next(SOON).unwrap_err();
+            assert_eq!(failed.error, Error::EndedByReset { device: "axi_dma mm2s" });
+            assert!(send.take_back().is_some());
+        }
+        // One that sends stops nothing of the other: its packet ends.
+        receive.push([pool.take().unwrap().from_device(..64)], &()).unwrap();
+        send.push([pool.take().unwrap().to_device(..64)], &()).unwrap();
+        send.stop().unwrap();
+        assert!(send.next(SOON).unwrap().is_some() || send.take_back().is_some());
+        assert!(receive.next(Duration::from_micros(50)).unwrap().is_none(), "it goes on");
+        assert_eq!(board.counts().unowned_accesses, 0);
+    }
+}
+
+#[test]
+fn a_stream_that_a_stop_tore_is_told() {
+    for resets_stream in [true, false] {
+        let source = SourceConfig { packet_bytes: 4096, bytes_per_us: 100, ..SourceConfig::default() };
+        let spec = CoreSpec { resets_stream, ..CoreSpec::camera(source, 4096) };
+        let board = SimBoard::new(3);
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let device = core(&board, spec);
+        let mut config = AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() };
+        config.depth = Some(4);
+        let driver =
+            contigo::drivers::axi_dma::AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
+        let mut queue: Queue<'_, _, 4> = Queue::new(driver).unwrap();
+        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        device.run_for(20).unwrap();
+        queue.stop().unwrap();
+        assert!(queue.take_back().is_some());
+        for (index, torn) in [true, false].into_iter().enumerate() {
+            queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+            let done = queue.next(SOON).unwrap().unwrap();
+            assert_eq!(done.report.maybe_torn, torn, "{index}");
+            let [buf] = done.buffers;
+            let seen = &buf.view::<u8>().unwrap()[..done.completion.bytes.unwrap()];
+            let whole = packet::number(seen).is_some_and(|number| packet::begins(number, 4096, seen));
+            assert_eq!(whole, resets_stream || !torn, "{index}: only the rest of a packet is no packet");
+        }
+        assert_eq!(device.model(AxiDmaModel::ran_dry).unwrap(), queue.counts().ran_dry);
+    }
+}
+
+/// More packets than one interrupt, and the tail moves while the channel runs.
+#[test]
+fn interrupts_for_several_packets_and_64_in_flight() {
+    let board = SimBoard::new(4);
+    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
+    let pool = Pool::<64>::new(region.carve(64 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
+    let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..WITH_SG });
+    let config = AxiDmaConfig { irq_packets: 16, irq_delay: 8, ..AxiDmaConfig::default() };
+    let driver =
+        contigo::drivers::axi_dma::AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(ring(&region))).unwrap();
+    assert_eq!((driver.depth(), driver.has_descriptors()), (64, true));
+    let mut queue: Queue<'_, _, 64> = Queue::new(driver).unwrap();
+    let (mut pushed, mut ended) = (0, 0);
+    while ended < 1_000 {
+        while pushed < 1_000 && !queue.is_full() {
+            queue.push([pool.take().unwrap().to_device(..pushed % 1000 + 1)], &()).unwrap();
+            pushed += 1;
+        }
+        let Completion { slot, .. } = queue.next(SOON).unwrap().unwrap().completion;
+        assert_eq!(slot, ended % 64);
+        ended += 1;
+    }
+    let counts = device.model(AxiDmaModel::stream).unwrap();
+    assert_eq!((counts.sent, counts.sent_bytes), (1_000, 500_500));
+}
+
+#[test]
+fn the_receive_channel_alone_is_a_camera_s() {
+    let board = SimBoard::new(5);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = core(&board, CoreSpec::camera(SourceConfig::default(), 512));
+    let refused = contigo::drivers::axi_dma::AxiDma::open_simulated(device.window().unwrap(), AxiDmaConfig::default(), Some(ring(&region)));
+    assert!(matches!(refused.unwrap_err(), Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }));
+    let driver = alone(&device, Side::S2mm, Some(ring(&region)));
+    assert_eq!((driver.name(), driver.side()), ("axi_dma s2mm", Side::S2mm));
+}

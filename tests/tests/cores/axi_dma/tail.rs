@@ -1,0 +1,125 @@
+//! TAILDESC in two halves, descriptors that the core was never given, and memory of somebody else.
+
+use super::{SOON, WITH_SG, alone, core, ring};
+use contigo::{
+    Align, Device, Mmio, Pool, Port, Queue, Region, Result, Wait,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma, model::manual},
+    sim::{
+        SimBoard, SimWindow,
+        stream::{SourceConfig, StreamConfig},
+    },
+};
+use std::cell::Cell;
+
+/// A program that loses the processor for a while after every fourth write of one register.
+#[derive(Debug)]
+struct Preempted<'d, 'b> {
+    window: SimWindow<'d, AxiDmaModel>,
+    device: &'d SimAxiDma<'b>,
+    after: usize,
+    for_us: u32,
+    writes: Cell<u32>,
+}
+
+// SAFETY: the window's registers.
+unsafe impl Mmio for Preempted<'_, '_> {
+    fn len_bytes(&self) -> usize {
+        self.window.len_bytes()
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        self.window.read32(offset)
+    }
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.window.write32(offset, value) };
+        if offset != self.after {
+            return;
+        }
+        self.writes.set(self.writes.get() + 1);
+        if self.writes.get().is_multiple_of(4) {
+            self.device.run_for(self.for_us).unwrap();
+        }
+    }
+}
+impl Wait for Preempted<'_, '_> {
+    fn now_us(&self) -> u64 {
+        self.window.now_us()
+    }
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        self.window.wait_at_most(timeout_us)
+    }
+}
+// SAFETY: as the window.
+unsafe impl Device for Preempted<'_, '_> {
+    fn port(&self) -> &Port {
+        self.window.port()
+    }
+}
+
+/// A packet of 1 KiB takes 3.6 us. The ring has room for 64 jobs, and 8 are in flight at most.
+#[test]
+fn a_core_with_wide_addresses_never_passes_its_tail() {
+    for (address_bits, for_us, in_flight) in
+        (0..12).map(|n| 3 * n).flat_map(|for_us| [(32, for_us, 3), (40, for_us, 1), (40, for_us, 2), (40, for_us, 3), (40, for_us, 8)])
+    {
+        let source = SourceConfig { packet_bytes: 1024, gap_ns: 1_000, ..SourceConfig::default() };
+        let spec = CoreSpec { address_bits, stream: StreamConfig::source(source, 4096), ..WITH_SG };
+        let board = SimBoard::new(7);
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let pool = Pool::<8>::new(region.carve(8 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
+        let device = core(&board, spec);
+        let after = manual::S2MM + manual::TAILDESC;
+        let slow = Preempted { window: device.window().unwrap(), device: &device, after, for_us, writes: Cell::new(0) };
+        let config = AxiDmaConfig { address_bits, ..AxiDmaConfig::default() };
+        // SAFETY: the model is built so.
+        let driver = unsafe { AxiDmaChannel::alone(slow, Side::S2mm, config, Some(ring(&region))) }.unwrap();
+        let mut queue: Queue<'_, _, 8> = Queue::new(driver).unwrap();
+        let mut open = 0;
+        for round in 0..100 {
+            while open < in_flight {
+                queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+                open += 1;
+            }
+            let done = queue.next(SOON).unwrap().unwrap_or_else(|| panic!("{address_bits} {for_us} {in_flight} {round}: no end"));
+            assert_eq!(done.completion.bytes, Some(1024));
+            open -= 1;
+            if round % 10 == 9 {
+                queue.stop().unwrap();
+                while queue.next(SOON).unwrap().is_some() {}
+                while queue.take_back().is_some() {}
+                open = 0;
+            }
+        }
+        assert_eq!(board.counts().unowned_accesses, 0, "{address_bits} {for_us} {in_flight}");
+    }
+}
+
+/// A descriptor that is complete makes a core that fetches it halt with `SGIntErr` (PG021).
+#[test]
+fn descriptors_that_the_core_was_not_given_are_complete() {
+    let board = SimBoard::new(8);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let rings = Pool::<1>::new(region.carve(1024, Align::PAGE).unwrap(), 1024).unwrap();
+    let pool = Pool::<3>::new(region.carve(3 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
+    let device = core(&board, WITH_SG);
+    let mut memory = rings.take().unwrap();
+    memory.view_mut::<u8>().unwrap().fill(0x5A);
+    let complete = |words: &[u32]| -> Vec<bool> {
+        words.chunks(16).map(|bd| bd[manual::BD_STATUS / 4] & manual::BD_CMPLT != 0 && bd[8..13] == [0; 5]).collect()
+    };
+    drop(alone(&device, Side::S2mm, Some(memory)));
+    let memory = rings.take().unwrap();
+    assert_eq!(complete(memory.view::<u32>().unwrap()), [true; 16]);
+    // A job that a stop took back is no job of the next start.
+    let mut queue: Queue<'_, _, 4> = Queue::new(alone(&device, Side::S2mm, Some(memory))).unwrap();
+    for jobs in [3, 1] {
+        for _ in 0..jobs {
+            queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        }
+        queue.stop().unwrap();
+        while queue.take_back().is_some() {}
+    }
+    drop(queue);
+    let seen = complete(rings.take().unwrap().view::<u32>().unwrap());
+    assert_eq!((seen[0], &seen[1..]), (false, &[true; 15][..]));
+}

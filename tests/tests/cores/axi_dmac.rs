@@ -1,0 +1,280 @@
+//! The AXI DMAC: its versions, refusals, rows, lists, reports, and stops.
+
+#[path = "axi_dmac/stops.rs"]
+mod stops;
+
+use contigo::{
+    Align, CpuBuf, Driver, Engine, Error, Pool, Queue, Region, Result,
+    drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacModel, DmacConfig, DmacKind, DmacRows, SimAxiDmac, regs::Side},
+    sim::{
+        Faults, Sim, SimBoard, SimConfig,
+        stream::{SourceConfig, StreamConfig, packet},
+    },
+};
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_millis(5);
+const CONFIG: DmacConfig = DmacConfig { burst_bytes: 128, stop_us: 1_000 };
+
+/// A board's memory: 12 buffers of 4 KiB, and 4 KiB for descriptors.
+fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool<'_, 12>, CpuBuf<'_>) -> Result<()>) {
+    let board = SimBoard::with(SimConfig { seed: 5, faults });
+    let region: Region<Sim<'_>> = Region::new(board.memory(16 * 4096).unwrap()).unwrap();
+    let own = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let pool = Pool::<12>::new(region.carve(12 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    act(&board, &pool, own.take().unwrap()).unwrap();
+    let counts = board.counts();
+    assert_eq!((counts.unowned_accesses, counts.lost_writes, pool.taken(), own.taken()), (0, 0, 0, 0), "{counts:?}");
+}
+
+fn core(board: &SimBoard, build: AxiDmacBuild) -> SimAxiDmac<'_> {
+    SimAxiDmac::with_model(board, board.port(), AxiDmacModel::new(build))
+}
+
+fn copier() -> AxiDmacBuild {
+    AxiDmacBuild { stream: StreamConfig::sink(), ..AxiDmacBuild::default() }
+}
+
+fn receiver(packet_bytes: usize) -> AxiDmacBuild {
+    let source = SourceConfig { packet_bytes, ..SourceConfig::default() };
+    AxiDmacBuild { sides: [Side::Stream, Side::Memory], stream: StreamConfig::source(source, 4096), ..AxiDmacBuild::default() }
+}
+
+/// The byte at a place.
+fn pattern(index: usize) -> u8 {
+    u8::try_from(index % 251).unwrap()
+}
+
+#[test]
+fn the_core_says_how_it_is_built() {
+    let found = |build| {
+        let board = SimBoard::new(1);
+        let core = core(&board, build);
+        let driver = AxiDmac::open_simulated(core.window().unwrap(), CONFIG).unwrap();
+        *driver.found()
+    };
+    let all = found(copier());
+    assert_eq!((all.kind, all.words, all.max_bytes, all.length_align), (DmacKind::Copy, [8, 8], 1 << 24, 1));
+    assert_eq!((all.address_align, all.rows, all.lists, all.address_bits, all.reports), (64, true, true, 32, false));
+    let less = AxiDmacBuild {
+        version: 0x0004_0361,
+        sides: [Side::Memory, Side::Fifo],
+        words: [8, 16],
+        length_bits: 14,
+        length_align: 16,
+        address_bits: 36,
+        rows: false,
+        lists: false,
+        ..copier()
+    };
+    let less = found(less);
+    assert_eq!((less.kind, less.words, less.max_bytes, less.length_align), (DmacKind::Send, [8, 16], 1 << 14, 16));
+    // 4.3 does not tell its bursts: the setting does.
+    assert_eq!((less.address_align, less.rows, less.lists, less.address_bits), (128, false, false, 36));
+    // A core without descriptors has no reset of their reader, and is at rest all the same.
+    assert!(!found(AxiDmacBuild { lists: false, ..copier() }).lists);
+    assert!(found(receiver(64)).reports);
+    assert!(!found(AxiDmacBuild { sides: [Side::Fifo, Side::Memory], ..receiver(64) }).reports);
+}
+
+#[test]
+fn cores_that_cannot_be_driven_are_refused() {
+    let refused = |build, coherent: bool| {
+        let board = SimBoard::new(1);
+        let port = if coherent { board.coherent_port() } else { board.port() };
+        let core = SimAxiDmac::with_model(&board, port, AxiDmacModel::new(build));
+        AxiDmac::open_simulated(core.window().unwrap(), CONFIG).map(drop).unwrap_err()
+    };
+    assert!(matches!(refused(AxiDmacBuild { version: 0x0004_0261, ..copier() }, false), Error::Setting { value: 0x0004_0261, .. }));
+    assert!(matches!(refused(AxiDmacBuild { version: 0x0005_0000, ..copier() }, false), Error::Setting { .. }));
+    assert!(matches!(refused(AxiDmacBuild { debug: false, ..copier() }, false), Error::Unsupported { .. }));
+    let streams = AxiDmacBuild { sides: [Side::Stream, Side::Stream], ..copier() };
+    assert!(matches!(refused(streams, false), Error::Unsupported { .. }));
+    let incoherent = AxiDmacBuild { coherent: false, ..copier() };
+    assert!(matches!(refused(incoherent, true), Error::Setting { name: "CACHE_COHERENT", .. }));
+    // 4.3 had no such parameter.
+    assert!(matches!(refused(AxiDmacBuild { version: 0x0004_0361, ..copier() }, true), Error::Setting { .. }));
+}
+
+#[test]
+fn a_core_with_few_address_bits_says_so_and_reaches_no_further() {
+    let memory = [Side::Memory; 2];
+    let (send, receive) = ([Side::Memory, Side::Stream], [Side::Stream, Side::Memory]);
+    for (sides, address_bits) in [(memory, 29), (send, 29), (receive, 29), (memory, 16), (memory, 31), (send, 33), (receive, 64)] {
+        let board = SimBoard::new(1);
+        let core = core(&board, AxiDmacBuild { sides, address_bits, ..copier() });
+        let driver = AxiDmac::open_simulated(core.window().unwrap(), CONFIG).unwrap();
+        assert_eq!((driver.found().address_bits, driver.addr_bits()), (address_bits, address_bits), "{sides:?}");
+    }
+    // The board's memory begins at 256 MiB, which 28 bits do not reach.
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, AxiDmacBuild { address_bits: 28, ..copier() });
+        let mut engine = Engine::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let refused = engine.start([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &None).map(drop).unwrap_err();
+        assert!(matches!(refused.error, Error::Unreachable { last: 0x0FFF_FFFF, .. }), "{refused}");
+        Ok(())
+    });
+}
+
+#[test]
+fn jobs_that_the_core_cannot_take_are_refused_before() {
+    with(Faults::NONE, |board, pool, _own| {
+        let build = AxiDmacBuild { length_bits: 10, length_align: 8, rows: false, ..copier() };
+        let core = core(board, build);
+        let driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
+        let rows = DmacRows { row_bytes: 64, rows: 2, from_stride: 64, to_stride: 64 };
+        assert!(matches!(driver.check(&[], &[]), Err(Error::Argument { .. })));
+        let mut engine = Engine::new(driver)?;
+        let mut refused = |from: std::ops::Range<usize>, to: std::ops::Range<usize>, rows: Option<DmacRows>| {
+            let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
+            engine.start(operands, &rows).map(drop).unwrap_err().error
+        };
+        assert!(matches!(refused(0..1032, 0..2048, None), Error::OperandTooLong { max_bytes: 1024, .. }));
+        assert!(matches!(refused(0..12, 0..16, None), Error::Argument { value: 12, multiple_of: 8, .. }));
+        assert!(matches!(refused(32..64, 0..64, None), Error::BufferAlign { index: 0, align_bytes: 64, .. }));
+        assert!(matches!(refused(0..64, 0..32, None), Error::BufferSize { index: 1, need_bytes: 64, have_bytes: 32 }));
+        assert!(matches!(refused(0..128, 0..128, Some(rows)), Error::Unsupported { .. }));
+        Ok(())
+    });
+}
+
+#[test]
+fn rows_go_where_their_strides_say_and_nowhere_else() {
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, copier());
+        let mut engine = Engine::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let (mut from, mut to) = (pool.take()?, pool.take()?);
+        for (index, byte) in from.view_mut::<u8>()?.iter_mut().enumerate() {
+            *byte = pattern(index);
+        }
+        to.view_mut::<u8>()?.fill(0xFF);
+        // Five rows of 100 bytes: 256 apart, then 128.
+        let rows = DmacRows { row_bytes: 100, rows: 5, from_stride: 256, to_stride: 128 };
+        let other = [pool.take()?.to_device(..1123), pool.take()?.from_device(..)];
+        let short = engine.start(other, &Some(rows)).map(drop).unwrap_err();
+        assert!(matches!(short.error, Error::BufferSize { index: 0, need_bytes: 1124, have_bytes: 1123 }), "{short}");
+        drop(short);
+        let done = engine.start([from.to_device(..1124), to.from_device(..612)], &Some(rows))?.wait(LIMIT)?;
+        let [_, to] = done.buffers;
+        let seen = to.view::<u8>()?;
+        for (index, byte) in seen.iter().enumerate() {
+            let (row, column) = (index / 128, index % 128);
+            let expected = if row < 5 && column < 100 { pattern(256 * row + column) } else { 0xFF };
+            assert_eq!(*byte, expected, "byte {index}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_list_carries_what_a_length_register_does_not() {
+    with(Faults::NONE, |board, pool, own| {
+        let core = core(board, AxiDmacBuild { length_bits: 8, ..copier() });
+        let mut engine = Engine::new(AxiDmac::listed_simulated(core.window()?, CONFIG, own)?)?;
+        let (mut from, to) = (pool.take()?, pool.take()?);
+        from.view_mut::<u8>()?.fill(9);
+        // 16 pieces of 256 bytes.
+        let [from, to] = engine.start([from.to_device(..), to.from_device(..)], &None)?.wait(LIMIT)?.buffers;
+        assert!(to.view::<u8>()?.iter().all(|byte| *byte == 9));
+        drop((from, to));
+        Ok(())
+    });
+    with(Faults::NONE, |board, _pool, own| {
+        let core = core(board, AxiDmacBuild { lists: false, ..copier() });
+        let refused = AxiDmac::listed_simulated(core.window()?, CONFIG, own).map(drop).unwrap_err();
+        assert!(matches!(refused.error, Error::Unsupported { .. }), "{}", refused.error);
+        Ok(())
+    });
+    with(Faults::NONE, |board, _pool, own| {
+        let core = core(board, receiver(64));
+        let refused = AxiDmac::listed_simulated(core.window()?, CONFIG, own).map(drop).unwrap_err();
+        assert!(matches!(refused.error, Error::Unsupported { .. }), "{}", refused.error);
+        Ok(())
+    });
+}
+
+#[test]
+fn reports_tell_lengths_and_a_full_buffer_has_none() {
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, receiver(300));
+        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        for _ in 0..4 {
+            queue.push([pool.take()?.from_device(..1024)], &None)?;
+        }
+        // All four reports wait at once.
+        core.run_for(20)?;
+        for number in 0..4 {
+            let done = queue.next(LIMIT)?.unwrap();
+            assert_eq!(done.completion.bytes, Some(300));
+            let [buf] = done.buffers;
+            assert!(packet::is(number, buf.view_at::<u8>(..300)?));
+        }
+        queue.push([pool.take()?.from_device(..300)], &None)?;
+        assert_eq!(queue.next(LIMIT)?.unwrap().completion.bytes, None, "the whole buffer");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_receiver_that_reports_takes_one_row() {
+    let rows = |rows| DmacRows { row_bytes: 128, rows, from_stride: 0, to_stride: 1024 };
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, receiver(300));
+        let mut engine = Engine::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        // The report of three rows would be 300 bytes, of which 172 are not where it says.
+        let refused = engine.start([pool.take()?.from_device(..)], &Some(rows(4))).map(drop).unwrap_err();
+        assert!(matches!(refused.error, Error::Unsupported { fix: "give one job a row", .. }), "{refused}");
+        drop(refused);
+        let one = DmacRows { row_bytes: 1024, ..rows(1) };
+        let done = engine.start([pool.take()?.from_device(..1024)], &Some(one))?.wait(LIMIT)?;
+        assert_eq!(done.completion.bytes, Some(300));
+        Ok(())
+    });
+    // A FIFO marks no ends, and there is nothing to report.
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, AxiDmacBuild { sides: [Side::Fifo, Side::Memory], ..receiver(256) });
+        let mut engine = Engine::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let done = engine.start([pool.take()?.from_device(..)], &Some(rows(4)))?.wait(LIMIT)?;
+        assert_eq!(done.completion.bytes, None);
+        let [buf] = done.buffers;
+        assert_ne!(buf.view_at::<u8>(3 * 1024..3 * 1024 + 4)?, [0; 4], "the last row");
+        Ok(())
+    });
+}
+
+#[test]
+fn an_end_of_four_jobs_ago_is_no_end() {
+    // Nothing gets into the queue: the DONE bits are those of the jobs before.
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, receiver(300));
+        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        for round in 0..40 {
+            queue.push([pool.take()?.from_device(..1024)], &None)?;
+            let done = loop {
+                if let Some(done) = queue.next(Duration::ZERO)? {
+                    break done;
+                }
+            };
+            assert_eq!(done.completion.slot, round % 4);
+            let [buf] = done.buffers;
+            assert!(packet::number(buf.view_at::<u8>(..4)?).is_some());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn registers_that_go_away_are_a_fault_and_a_stop_that_fails() {
+    with(Faults { error: 1000, ..Faults::NONE }, |board, pool, _own| {
+        let core = core(board, copier());
+        let mut queue: Queue<'_, _, 4, 2> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &None)?;
+        let failed = queue.next(LIMIT).map(drop).unwrap_err();
+        assert!(matches!(failed.cause, Error::Fault { status: u32::MAX, .. }), "{failed}");
+        assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed}");
+        core.reset()?;
+        queue.stop()?;
+        assert!(queue.take_back().is_some());
+        Ok(())
+    });
+}

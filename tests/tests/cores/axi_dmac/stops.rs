@@ -1,0 +1,93 @@
+//! How an AXI DMAC stops: at work, hung, and in the read of a descriptor.
+#![allow(unsafe_code, reason = "a stop program is run")]
+
+use super::{CONFIG, LIMIT, copier, core, pattern, with};
+use contigo::{
+    Driver, Mmio, Queue,
+    drivers::axi_dmac::{AxiDmac, AxiDmacBuild, regs},
+    sim::Faults,
+};
+
+#[test]
+fn the_stop_program_stops_a_core_at_work() {
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, copier());
+        let program = {
+            let mut driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
+            driver.stop()?;
+            driver.stop_program()
+        };
+        let window = core.window()?;
+        // SAFETY: the steps stop, and ENABLE alone moves no data.
+        unsafe {
+            window.write32(regs::CONTROL.offset(), regs::ENABLE);
+            assert_eq!(program.run(&window, 5), Ok(()));
+        }
+        assert_eq!(window.read32(regs::STATE.offset()) & regs::STATE_BITS, regs::STATE_RESET);
+        drop(pool.take()?);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_core_that_another_program_left_at_work_is_stopped_before_it_is_tried() {
+    with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, _own| {
+        let core = core(board, copier());
+        let buf = pool.take()?;
+        {
+            let window = core.window()?;
+            // SAFETY: they hang, and move nothing.
+            unsafe {
+                window.write32(regs::CONTROL.offset(), regs::ENABLE);
+                for _ in 0..6 {
+                    window.write32(regs::SUBMIT.offset(), 1);
+                    core.run_for(1)?;
+                }
+            }
+            assert_eq!(window.read32(regs::SUBMIT.offset()), 1, "one is outside of the queue");
+        }
+        let driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
+        assert_eq!(driver.found().max_bytes, 1 << 24);
+        drop((driver, buf));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_stop_waits_for_the_descriptor_that_is_under_way() {
+    with(Faults::NONE, |board, pool, own| {
+        let core = core(board, AxiDmacBuild { fetch_ns: 5_000, ..copier() });
+        let mut queue: Queue<'_, _, 4, 2> = Queue::new(AxiDmac::listed_simulated(core.window()?, CONFIG, own)?)?;
+        queue.push([pool.take()?.to_device(..512), pool.take()?.from_device(..512)], &None)?;
+        core.run_for(2)?;
+        queue.stop()?;
+        // They belong to the program again, and nothing is written there.
+        let returned = queue.take_back().unwrap();
+        let (mut from, to) = (pool.take()?, pool.take()?);
+        for (index, byte) in from.view_mut::<u8>()?.iter_mut().enumerate() {
+            *byte = pattern(index);
+        }
+        queue.push([from.to_device(..512), to.from_device(..512)], &None)?;
+        let [_, to] = queue.next(LIMIT)?.unwrap().buffers;
+        assert!(to.view_at::<u8>(..512)?.iter().enumerate().all(|(index, byte)| *byte == pattern(index)));
+        drop(returned);
+        Ok(())
+    });
+}
+
+#[test]
+fn the_stop_program_leaves_what_makes_the_core_wait_for_a_descriptor() {
+    with(Faults::NONE, |board, pool, own| {
+        let core = core(board, copier());
+        let program = AxiDmac::listed_simulated(core.window()?, CONFIG, own)?.stop_program();
+        let window = core.window()?;
+        // SAFETY: the steps stop, and the core has no job.
+        unsafe {
+            window.write32(regs::CONTROL.offset(), regs::ENABLE | regs::HWDESC);
+            assert_eq!(program.run(&window, 5), Ok(()));
+        }
+        assert_eq!(window.read32(regs::CONTROL.offset()), regs::HWDESC);
+        drop(pool.take()?);
+        Ok(())
+    });
+}

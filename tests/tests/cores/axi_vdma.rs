@@ -1,0 +1,269 @@
+//! AXI VDMA: frames of both channels, their shape, errors, refusals, resets, and its registers.
+#![allow(unsafe_code, reason = "registers without a driver, and configurations that no register tells")]
+
+#[path = "axi_vdma/starts.rs"]
+mod starts;
+
+use contigo::{
+    Align, Driver, Engine, Error, Mmio, Pool, Region, Stream,
+    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaCore, AxiVdmaModel, AxiVdmaSpec, Side, SimAxiVdma, regs},
+    sim::{
+        Faults, SimBoard, SimConfig, SimDevice,
+        stream::{SourceConfig, StreamConfig, packet},
+    },
+};
+use std::{collections::BTreeSet, time::Duration};
+
+const LIMIT: Duration = Duration::from_millis(20);
+/// 16 lines of 64 bytes.
+const CONFIG: AxiVdmaConfig = AxiVdmaConfig {
+    hsize_bytes: 64,
+    vsize_lines: 16,
+    stride_bytes: 0,
+    frame_stores: 3,
+    address_bits: 32,
+    data_bits: 64,
+    dre: false,
+    stop_us: 1_000,
+};
+
+/// A core with a source of packets of `packet_bytes`.
+fn camera(board: &SimBoard, packet_bytes: usize, gap_ns: u64) -> SimAxiVdma<'_> {
+    let source = SourceConfig { packet_bytes, gap_ns, ..SourceConfig::default() };
+    let spec = AxiVdmaSpec { stream: StreamConfig::source(source, 4096), ..AxiVdmaSpec::default() };
+    SimDevice::with_model(board, board.port(), AxiVdmaModel::new(spec))
+}
+
+/// A source whose blanking is longer than the way back loses nothing.
+#[test]
+fn frames_come_whole_and_in_order() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let device = camera(&board, 1024, 50_000);
+    let channel = AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap();
+    let mut stream: Stream<'_, _, _, 4> = Stream::new(channel, &pool, &()).unwrap();
+    stream.start().unwrap();
+    for number in 0..100 {
+        let frame = stream.next(LIMIT).unwrap().unwrap();
+        assert!(packet::is(number, frame.buf.view::<u8>().unwrap()), "{number}");
+        stream.give_back(frame.buf).unwrap();
+    }
+    assert!(stream.counts().ran_dry >= 99, "each gap is counted");
+}
+
+/// Back to back, the frames that begin in a gap are lost, and no frame is torn.
+#[test]
+fn a_source_without_blanking_loses_frames_and_tears_none() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = camera(&board, 1024, 0);
+    let channel = AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap();
+    let mut engine = Engine::new(channel).unwrap();
+    let (mut last, mut good, mut torn) = (None, 0, 0);
+    let mut frame = region.carve(1024, Align::LINE).unwrap().into_buf();
+    for _ in 0..60 {
+        device.run_for(7).unwrap();
+        match engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT) {
+            Ok(done) => [frame] = done.buffers,
+            Err(failed) => {
+                let [back] = failed.buffers.unwrap();
+                (frame, torn) = (back.into_cpu().unwrap().whole(), torn + 1);
+                continue;
+            }
+        }
+        let number = packet::number(frame.view::<u8>().unwrap()).unwrap();
+        assert!(packet::is(number, frame.view::<u8>().unwrap()) && last < Some(number));
+        (last, good) = (Some(number), good + 1);
+    }
+    let counts = device.model(AxiVdmaModel::stream).unwrap();
+    assert!(good > 20 && counts.lost > 10, "{good} {torn} {counts:?}");
+}
+
+#[test]
+fn lines_lie_a_stride_apart_and_nothing_between_them_is_touched() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = camera(&board, 1024, 50_000);
+    let config = AxiVdmaConfig { stride_bytes: 128, ..CONFIG };
+    assert_eq!(config.frame_bytes(), 15 * 128 + 64);
+    let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).unwrap()).unwrap();
+    let mut frame = region.carve(2048, Align::LINE).unwrap().into_buf();
+    frame.view_mut::<u8>().unwrap().fill(0xAA);
+    let done = engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT).unwrap();
+    assert_eq!(done.completion.bytes, Some(config.frame_bytes()));
+    let [frame] = done.buffers;
+    let lines: Vec<u8> = frame.view::<u8>().unwrap().chunks(128).flat_map(|line| &line[..64]).copied().collect();
+    assert!(packet::is(0, &lines));
+    assert!(frame.view::<u8>().unwrap().chunks(128).all(|line| line[64..] == [0xAA; 64]));
+}
+
+/// A frame that MM2S sends comes back by S2MM, each in a driver of its own over one core.
+#[test]
+fn both_channels_of_one_core() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = SimAxiVdma::new(&board, board.port());
+    let core = AxiVdmaCore::open_simulated(device.window().unwrap());
+    // SAFETY: the model is built as the configuration says.
+    let (send, receive) = unsafe { (core.channel(Side::Mm2s, CONFIG).unwrap(), core.channel(Side::S2mm, CONFIG).unwrap()) };
+    // SAFETY: as above.
+    let again = unsafe { core.channel(Side::Mm2s, CONFIG) }.map(drop);
+    assert_eq!(again, Err(Error::HasDriver));
+    let (mut send, mut receive) = (Engine::new(send).unwrap(), Engine::new(receive).unwrap());
+    for byte in 0..5 {
+        let mut frame = region.carve(1024, Align::LINE).unwrap().into_buf();
+        frame.view_mut::<u8>().unwrap().fill(byte);
+        let coming = receive.start([region.carve(1024, Align::LINE).unwrap().into_buf().from_device(..)], &()).unwrap();
+        drop(send.start([frame.to_device(..)], &()).unwrap().wait(LIMIT).unwrap());
+        let [frame] = coming.wait(LIMIT).unwrap().buffers;
+        assert_eq!(frame.view::<u8>().unwrap(), [byte; 1024]);
+    }
+    // A reset from outside ends what is in flight, and says so.
+    let coming = receive.start([region.carve(1024, Align::LINE).unwrap().into_buf().from_device(..)], &()).unwrap();
+    core.reset(|| device.reset()).unwrap();
+    let failed = coming.wait(LIMIT).unwrap_err();
+    assert_eq!((failed.error, failed.buffers.is_some()), (Error::EndedByReset { device: "axi_vdma s2mm" }, true));
+}
+
+#[test]
+fn a_frame_of_another_shape_fails_alone_and_says_how() {
+    for (packet_bytes, name) in [(512, "SOFEarlyErr"), (544, "EOLEarlyErr"), (2048, "SOFLateErr")] {
+        let board = SimBoard::new(1);
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let device = camera(&board, packet_bytes, 50_000);
+        let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
+        for _ in 0..3 {
+            let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
+            let failed = engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT).unwrap_err();
+            assert!(matches!(failed.error, Error::Fault { what, .. } if what.starts_with(name)) && failed.buffers.is_some(), "{failed}");
+        }
+    }
+}
+
+#[test]
+fn every_error_is_a_sentence_and_the_next_frame_works() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..20 {
+        let board = SimBoard::with(SimConfig { seed, faults: Faults { error: 500, ..Faults::NONE } });
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let device = camera(&board, 1024, 50_000);
+        let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
+        let mut good = 0;
+        for _ in 0..10 {
+            let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
+            match engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT) {
+                Ok(_) => good += 1,
+                Err(failed) => {
+                    let Error::FaultAt { device: "axi_vdma s2mm", what, .. } = failed.error else { panic!("{failed}") };
+                    assert!(failed.buffers.is_some());
+                    seen.insert(what.split(':').next().unwrap());
+                }
+            }
+        }
+        assert!(good > 0, "seed {seed}");
+        drop(engine);
+        assert_eq!(board.counts().unowned_accesses, 0);
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["VDMADecErr", "VDMAIntErr", "VDMASlvErr"]);
+}
+
+#[test]
+fn a_stream_that_never_comes_ends_with_the_time_limit_and_a_stuck_channel_keeps_its_frame() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = SimDevice::with_model(
+        &board,
+        board.port(),
+        AxiVdmaModel::new(AxiVdmaSpec { stream: StreamConfig::sink(), ..AxiVdmaSpec::default() }),
+    );
+    let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
+    let frame = || region.carve(1024, Align::LINE).unwrap().into_buf();
+    let failed = engine.start([frame().from_device(..)], &()).unwrap().wait(Duration::from_millis(1)).unwrap_err();
+    assert_eq!((failed.error, failed.buffers.is_some()), (Error::Timeout { timeout_us: 1_000 }, true));
+
+    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = camera(&board, 1024, 0);
+    let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
+    let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
+    let failed = engine.start([frame.from_device(..)], &()).unwrap().wait(Duration::from_millis(1)).unwrap_err();
+    assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed}");
+    device.reset().unwrap();
+    engine.recover().unwrap();
+}
+
+#[test]
+fn frames_and_cores_that_there_are_not() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = SimAxiVdma::new(&board, board.port());
+    let open = |config| AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).map(drop);
+    let wrong = [
+        AxiVdmaConfig::default(),
+        AxiVdmaConfig { hsize_bytes: 0x1_0000, ..CONFIG },
+        AxiVdmaConfig { hsize_bytes: 60, ..CONFIG },
+        AxiVdmaConfig { vsize_lines: 0, ..CONFIG },
+        AxiVdmaConfig { vsize_lines: 8192, ..CONFIG },
+        AxiVdmaConfig { stride_bytes: 56, ..CONFIG },
+        AxiVdmaConfig { stride_bytes: 68, ..CONFIG },
+        AxiVdmaConfig { frame_stores: 33, ..CONFIG },
+        AxiVdmaConfig { frame_stores: 17, address_bits: 40, ..CONFIG },
+        AxiVdmaConfig { data_bits: 48, ..CONFIG },
+    ];
+    for config in wrong {
+        assert!(matches!(open(config), Err(Error::Argument { .. })), "{config:?}");
+    }
+    let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
+    let frame = || region.carve(2048, Align::LINE).unwrap().into_buf();
+    let failed = engine.start([frame().from_device(..1000)], &()).map(drop).unwrap_err();
+    assert_eq!(failed.error, Error::BufferSize { index: 0, need_bytes: 1024, have_bytes: 1000 });
+    let failed = engine.start([frame().from_device(4..1100)], &()).map(drop).unwrap_err();
+    assert!(matches!(failed.error, Error::BufferAlign { index: 0, align_bytes: 8, .. }));
+    // Another core: an AXI DMA has no version there.
+    let dma = contigo::drivers::axi_dma::SimAxiDma::new(&board, board.port());
+    // SAFETY: no job is given to it.
+    let refused = unsafe { AxiVdmaChannel::alone(dma.window().unwrap(), Side::S2mm, CONFIG) }.map(drop).unwrap_err();
+    assert!(
+        matches!(refused, Error::RegisterWindow { device: "axi_vdma", .. } | Error::WrongDevice { device: "axi_vdma", .. }),
+        "{refused}"
+    );
+}
+
+/// Halted is read for a while after RS was set, and FrmCnt_Irq before the channel has halted.
+#[test]
+fn registers_at_their_edges() {
+    let board = SimBoard::new(1);
+    let device = SimAxiVdma::new(&board, board.port());
+    let window = device.window().unwrap();
+    let write = |offset, value| {
+        // SAFETY: no memory of the board was handed to anybody, and none is in use.
+        unsafe { window.write32(offset, value) }
+    };
+    assert_eq!((window.read32(0x34) & 1, window.read32(0x2C) >> 28), (1, 6));
+    write(0xA0, 16);
+    assert_eq!(window.read32(0x34) & 1, 1, "VSIZE does nothing while it is halted");
+    write(0x30, regs::RUN | regs::CIRCULAR | regs::FRAME_COUNT);
+    assert!(!regs::is_over(window.read32(0x34)));
+    device.run_for(1).unwrap();
+    assert_eq!(window.read32(0x34) & 1, 0);
+    // HSIZE is 0.
+    write(0xA0, 16);
+    assert_eq!(window.read32(0x34) & (regs::FATAL | regs::HALTED), regs::INTERNAL | regs::HALTED);
+    write(0x30, regs::RESET);
+    device.run_for(1).unwrap();
+    assert_eq!((window.read32(0x34) & regs::FATAL, window.read32(0x30) & regs::RESET), (0, 0));
+    assert_eq!(window.read32(0x00) & regs::RUN, 0, "the other channel has a reset of its own");
+}
+
+#[test]
+fn the_stop_program_resets_the_channel() {
+    let board = SimBoard::new(1);
+    let device = SimAxiVdma::new(&board, board.port());
+    let channel = AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap();
+    let program = channel.stop_program();
+    drop(channel);
+    let window = device.window().unwrap();
+    // SAFETY: the steps start nothing.
+    assert_eq!(unsafe { program.run(&window, 10) }, Ok(()));
+}

@@ -1,0 +1,118 @@
+//! How a frame is started.
+#![allow(unsafe_code, reason = "registers without a driver")]
+
+use super::{CONFIG, LIMIT, camera};
+use contigo::{
+    Align, Device, Engine, Error, Mmio, Port, Region, Result, Wait,
+    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side, SimAxiVdma, regs},
+    sim::{
+        SimBoard, SimDevice, SimWindow,
+        stream::{SourceConfig, StreamConfig, packet},
+    },
+};
+
+/// A window that the test keeps. The status of its S2MM has these bits always.
+#[derive(Debug)]
+struct Seen<'w, 'd>(&'w SimWindow<'d, AxiVdmaModel>, u32);
+
+// SAFETY: the window's registers, and a status that says less.
+unsafe impl Mmio for Seen<'_, '_> {
+    fn len_bytes(&self) -> usize {
+        self.0.len_bytes()
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        self.0.read32(offset) | if offset == 0x34 { self.1 } else { 0 }
+    }
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.write32(offset, value) }
+    }
+}
+impl Wait for Seen<'_, '_> {
+    fn now_us(&self) -> u64 {
+        self.0.now_us()
+    }
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        self.0.wait_at_most(timeout_us)
+    }
+}
+// SAFETY: as the window.
+unsafe impl Device for Seen<'_, '_> {
+    fn port(&self) -> &Port {
+        self.0.port()
+    }
+}
+
+/// The core drops a VSIZE that comes before it has left Halted.
+#[test]
+fn vsize_does_nothing_before_the_channel_has_left_halted() {
+    let board = SimBoard::new(1);
+    let device = SimAxiVdma::new(&board, board.port());
+    let window = device.window().unwrap();
+    let write = |offset, value| {
+        // SAFETY: HSIZE is 0: a frame that begins ends with an error, and nothing is moved.
+        unsafe { window.write32(offset, value) }
+    };
+    write(0x30, regs::RUN | regs::CIRCULAR | regs::FRAME_COUNT);
+    write(0xA0, 16);
+    device.run_for(10).unwrap();
+    assert_eq!(window.read32(0x34) & (regs::HALTED | regs::FATAL), 0, "no frame began");
+    write(0xA0, 16);
+    assert_eq!(window.read32(0x34) & (regs::HALTED | regs::FATAL), regs::HALTED | regs::INTERNAL, "one began");
+}
+
+#[test]
+fn opening_resets_a_channel_that_runs_for_somebody_before() {
+    let board = SimBoard::new(1);
+    let device = camera(&board, 1024, 50_000);
+    let window = device.window().unwrap();
+    // SAFETY: RS alone starts no frame.
+    unsafe { window.write32(0x30, regs::RUN) };
+    device.run_for(1).unwrap();
+    assert_eq!(window.read32(0x34) & regs::HALTED, 0);
+    // SAFETY: the model is built so.
+    let channel = unsafe { AxiVdmaChannel::alone(Seen(&window, 0), Side::S2mm, CONFIG) }.unwrap();
+    assert_eq!((window.read32(0x30) & regs::RUN, window.read32(0x34) & regs::HALTED), (0, regs::HALTED));
+    drop(channel);
+    // One that does not end its reset is refused.
+    // SAFETY: as above.
+    let refused = unsafe { AxiVdmaChannel::alone(Seen(&window, regs::RESERVED), Side::S2mm, CONFIG) }.map(drop);
+    assert!(matches!(refused, Err(Error::WillNotStop { device: "axi_vdma s2mm", .. })), "{refused:?}");
+}
+
+/// A channel that stays halted, as one whose clock has stopped.
+#[test]
+fn a_channel_that_stays_halted_is_a_fault_and_not_a_frame_that_never_ends() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = camera(&board, 1024, 50_000);
+    let window = device.window().unwrap();
+    // SAFETY: the model is built so.
+    let mut engine = Engine::new(unsafe { AxiVdmaChannel::alone(Seen(&window, regs::HALTED), Side::S2mm, CONFIG) }.unwrap()).unwrap();
+    let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
+    let failed = engine.start([frame.from_device(..)], &()).map(|job| job.wait(LIMIT).map(drop)).unwrap_err();
+    assert!(matches!(failed.error, Error::Fault { what, .. } if what.starts_with("Halted stayed")), "{}", failed.error);
+}
+
+/// Every store is the job's frame, however many there are, and whether or not somebody said it.
+#[test]
+fn no_frame_goes_to_the_frame_of_an_earlier_job() {
+    for (address_bits, frame_stores) in [(32, 1), (32, 3), (32, 16), (32, 17), (32, 32), (40, 1), (40, 8), (40, 9), (40, 16)] {
+        for said in [0, frame_stores] {
+            let board = SimBoard::new(1);
+            let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+            let source = SourceConfig { packet_bytes: 1024, gap_ns: 50_000, ..SourceConfig::default() };
+            let spec = AxiVdmaSpec { address_bits, frame_stores, stream: StreamConfig::source(source, 4096), ..AxiVdmaSpec::default() };
+            let device = SimDevice::with_model(&board, board.port(), AxiVdmaModel::new(spec));
+            let config = AxiVdmaConfig { address_bits, frame_stores: said, ..CONFIG };
+            let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).unwrap()).unwrap();
+            for number in 0..33 {
+                let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
+                let [frame] = engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT).unwrap().buffers;
+                assert!(packet::is(number, frame.view::<u8>().unwrap()), "{address_bits} bits, {frame_stores} stores, frame {number}");
+            }
+            assert_eq!(board.counts().unowned_accesses, 0);
+        }
+    }
+    assert_eq!(AxiVdmaConfig::default().frame_stores, 0);
+}

@@ -1,0 +1,239 @@
+//! LitePCIe's DMA on its model: numbers, both sides and the loopback, edges and refusals.
+#![allow(unsafe_code, reason = "cards that are not as they should be are models of the test's")]
+
+use contigo::{
+    Align, Driver, Error, Pool, Queue, Region,
+    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, LitepcieModel, LitepcieSpec, Side, SimLitepcie, manual, regs},
+    mmio::Register,
+    sim::{
+        Faults, Model, SimBoard, SimBus, SimConfig, SimDevice,
+        stream::{SourceConfig, StreamConfig, packet},
+    },
+};
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_millis(5);
+
+#[test]
+fn the_drivers_numbers_are_the_models() {
+    fn at<A: Copy>(register: Register<A>) -> usize {
+        register.offset()
+    }
+    let lane = regs::Lane::at(0x100);
+    let found = [at(lane.enable), at(lane.value_high), at(lane.value_low), at(lane.we), at(lane.loop_prog_n), at(lane.loop_status)];
+    let expected = [0, manual::VALUE, manual::VALUE + 4, manual::WE, manual::LOOP_PROG_N, manual::LOOP_STATUS];
+    assert_eq!(found, expected.map(|offset| 0x100 + offset));
+    assert_eq!([at(lane.level), at(lane.reset)], [0x100 + manual::LEVEL, 0x100 + manual::FLUSH]);
+    assert_eq!((regs::LAST_DISABLE, regs::LENGTH), (manual::LAST_DISABLE, manual::LENGTH));
+    let config = LitepcieConfig::default();
+    let places = [config.writer_at, config.reader_at, config.loopback_at, config.msi_at].map(|at| at as usize);
+    let dma = manual::DMA0;
+    assert_eq!(places, [dma + manual::WRITER, dma + manual::READER, dma + manual::LOOPBACK, manual::MSI]);
+}
+
+/// A board with memory for jobs.
+macro_rules! ground {
+    ($board:ident, $pool:ident) => {
+        let region = Region::new($board.memory(256 << 10).unwrap()).unwrap();
+        let $pool = Pool::<16>::new(region.carve(16 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    };
+}
+
+#[test]
+fn the_writer_fills_buffers_in_order_and_never_one_that_was_told() {
+    let board = SimBoard::new(1);
+    ground!(board, pool);
+    let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
+    // Else eight buffers are full before the first one is told, and the source loses packets.
+    let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
+    let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
+    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
+    let mut queue: Queue<'_, _, 8, 1> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap()).unwrap();
+    while !queue.is_full() {
+        queue.push([pool.take().unwrap().from_device(..1024)], &()).unwrap();
+    }
+    for number in 0..100 {
+        let [buf] = queue.next(LIMIT).unwrap().unwrap().buffers;
+        assert!(packet::is(number, buf.view_at::<u8>(..1024).unwrap()), "packet {number}");
+        queue.push([buf.from_device(..1024)], &()).unwrap();
+    }
+    // Nobody looks: the table runs empty, and full buffers stay as they are.
+    card.run_for(1_000).unwrap();
+    assert_eq!(board.counts().unowned_accesses, 0);
+    for number in 100..108 {
+        let [buf] = queue.next(LIMIT).unwrap().unwrap().buffers;
+        assert!(packet::is(number, buf.view_at::<u8>(..1024).unwrap()), "packet {number}");
+    }
+    queue.stop().unwrap();
+}
+
+/// The writes of a card that is not ordered are in memory after the count says so.
+#[test]
+fn the_writer_waits_for_writes_that_its_count_overtook() {
+    for (ordered, steps) in [(false, 0), (true, 3)] {
+        let board = SimBoard::new(1);
+        ground!(board, pool);
+        let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
+        let config = LitepcieConfig { ordered, ..LitepcieConfig::default() };
+        let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
+        let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
+        let mut queue: Queue<'_, _, 8, 1> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap()).unwrap();
+        assert_eq!(queue.driver().stop_program().steps().len(), steps, "nothing tells a guard that writes have arrived");
+        for round in 0..50 {
+            while !queue.is_full() {
+                queue.push([pool.take().unwrap().from_device(..1024)], &()).unwrap();
+            }
+            if round % 3 == 0 {
+                queue.clear().unwrap();
+            } else {
+                assert!(queue.next(LIMIT).unwrap().is_some());
+            }
+        }
+        drop(queue);
+        assert_eq!((board.counts().unowned_accesses, pool.taken()), (0, 0), "ordered: {ordered}");
+    }
+}
+
+/// The count says that a descriptor is over when its last request has left.
+#[test]
+fn the_reader_waits_for_answers_that_no_register_tells() {
+    let board = SimBoard::new(1);
+    ground!(board, pool);
+    let card = SimLitepcie::with_model(
+        &board,
+        board.port(),
+        LitepcieModel::new(LitepcieSpec { stream: StreamConfig::sink(), ..LitepcieSpec::default() }),
+    );
+    let mut queue: Queue<'_, _, 8, 1> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Reader).unwrap()).unwrap();
+    for round in 0..50 {
+        while !queue.is_full() {
+            queue.push([pool.take().unwrap().to_device(..512)], &()).unwrap();
+        }
+        if round % 3 == 0 {
+            queue.clear().unwrap();
+        } else {
+            assert!(queue.next(LIMIT).unwrap().is_some());
+        }
+    }
+    drop(queue);
+    assert_eq!((board.counts().unowned_accesses, pool.taken()), (0, 0));
+}
+
+#[test]
+fn both_sides_work_side_by_side_in_threads() {
+    let board = SimBoard::new(1);
+    ground!(board, pool);
+    let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
+    let spec = LitepcieSpec { stream: StreamConfig::source(source, 4096), ..LitepcieSpec::default() };
+    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
+    let core = LitepcieCore::open_simulated(card.window().unwrap());
+    let (reader, writer) = (core.channel_simulated(Side::Reader).unwrap(), core.channel_simulated(Side::Writer).unwrap());
+    assert_eq!(core.channel_simulated(Side::Writer).map(drop), Err(Error::HasDriver));
+    assert!(matches!(core.channel_simulated(Side::Loopback).map(drop), Err(Error::Unsupported { .. })));
+    std::thread::scope(|scope| {
+        for driver in [reader, writer] {
+            let pool = &pool;
+            scope.spawn(move || {
+                let writes = driver.operands()[0].direction == contigo::Direction::FromDevice;
+                let mut queue: Queue<'_, _, 4, 1> = Queue::new(driver).unwrap();
+                let (mut done, began) = (0, std::time::Instant::now());
+                while done < 100 {
+                    assert!(began.elapsed() < Duration::from_secs(60));
+                    while !queue.is_full() {
+                        let buf = pool.take().unwrap();
+                        queue.push([if writes { buf.from_device(..1024) } else { buf.to_device(..1024) }], &()).unwrap();
+                    }
+                    done += u32::from(queue.next(Duration::from_micros(200)).unwrap().is_some());
+                }
+                queue.stop().unwrap();
+            });
+        }
+    });
+    assert_eq!((board.counts().unowned_accesses, pool.taken()), (0, 0));
+    let mut queue: Queue<'_, _, 4, 1> = Queue::new(core.channel_simulated(Side::Writer).unwrap()).unwrap();
+    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    core.reset(|| card.reset()).unwrap();
+    assert_eq!(queue.next(LIMIT).map(drop).map_err(|failed| failed.error), Err(Error::EndedByReset { device: "litepcie" }));
+}
+
+#[test]
+fn bad_input_is_refused_with_numbers() {
+    let board = SimBoard::new(1);
+    ground!(board, pool);
+    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
+    let mut queue: Queue<'_, _, 8, 2> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Loopback).unwrap()).unwrap();
+    let mut error = |from: std::ops::Range<usize>, to: std::ops::Range<usize>| {
+        let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
+        queue.push(operands, &()).map_err(|refused| refused.error).err()
+    };
+    assert!(matches!(error(256..512, 0..512), Some(Error::BufferAlign { index: 0, align_bytes: 512, .. })));
+    assert!(matches!(error(0..12, 0..512), Some(Error::Argument { value: 12, multiple_of: 8, .. })));
+    assert_eq!(error(0..1024, 0..512), Some(Error::BufferSize { index: 1, need_bytes: 1024, have_bytes: 512 }));
+    drop(queue);
+    for bad in [
+        LitepcieConfig { reader_at: 2, ..LitepcieConfig::default() },
+        LitepcieConfig { address_bits: 40, ..LitepcieConfig::default() },
+        LitepcieConfig { depth: 0, ..LitepcieConfig::default() },
+        LitepcieConfig { writer_irq: 32, ..LitepcieConfig::default() },
+    ] {
+        // SAFETY: the window is the model's.
+        let refused = unsafe { Litepcie::open(card.window().unwrap(), Side::Writer, bad) };
+        assert!(matches!(refused, Err(Error::Argument { .. })), "{bad:?}");
+    }
+    let far = LitepcieConfig { msi_at: 0x1_0000, ..LitepcieConfig::default() };
+    // SAFETY: as above.
+    let refused = unsafe { Litepcie::open(card.window().unwrap(), Side::Writer, far) }.map(drop);
+    assert_eq!(refused, Err(Error::RegisterWindow { device: "litepcie", need_bytes: 0x1_0004, have_bytes: 0x1_0000 }));
+}
+
+/// Registers that all read the same.
+struct Same(u32);
+
+// SAFETY: it touches no memory.
+unsafe impl Model for Same {
+    const WINDOW_BYTES: usize = 0x1_0000;
+    fn advance(&mut self, _: &mut SimBus<'_>) {}
+    fn read32(&mut self, _: usize, _: &mut SimBus<'_>) -> u32 {
+        self.0
+    }
+    fn write32(&mut self, _: usize, _: u32, _: &mut SimBus<'_>) {}
+    fn irq_at_ns(&self) -> Option<u64> {
+        None
+    }
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn cards_that_are_gone_or_old_are_said() {
+    let board = SimBoard::new(1);
+    for side in [Side::Reader, Side::Writer, Side::Loopback] {
+        let open = |value| {
+            let card = SimDevice::with_model(&board, board.port(), Same(value));
+            // SAFETY: the model touches no memory.
+            unsafe { Litepcie::open(card.window().unwrap(), side, LitepcieConfig::default()) }.map(drop)
+        };
+        assert!(matches!(open(u32::MAX), Err(Error::Fault { what, .. }) if what.contains("gone")));
+        assert!(matches!(open(0x5A), Err(Error::Fault { what, .. }) if what.contains("csr.csv")));
+        // No idle bit.
+        assert_eq!(open(0), Err(Error::WillNotStop { device: "litepcie", status: 0, waited_us: 1_000 }));
+    }
+}
+
+#[test]
+fn a_request_that_never_ends_keeps_its_buffer_until_a_reset() {
+    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
+    ground!(board, pool);
+    let card = SimLitepcie::with_model(
+        &board,
+        board.port(),
+        LitepcieModel::new(LitepcieSpec { stream: StreamConfig::sink(), ..LitepcieSpec::default() }),
+    );
+    let mut queue: Queue<'_, _, 8, 1> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap()).unwrap();
+    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    assert!(queue.next(LIMIT).unwrap().is_none(), "nothing comes");
+    assert!(matches!(queue.stop(), Err(Error::WillNotStop { device: "litepcie", .. })));
+    assert!(queue.take_back().is_none() && pool.taken() == 1);
+    card.reset().unwrap();
+    queue.clear().unwrap();
+    assert_eq!(pool.taken(), 0);
+}

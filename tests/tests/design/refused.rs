@@ -1,0 +1,108 @@
+//! Files that are none, or at odds with themselves.
+
+use super::{ZYNQ, ZYNQMP};
+use contigo::design::{Design, DesignError, DesignRule};
+
+/// The rule that is broken; its line is where `at` stands.
+fn rule(error: DesignError, text: &str, at: &str) -> DesignRule {
+    let line = text[..text.find(at).unwrap()].matches('\n').count() + 1;
+    assert_eq!(error.line as usize, line, "{error}");
+    assert!(error.to_string().starts_with(&format!("line {}, byte {}: ", error.line, error.byte)), "{error}");
+    error.rule
+}
+
+/// Reading `ZYNQ` with `from` replaced.
+fn read(from: &str, to: &str) -> DesignError {
+    assert!(ZYNQ.contains(from), "{from}");
+    Design::read(ZYNQ.replace(from, to).as_bytes()).unwrap_err()
+}
+
+#[test]
+fn a_file_of_another_tool_is_refused() {
+    let others = [
+        "",
+        "\x7FELF",
+        "<?xml version=\"1.0\"?>\n<Project Version=\"7\" Minor=\"61\"/>",
+        "<EnsembleReport name=\"soc_system\"></EnsembleReport>",
+        "{\"ip\": {}}",
+        "</EDKSYSTEM>",
+    ];
+    for text in others {
+        let error = Design::read(text.as_bytes()).unwrap_err();
+        assert_eq!(error.rule, DesignRule::NotAHandOff, "{text}");
+    }
+    assert_eq!(Design::read(&vec![b' '; (32 << 20) + 1]).unwrap_err().rule, DesignRule::TooLong);
+}
+
+#[test]
+fn a_file_that_is_cut_off_anywhere_is_refused() {
+    for text in [ZYNQ, ZYNQMP] {
+        let whole = text.trim_end().len();
+        for end in (0..whole).step_by(101).chain(whole - 40..whole) {
+            let error = Design::read(&text.as_bytes()[..end]).unwrap_err();
+            let known = matches!(error.rule, DesignRule::Truncated | DesignRule::NotAHandOff);
+            assert!(known, "{end}: {error}");
+        }
+        assert!(Design::read(&text.as_bytes()[..whole]).is_ok());
+    }
+    // The tag that is cut off begins there.
+    let tag = ZYNQ.rfind("<PORT ").unwrap();
+    let error = Design::read(&ZYNQ.as_bytes()[..tag + 9]).unwrap_err();
+    assert_eq!((error.rule, error.line as usize), (DesignRule::Truncated, ZYNQ[..tag].matches('\n').count() + 1));
+}
+
+#[test]
+fn a_file_that_is_at_odds_with_itself_is_refused() {
+    assert_eq!(read("INSTANCE=\"slice\"", "INSTANCE=\"smc\"").rule, DesignRule::SameName);
+    assert_eq!(read(":ip:smartconnect:1.0", ":ip:processing_system7:5.5").rule, DesignRule::SecondProcessor);
+    let other = read("DEVICE=\"7z020\"", "DEVICE=\"xc7a35t\"");
+    assert_eq!((other.rule, other.name.as_str()), (DesignRule::OtherChip, "xc7a35t"));
+    assert!(matches!(read("    </MODULE>\n    <MODULE", "    <MODULE").rule, DesignRule::Expected(_)));
+    let many = (0..600).map(|each| format!("<MODULE INSTANCE=\"i{each}\"/>\n")).collect::<String>();
+    let many = ZYNQ.replace("  </MODULES>", &format!("{many}  </MODULES>"));
+    assert!(matches!(Design::read(many.as_bytes()).unwrap_err().rule, DesignRule::TooMany { most: 512, .. }));
+}
+
+#[test]
+fn a_width_that_is_said_twice_is_the_same_twice() {
+    let port = |from: &str, to: &str| {
+        let text = ZYNQ.replace(from, to);
+        let design = Design::read(text.as_bytes()).unwrap();
+        let error = design.core("axi_dma_0").unwrap().masters().unwrap_err();
+        assert_eq!(error.name.as_str(), "S_AXI_HP0");
+        (error.found, rule(error, &text, "NAME=\"S_AXI_HP0\""))
+    };
+    let bus = "BUSNAME=\"mem_M00_AXI\" DATAWIDTH=\"64\" NAME=\"S_AXI_HP0\"";
+    let parameter = "NAME=\"C_S_AXI_HP0_DATA_WIDTH\" VALUE=\"64\"";
+    assert_eq!(port(bus, &bus.replace("64", "32")), (32, DesignRule::Disagrees { elsewhere: 64 }));
+    assert_eq!(port(parameter, &parameter.replace("64", "32")), (64, DesignRule::Disagrees { elsewhere: 32 }));
+    // All three say a width that an HP port of this chip cannot have.
+    let wide = ZYNQ.replace("\"64\"", "\"128\"");
+    let design = Design::read(wide.as_bytes()).unwrap();
+    let error = design.core("axi_dma_0").unwrap().port().unwrap_err();
+    assert_eq!((error.rule, error.found), (DesignRule::Width, 128));
+    // The bus is missing, and only the parameter says it.
+    let alone = ZYNQ.replace("NAME=\"S_AXI_HP0\"", "NAME=\"S_AXI_HP9\"").replace(parameter, &parameter.replace("64", "48"));
+    let found = Design::read(alone.as_bytes()).unwrap().core("axi_dma_0").unwrap().port().unwrap_err();
+    assert_eq!((found.rule, found.found), (DesignRule::Width, 48));
+    assert_eq!(
+        error.to_string(),
+        format!("line {}, byte {}: `S_AXI_HP0`: 128 bits: a bus has 32 to 1024 bits, a power of two", error.line, error.byte)
+    );
+}
+
+#[test]
+fn addresses_that_cannot_be_are_refused() {
+    let windows = |from: &str, to: &str| {
+        let text = ZYNQ.replace(from, to);
+        let design = Design::read(text.as_bytes()).unwrap();
+        let error = design.core("axi_dma_0").unwrap().windows().unwrap_err();
+        (error.found, rule(error, &text, "INSTANCE=\"axi_dma_0\" IS_DATA"))
+    };
+    assert_eq!(windows("0x4040FFFF", "0x403FFFFF"), (0x4040_0000, DesignRule::Window { last: 0x403F_FFFF }));
+    assert_eq!(windows("0x4040FFFF", "0x4040FFFE"), (0x4040_0000, DesignRule::Window { last: 0x4040_FFFE }));
+    assert_eq!(windows("0x40400000", "4o400000"), (0, DesignRule::NotANumber("BASEVALUE")));
+    assert_eq!(windows("0x4040FFFF", "0xFFFFFFFFFFFFFFFFF"), (0, DesignRule::NotANumber("HIGHVALUE")));
+    let none = Design::read(ZYNQ.as_bytes()).unwrap().core("axi_dma_9").unwrap_err();
+    assert_eq!((none.rule, none.name.as_str(), none.found), (DesignRule::NoSuchCore, "axi_dma_9", 12));
+}

@@ -1,0 +1,78 @@
+//! A kernel of HLS that copies, by both protocols.
+
+use contigo::{
+    CpuBuf, Driver, OperandSpec, Result,
+    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol},
+    sim::{BusError, SimWindow},
+};
+use contigo_testkit::suite::{Kind, Subject};
+use std::time::Duration;
+
+/// `int copy(const char *from, char *to, unsigned n)`, which returns `n`.
+fn map(protocol: Protocol) -> KernelMap {
+    KernelMap::named("copy", protocol)
+        .interrupt(true)
+        .result("ap_return", 0x10, 32)
+        .pointer("from", 0x18, OperandSpec::to_device(), "n")
+        .pointer("to", 0x24, OperandSpec::from_device(), "n")
+        .scalar("n", 0x30, 32)
+        .build()
+        .unwrap()
+}
+
+fn copy(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
+    let mut bytes = vec![0; usize::try_from(call.len_bytes(0)).unwrap()];
+    call.read(0, 0, &mut bytes)?;
+    call.write(1, 0, &bytes)?;
+    Ok([u32::try_from(bytes.len()).unwrap(), 0, 0, 0])
+}
+
+struct Copier(&'static str, Protocol);
+
+impl Subject for Copier {
+    type Model = ApCtrlModel;
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn kind(&self) -> Kind {
+        Kind::Copy
+    }
+    fn model(&self) -> ApCtrlModel {
+        ApCtrlModel::new(map(self.1), copy as KernelFn).unwrap()
+    }
+    /// A kernel has no bit for an error.
+    fn tells_failures(&self) -> bool {
+        false
+    }
+    fn words(&self, len_bytes: usize) -> Vec<u32> {
+        vec![u32::try_from(len_bytes).unwrap()]
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, ApCtrlModel>,
+        _: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
+        Ok(act(&mut ApCtrl::open_simulated(window)?.stops_within(Duration::from_millis(1))?))
+    }
+}
+
+const HS: Copier = Copier("ap_ctrl_hs", Protocol::Hs);
+const CHAIN: Copier = Copier("ap_ctrl_chain", Protocol::Chain);
+
+/// Every subject of this module.
+pub(super) fn each(see: &mut impl super::page::See) {
+    see.see(&HS);
+    see.see(&CHAIN);
+}
+
+#[test]
+fn hs() {
+    super::run(&HS);
+}
+
+#[test]
+fn chain() {
+    super::run(&CHAIN);
+}

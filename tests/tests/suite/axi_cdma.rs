@@ -1,0 +1,124 @@
+//! AXI CDMA: in registers and in descriptors, with realignment and without, as it is built in
+//! several ways.
+
+use super::page::See;
+use contigo::{
+    CpuBuf, Driver, Result,
+    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec},
+    sim::SimWindow,
+};
+use contigo_testkit::{
+    exercise::Limits,
+    suite::{Kind, Subject},
+};
+
+/// One way of building and driving it.
+struct InMode {
+    name: &'static str,
+    config: AxiCdmaConfig,
+    /// 0: in registers.
+    memory_bytes: usize,
+    /// The core itself has scatter-gather.
+    sg: bool,
+    limits: Limits,
+}
+
+impl Subject for InMode {
+    type Model = AxiCdmaModel;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn kind(&self) -> Kind {
+        Kind::Copy
+    }
+    fn model(&self) -> AxiCdmaModel {
+        let AxiCdmaConfig { length_bits, address_bits, data_bits, dre, lite, burst_beats, .. } = self.config;
+        let lite_beats = lite.then_some(burst_beats);
+        AxiCdmaModel::new(AxiCdmaSpec { sg: self.sg, length_bits, address_bits, data_bits, dre, lite_beats, ..AxiCdmaSpec::default() })
+    }
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, AxiCdmaModel>,
+        memory: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
+        Ok(match memory {
+            Some(memory) => act(&mut AxiCdma::sg_simulated(window, self.config, memory)?),
+            None => act(&mut AxiCdma::simple_simulated(window, self.config)?),
+        })
+    }
+}
+
+/// Any byte, with 63 jobs in flight at most.
+const SG: InMode = InMode {
+    name: "axi_cdma, scatter-gather",
+    config: AxiCdmaConfig { dre: true, ..DEFAULT },
+    memory_bytes: 4096,
+    sg: true,
+    limits: Limits::NONE,
+};
+
+const DEFAULT: AxiCdmaConfig = AxiCdmaConfig {
+    length_bits: 23,
+    address_bits: 32,
+    data_bits: 32,
+    dre: false,
+    lite: false,
+    burst_beats: 16,
+    depth: None,
+    irq_threshold: 1,
+    irq_delay: 0,
+    stop_us: 10_000,
+};
+
+const WORDS: Limits = Limits { offset_align_bytes: 4, ..Limits::NONE };
+
+const SIMPLE: InMode = InMode { name: "axi_cdma, simple", memory_bytes: 0, sg: false, ..SG };
+
+pub(crate) fn each(see: &mut impl See) {
+    see.see(&SIMPLE);
+    see.see(&SG);
+}
+
+#[test]
+fn simple() {
+    super::run(&SIMPLE);
+}
+
+#[test]
+fn simple_in_a_core_with_scatter_gather_and_without_realignment() {
+    super::run(&InMode { name: "axi_cdma, simple beside scatter-gather", config: DEFAULT, memory_bytes: 0, sg: true, limits: WORDS });
+}
+
+#[test]
+fn scatter_gather() {
+    super::run(&SG);
+}
+
+/// A length of 10 bits: five descriptors for the longest copy.
+#[test]
+fn several_descriptors_a_job_with_wide_addresses() {
+    let config = AxiCdmaConfig { length_bits: 10, address_bits: 64, depth: Some(3), dre: true, irq_threshold: 4, irq_delay: 3, ..DEFAULT };
+    super::run(&InMode { name: "axi_cdma, several descriptors a job", config, ..SG });
+}
+
+#[test]
+fn without_realignment_on_a_wide_bus() {
+    let config = AxiCdmaConfig { data_bits: 512, depth: Some(4), ..DEFAULT };
+    super::run(&InMode { name: "axi_cdma, 512 bits", config, limits: Limits { offset_align_bytes: 64, ..Limits::NONE }, ..SG });
+}
+
+/// One burst of 16 beats, which begins where it cannot cross 4 KiB.
+#[test]
+fn lite() {
+    let config = AxiCdmaConfig { lite: true, ..DEFAULT };
+    let limits = Limits { offset_align_bytes: 64, len_align_bytes: 1, len_max_bytes: 64 };
+    super::run(&InMode { name: "axi_cdma, lite", config, memory_bytes: 0, sg: false, limits });
+}

@@ -1,0 +1,107 @@
+//! AXI VDMA: each channel, with narrow and wide addresses.
+
+use super::page::See;
+use contigo::{
+    CpuBuf, Driver, Result,
+    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side},
+    sim::{
+        SimWindow,
+        stream::{SourceConfig, StreamConfig, StreamCounts},
+    },
+};
+use contigo_testkit::{
+    exercise::Limits,
+    suite::{Kind, Subject},
+};
+
+const HSIZE: u32 = 64;
+const LINES: u32 = 24;
+const FRAME_BYTES: usize = (HSIZE * LINES) as usize;
+
+struct Frames {
+    name: &'static str,
+    kind: Kind,
+    frame_stores: usize,
+    address_bits: u32,
+}
+
+impl Frames {
+    fn side(&self) -> Side {
+        if self.kind == Kind::Send { Side::Mm2s } else { Side::S2mm }
+    }
+}
+
+impl Subject for Frames {
+    type Model = AxiVdmaModel;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+    fn model(&self) -> AxiVdmaModel {
+        let source = SourceConfig { packet_bytes: FRAME_BYTES, gap_ns: 20_000, ..SourceConfig::default() };
+        let stream = if self.kind == Kind::Send { StreamConfig::sink() } else { StreamConfig::source(source, 2048) };
+        AxiVdmaModel::new(AxiVdmaSpec {
+            frame_stores: self.frame_stores,
+            address_bits: self.address_bits,
+            stream,
+            ..AxiVdmaSpec::default()
+        })
+    }
+    fn stream(&self, model: &AxiVdmaModel) -> Option<StreamCounts> {
+        Some(model.stream())
+    }
+    fn limits(&self) -> Limits {
+        Limits { offset_align_bytes: 8, len_align_bytes: FRAME_BYTES, len_max_bytes: FRAME_BYTES }
+    }
+    fn packet_bytes(&self) -> usize {
+        FRAME_BYTES
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, AxiVdmaModel>,
+        _: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
+        let config = AxiVdmaConfig {
+            hsize_bytes: HSIZE,
+            vsize_lines: LINES,
+            frame_stores: self.frame_stores,
+            address_bits: self.address_bits,
+            stop_us: 100,
+            ..AxiVdmaConfig::default()
+        };
+        Ok(act(&mut AxiVdmaChannel::simulated(window, self.side(), config)?))
+    }
+}
+
+const SEND: Frames = Frames { name: "axi_vdma, mm2s", kind: Kind::Send, frame_stores: 3, address_bits: 32 };
+const RECEIVE: Frames = Frames { name: "axi_vdma, s2mm", kind: Kind::Receive, frame_stores: 3, address_bits: 32 };
+
+pub(crate) fn each(see: &mut impl See) {
+    see.see(&SEND);
+    see.see(&RECEIVE);
+}
+
+#[test]
+fn send() {
+    super::run(&SEND);
+}
+
+#[test]
+fn receive() {
+    super::run(&RECEIVE);
+}
+
+/// Two banks of start addresses.
+#[test]
+fn receive_with_32_frame_stores() {
+    super::run(&Frames { name: "axi_vdma, s2mm, 32 stores", frame_stores: 32, ..RECEIVE });
+}
+
+#[test]
+fn send_with_wide_addresses() {
+    super::run(&Frames { name: "axi_vdma, mm2s, 64 bits", frame_stores: 16, address_bits: 64, ..SEND });
+}

@@ -1,0 +1,98 @@
+//! LitePCIe's DMA: the reader, the writer, and both with the loopback between them.
+
+use super::page::See;
+use contigo::{
+    CpuBuf, Driver, Result,
+    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieModel, LitepcieSpec, Side},
+    sim::{
+        SimWindow,
+        stream::{SourceConfig, StreamConfig, StreamCounts},
+    },
+};
+use contigo_testkit::{
+    exercise::Limits,
+    suite::{Kind, Subject},
+};
+
+/// A side, of a card that is ordered or not.
+struct Part(&'static str, Side, bool);
+
+impl Subject for Part {
+    type Model = LitepcieModel;
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn kind(&self) -> Kind {
+        match self.1 {
+            Side::Reader => Kind::Send,
+            Side::Writer => Kind::Receive,
+            Side::Loopback => Kind::Copy,
+        }
+    }
+    fn model(&self) -> LitepcieModel {
+        let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
+        let stream = if self.1 == Side::Writer { StreamConfig::source(source, 4096) } else { StreamConfig::sink() };
+        LitepcieModel::new(LitepcieSpec { stream, config: LitepcieConfig { ordered: self.2, ..LitepcieConfig::default() } })
+    }
+    fn stream(&self, model: &LitepcieModel) -> Option<StreamCounts> {
+        Some(model.stream())
+    }
+    /// The card tells of no error.
+    fn tells_failures(&self) -> bool {
+        false
+    }
+    fn limits(&self) -> Limits {
+        Limits { offset_align_bytes: 512, len_align_bytes: 8, len_max_bytes: 4096 }
+    }
+    fn packet_bytes(&self) -> usize {
+        if self.1 == Side::Writer { 1024 } else { 0 }
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, LitepcieModel>,
+        _memory: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
+        Ok(act(&mut Litepcie::open_simulated(window, self.1)?))
+    }
+}
+
+const READER: Part = Part("litepcie, reader", Side::Reader, false);
+const WRITER: Part = Part("litepcie, writer", Side::Writer, false);
+const LOOPBACK: Part = Part("litepcie, loopback", Side::Loopback, false);
+const ORDERED_WRITER: Part = Part("litepcie, writer, ordered", Side::Writer, true);
+const ORDERED_LOOPBACK: Part = Part("litepcie, loopback, ordered", Side::Loopback, true);
+
+pub(crate) fn each(see: &mut impl See) {
+    see.see(&READER);
+    see.see(&WRITER);
+    see.see(&LOOPBACK);
+    see.see(&ORDERED_WRITER);
+    see.see(&ORDERED_LOOPBACK);
+}
+
+#[test]
+fn reader() {
+    super::run(&READER);
+}
+
+#[test]
+fn writer() {
+    super::run(&WRITER);
+}
+
+#[test]
+fn loopback() {
+    super::run(&LOOPBACK);
+}
+
+#[test]
+fn ordered_writer() {
+    super::run(&ORDERED_WRITER);
+}
+
+#[test]
+fn ordered_loopback() {
+    super::run(&ORDERED_LOOPBACK);
+}

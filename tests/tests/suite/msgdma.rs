@@ -1,0 +1,151 @@
+//! mSGDMA: copies by the descriptor port and by the prefetcher, both kinds of descriptors, packets
+//! out and in.
+
+use super::page::See;
+use contigo::{
+    CpuBuf, Driver, Result,
+    drivers::msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, MsgdmaTransfer},
+    sim::{
+        SimWindow,
+        stream::{SourceConfig, StreamConfig, StreamCounts},
+    },
+};
+use contigo_testkit::{
+    exercise::Limits,
+    suite::{Kind, Subject},
+};
+
+struct Built(&'static str, MsgdmaConfig);
+
+const BASE: MsgdmaConfig = MsgdmaConfig {
+    mode: MsgdmaMode::Copy,
+    extended: false,
+    depth: 128,
+    max_bytes: 4096,
+    data_bits: 32,
+    transfer: MsgdmaTransfer::Aligned,
+    address_bits: 32,
+    csr_at: 0x80,
+    desc_at: 0x20,
+    resp_at: None,
+    prefetcher_at: None,
+    stop_us: 1_000,
+};
+const COPY: Built = Built("msgdma, copies without responses", BASE);
+const RESPONSES: Built = Built("msgdma, copies with responses", MsgdmaConfig { resp_at: Some(0x40), ..BASE });
+const EXTENDED: Built = Built("msgdma, extended copies", MsgdmaConfig { extended: true, address_bits: 64, resp_at: Some(0x40), ..BASE });
+const UNALIGNED: Built = Built("msgdma, unaligned copies", MsgdmaConfig { transfer: MsgdmaTransfer::Unaligned, depth: 8, ..BASE });
+const FETCHED: Built = Built("msgdma, copies by the prefetcher", MsgdmaConfig { prefetcher_at: Some(0x20), ..BASE });
+const FETCHED_EXTENDED: Built = Built(
+    "msgdma, extended copies by the prefetcher",
+    MsgdmaConfig { extended: true, address_bits: 40, prefetcher_at: Some(0x20), ..BASE },
+);
+const SEND: Built = Built("msgdma, send", MsgdmaConfig { mode: MsgdmaMode::Send, resp_at: Some(0x40), ..BASE });
+const SEND_FETCHED: Built =
+    Built("msgdma, send by the prefetcher", MsgdmaConfig { mode: MsgdmaMode::Send, prefetcher_at: Some(0x20), ..BASE });
+const RECEIVE: Built = Built("msgdma, receive", MsgdmaConfig { mode: MsgdmaMode::Receive, resp_at: Some(0x40), ..BASE });
+const RECEIVE_FETCHED: Built =
+    Built("msgdma, receive by the prefetcher", MsgdmaConfig { mode: MsgdmaMode::Receive, prefetcher_at: Some(0x20), ..BASE });
+
+impl Subject for Built {
+    type Model = MsgdmaModel;
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn kind(&self) -> Kind {
+        match self.1.mode {
+            MsgdmaMode::Copy => Kind::Copy,
+            MsgdmaMode::Send => Kind::Send,
+            MsgdmaMode::Receive => Kind::Receive,
+        }
+    }
+    fn model(&self) -> MsgdmaModel {
+        let source = SourceConfig { packet_bytes: 1536, short_every: Some(5), ..SourceConfig::default() };
+        let stream = match self.1.mode {
+            MsgdmaMode::Receive => StreamConfig::source(source, 4096),
+            MsgdmaMode::Copy | MsgdmaMode::Send => StreamConfig::sink(),
+        };
+        MsgdmaModel::new(MsgdmaBuild { config: self.1, stream, tells: true })
+    }
+    fn stream(&self, model: &MsgdmaModel) -> Option<StreamCounts> {
+        Some(model.stream())
+    }
+    fn memory_bytes(&self) -> usize {
+        if self.1.prefetcher_at.is_some() { 8192 } else { 0 }
+    }
+    fn limits(&self) -> Limits {
+        let offset_align_bytes = if self.1.transfer == MsgdmaTransfer::Unaligned { 1 } else { 4 };
+        Limits { offset_align_bytes, ..Limits::NONE }
+    }
+    fn packet_bytes(&self) -> usize {
+        1536
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, MsgdmaModel>,
+        memory: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
+        Ok(match memory {
+            Some(memory) => act(&mut Msgdma::prefetched_simulated(window, self.1, memory)?),
+            None => act(&mut Msgdma::open_simulated(window, self.1)?),
+        })
+    }
+}
+
+pub(crate) fn each(see: &mut impl See) {
+    for subject in [COPY, RESPONSES, EXTENDED, FETCHED, SEND, RECEIVE, RECEIVE_FETCHED] {
+        see.see(&subject);
+    }
+}
+
+#[test]
+fn copies() {
+    super::run(&COPY);
+}
+
+#[test]
+fn copies_with_responses() {
+    super::run(&RESPONSES);
+}
+
+#[test]
+fn copies_extended() {
+    super::run(&EXTENDED);
+}
+
+#[test]
+fn copies_unaligned() {
+    super::run(&UNALIGNED);
+}
+
+#[test]
+fn copies_by_the_prefetcher() {
+    super::run(&FETCHED);
+}
+
+#[test]
+fn copies_extended_by_the_prefetcher() {
+    super::run(&FETCHED_EXTENDED);
+}
+
+#[test]
+fn sends() {
+    super::run(&SEND);
+}
+
+#[test]
+fn sends_by_the_prefetcher() {
+    super::run(&SEND_FETCHED);
+}
+
+#[test]
+fn receives() {
+    super::run(&RECEIVE);
+}
+
+#[test]
+fn receives_by_the_prefetcher() {
+    super::run(&RECEIVE_FETCHED);
+}

@@ -1,0 +1,58 @@
+//! ZDMA, in both modes.
+
+use super::page::See;
+use contigo::{
+    CpuBuf, Driver, Result,
+    drivers::zdma::{Zdma, ZdmaModel},
+    sim::SimWindow,
+};
+use contigo_testkit::suite::{Kind, Subject};
+
+/// With so many bytes of descriptors; 0: in registers.
+struct InMode(&'static str, usize);
+
+impl Subject for InMode {
+    type Model = ZdmaModel;
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn kind(&self) -> Kind {
+        Kind::Copy
+    }
+    fn model(&self) -> ZdmaModel {
+        ZdmaModel::new()
+    }
+    fn memory_bytes(&self) -> usize {
+        self.1
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, ZdmaModel>,
+        memory: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
+        Ok(match memory {
+            Some(memory) => act(&mut Zdma::linked_simulated(window, memory)?),
+            None => act(&mut Zdma::simple_simulated(window)?),
+        })
+    }
+}
+
+const SIMPLE: InMode = InMode("zdma, simple", 0);
+const LINKED: InMode = InMode("zdma, linked", 4096);
+
+pub(crate) fn each(see: &mut impl See) {
+    see.see(&SIMPLE);
+    see.see(&LINKED);
+}
+
+#[test]
+fn simple() {
+    super::run(&SIMPLE);
+}
+
+#[test]
+fn linked() {
+    super::run(&LINKED);
+}
