@@ -1,0 +1,20 @@
+/* Page "My accelerator in ten minutes", on a PYNQ-Z2: compiled, and not run. */
+
+#include <contigo.h>
+
+int main(void)
+{
+    contigo_device dma;
+    contigo_region memory;
+    contigo_port port;
+    contigo_engine stream;
+
+    contigo_device_open("guard:axi_dma@40400000", &dma);
+    contigo_device_memory(dma, "dma-heap:linux,cma", 1 << 20, &memory);
+    contigo_port_find("zynq-hp0", &port);
+    contigo_engine_options options = {.struct_size = sizeof options, .driver = "axi_dma", .device = dma,
+        .port = port, .region = memory, .settings = "length_bits=23"}; /* as in the block design */
+    contigo_engine_open(&options, &stream);
+    contigo_engine_arm(stream, 0, 0);                               /* the kernel stops it, too */
+    return 0;
+}
