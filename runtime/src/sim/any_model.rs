@@ -11,6 +11,7 @@ trait Untyped: Send {
     fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32;
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>);
     fn irq_at_ns(&self) -> Option<u64>;
+    fn run(&mut self, deadline_ns: u64, bus: &mut SimBus<'_>) -> u64;
     fn reset(&mut self);
 }
 
@@ -26,6 +27,9 @@ impl<M: Model> Untyped for M {
     }
     fn irq_at_ns(&self) -> Option<u64> {
         Model::irq_at_ns(self)
+    }
+    fn run(&mut self, deadline_ns: u64, bus: &mut SimBus<'_>) -> u64 {
+        Model::run(self, deadline_ns, bus)
     }
     fn reset(&mut self) {
         Model::reset(self);
@@ -71,6 +75,9 @@ unsafe impl Model for AnyModel {
     }
     fn irq_at_ns(&self) -> Option<u64> {
         self.model.get().irq_at_ns()
+    }
+    fn run(&mut self, deadline_ns: u64, bus: &mut SimBus<'_>) -> u64 {
+        self.model.get_mut().run(deadline_ns, bus)
     }
     fn reset(&mut self) {
         self.model.get_mut().reset();

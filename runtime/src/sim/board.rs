@@ -242,7 +242,7 @@ fn next_bus() -> Bus {
 
 impl BoardState {
     /// One register access takes its time.
-    pub(super) fn tick(&mut self) {
+    pub(super) const fn tick(&mut self) {
         self.now_ns = self.now_ns.saturating_add(ACCESS_NS);
     }
 

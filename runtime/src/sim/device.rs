@@ -1,126 +1,17 @@
 #![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
 //! A simulated device: a register window and its interrupt, over a model of the IP core.
 
-use super::{
-    SimBoard,
-    board::{BoardState, BusError},
-    faults::Faults,
-};
+use super::{Model, SimBoard, SimBus};
 use crate::{
     hw::{Device, mmio::Mmio, wait::Wait},
     mem::Port,
-    types::{DevAddr, Error, Result, lock},
+    types::{Error, Result, lock},
 };
 use core::{
     fmt,
     sync::atomic::{AtomicBool, Ordering},
 };
-use fastrand::Rng;
 use spin::Mutex;
-
-/// A model of an IP core: what its registers do, and what it does to memory.
-/// [`Driver`](crate::Driver) has an example.
-///
-/// It is a state machine over virtual time. [`advance`](Self::advance) is called before every
-/// register access and after every wait, with the clock as it stands then.
-///
-/// # Safety
-/// Callers owe nothing.
-///
-/// # Implementation safety
-/// The model touches only memory that its registers were told of. It touches none of it between
-/// saying that it is finished and the next start. The model must keep each promise that
-/// [`Driver`](crate::Driver) makes of a device. A model that is stuck says so, by never being
-/// finished.
-pub unsafe trait Model: Send {
-    /// The size of its register window, in bytes.
-    const WINDOW_BYTES: usize;
-
-    /// The size of this one's, where models of one type differ in it. It never changes.
-    fn window_bytes(&self) -> usize {
-        Self::WINDOW_BYTES
-    }
-
-    /// Does what is due by now.
-    fn advance(&mut self, bus: &mut SimBus<'_>);
-
-    /// A 32-bit read at `offset`, a multiple of 4 inside the window.
-    fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32;
-
-    /// A 32-bit write at `offset`, a multiple of 4 inside the window.
-    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>);
-
-    /// When the interrupt line rises, in virtual nanoseconds; a time in the past: it is high until
-    /// acknowledged, and ends a wait at once. `None`: it will not rise by itself. An earlier time
-    /// than the true one is allowed: the wait ends too early, and the driver looks again.
-    fn irq_at_ns(&self) -> Option<u64>;
-
-    /// The reset line: everything as after power-on, whatever it was doing.
-    fn reset(&mut self);
-}
-
-/// The board as a model sees it.
-pub struct SimBus<'s> {
-    state: &'s mut BoardState,
-    port: &'s Port,
-    faults: &'s Faults,
-}
-
-impl fmt::Debug for SimBus<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimBus").field("now_ns", &self.now_ns()).finish_non_exhaustive()
-    }
-}
-
-impl SimBus<'_> {
-    /// Virtual time.
-    #[must_use]
-    pub const fn now_ns(&self) -> u64 {
-        self.state.now_ns
-    }
-
-    /// Reads memory as this master sees it.
-    ///
-    /// # Errors
-    /// [`BusError`] where no memory is.
-    pub fn read(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
-        self.state.read(self.port, addr, to)
-    }
-
-    /// Reads memory as a logic analyser at this master's port does: it is no access of the
-    /// device's, and nothing is counted.
-    ///
-    /// # Errors
-    /// [`BusError`] where no memory is.
-    pub fn probe(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
-        self.state.probe(self.port, addr, to)
-    }
-
-    /// Writes memory as this master does.
-    ///
-    /// # Errors
-    /// [`BusError`] where no memory is.
-    pub fn write(&mut self, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
-        self.state.write(self.port, addr, from)
-    }
-
-    /// The board's chance.
-    pub fn rng(&mut self) -> &mut Rng {
-        &mut self.state.rng
-    }
-
-    /// How often each thing goes wrong. A model strikes itself, with [`strikes`](Self::strikes):
-    /// the board injects nothing into it.
-    #[must_use]
-    pub const fn faults(&self) -> &Faults {
-        self.faults
-    }
-
-    /// True in `per_mille` cases of 1,000.
-    pub fn strikes(&mut self, per_mille: u16) -> bool {
-        per_mille > 0 && self.state.rng.u16(..1000) < per_mille
-    }
-}
 
 /// The board's side of a simulated device, behind a port. It is no [`Device`] itself:
 /// [`window`](Self::window) gives its registers and interrupt to one driver, and the reset line
@@ -214,7 +105,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// [`Error::Contended`].
     pub fn run_for(&self, time_us: u32) -> Result<()> {
         self.with(|model, bus| {
-            bus.state.now_ns = bus.state.now_ns.saturating_add(u64::from(time_us) * 1_000);
+            bus.run_until(bus.now_ns().saturating_add(u64::from(time_us) * 1_000));
             model.advance(bus);
         })
     }
@@ -231,7 +122,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
         }
         self.accesses.lock().reads += 1;
         let read = self.with(|model, bus| {
-            bus.state.tick();
+            bus.tick();
             model.advance(bus);
             model.read32(offset, bus)
         });
@@ -248,7 +139,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
         }
         self.accesses.lock().writes += 1;
         let written = self.with(|model, bus| {
-            bus.state.tick();
+            bus.tick();
             model.advance(bus);
             model.write32(offset, value, bus);
         });
@@ -266,12 +157,12 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// As its window's [`Wait::wait_at_most`].
     pub(crate) fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         self.with(|model, bus| {
-            let deadline = bus.state.now_ns.saturating_add(u64::from(timeout_us) * 1_000);
-            let until = model.irq_at_ns().map_or(deadline, |at| at.min(deadline));
+            let deadline_ns = bus.now_ns().saturating_add(u64::from(timeout_us) * 1_000);
+            let until_ns = model.run(deadline_ns, bus).min(deadline_ns);
             // A line that is high already ends the wait at once, and a look costs time all the
             // same.
-            bus.state.now_ns = bus.state.now_ns.max(until);
-            bus.state.tick();
+            bus.run_until(until_ns);
+            bus.tick();
             model.advance(bus);
         })
     }
@@ -280,7 +171,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
         // Always model before board, so that two threads cannot each hold what the other wants.
         let mut model = lock::acquire(&self.model)?;
         let mut state = self.board.lock()?;
-        Ok(act(&mut model, &mut SimBus { state: &mut state, port: &self.port, faults: self.board.faults() }))
+        Ok(act(&mut model, &mut SimBus::on_board(&mut state, &self.port, self.board.faults())))
     }
 }
 

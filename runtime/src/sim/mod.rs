@@ -28,10 +28,12 @@
 mod any_model;
 mod block;
 mod board;
+mod bus;
 mod device;
 mod faults;
 mod holder;
 mod memory;
+mod model;
 mod on_board;
 pub mod stream;
 #[cfg(all(feature = "linux", target_os = "linux"))]
@@ -40,9 +42,11 @@ mod words;
 pub use crate::mem::Holder;
 pub use any_model::AnyModel;
 pub use board::{BusError, SimBoard, SimConfig, SimCounts};
-pub use device::{Model, SimAccesses, SimBus, SimDevice, SimWindow};
+pub use bus::{SimBus, SimMemory};
+pub use device::{SimAccesses, SimDevice, SimWindow};
 pub use faults::Faults;
 pub use memory::{Sim, SimSpec};
+pub use model::Model;
 pub use on_board::OnBoard;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) use words::registers;
