@@ -1,0 +1,149 @@
+//! Compiles each core of `CORES` with Verilator and a C++ compiler, and writes the list of cores
+//! that `src/core.rs` has. A core that cannot be built is listed with the reason, and its tests are
+//! skipped by name.
+
+use std::{
+    env,
+    fmt::Write,
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A core: a folder of `cores/` whose `top.v` has the module `top`, with the ports of README.md.
+struct Core {
+    name: &'static str,
+    /// Its sources, from this folder.
+    files: &'static [&'static str],
+    /// The parameters of `top`.
+    parameters: &'static [&'static str],
+    /// A tool wrote it: no lint.
+    foreign: bool,
+}
+
+const OWN: Core = Core { name: "", files: &[], parameters: &[], foreign: false };
+
+const CORES: &[Core] = &[Core { name: "scratch", files: &["cores/scratch/top.v"], ..OWN }];
+
+/// Verilator's part of a core is split into files of about so many operations, so that two
+/// processors have work.
+const SPLIT: &str = "8000";
+
+/// Verilator: its compiler itself, for which neither Perl nor make is needed, and its library.
+struct Verilator {
+    program: PathBuf,
+    root: PathBuf,
+}
+
+impl Verilator {
+    /// The one of `VERILATOR_ROOT`, or Debian's.
+    fn find() -> Option<Self> {
+        let root = PathBuf::from(env::var_os("VERILATOR_ROOT").unwrap_or_else(|| "/usr/share/verilator".into()));
+        let programs = [root.join("bin/verilator_bin"), PathBuf::from("/usr/bin/verilator_bin")];
+        let program = programs.into_iter().find(|path| path.exists())?;
+        root.join("include/verilated.cpp").exists().then_some(Self { program, root })
+    }
+
+    /// A C++ build of `files`, as every part of it is built.
+    fn library(&self, name: &str, files: impl IntoIterator<Item = PathBuf>, include: &Path) -> Result<(), String> {
+        let mut build = cc::Build::new();
+        build.cpp(true).std("c++20").opt_level(1).warnings(false).debug(false).cargo_metadata(false);
+        build.define("VL_TIME_CONTEXT", None).define("VM_TRACE", "0").define("VM_COVERAGE", "0").define("VM_SC", "0");
+        build.include(include).include("shim").include(self.root.join("include")).include(self.root.join("include/vltstd"));
+        build.files(files).try_compile(name).map_err(|error| error.to_string())
+    }
+
+    /// The C++ of `core`, in `folder`.
+    fn translate(&self, core: &Core, folder: &Path) -> Result<(), String> {
+        let mut command = Command::new(&self.program);
+        command.env("VERILATOR_ROOT", &self.root).args(["--cc", "--top-module", "top", "--output-split", SPLIT]);
+        command.args(["--x-assign", "unique", "--x-initial", "unique"]);
+        // A later option overrules an earlier one. Not every bit of an address is for every core.
+        let lint: &[_] = if core.foreign { &["-Wno-lint", "-Wno-fatal"] } else { &["-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL"] };
+        command.args(lint);
+        command.args(core.parameters.iter().map(|parameter| format!("-G{parameter}")));
+        command.arg("--prefix").arg(format!("V{}", core.name)).arg("-Mdir").arg(folder).args(core.files);
+        let done = command.output().map_err(|error| format!("{}: {error}", self.program.display()))?;
+        if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+    }
+
+    /// Builds `core` into a library of its name, unless it is there already.
+    fn build(&self, core: &Core, out: &Path) -> Result<(), String> {
+        let folder = out.join(core.name);
+        let stamp = out.join(format!("{}.stamp", core.name));
+        let shim = ["shim/ports.h", "shim/shim.cpp", "build.rs"];
+        let mut hash = DefaultHasher::new();
+        for file in core.files.iter().chain(&shim) {
+            fs::read(file).map_err(|error| format!("{file}: {error}"))?.hash(&mut hash);
+        }
+        (core.parameters, &self.program).hash(&mut hash);
+        let hash = hash.finish().to_string();
+        if fs::read_to_string(&stamp).is_ok_and(|built| built == hash) {
+            return Ok(());
+        }
+        let _ = fs::remove_dir_all(&folder);
+        self.translate(core, &folder)?;
+        let name = core.name;
+        let shim = folder.join("shim_of_core.cpp");
+        let text = format!("#include \"V{name}.h\"\n#define CORE {name}\n#define TOP V{name}\n#include \"shim.cpp\"\n");
+        fs::write(&shim, text).map_err(|error| error.to_string())?;
+        let files = fs::read_dir(&folder).map_err(|error| error.to_string())?.flatten().map(|entry| entry.path());
+        self.library(name, files.filter(|path| path.extension().is_some_and(|ending| ending == "cpp")), &folder)?;
+        fs::write(&stamp, hash).map_err(|error| error.to_string())
+    }
+}
+
+fn main() {
+    for path in ["build.rs", "shim", "cores"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let verilator = Verilator::find();
+    let built = |core: &Core| match &verilator {
+        None => Err("Verilator is not here (Debian: apt-get install verilator)".to_owned()),
+        Some(verilator) => verilator.build(core, &out),
+    };
+    let (mut table, mut externs) = (String::new(), String::new());
+    println!("cargo::rustc-link-search=native={}", out.display());
+    for core in CORES {
+        let name = core.name;
+        match built(core) {
+            Ok(()) => {
+                println!("cargo::rustc-link-lib=static={name}");
+                let _ = writeln!(
+                    table,
+                    "    (\"{name}\", Ok(Functions {{ new: {name}_new, free: {name}_free, shape: {name}_shape, step: {name}_step }})),"
+                );
+                let _ = writeln!(
+                    externs,
+                    "    fn {name}_new(fill: u32) -> *mut Sim;\n    fn {name}_free(sim: *mut Sim);\n    \
+                     fn {name}_shape(sim: *const Sim, to: *mut Shape);\n    fn {name}_step(sim: *mut Sim, inputs: *const In, outputs: *mut Out);"
+                );
+            }
+            // A mistake in a core of this project's is an error; a tool that is missing is none.
+            Err(why) if verilator.is_some() => {
+                println!("cargo::error=core {name}: {}", why.replace('\n', "\ncargo::error="));
+                return;
+            }
+            Err(why) => {
+                println!("cargo::warning=core {name} is left out: {why}");
+                let _ = writeln!(table, "    (\"{name}\", Err({why:?})),");
+            }
+        }
+    }
+    if let Some(verilator) = &verilator {
+        let files = ["verilated.cpp", "verilated_threads.cpp"].map(|file| verilator.root.join("include").join(file));
+        if let Err(why) = verilator.library("contigo_verilated", files, &out) {
+            println!("cargo::error=Verilator's library: {why}");
+        }
+        println!("cargo::rustc-link-lib=static=contigo_verilated");
+        println!("cargo::rustc-link-lib=stdc++\ncargo::rustc-link-lib=pthread");
+    }
+    let externs = if externs.is_empty() { externs } else { format!("unsafe extern \"C\" {{\n{externs}}}\n") };
+    let text = format!("{externs}static CORES: &[(&str, Result<Functions, &str>)] = &[\n{table}];\n");
+    if let Err(error) = fs::write(out.join("cores.rs"), text) {
+        println!("cargo::error=the table of cores: {error}");
+    }
+}

@@ -1,0 +1,111 @@
+// One core behind five functions of C. The build writes a file for each core that defines CORE and
+// TOP, and includes this one. A port that the core lacks is left out: its words stay zero.
+#include "ports.h"
+#include "verilated.h"
+#include <memory>
+
+// A port of Verilator's is an integer, or an array of words where it has more than 64 bits.
+template <class Port> void set(Port& port, const uint32_t* words) {
+    if constexpr (requires { port.m_storage; }) {
+        for (size_t n = 0; n < sizeof(Port) / 4; ++n) port.m_storage[n] = words[n];
+    } else if constexpr (sizeof(Port) == 8) {
+        port = words[0] | uint64_t{words[1]} << 32;
+    } else {
+        port = static_cast<Port>(words[0]);
+    }
+}
+template <class Port> void get(uint32_t* words, const Port& port) {
+    if constexpr (requires { port.m_storage; }) {
+        for (size_t n = 0; n < sizeof(Port) / 4; ++n) words[n] = port.m_storage[n];
+    } else if constexpr (sizeof(Port) == 8) {
+        words[0] = static_cast<uint32_t>(port);
+        words[1] = static_cast<uint32_t>(uint64_t{port} >> 32);
+    } else {
+        words[0] = port;
+    }
+}
+
+#define SET(port, from) if constexpr (requires { t.port; }) set(t.port, &(from))
+#define GET(to, port) if constexpr (requires { t.port; }) get(&(to), t.port)
+
+#define AXI_IN(m, a) \
+    SET(m##_awready, a.awready); SET(m##_wready, a.wready); SET(m##_bvalid, a.bvalid); SET(m##_bid, a.bid); \
+    SET(m##_bresp, a.bresp); SET(m##_arready, a.arready); SET(m##_rvalid, a.rvalid); SET(m##_rid, a.rid); \
+    SET(m##_rresp, a.rresp); SET(m##_rlast, a.rlast); SET(m##_rdata, a.rdata[0])
+#define ADDRESS_OUT(m, a) \
+    GET(a.valid, m##valid); GET(a.id, m##id); GET(a.addr[0], m##addr); GET(a.len, m##len); GET(a.size, m##size); \
+    GET(a.burst, m##burst)
+#define AXI_OUT(m, a) \
+    ADDRESS_OUT(m##_aw, a.aw); ADDRESS_OUT(m##_ar, a.ar); GET(a.wvalid, m##_wvalid); GET(a.wlast, m##_wlast); \
+    GET(a.wdata[0], m##_wdata); GET(a.wstrb[0], m##_wstrb); GET(a.bready, m##_bready); GET(a.rready, m##_rready)
+
+template <class Top> void drive(Top& t, const In& in) {
+    SET(rst_n, in.rst_n);
+    const LiteIn& l = in.lite;
+    SET(s_axil_awvalid, l.awvalid); SET(s_axil_awaddr, l.awaddr); SET(s_axil_wvalid, l.wvalid); SET(s_axil_wdata, l.wdata);
+    SET(s_axil_wstrb, l.wstrb); SET(s_axil_bready, l.bready); SET(s_axil_arvalid, l.arvalid); SET(s_axil_araddr, l.araddr);
+    SET(s_axil_rready, l.rready);
+    AXI_IN(m0_axi, in.axi[0]);
+    AXI_IN(m1_axi, in.axi[1]);
+    SET(s_axis_tvalid, in.stream.valid); SET(s_axis_tlast, in.stream.last); SET(s_axis_tkeep, in.stream.keep[0]);
+    SET(s_axis_tdata, in.stream.data[0]); SET(m_axis_tready, in.stream_ready);
+}
+
+template <class Top> void look(const Top& t, Out& out) {
+    GET(out.irq, irq); GET(out.idle, idle);
+    LiteOut& l = out.lite;
+    GET(l.awready, s_axil_awready); GET(l.wready, s_axil_wready); GET(l.bvalid, s_axil_bvalid); GET(l.bresp, s_axil_bresp);
+    GET(l.arready, s_axil_arready); GET(l.rvalid, s_axil_rvalid); GET(l.rdata, s_axil_rdata); GET(l.rresp, s_axil_rresp);
+    AXI_OUT(m0_axi, out.axi[0]);
+    AXI_OUT(m1_axi, out.axi[1]);
+    GET(out.stream.valid, m_axis_tvalid); GET(out.stream.last, m_axis_tlast); GET(out.stream.keep[0], m_axis_tkeep);
+    GET(out.stream.data[0], m_axis_tdata); GET(out.stream_ready, s_axis_tready);
+}
+
+#define BITS(to, port) if constexpr (requires { t.port; }) to = sizeof(t.port) * 8
+
+template <class Top> void shape(const Top& t, Shape& shape) {
+    BITS(shape.data_bits[0], m0_axi_wdata); BITS(shape.data_bits[1], m1_axi_wdata);
+    BITS(shape.stream_in_bits, s_axis_tdata); BITS(shape.stream_out_bits, m_axis_tdata);
+    shape.has_lite = requires { t.s_axil_awvalid; };
+    shape.has_idle = requires { t.idle; };
+}
+
+namespace {
+struct Sim {
+    VerilatedContext context;
+    std::unique_ptr<TOP> top;
+};
+}
+
+#define GLUE_(core, what) core##_##what
+#define GLUE(core, what) GLUE_(core, what)
+
+// `fill`: what registers hold that nothing has set: 0 zeros, 1 ones, 2 and more chance.
+extern "C" Sim* GLUE(CORE, new)(uint32_t fill) {
+    auto sim = std::make_unique<Sim>();
+    sim->context.randReset(fill < 2 ? static_cast<int>(fill) : 2);
+    sim->context.randSeed(static_cast<int>(fill));
+    sim->top = std::make_unique<TOP>(&sim->context, "top");
+    return sim.release();
+}
+extern "C" void GLUE(CORE, free)(Sim* sim) {
+    sim->top->final();
+    delete sim;
+}
+extern "C" void GLUE(CORE, shape)(const Sim* sim, Shape* to) {
+    *to = Shape{};
+    shape(*sim->top, *to);
+}
+// One cycle: inputs, the outputs as they are before the edge, the edge.
+extern "C" void GLUE(CORE, step)(Sim* sim, const In* in, Out* out) {
+    TOP& top = *sim->top;
+    top.clk = 0;
+    drive(top, *in);
+    top.eval();
+    *out = Out{};
+    look(top, *out);
+    top.clk = 1;
+    top.eval();
+    sim->context.timeInc(1);
+}
