@@ -14,7 +14,7 @@ use std::{
 /// A core: a folder of `cores/` whose `top.v` has the module `top`, with the ports of README.md.
 struct Core {
     name: &'static str,
-    /// Its sources, from this folder.
+    /// Its sources, from this folder. One that ends in `vh` is included by others.
     files: &'static [&'static str],
     /// The parameters of `top`.
     parameters: &'static [&'static str],
@@ -24,7 +24,25 @@ struct Core {
 
 const OWN: Core = Core { name: "", files: &[], parameters: &[], foreign: false };
 
-const CORES: &[Core] = &[Core { name: "scratch", files: &["cores/scratch/top.v"], ..OWN }];
+const GEMM8: &[&str] = &[
+    "cores/gemm8/top.v",
+    "../examples/gemm8/rtl/gemm8.v",
+    "../examples/gemm8/rtl/gemm8_array.v",
+    "../examples/gemm8/rtl/gemm8_bursts.v",
+    "../examples/gemm8/rtl/gemm8_control.v",
+    "../examples/gemm8/rtl/gemm8_drain.v",
+    "../examples/gemm8/rtl/gemm8_feed.v",
+    "../examples/gemm8/rtl/gemm8_job.v",
+    "../examples/gemm8/rtl/gemm8_read.v",
+    "../examples/gemm8/rtl/gemm8_regs.vh",
+    "../examples/gemm8/rtl/gemm8_requantize.v",
+    "../examples/gemm8/rtl/gemm8_row.v",
+    "../examples/gemm8/rtl/gemm8_times.v",
+    "../examples/gemm8/rtl/gemm8_walk.v",
+    "../examples/gemm8/rtl/gemm8_write.v",
+];
+
+const CORES: &[Core] = &[Core { name: "scratch", files: &["cores/scratch/top.v"], ..OWN }, Core { name: "gemm8", files: GEMM8, ..OWN }];
 
 /// Verilator's part of a core is split into files of about so many operations, so that two
 /// processors have work.
@@ -63,7 +81,13 @@ impl Verilator {
         let lint: &[_] = if core.foreign { &["-Wno-lint", "-Wno-fatal"] } else { &["-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL"] };
         command.args(lint);
         command.args(core.parameters.iter().map(|parameter| format!("-G{parameter}")));
-        command.arg("--prefix").arg(format!("V{}", core.name)).arg("-Mdir").arg(folder).args(core.files);
+        command.arg("--prefix").arg(format!("V{}", core.name)).arg("-Mdir").arg(folder);
+        for file in core.files.iter().map(Path::new) {
+            match (file.extension(), file.parent()) {
+                (Some(ending), Some(parent)) if ending == "vh" => command.arg(format!("-I{}", parent.display())),
+                _ => command.arg(file),
+            };
+        }
         let done = command.output().map_err(|error| format!("{}: {error}", self.program.display()))?;
         if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
     }
@@ -95,7 +119,8 @@ impl Verilator {
 }
 
 fn main() {
-    for path in ["build.rs", "shim", "cores"] {
+    let sources = CORES.iter().flat_map(|core| core.files);
+    for path in ["build.rs", "shim", "cores"].iter().chain(sources) {
         println!("cargo::rerun-if-changed={path}");
     }
     println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");

@@ -15,6 +15,7 @@ module gemm8 #(
     // verilator lint_off SYMRSVDWORD
     output         interrupt,        // the contract's name, and a macro on Windows
     // verilator lint_on SYMRSVDWORD
+    output         idle,             // AP_IDLE as a wire; it may stay open
 
     input  [7:0]   s_axi_control_awaddr,
     input          s_axi_control_awvalid,
@@ -88,7 +89,7 @@ module gemm8 #(
         .s_axi_control_arready(s_axi_control_arready), .s_axi_control_rdata(s_axi_control_rdata),
         .s_axi_control_rresp(s_axi_control_rresp), .s_axi_control_rvalid(s_axi_control_rvalid),
         .s_axi_control_rready(s_axi_control_rready),
-        .interrupt(interrupt), .start(start), .abort(abort),
+        .interrupt(interrupt), .idle(idle), .start(start), .abort(abort),
         .a(a_in), .b(b_in), .bias(bias_in), .c(c_in), .m(m_in), .n(n_in), .k(k_in), .mode(mode_in),
         .busy(busy), .finish(finish), .status(status), .bytes_out(bytes_out)
     );

@@ -21,6 +21,7 @@ module gemm8_control (
     output reg        s_axi_control_rvalid,
     input             s_axi_control_rready,
     output            interrupt,
+    output            idle,
     output reg        start,
     output reg        abort,
     output reg [63:0] a,
@@ -61,6 +62,7 @@ module gemm8_control (
     assign s_axi_control_arready = !s_axi_control_rvalid;
     assign s_axi_control_bresp   = 2'd0;
     assign s_axi_control_rresp   = 2'd0;
+    assign idle                  = !taken;
     assign interrupt             = gie && (isr & ier) != 2'd0;
 
     function [31:0] merged(input [31:0] older, input [31:0] newer, input [3:0] lanes);
@@ -119,7 +121,7 @@ module gemm8_control (
                 CTRL: begin
                     s_axi_control_rdata[CTRL_AP_START_BIT] <= taken;
                     s_axi_control_rdata[CTRL_AP_DONE_BIT]  <= done;
-                    s_axi_control_rdata[CTRL_AP_IDLE_BIT]  <= !taken;
+                    s_axi_control_rdata[CTRL_AP_IDLE_BIT]  <= idle;
                     s_axi_control_rdata[CTRL_AP_READY_BIT] <= ready;
                 end
                 GIE:           s_axi_control_rdata[0]   <= gie;
