@@ -4,7 +4,7 @@
 use crate::handle::Kind;
 use contigo::{
     Error, Refused,
-    design::DesignError,
+    design::{DesignError, Name},
     drivers::ap_ctrl::MapError,
     names::{self, DeviceName, Inventory, MemoryName, NameError},
 };
@@ -28,6 +28,10 @@ pub(crate) enum Fault {
     Map(MapError),
     /// A file is no block design, or a core of it is not as it was asked for.
     Design(DesignError),
+    /// The design has fewer cores.
+    NoCore { index: usize, cores: usize },
+    /// A driver does not know a setting of this name.
+    Setting { name: Name, error: Error },
     /// A mistake of the program.
     Misuse(Misuse),
 }
@@ -124,6 +128,8 @@ impl fmt::Display for Fault {
             Self::Device { ref name, error } => write!(f, "{name}: {}", Inventory::here().device_error(name, error)),
             Self::Map(ref error) => error.fmt(f),
             Self::Design(ref error) => error.fmt(f),
+            Self::NoCore { index, cores } => write!(f, "no core of the design has index {index}: it has {cores} cores, from 0"),
+            Self::Setting { ref name, error } => write!(f, "`{name}`: {error}"),
             Self::Misuse(misuse) => misuse.fmt(f),
             Self::Job { error, cause, operand } => {
                 let says_which = matches!(

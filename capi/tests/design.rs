@@ -55,7 +55,7 @@ fn every_core_is_found_by_its_place() {
     }
     assert_eq!(names, ["axi_dma_0", "scale_0", "audio/gain", "axi_intc_0"]);
     let status = unsafe { contigo_design_core_at(ZYNQ.as_ptr(), ZYNQ.len(), 4, &mut info) };
-    refused(status, CONTIGO_E_NOT_FOUND, "core of the design");
+    refused(status, CONTIGO_E_NOT_FOUND, "no core of the design has index 4: it has 4 cores, from 0");
 }
 
 #[test]
@@ -72,7 +72,11 @@ fn what_is_none_is_refused() {
     let cut = unsafe { contigo_design_core(ZYNQ.as_ptr(), 9_000, c"axi_dma_0".as_ptr(), &mut info) };
     refused(cut, CONTIGO_E_BAD_MAP, "the file ends before </EDKSYSTEM>");
     let unknown = unsafe { contigo_design_core(ZYNQ.as_ptr(), ZYNQ.len(), c"axi_dma_9".as_ptr(), &mut info) };
-    refused(unknown, CONTIGO_E_BAD_MAP, "`axi_dma_9`: the design has no instance of this name");
+    refused(
+        unknown,
+        CONTIGO_E_BAD_MAP,
+        "`axi_dma_9`: the design has no instance of this name; the nearest of its cores (4): `axi_dma_0`, ",
+    );
     let null = unsafe { contigo_design_core(ptr::null(), 9, c"x".as_ptr(), &mut info) };
     refused(null, CONTIGO_E_NULL, "hwh is NULL");
     let small = &mut contigo_core_info { struct_size: 8, ..empty() };

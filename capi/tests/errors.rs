@@ -255,7 +255,11 @@ fn jobs_that_the_engine_does_not_take() {
     let device = sim_device(board.sim, c"zdma");
     let good = engine_options(c"zdma", device, board.port, 0);
     refused(open(engine_options(c"none", device, board.port, 0)), CONTIGO_E_NOT_FOUND, "no driver is called that; there are ");
-    refused(open(contigo_engine_options { settings: c"width=3".as_ptr(), ..good }), CONTIGO_E_UNKNOWN_SETTING, "setting 1 is unknown");
+    refused(
+        open(contigo_engine_options { settings: c"width=3".as_ptr(), ..good }),
+        CONTIGO_E_UNKNOWN_SETTING,
+        "`width`: setting 1 is unknown to this driver, whose settings are: ",
+    );
     refused(open(contigo_engine_options { window: 256, ..good }), CONTIGO_E_VALUE, "window cannot be 256");
     refused(open(contigo_engine_options { polled: 2, ..good }), CONTIGO_E_VALUE, "polled cannot be 2");
     // A driver that finds another device, and one that has no memory of its own.

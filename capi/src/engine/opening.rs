@@ -10,7 +10,7 @@ use crate::{
         region::{REGIONS, carve},
     },
 };
-use contigo::{Align, AnyDriver, Error, Parts, Settings, drivers::ap_ctrl::describe, names};
+use contigo::{Align, AnyDriver, Error, Parts, Settings, design::Name, drivers::ap_ctrl::describe, names};
 use core::ffi::CStr;
 
 /// The options of an engine that is to be opened.
@@ -45,7 +45,7 @@ impl Engine {
         let region = (options.region != 0).then(|| REGIONS.lease(options.region)).transpose()?;
         let settings = Settings(options.settings);
         // SAFETY: the caller's promise; the engine is dropped before what holds the device.
-        let taken = unsafe { held.take(row, settings, options.port, options.attach)? };
+        let taken = unsafe { held.take(row, settings, options.port, options.attach) }.map_err(|error| named(error, settings))?;
         // A page at least: a driver of lists has room for as many jobs as it takes.
         let len_bytes = if options.region_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { options.region_bytes };
         let memory = match &region {
@@ -56,7 +56,7 @@ impl Engine {
         };
         let parts = Parts { device: (), memory, settings, map: options.map };
         // SAFETY: the caller's promise.
-        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, options.map))?;
+        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, settings, options.map))?;
         Self::put(claimed, driver, Parents { device: Some(held), _region: region, ..Parents::default() })
     }
 
@@ -80,10 +80,19 @@ impl Engine {
 /// Why a driver could not be opened. Where its map is none, where in the map, as
 /// `contigo_kernel_open` says it.
 #[cold]
-fn not_opened(error: Error, map: Option<&[u8]>) -> Fault {
+fn not_opened(error: Error, settings: Settings<'_>, map: Option<&[u8]>) -> Fault {
     let built = map.map(|map| describe::any(map, "").and_then(|map| map.build()));
     match (error, built) {
         (Error::BadMap { .. }, Some(Err(wrong))) => Fault::Map(wrong),
-        _ => error.into(),
+        _ => named(error.into(), settings),
+    }
+}
+
+/// The refusal, which names the setting where it is about one that the driver does not know.
+#[cold]
+fn named(refused: Fault, settings: Settings<'_>) -> Fault {
+    match refused {
+        Fault::Runtime(error @ Error::UnknownSetting { place, .. }) => Fault::Setting { name: Name::clipped(settings.name(place)), error },
+        other => other,
     }
 }

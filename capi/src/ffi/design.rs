@@ -12,7 +12,6 @@ use crate::{
     status::contigo_status,
 };
 use contigo::{
-    Error,
     design::{Core, Design, Reaches, Wired},
     names::Fabric,
 };
@@ -100,7 +99,7 @@ pub unsafe extern "C" fn contigo_design_core_at(
     call(|| {
         // SAFETY: the caller's promise.
         let design = unsafe { read(hwh, hwh_bytes)? };
-        let none = || Error::NotFound { what: "core of the design", among: u32::try_from(design.cores().count()).unwrap_or(u32::MAX) };
+        let none = || Fault::NoCore { index, cores: design.cores().count() };
         let value = described(&design.cores().nth(index).ok_or_else(none)?)?;
         // SAFETY: the caller's promise.
         unsafe { raw::fill(info, &value) }

@@ -64,7 +64,12 @@ impl Fault {
     /// The code of this refusal.
     pub(crate) const fn status(&self) -> contigo_status {
         match *self {
-            Self::Runtime(error) | Self::Job { error, .. } | Self::Memory { error, .. } | Self::Device { error, .. } => error.row().code,
+            Self::Runtime(error)
+            | Self::Job { error, .. }
+            | Self::Memory { error, .. }
+            | Self::Device { error, .. }
+            | Self::Setting { error, .. } => error.row().code,
+            Self::NoCore { .. } => CONTIGO_E_NOT_FOUND,
             Self::Name(_) => CONTIGO_E_BAD_NAME,
             Self::Map(_) | Self::Design(_) => CONTIGO_E_BAD_MAP,
             Self::Misuse(misuse) => of_misuse(misuse),

@@ -110,7 +110,7 @@ fn an_interrupt_that_goes_nowhere_is_said() -> Outcome {
 #[test]
 fn coherency_is_said_where_the_file_does_not_tell() -> Outcome {
     for (file, option, name, why) in [
-        (ZYNQ, "--coherent", "nix", "`nix`: the design has no instance of this name"),
+        (ZYNQ, "--coherent", "nix", "`nix`: the design has no instance of this name; the nearest of its cores (4): `audio/gain`, "),
         (ZYNQ, "--coherent", "audio_gain", "--coherent audio_gain: no port snoops for a core that reaches no memory"),
         (ZYNQ, "--coherent", "axi_dma_0", "--coherent axi_dma_0: the file says that its port zynq-hp0 does not snoop for it"),
         (ZYNQ, "--not-coherent", "scale_0", "--not-coherent scale_0: the file says that its port zynq-acp snoops for it"),
@@ -141,6 +141,6 @@ fn a_file_that_is_none_is_refused_with_its_line() -> Outcome {
     let missing = Run::of(&["overlay", "none.bit"])?;
     assert!(missing.stderr().starts_with("contigo: none.hwh: "), "{}", missing.stderr());
     let unknown = Run::of(&["overlay", "--core", "axi_dma_9", ZYNQ])?;
-    assert!(unknown.stderr().contains("`axi_dma_9`: the design has no instance of this name"));
+    assert!(unknown.stderr().contains("`axi_dma_9`: the design has no instance of this name; the nearest of its cores (4): `axi_dma_0`, "));
     Ok(())
 }

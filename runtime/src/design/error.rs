@@ -1,6 +1,6 @@
 //! Why a file is no design.
 
-use super::text::Text;
+use super::{near::Near, text::Text};
 use crate::types::{Error, name::Name};
 use core::fmt;
 
@@ -45,7 +45,10 @@ pub enum DesignRule {
     /// There are two processing systems.
     SecondProcessor,
     /// There is no instance of this name.
-    NoSuchCore,
+    NoSuchCore {
+        /// The cores whose names are most like it.
+        near: Near,
+    },
     /// A window of registers ends before it begins, or is no window of words.
     Window {
         /// Its last address.
@@ -92,7 +95,7 @@ impl DesignRule {
             Self::Truncated => "the file ends before </EDKSYSTEM>: copy it once more",
             Self::SameName => "two instances have this name",
             Self::SecondProcessor => "a second processing system",
-            Self::NoSuchCore => "the design has no instance of this name",
+            Self::NoSuchCore { .. } => "the design has no instance of this name",
             Self::Window { .. } => "a window of registers ends before it begins",
             Self::Width => "a bus has 32 to 1024 bits, a power of two",
             Self::Disagrees { .. } => "the width is said twice, and not the same",
@@ -101,7 +104,7 @@ impl DesignRule {
             Self::MixedPorts => "one of its masters is on a port that snoops, and another is not: wire both to ports that are alike",
             Self::NoRegisters => "the processor sees no registers of it",
             Self::NoPort => "none of its masters reaches the processor's memory",
-            Self::Unsure => "the file does not tell whether the port snoops for this core: say it with port=",
+            Self::Unsure => "the file does not tell whether the port snoops for this core: say which port it is, and whether it does",
         }
     }
 }
@@ -123,7 +126,10 @@ impl From<DesignError> for Error {
 impl fmt::Display for DesignError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, name, found, line, byte } = self;
-        write!(f, "line {line}, byte {byte}: ")?;
+        // A core that is missing is at no line.
+        if !matches!(rule, DesignRule::NoSuchCore { .. }) {
+            write!(f, "line {line}, byte {byte}: ")?;
+        }
         if !name.as_str().is_empty() {
             write!(f, "`{name}`: ")?;
         }
@@ -132,6 +138,8 @@ impl fmt::Display for DesignError {
             DesignRule::TooLong => write!(f, "{found} bytes are more than a hand-off may have, 32 MiB"),
             DesignRule::TooMany { what, most } => write!(f, "there are more than {most} {what}"),
             DesignRule::Window { last } => write!(f, "its registers begin at {found:#x} and end at {last:#x}"),
+            DesignRule::NoSuchCore { .. } if *found == 0 => write!(f, "{}, and no core", rule.text()),
+            DesignRule::NoSuchCore { near } => write!(f, "{}; the nearest of its cores ({found}): {near}", rule.text()),
             DesignRule::Width => write!(f, "{found} bits: {}", rule.text()),
             DesignRule::Disagrees { elsewhere } => write!(f, "{found} bits here, and {elsewhere} elsewhere in the file"),
             DesignRule::OutOfRange { parameter, least, most } => write!(f, "{parameter} is {found}, and can be {least} to {most}"),

@@ -46,6 +46,7 @@ mod error;
 mod interrupts;
 mod masters;
 mod module;
+mod near;
 mod registers;
 mod soc;
 mod tag;
@@ -57,6 +58,7 @@ pub use self::{
     error::{DesignError, DesignRule},
     interrupts::{Interrupt, MAX_INTERRUPTS, Trigger, Wired},
     masters::{MAX_MASTERS, Master, Reaches, Snoops},
+    near::{MAX_NEAR, Near},
     registers::Register,
     soc::Soc,
 };
@@ -199,11 +201,15 @@ impl<'a> Design<'a> {
     /// The instance called `name`: in a hierarchy with `_` as the file has it, or with `/`.
     ///
     /// # Errors
-    /// [`DesignRule::NoSuchCore`].
+    /// [`DesignRule::NoSuchCore`], with the names of cores that are most like it.
     pub fn core(&self, name: &str) -> Result<Core<'_, 'a>, DesignError> {
         let named = |module: &Module<'a>| module.name() == name || module.path().trim_start_matches('/') == name;
         let found = self.modules().find(named);
-        let module = found.ok_or_else(|| DesignError::at(&self.text, DesignRule::NoSuchCore, name, self.modules.len() as u64))?;
+        let none = || {
+            let near = Near::of(name, self.cores().map(|core| core.path()));
+            DesignError::at(&self.text, DesignRule::NoSuchCore { near }, name, self.cores().count() as u64)
+        };
+        let module = found.ok_or_else(none)?;
         Ok(Core { design: self, module })
     }
 

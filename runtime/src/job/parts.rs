@@ -30,6 +30,7 @@ pub struct Parts<'a, 't, D> {
 /// assert_eq!(settings.number("width", 0, 64)?, None);
 /// assert!(settings.number("event", 0, 1).is_err(), "more than it may be");
 /// assert!(settings.only(&["channel"]).is_err(), "nobody knows `event`");
+/// assert_eq!(settings.name(2), "event");
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +81,14 @@ impl<'a> Settings<'a> {
             None => Ok(()),
             Some(index) => Err(Error::UnknownSetting { place: index + 1, known: names }),
         }
+    }
+
+    /// The name of the setting at `place`, from 1, as [`Error::UnknownSetting`] counts; empty where
+    /// there is none.
+    #[must_use]
+    pub fn name(&self, place: usize) -> &'a str {
+        let index = place.checked_sub(1);
+        index.and_then(|index| self.each().nth(index)).map_or("", |(key, _)| key)
     }
 
     fn each(&self) -> impl Iterator<Item = (&'a str, &'a str)> {

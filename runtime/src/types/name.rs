@@ -42,8 +42,9 @@ impl Name {
         Some(name)
     }
 
-    /// As much of `text` as fits, for an error.
-    pub(crate) const fn clipped(text: &str) -> Self {
+    /// As much of `text` as fits, for an error. A byte that no text on a screen has is `?`.
+    #[must_use]
+    pub const fn clipped(text: &str) -> Self {
         let mut name = Self::NONE;
         let (mut from, mut to): (_, &mut [u8]) = (text.as_bytes(), &mut name.bytes);
         while let ([byte, rest @ ..], [place, more @ ..]) = (from, to) {

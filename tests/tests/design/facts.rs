@@ -93,7 +93,7 @@ fn a_zynqmp_says_which_ports_snoop_for_whom() {
     assert_eq!(interrupts(&both), [("interrupt", Wired::Elsewhere { instance: "inverter" })]);
     let writer = design.core("capture/writer").unwrap();
     assert_eq!(masters(&writer), [("M_AXI", "zynqmp-lpd", 32, Snoops::Unsure)]);
-    assert!(writer.port().unwrap_err().to_string().contains("say it with port="));
+    assert!(writer.port().unwrap_err().to_string().contains("say which port it is, and whether it does"));
     assert_eq!(windows(&writer), [("S_AXI", 0x4_0000_0000, 0x1_0000)]);
     let interrupt = writer.interrupts().unwrap()[0];
     assert_eq!((interrupt.trigger, interrupt.wired), (Trigger::EdgeRising, Wired::Processor { line: 0 }));

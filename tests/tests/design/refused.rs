@@ -104,5 +104,36 @@ fn addresses_that_cannot_be_are_refused() {
     assert_eq!(windows("0x40400000", "4o400000"), (0, DesignRule::NotANumber("BASEVALUE")));
     assert_eq!(windows("0x4040FFFF", "0xFFFFFFFFFFFFFFFFF"), (0, DesignRule::NotANumber("HIGHVALUE")));
     let none = Design::read(ZYNQ.as_bytes()).unwrap().core("axi_dma_9").unwrap_err();
-    assert_eq!((none.rule, none.name.as_str(), none.found), (DesignRule::NoSuchCore, "axi_dma_9", 12));
+    let DesignRule::NoSuchCore { near } = none.rule else { panic!("{none}") };
+    assert_eq!((none.name.as_str(), none.found), ("axi_dma_9", 4));
+    assert_eq!(near.names().collect::<Vec<_>>(), ["axi_dma_0", "axi_intc_0", "audio/gain", "scale_0"]);
+}
+
+#[test]
+fn a_name_that_is_none_is_answered_with_the_nearest() {
+    let design = Design::read(ZYNQ.as_bytes()).unwrap();
+    let asked = |name: &str| design.core(name).unwrap_err().to_string();
+    assert_eq!(
+        asked("AXI_DMA"),
+        "`AXI_DMA`: the design has no instance of this name; the nearest of its cores (4): `axi_dma_0`, `audio/gain`, `axi_intc_0`, `scale_0`"
+    );
+    for (name, nearest) in [("gain", "audio/gain"), ("scale0", "scale_0"), ("axi_intc", "axi_intc_0")] {
+        assert!(asked(name).contains(&format!("(4): `{nearest}`, ")), "{}", asked(name));
+    }
+    // More cores than a line has room for, and longer names than an error has.
+    let window = |name: &str| format!("<MEMRANGE BASEVALUE=\"0x0\" HIGHVALUE=\"0xFFF\" INSTANCE=\"{name}\" MEMTYPE=\"REGISTER\"/>");
+    let module = |name: &str| format!("<MODULE FULLNAME=\"/{name}\" INSTANCE=\"{name}\" VLNV=\"me:user:gain:1.0\"/>");
+    let names = (0..300).map(|each| format!("{}_{each:03}", "x".repeat(60))).collect::<Vec<_>>();
+    let (modules, windows) =
+        (names.iter().map(|name| module(name)).collect::<String>(), names.iter().map(|name| window(name)).collect::<String>());
+    let many = format!(
+        "<EDKSYSTEM><MODULES>{modules}<MODULE FULLNAME=\"/ps\" INSTANCE=\"ps\" VLNV=\"xilinx.com:ip:processing_system7:5.5\">\
+         <MEMORYMAP>{windows}</MEMORYMAP></MODULE></MODULES></EDKSYSTEM>"
+    );
+    let none = Design::read(many.as_bytes()).unwrap().core("y\u{7}").unwrap_err();
+    let DesignRule::NoSuchCore { near } = none.rule else { panic!("{none}") };
+    assert_eq!((none.name.as_str(), none.found, near.names().count()), ("y?", 300, 4));
+    assert!(near.names().all(|name| name == "x".repeat(47)));
+    let bare = Design::read(b"<EDKSYSTEM><MODULES></MODULES></EDKSYSTEM>").unwrap().core("a").unwrap_err();
+    assert_eq!(bare.to_string(), "`a`: the design has no instance of this name, and no core");
 }
