@@ -138,6 +138,10 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
     let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
     assert_eq!(next(engine, 20_000), (CONTIGO_OK, job));
     assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
+    // It cannot be aborted: what ended while it was being stopped is done, as in Python.
+    let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+    ok(wait(job, 0));
+    assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
     // The map's rule for lengths: the kernel would believe its scalar.
     let long = unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [65].as_ptr(), 1, &mut 0) };
     refused(long, CONTIGO_E_BUFFER_SIZE, "65");

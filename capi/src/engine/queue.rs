@@ -178,16 +178,13 @@ impl Engine {
         }
     }
 
-    /// Stops the device, which ends every job: that of ticket `waited` with `cause`.
+    /// Stops the device, which ends every job. That of ticket `waited` ends with `cause`, unless it
+    /// ended well while the device was being stopped.
     pub(super) fn stop_for(&mut self, waited: usize, cause: Option<Error>) -> Result<(), Fault> {
         if let Err(error) = self.queue.stop() {
             return Err(Fault::Job { error, cause: cause.unwrap_or(error), operand: None });
         }
-        self.drain(|_| Ended::Cancelled);
-        // Its time was over, also where it ended while the device was being stopped.
-        if let Some(cause) = cause {
-            self.tickets.blame(waited, cause);
-        }
+        self.drain(|at| cause.filter(|_| at == waited).map_or(Ended::Cancelled, Ended::Fault));
         Ok(())
     }
 

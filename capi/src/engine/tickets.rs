@@ -123,13 +123,6 @@ impl Tickets {
         }
     }
 
-    /// The job of ticket `at`, which has ended, ended by `cause`.
-    pub(super) fn blame(&mut self, at: usize, cause: Error) {
-        if let Some(ended) = self.tickets.get_mut(at).and_then(|ticket| ticket.ended.as_mut()) {
-            *ended = Ended::Fault(cause);
-        }
-    }
-
     /// Gives the buffers of a job that has ended to whoever has their handles, on the CPU's side
     /// where `to_cpu` says so, and frees the ticket. One whose caches could not be maintained is
     /// still a device's, and the reason goes to `stale`. `None`: the ticket is of no such job.

@@ -141,9 +141,10 @@ pub unsafe extern "C" fn contigo_job_start(
 /// device, and `contigo_buf_take_back` tries again.
 ///
 /// After a timeout, and after a fault that is not of this job alone, the device was stopped, which
-/// ended every job of the engine. `CONTIGO_E_WILL_NOT_STOP`: it could not be stopped, and the job
-/// keeps its buffers: reset the device, then `contigo_queue_stop`. While this call waits, another
-/// thread's call with the same engine is refused (`CONTIGO_E_IN_CALL`).
+/// ended every job of the engine. A job that ended well meanwhile is done: a kernel of HLS cannot
+/// be aborted. `CONTIGO_E_WILL_NOT_STOP`: it could not be stopped, and the job keeps its buffers:
+/// reset the device, then `contigo_queue_stop`. While this call waits, another thread's call with
+/// the same engine is refused (`CONTIGO_E_IN_CALL`).
 ///
 /// # Safety
 /// `completion` is NULL, or points to a structure whose `struct_size` is set.
