@@ -3,6 +3,8 @@
 
 #[path = "axi_dma/errors.rs"]
 mod errors;
+#[path = "axi_dma/faults.rs"]
+mod faults;
 #[path = "axi_dma/held.rs"]
 mod held;
 #[path = "axi_dma/registers.rs"]
