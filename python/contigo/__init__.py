@@ -18,9 +18,10 @@ from .errors import (
     TimeoutError, UnsupportedError,
 )
 from . import _renamed
-from .device import Device, Registers
+from .cores import Core
+from .device import MMIO, Device, Registers
 from .kernel import Function, Kernel, KernelMap
-from .overlay import MMIO, Core, Overlay
+from .overlay import Overlay
 from .queues import Queue
 from .streams import Stream
 

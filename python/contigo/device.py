@@ -123,3 +123,29 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         """
         signature = _Signature(entry, parameters, lengths or {})
         return Function(self._function(entry, image, signature.given, signature.sizes), signature, timeout)
+
+
+class MMIO(Device):
+    """Registers by their address or by a device's name, as pynq's MMIO.
+
+    `contigo.MMIO(0x40400000, 0x1000)` opens the guard whose registers are there: no root.
+    """
+
+    def __new__(cls, at, length=None, **how):
+        return super().__new__(cls, cls._named(at), **how)
+
+    def __init__(self, at, length=None, **how):
+        super().__init__(self._named(at), **how)
+        if length is not None and length > self.window_bytes:
+            raise ValueError(f"{self.name} has {self.window_bytes:#x} bytes of registers, and {length:#x} are asked for")
+
+    @staticmethod
+    def _named(at):
+        return f"guard:{at:x}" if isinstance(at, int) else at
+
+    def read(self, offset=0):
+        return self.read32(offset)
+
+    def write(self, offset, value):
+        """`Device.write32` says what the program promises."""
+        self.write32(offset, value)

@@ -35,6 +35,7 @@ async def _next(engine, timeout):
 
 
 async def _readable(fd, timeout):
+    """Is the file readable within `timeout` seconds?"""
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -42,7 +43,7 @@ async def _readable(fd, timeout):
     loop.add_reader(fd, lambda: readable.done() or readable.set_result(None))
     try:
         # Until then at most: an interrupt that got lost costs time, and no result.
-        await asyncio.wait([readable], timeout=timeout)
+        return bool((await asyncio.wait([readable], timeout=timeout))[0])
     finally:
         loop.remove_reader(fd)
 

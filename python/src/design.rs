@@ -9,7 +9,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList},
 };
-use std::fmt::Display;
+use std::{collections::BTreeMap, fmt::Display};
 
 /// The design in a `.hwh`: its facts, and a dict for each core.
 #[pyfunction]
@@ -55,6 +55,7 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
     dict.set_item("driver", row.map(|row| row.name))?;
     dict.set_item("memory_bytes", row.map_or(0, |row| row.memory_bytes))?;
     dict.set_item("shared", row.is_some_and(|row| row.core.is_some()))?;
+    dict.set_item("parameters", core.parameters().collect::<BTreeMap<_, _>>())?;
     let settings = core.settings().map_err(wrong)?;
     let settings = settings
         .split(',')

@@ -6,14 +6,15 @@ use crate::{
     error::{of_class, raised, raised_as, refused},
     mine::Mine,
     names,
+    opening::{Opening, held, stop_step},
     port::Wiring,
     region::Region,
     shared::{Shared, limit},
 };
 use contigo::{
-    Bus, Driver, Error, Guard, Mmio, Parts, Port, Settings, StopProgram, StopStep, Wait,
+    Driver, Error, Mmio, Parts, Settings, StopProgram, Wait,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
-    names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
+    names::{AnyDevice, Attach, DeviceName},
     poll_until, same_process,
 };
 use pyo3::{
@@ -21,51 +22,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use std::{
-    fmt::Write,
-    os::fd::AsRawFd,
-    pin::Pin,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-};
-
-/// One opening, as long as somebody counts on it.
-pub(crate) struct Opening {
-    device: Arc<OpenDevice>,
-    /// Once something is made of it that stays: a count that is never given back.
-    kept: OnceLock<&'static OpenDevice>,
-    /// The kernel has the stop that a driver left, and not the program's own.
-    drivers_stop: AtomicBool,
-}
-
-impl Opening {
-    pub(crate) fn of(name: &DeviceName) -> PyResult<Self> {
-        let opened = name.open().map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error))))?;
-        Ok(Self { device: Arc::new(opened), kept: OnceLock::new(), drivers_stop: AtomicBool::new(false) })
-    }
-
-    /// Open until the process ends, as what is made of it is.
-    pub(crate) fn for_good(&self) -> &'static OpenDevice {
-        self.kept.get_or_init(|| Box::leak(Box::new(Arc::clone(&self.device))))
-    }
-
-    /// Leaves what stops a guarded device with the kernel, by a driver's word or the program's. A
-    /// driver that has no such stop takes the last driver's away, and lets the program's be.
-    ///
-    /// # Safety
-    /// As [`Guard::arm`].
-    unsafe fn arm(&self, py: Python<'_>, guard: &Guard, program: &StopProgram, window: u32, by_driver: bool) -> PyResult<()> {
-        if by_driver && program.steps().is_empty() && !self.drivers_stop.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        // SAFETY: the caller's promise.
-        py.detach(|| unsafe { guard.arm(program, window) }).map_err(raised)?;
-        self.drivers_stop.store(by_driver, Ordering::Release);
-        Ok(())
-    }
-}
+use std::{fmt::Write, os::fd::AsRawFd, pin::Pin};
 
 /// A device, opened once, by its name: "uio:axi_dma@40400000", "guard:f8003000", "guard:gemm8",
 /// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "sim:zdma"; `inventory()` lists those that
@@ -99,31 +56,8 @@ impl Device {
     fn taken<'r>(&self, opening: &Opening, registers: &'r mut Option<AnyDevice<'static>>) -> PyResult<&'r mut AnyDevice<'static>> {
         match registers {
             Some(device) => Ok(device),
-            none => Ok(none.insert(self.attached(opening.for_good(), self.how).map_err(held)?)),
+            none => Ok(none.insert(opening.attached(self.port, self.how).map_err(held)?)),
         }
-    }
-
-    /// The device, for one owner at a time.
-    fn attached(&self, device: &'static OpenDevice, how: Attach) -> contigo::Result<AnyDevice<'static>> {
-        const NOBODY: Port =
-            Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
-        match self.port {
-            // SAFETY: the program named the port, and its documentation says that it promises it.
-            Some(Wiring(port)) => unsafe { device.attach_wired(port, how) },
-            None if device.port().is_some() => device.attach(how),
-            // SAFETY: the promise is about the device's accesses to memory through the port of what
-            // is returned. Registers alone are used of it: `driver`, which would use the port, asks
-            // for one (below).
-            None => unsafe { device.attach_wired(NOBODY, how) },
-        }
-    }
-}
-
-/// The error. Where a driver has the device, it also says how to get it back.
-fn held(error: Error) -> PyErr {
-    match error {
-        Error::HasDriver => raised_as(error, format!("{error} (close() gives it back)")),
-        other => raised(other),
     }
 }
 
@@ -197,7 +131,7 @@ impl Device {
         let port = self.port.map(|Wiring(port)| port);
         let failed = |error| match error {
             Error::HasDriver => held(error),
-            Error::UnknownSetting { place, .. } => raised_as(error, format!("{name}: {:?}: {error}", setting(&text, place))),
+            Error::UnknownSetting { place, .. } => raised_as(error, format!("{name}: `{}`: {error}", Settings(&text).name(place))),
             _ => raised_as(error, format!("{name}: {error}")),
         };
         // SAFETY: the program promises that the device is this driver's (above), and how it is
@@ -383,28 +317,6 @@ impl Device {
     }
 }
 
-/// A step of `leave_stop`.
-fn stop_step(step: &Bound<'_, PyTuple>) -> PyResult<StopStep> {
-    const FORM: &str =
-        "a step is (\"write\", offset, value[, mask]), (\"until\" or \"while\", offset, value, mask, seconds), or (\"else\",)";
-    let wrong = || PyValueError::new_err(format!("{step}: {FORM}"));
-    let kind: String = step.get_item(0).and_then(|kind| kind.extract()).map_err(|_| wrong())?;
-    let word = |at: usize| step.get_item(at).and_then(|word| word.extract::<u32>()).map_err(|_| wrong());
-    let offset = || word(1).map(|offset| offset as usize);
-    let timeout_us = || -> PyResult<u32> {
-        let timeout = limit(step.get_item(4).and_then(|seconds| seconds.extract()).map_err(|_| wrong())?)?;
-        contigo::timeout_us(timeout).map_err(raised)
-    };
-    match (kind.as_str(), step.len()) {
-        ("write", 3) => Ok(StopStep::write(offset()?, u32::MAX, word(2)?)),
-        ("write", 4) => Ok(StopStep::write(offset()?, word(3)?, word(2)?)),
-        ("until", 5) => Ok(StopStep::poll_until(offset()?, word(3)?, word(2)?, timeout_us()?)),
-        ("while", 5) => Ok(StopStep::poll_while(offset()?, word(3)?, word(2)?, timeout_us()?)),
-        ("else", 1) => Ok(StopStep::Else),
-        _ => Err(wrong()),
-    }
-}
-
 /// The register at `offset`, where there is one.
 fn word(registers: &impl Mmio, offset: usize) -> PyResult<u32> {
     inside(registers, offset)?;
@@ -430,10 +342,4 @@ fn as_it_is(vfio: &Vfio, window: u8, offset: usize) -> PyResult<u32> {
     // SAFETY: `look` never returns Ok, so the device never may master the bus.
     let refused = unsafe { VfioDevice::open_unreset(vfio, window, Interrupt::Polled, look) }.map(drop);
     read.unwrap_or_else(|| Err(raised(refused.err().unwrap_or(Error::Busy))))
-}
-
-/// The name of setting number `place`, from 1.
-fn setting(text: &str, place: usize) -> &str {
-    let said = place.checked_sub(1).and_then(|index| text.split(',').nth(index)).unwrap_or_default();
-    said.split('=').next().unwrap_or_default()
 }

@@ -14,8 +14,9 @@
 //! ```
 //! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs,
 //! `contigo/streams.py` those over frames. `contigo/kernel.py` has the call of a kernel: one of
-//! HLS, whose map `kernel.rs` reads, or a GPU's (`function.rs`). `contigo/overlay.py` has the cores
-//! of a block design, which `design.rs` reads.
+//! HLS, whose map `kernel.rs` reads, or a GPU's (`function.rs`). `contigo/overlay.py` has a block
+//! design, which `design.rs` reads, `contigo/cores.py` its cores, and `contigo/channels.py` those
+//! with streams. `opening.rs` is what a device and its memory count on.
 //!
 //! Python has a heap and objects live as long as somebody looks at them. So the rules that Rust's
 //! types keep at compile time are checked here at each call, and memory that was once opened stays
@@ -37,6 +38,7 @@ mod jobs;
 mod kernel;
 mod mine;
 mod names;
+mod opening;
 mod operand;
 mod pool;
 mod port;

@@ -3,11 +3,11 @@
 
 use crate::{
     buffer::Buffer,
-    device::Opening,
     error::{raised, raised_as},
     imported::Imported,
     mine::Mine,
     names,
+    opening::Opening,
     pool::Pool,
     port::Wiring,
     renamed::renamed,

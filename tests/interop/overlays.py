@@ -105,7 +105,7 @@ def another_engine_takes_jobs():
         assert (np.asarray(b) == 3).all() and copy.start(a.reads(10), b.writes(10)).wait().status == 0
         for job in [ol.capture.writer.driver, ol.capture.writer]:
             refused(contigo.UnsupportedError, job, "has no driver here: use its registers")
-        assert "say it with port=" in ol.capture.writer.facts["no_port"]
+        assert "say which port it is, and whether it does" in ol.capture.writer.facts["no_port"]
     return []
 
 
@@ -143,10 +143,124 @@ def what_is_not_here_is_said_and_not_touched():
     try:
         asyncio.run(device.interrupt(timeout=0.01))
         raise AssertionError("no job, no interrupt")
-    except (contigo.UnsupportedError, asyncio.TimeoutError):
+    except (contigo.UnsupportedError, contigo.TimeoutError):
         pass
     return []
 
+
+def written(folder, *cores):
+    """A small design, by hand: for each core its name, its kind, and its parameters."""
+    modules, windows = "", ""
+    for at, (name, kind, parameters) in enumerate(cores):
+        said = "".join(f'<PARAMETER NAME="{key}" VALUE="{value}"/>' for key, value in parameters.items())
+        modules += f'<MODULE FULLNAME="/{name}" INSTANCE="{name}" VLNV="{kind}"><PARAMETERS>{said}</PARAMETERS></MODULE>\n'
+        windows += f'<MEMRANGE BASEVALUE="{0x4040_0000 + at * 0x1_0000:#x}" HIGHVALUE="{0x4040_FFFF + at * 0x1_0000:#x}" '
+        windows += f'INSTANCE="{name}" MEMTYPE="REGISTER" SLAVEBUSINTERFACE="S_AXI"/>\n'
+    processor = f'<MODULE FULLNAME="/ps" INSTANCE="ps" VLNV="xilinx.com:ip:processing_system7:5.5"><MEMORYMAP>{windows}</MEMORYMAP></MODULE>'
+    info = '<SYSTEMINFO ARCH="zynq" DEVICE="7z020" NAME="hand"/>'
+    hwh = Path(folder, "hand.hwh")
+    hwh.write_text(f'<EDKSYSTEM VIVADOVERSION="2022.1">{info}<MODULES>{modules}{processor}</MODULES></EDKSYSTEM>')
+    return hwh
+
+
+def untouched(core):
+    counts = core.device.simulated
+    assert counts["unowned_accesses"] == counts["stray_accesses"] == 0, counts
+
+
+def an_mcdma_sends_and_receives_by_channel():
+    with tempfile.TemporaryDirectory() as folder:
+        parameters = {"C_NUM_MM2S_CHANNELS": 2, "C_NUM_S2MM_CHANNELS": 2}
+        hwh = written(folder, ("mcdma", "xilinx.com:ip:axi_mcdma:1.1", parameters))
+        with contigo.Overlay(hwh, simulated=7) as ol:
+            mcdma = ol.mcdma
+            assert mcdma.facts["parameters"] == {key: str(value) for key, value in parameters.items()}
+            a, b = mcdma.allocate(1000, "uint8"), mcdma.allocate(4096, "uint8")
+            for channel in (1, 0, 1):
+                np.asarray(a)[:] = 3 + channel
+                np.asarray(b)[:] = 0
+                mcdma.recvchannels[channel].transfer(b)
+                mcdma.send(a, channel)
+                assert mcdma.recvchannels[channel].wait() == 1000
+                assert (np.asarray(b)[:1000] == 3 + channel).all() and not np.asarray(b)[1000:].any()
+            # Both at once: what channel 1 sends is not channel 0's.
+            c = mcdma.allocate(4096, "uint8")
+            mcdma.recvchannels[0].transfer(b)
+            mcdma.recvchannels[1].transfer(c)
+            mcdma.send(a.reads(100), 1)
+            mcdma.send(a.reads(200), 0)
+            assert [mcdma.recvchannels[channel].wait() for channel in (0, 1)] == [200, 100]
+            refused(TimeoutError, lambda: mcdma.recv(b, timeout=0.01), "0.01 s")
+            assert len(mcdma.sendchannels) == 2
+            refused(contigo.ArgumentError, lambda: mcdma.send(a, 2), "mcdma.sendchannels has 2 channels, from 0, and no 2")
+            untouched(mcdma)
+    return []
+
+
+def a_vdma_sends_and_receives_frames():
+    with tempfile.TemporaryDirectory() as folder:
+        hwh = written(folder, ("vdma", "xilinx.com:ip:axi_vdma:6.3", {"C_NUM_FSTORES": 3}))
+        with contigo.Overlay(hwh, simulated=7) as ol:
+            vdma = ol.vdma
+            for lines, width in [(64, 64), (16, 32)]:
+                a, b = (vdma.allocate((lines, width), "uint8") for _ in range(2))
+                np.asarray(a)[:] = np.arange(width)
+                vdma.recvchannel.transfer(b)
+                vdma.send(a)
+                assert vdma.recvchannel.wait() == lines * width
+                assert (np.asarray(b) == np.arange(width)).all()
+            vdma.recvchannel.transfer(b)
+            other = vdma.allocate((8, 32), "uint8")
+            refused(contigo.BufferError, lambda: vdma.recvchannel.transfer(other), "is under way", "wait for it")
+            vdma.close()
+            flat = vdma.allocate(64 * 64, "uint8")
+            refused(contigo.ArgumentError, lambda: vdma.send(flat), "a frame has lines", "core.describe(hsize_bytes=…")
+            # Lines of 32 bytes, 64 apart: a part of each.
+            vdma.describe(hsize_bytes=32, vsize_lines=64, stride_bytes=64)
+            np.asarray(flat)[:] = 9
+            target = vdma.allocate(64 * 64, "uint8")
+            np.asarray(target)[:] = 1
+            vdma.recvchannel.transfer(target)
+            vdma.send(flat)
+            vdma.recvchannel.wait()
+            seen = np.asarray(target).reshape(64, 64)
+            assert (seen[:, :32] == 9).all() and (seen[:, 32:] == 1).all()
+            untouched(vdma)
+    return []
+
+
+def a_dmac_is_one_direction():
+    sides = {"out": ("0", "1"), "in": ("1", "0"), "both": ("0", "0")}
+    cores = [(f"dmac_{name}", "analog.com:user:axi_dmac:1.0", {"DMA_TYPE_SRC": src, "DMA_TYPE_DEST": dest}) for name, (src, dest) in sides.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        with contigo.Overlay(written(folder, *cores), simulated=7) as ol:
+            out, into, both = ol.dmac_out, ol.dmac_in, ol.dmac_both
+            assert out.send(out.allocate(1000, "uint8")) is None
+            b = into.allocate(4096, "uint8")
+            # An AXI DMAC has no report of a packet that fills its buffer.
+            assert into.recv(b) is None and np.asarray(b)[4:8].view("uint32")[0] == 4096
+            longer = into.allocate(8192, "uint8")
+            assert into.recv(longer) == 4096
+            a, b = both.allocate(100, "uint8"), both.allocate(100, "uint8")
+            np.asarray(a)[:] = 6
+            both(a, b)
+            assert (np.asarray(b) == 6).all()
+            refused(contigo.UnsupportedError, lambda: out.recv(b), "dmac_out receives nothing: as it is built it sends")
+            refused(contigo.UnsupportedError, lambda: into.send(b), "dmac_in sends nothing: as it is built it receives")
+            refused(contigo.UnsupportedError, lambda: both.send(b), "dmac_both sends nothing: as it is built it copies")
+            for core in (out, into, both):
+                untouched(core)
+    return []
+
+
+def a_port_is_a_core_s():
+    words = "axi_dma_0's is zynq-hp0", "scale_0's is zynq-acp", "core.port"
+    refused(contigo.ArgumentError, lambda: contigo.Overlay(DESIGN, port="zynq-hp0"), *words)
+    dma = contigo.Overlay(DESIGN, simulated=7).axi_dma_0
+    dma.port = "zynq-hp1"
+    dma.device
+    refused(contigo.ArgumentError, lambda: setattr(dma, "port", "zynq-hp2"), "axi_dma_0 is open", "before its first use")
+    return []
 
 
 OVERLAYS = [
@@ -157,4 +271,8 @@ OVERLAYS = [
     another_engine_takes_jobs,
     a_port_that_the_file_does_not_tell_is_the_program_s_to_say,
     what_is_not_here_is_said_and_not_touched,
+    an_mcdma_sends_and_receives_by_channel,
+    a_vdma_sends_and_receives_frames,
+    a_dmac_is_one_direction,
+    a_port_is_a_core_s,
 ]

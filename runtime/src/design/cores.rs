@@ -113,7 +113,12 @@ impl<'a> Core<'_, 'a> {
         self.module.parameter(name)
     }
 
-    /// The same as a number: `"14"`, `"0x1"`, or Vivado's `TRUE` and `FALSE`.
+    /// All of them, in the file's order.
+    pub fn parameters(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.module.parameters()
+    }
+
+    /// One as a number: `"14"`, `"0x1"`, or Vivado's `TRUE` and `FALSE`.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         let text = self.parameter(name)?.trim_ascii();

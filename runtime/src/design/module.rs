@@ -92,18 +92,22 @@ impl<'a> Module<'a> {
     /// the same letters go first.
     pub(super) fn parameter(&self, name: &str) -> Option<&'a str> {
         let mut alike = None;
-        for (tag, _) in tags(self.text).take_while(|(tag, _)| !matches!(tag.name, "PORTS" | "BUSINTERFACES" | "MEMORYMAP")) {
-            if tag.name == "PARAMETER" && !tag.ends {
-                let (key, value) = (tag.text("NAME"), tag.get("VALUE"));
-                if key == name {
-                    return value;
-                }
-                if alike.is_none() && key.eq_ignore_ascii_case(name) {
-                    alike = value;
-                }
+        for (key, value) in self.parameters() {
+            if key == name {
+                return Some(value);
+            }
+            if alike.is_none() && key.eq_ignore_ascii_case(name) {
+                alike = Some(value);
             }
         }
         alike
+    }
+
+    /// All parameters of its own, as they stand.
+    pub(super) fn parameters(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let own = tags(self.text).take_while(|(tag, _)| !matches!(tag.name, "PORTS" | "BUSINTERFACES" | "MEMORYMAP"));
+        let own = own.filter(|(tag, _)| tag.name == "PARAMETER" && !tag.ends);
+        own.filter_map(|(tag, _)| Some((tag.text("NAME"), tag.get("VALUE")?)))
     }
 
     /// A parameter that is a number, as [`number`] has it.

@@ -1,0 +1,219 @@
+"""The cores of a design: their registers and their memory, and those that take jobs."""
+
+from . import _contigo
+from .device import Device
+from .errors import ArgumentError, NotFoundError, TimeoutError, UnsupportedError
+from .queues import _readable
+
+#: As many bytes as memory has that nobody gave a size.
+_MEMORY_BYTES = 1 << 20
+
+
+class Core:
+    """A core of a design: `core["CTRL"]` is a register by its name in the file or its offset."""
+
+    def __init__(self, overlay, facts):
+        self.overlay, self.facts, self.name = overlay, facts, facts["path"]
+        self._device = self._region = None
+        self._port = facts["port"]
+
+    @property
+    def port(self):
+        """(name, offset, address bits, coherent, first and last address), or None.
+
+        The program may say it where the file does not, before the first use.
+        """
+        return self._port
+
+    @port.setter
+    def port(self, port):
+        if self._device is not None:
+            raise ArgumentError(f"{self.name} is open, with the port {self._port}: say another one before its first use")
+        self._port = port
+
+    @property
+    def device(self):
+        """The opened device."""
+        if self._device is None:
+            self._device = self._open()
+        return self._device
+
+    def _open(self):
+        facts, seed = self.facts, self.overlay._simulated
+        table = {name: (offset, bits) for _, name, offset, bits, _ in facts["registers"]}
+        if seed is not None:
+            return Device(f"sim:{self._model()}@{seed}", registers=table, interrupt=bool(facts["driver"]))
+        if not facts["device"]:
+            raise UnsupportedError(f"{self.name}: the processor sees no registers of it")
+        self.overlay._ready()
+        how = {"registers": table, "interrupt": any(each["line"] is not None for each in facts["interrupts"])}
+        if self._port:
+            how["port"] = self._port if isinstance(self._port, str) else tuple(self._port)
+        try:
+            return Device(facts["device"], **how)
+        except NotFoundError as error:
+            node = facts["device"].partition(":")[2]
+            if any(entry["name"] == f"uio:{node}" for entry in _contigo.inventory()):
+                return Device(f"uio:{node}", **how)
+            hint = f"{self.name} has no node here: apply the overlay of `contigo overlay FILE.hwh --dtso FILE.dtso`"
+            raise NotFoundError(f"{hint} ({error})") from None
+
+    def _model(self):
+        """The model that it is where it is simulated: registers that remember, without a driver."""
+        return self.facts["driver"] or "registers"
+
+    def memory(self, name=None, bytes=None):
+        """Memory for this core: by its name, or "dma-heap:linux,cma"; a megabyte, or `bytes`."""
+        if name is None:
+            name = "sim" if self.overlay._simulated is not None else "dma-heap:linux,cma"
+        return self.device.memory(name, bytes or _MEMORY_BYTES)
+
+    def allocate(self, shape, dtype="uint32", **how):
+        """An array that this core reaches, of memory that it keeps for that."""
+        if self._region is None:
+            self._region = self.memory()
+        return self._region.allocate(shape, dtype, **how)
+
+    def driver(self, **more):
+        """Its driver, with the settings of the block design; `more` adds to them."""
+        if not self.facts["driver"]:
+            raise self._driverless()
+        self._wired()
+        settings = {**dict(self.facts["settings"]), **more}
+        if self.facts["memory_bytes"] and "memory" not in settings:
+            settings["memory"] = self.memory(bytes=self.facts["memory_bytes"])
+        return self.device.driver(self.facts["driver"], **settings)
+
+    def _wired(self):
+        """Refuses a core of which the file does not tell how it reaches memory."""
+        if self.port is None and self.facts["masters"] and self.overlay._simulated is None:
+            say = "core.port = (\"zynq-acp\", 0, 32, True), with False where it does not snoop, before its first use"
+            raise ValueError(f"{self.facts['no_port']}; {say}")
+
+    def _driverless(self):
+        if not self.facts["hls"]:
+            return UnsupportedError(f"{self.name} ({self.facts['type']}) has no driver here: use its registers")
+        why = "a kernel of Vitis HLS of which the file has no field AP_START, so no register starts it"
+        return UnsupportedError(f"{self.name} is {why}: `s_axilite port=return` gives it one; or use its registers")
+
+    def __call__(self, *operands, **named):
+        """Jobs are a driver's, and this core has none."""
+        raise self._driverless()
+
+    @property
+    def registers(self):
+        return self.device.registers
+
+    def __getitem__(self, at):
+        return self.device[at]
+
+    def __setitem__(self, at, value):
+        self.device[at] = value
+
+    __iter__ = None
+    __contains__ = None
+
+    def read(self, offset):
+        """The register at `offset`, as pynq's MMIO has it."""
+        return self.device.read32(offset)
+
+    def write(self, offset, value):
+        """Writes it; `Device.write32` says what the program promises."""
+        self.device.write32(offset, value)
+
+    def wait(self, at, value, mask=0xFFFF_FFFF, *, timeout=1.0):
+        """Waits until a register, by its name or offset, is `value` in the bits of `mask`."""
+        return self.device.wait(at, value, mask, timeout=timeout)
+
+    async def interrupt(self, timeout=1.0):
+        """Waits for the core's interrupt, without stopping the event loop.
+
+        One that came before is forgotten; a core that still asks for it asks again.
+        `TimeoutError` after `timeout` seconds.
+        """
+        fd = self.device.arm()
+        if fd is None:
+            raise UnsupportedError(f"{self.name} has no interrupt here: `contigo overlay` says where it goes")
+        if not await _readable(fd, timeout):
+            raise TimeoutError(f"{self.name}: no interrupt came within {timeout} s")
+
+    def close(self):
+        """Stops it, where a driver has it."""
+
+    def __repr__(self):
+        return f"contigo.Core({self.name}: {self.facts['type']})"
+
+
+class Driven(Core):
+    """A core that its driver gives jobs to: `ol.axi_cdma_0(a, b)` waits for the end."""
+
+    _engine = None
+
+    @property
+    def engine(self):
+        """Its driver, opened once with the settings of the design."""
+        if self._engine is None:
+            self._engine = self.driver()
+        return self._engine
+
+    def start(self, *operands, words=()):
+        """A job of these arrays, or parts of them, that is not waited for."""
+        return self.engine.start(list(operands), *words)
+
+    def __call__(self, *operands, words=(), timeout=1.0):
+        return self.start(*operands, words=words).wait(timeout)
+
+    def close(self):
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+
+class Hls(Core):
+    """A kernel of Vitis HLS, called like its C function: `ol.scale_0(a, b, 100)`.
+
+    The file says neither what the kernel does with a pointer, nor in which length: `describe` does.
+    Without it a pointer is read and written, in any length. An argument of 32 bits is a pointer
+    where the first call gives an array for it.
+    """
+
+    _kernel, _how = None, {}
+
+    def describe(self, **how):
+        """Adds to the file: `directions`, `lengths`, `floats`, … of `Device.kernel`."""
+        self.close()
+        self._how = how
+        return self
+
+    @property
+    def arguments(self):
+        """The names of the arguments, in C's order."""
+        return list(dict.fromkeys(name for *_, name in self.facts["registers"] if name and name != "ap_return"))
+
+    def kernel(self, *args):
+        """The kernel; `args` are those of a first call."""
+        if self._kernel is None:
+            how = dict(self._how)
+            if "pointers" not in how:
+                halves = [name for *_, name in self.facts["registers"] if name]
+                given = zip(self.arguments, args)
+                how["pointers"] = [name for name, value in given if halves.count(name) == 1 and not isinstance(value, (int, float))]
+            self._wired()
+            self._kernel = self.device.kernel(self.overlay._source, instance=self.facts["name"], **how)
+        return self._kernel
+
+    def _model(self):
+        # Both do one job, a copy: from, to, n.
+        return "ap_ctrl" if self.facts["chain"] else "ap_ctrl_hs"
+
+    def __call__(self, *args, **named):
+        return self.kernel(*args)(*args, **named)
+
+    def start(self, *args, **named):
+        """The same, as a job that is not waited for."""
+        return self.kernel(*args).start(*args, **named)
+
+    def close(self):
+        if self._kernel is not None:
+            self._kernel.engine.close()
+            self._kernel = None

@@ -1,0 +1,99 @@
+#![allow(unsafe_code, reason = "ports and stops are the program's word, which Device's documentation asks for")]
+//! An opened device: its ports, its owner, and the stop that is left with the kernel.
+
+use crate::{
+    error::{raised, raised_as},
+    port::Wiring,
+    shared::limit,
+};
+use contigo::{
+    Bus, Error, Guard, Port, StopProgram, StopStep,
+    names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
+};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
+
+/// One opening, as long as somebody counts on it.
+pub(crate) struct Opening {
+    pub(crate) device: Arc<OpenDevice>,
+    /// Once something is made of it that stays: a count that is never given back.
+    kept: OnceLock<&'static OpenDevice>,
+    /// The kernel has the stop that a driver left, and not the program's own.
+    drivers_stop: AtomicBool,
+}
+
+impl Opening {
+    pub(crate) fn of(name: &DeviceName) -> PyResult<Self> {
+        let opened = name.open().map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error))))?;
+        Ok(Self { device: Arc::new(opened), kept: OnceLock::new(), drivers_stop: AtomicBool::new(false) })
+    }
+
+    /// Open until the process ends, as what is made of it is.
+    pub(crate) fn for_good(&self) -> &'static OpenDevice {
+        self.kept.get_or_init(|| Box::leak(Box::new(Arc::clone(&self.device))))
+    }
+
+    /// The device, for one owner at a time, behind `port` where no kernel says it.
+    pub(crate) fn attached(&self, port: Option<Wiring>, how: Attach) -> contigo::Result<AnyDevice<'static>> {
+        const NOBODY: Port =
+            Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+        let device = self.for_good();
+        match port {
+            // SAFETY: the program named the port, and its documentation says that it promises it.
+            Some(Wiring(port)) => unsafe { device.attach_wired(port, how) },
+            None if device.port().is_some() => device.attach(how),
+            // SAFETY: the promise is about the device's accesses to memory through the port of what
+            // is returned. Registers alone are used of it: `Device::driver`, which would use the
+            // port, asks for one.
+            None => unsafe { device.attach_wired(NOBODY, how) },
+        }
+    }
+
+    /// Leaves what stops a guarded device with the kernel, by a driver's word or the program's. A
+    /// driver that has no such stop takes the last driver's away, and lets the program's be.
+    ///
+    /// # Safety
+    /// As [`Guard::arm`].
+    pub(crate) unsafe fn arm(&self, py: Python<'_>, guard: &Guard, program: &StopProgram, window: u32, by_driver: bool) -> PyResult<()> {
+        if by_driver && program.steps().is_empty() && !self.drivers_stop.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        py.detach(|| unsafe { guard.arm(program, window) }).map_err(raised)?;
+        self.drivers_stop.store(by_driver, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// The error. Where a driver has the device, it also says how to get it back.
+pub(crate) fn held(error: Error) -> PyErr {
+    match error {
+        Error::HasDriver => raised_as(error, format!("{error} (close() gives it back)")),
+        other => raised(other),
+    }
+}
+
+/// A step of `Device.leave_stop`.
+pub(crate) fn stop_step(step: &Bound<'_, PyTuple>) -> PyResult<StopStep> {
+    const FORM: &str =
+        "a step is (\"write\", offset, value[, mask]), (\"until\" or \"while\", offset, value, mask, seconds), or (\"else\",)";
+    let wrong = || PyValueError::new_err(format!("{step}: {FORM}"));
+    let kind: String = step.get_item(0).and_then(|kind| kind.extract()).map_err(|_| wrong())?;
+    let word = |at: usize| step.get_item(at).and_then(|word| word.extract::<u32>()).map_err(|_| wrong());
+    let offset = || word(1).map(|offset| offset as usize);
+    let timeout_us = || -> PyResult<u32> {
+        let timeout = limit(step.get_item(4).and_then(|seconds| seconds.extract()).map_err(|_| wrong())?)?;
+        contigo::timeout_us(timeout).map_err(raised)
+    };
+    match (kind.as_str(), step.len()) {
+        ("write", 3) => Ok(StopStep::write(offset()?, u32::MAX, word(2)?)),
+        ("write", 4) => Ok(StopStep::write(offset()?, word(3)?, word(2)?)),
+        ("until", 5) => Ok(StopStep::poll_until(offset()?, word(3)?, word(2)?, timeout_us()?)),
+        ("while", 5) => Ok(StopStep::poll_while(offset()?, word(3)?, word(2)?, timeout_us()?)),
+        ("else", 1) => Ok(StopStep::Else),
+        _ => Err(wrong()),
+    }
+}
