@@ -22,12 +22,13 @@ class Overlay:
     It loads no bitstream. A core is opened when it is first used, as the node that
     `contigo overlay design.hwh --dtso` wrote: no root. Where the kernel says that the fabric is
     not loaded, `DeviceError` says so, and nothing is touched. Where nobody says it, a warning does.
+    `loaded=True` is the program's word that it is, which goes before the kernel's.
 
     `simulated`: a core that has a model is a simulated one, on any machine. A number is the seed.
     The program promises that the design in the file is the one that is loaded.
     """
 
-    def __init__(self, file, *, simulated=False, port=None):
+    def __init__(self, file, *, simulated=False, loaded=False, port=None):
         path = os.fspath(file)
         if path.endswith((".bit", ".bin")):
             path = path[:-4] + ".hwh"
@@ -41,7 +42,7 @@ class Overlay:
         #: The facts of each core, by its path: "video/gain".
         self.ip_dict = {core["path"]: core for core in facts["cores"]}
         self._simulated = None if simulated is False else int(simulated)
-        self._cores, self._looked = {}, False
+        self._cores, self._looked = {}, bool(loaded)
         if port is not None:
             raise ArgumentError(f"a design has no port: each core has its own, and {self._wiring()}; another one is said with core.port")
 
@@ -80,7 +81,8 @@ class Overlay:
             return
         loaded, words = _contigo._fabric()
         if loaded is False:
-            raise DeviceError(f"{self.name}: {words}; an access to a core would hang the processor, so nothing was touched")
+            hangs = "an access to a core would hang the processor, so nothing was touched"
+            raise DeviceError(f"{self.name}: {words}; {hangs}; where it is loaded all the same: Overlay(…, loaded=True)")
         if loaded is None:
             warnings.warn(f"{self.name}: whether the fabric is loaded is {words}", RuntimeWarning, stacklevel=5)
         self._looked = True

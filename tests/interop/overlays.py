@@ -135,6 +135,10 @@ def what_is_not_here_is_said_and_not_touched():
         else:
             refused(FileNotFoundError, lambda: ol.axi_dma_0["MM2S_DMASR"], "contigo overlay FILE.hwh --dtso FILE.dtso")
             assert "unknown" not in ol.fabric or any("whether the fabric is loaded is unknown" in str(each.message) for each in said)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = contigo.Overlay(DESIGN, loaded=True)
+        refused(FileNotFoundError, lambda: loaded.axi_dma_0["MM2S_DMASR"], "contigo overlay FILE.hwh --dtso FILE.dtso")
     refused(FileNotFoundError, lambda: contigo.MMIO(0x4040_0000, 0x1000), "guard:40400000")
     mmio = contigo.MMIO("sim:zdma", 0x100)
     assert mmio.read(0x110) == 0x80
