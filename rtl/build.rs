@@ -42,7 +42,13 @@ const GEMM8: &[&str] = &[
     "../examples/gemm8/rtl/gemm8_write.v",
 ];
 
-const CORES: &[Core] = &[Core { name: "scratch", files: &["cores/scratch/top.v"], ..OWN }, Core { name: "gemm8", files: GEMM8, ..OWN }];
+const CORES: &[Core] = &[
+    Core { name: "scratch", files: &["cores/scratch/top.v"], ..OWN },
+    Core { name: "broken32", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=32"], ..OWN },
+    Core { name: "broken512", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=512"], ..OWN },
+    Core { name: "gemm8", files: GEMM8, ..OWN },
+    Core { name: "passes", files: &["cores/passes/top.v"], ..OWN },
+];
 
 /// Verilator's part of a core is split into files of about so many operations, so that two
 /// processors have work.

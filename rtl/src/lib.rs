@@ -1,9 +1,20 @@
 //! RTL behind Contigo's drivers: cores in Verilog, compiled by Verilator, that run on the simulated
 //! board where a hand-written model would. The same driver, engine and tests drive them.
 //!
-//! [`Core`] is a core and its clock, [`ports`] the wires around it.
+//! [`Core`] is a core and its clock, [`ports`] the wires around it. [`axi`] has the other ends of
+//! these wires, and the rules that a core can break. [`RtlModel`] puts all of them behind a
+//! register window, as a model of the simulated board.
 
+pub mod axi;
+mod config;
 pub mod core;
+mod irq;
+mod model;
 pub mod ports;
+mod twin;
 
-pub use crate::core::{Core, NoCore, PowerOn};
+pub use crate::{
+    config::RtlConfig,
+    core::{Core, NoCore, PowerOn},
+    model::RtlModel,
+};
