@@ -789,6 +789,10 @@ typedef struct {
 /// The device says it is done, and moved too little. The buffers are back.
 #define CONTIGO_E_SHORT_TRANSFER -126
 
+/// The core's length register is narrower than a setting says, and dropped bits of a job's
+/// length. The device was stopped, and the buffers are back.
+#define CONTIGO_E_LENGTH_CUT -165
+
 /// The device claims more bytes than it was given. It was stopped, and the buffers are back.
 #define CONTIGO_E_BAD_COMPLETION -155
 

@@ -9,6 +9,7 @@
 //! | `uio` | the DMA engines that this machine gives to user space | `exercise` |
 //! | `edu` | a driver of a device that only emulators have, and its model | `edu` |
 //! | `fuzz_dlpack` | the import of tensors, as a fuzzer drives it | `fakes` |
+//! | `lent` | windows that a test keeps, or that a program loses for a while | `fakes` |
 //! | `scripted` | a device that touches nothing, and gives the answers of a test | `fakes` |
 //! | `nvidia` | NVIDIA's headers and drivers, for machines without a GPU | `fakes` |
 //! | `copied` | a copy of this tree, in which a test does what a page says | `fakes` |
@@ -38,6 +39,8 @@ pub mod fake_u_dma_buf;
 pub mod fake_vfio;
 #[cfg(feature = "fakes")]
 pub mod fuzz_dlpack;
+#[cfg(feature = "fakes")]
+pub mod lent;
 #[cfg(feature = "fakes")]
 pub mod mapped;
 #[cfg(feature = "fakes")]

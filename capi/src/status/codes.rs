@@ -138,6 +138,10 @@ pub const CONTIGO_E_FAULT_AT: contigo_status = -164;
 /// The device says it is done, and moved too little. The buffers are back.
 pub const CONTIGO_E_SHORT_TRANSFER: contigo_status = -126;
 
+/// The core's length register is narrower than a setting says, and dropped bits of a job's
+/// length. The device was stopped, and the buffers are back.
+pub const CONTIGO_E_LENGTH_CUT: contigo_status = -165;
+
 /// The device claims more bytes than it was given. It was stopped, and the buffers are back.
 pub const CONTIGO_E_BAD_COMPLETION: contigo_status = -155;
 
@@ -253,6 +257,7 @@ pub(super) const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_FAULT, c"CONTIGO_E_FAULT"),
     (CONTIGO_E_FAULT_AT, c"CONTIGO_E_FAULT_AT"),
     (CONTIGO_E_SHORT_TRANSFER, c"CONTIGO_E_SHORT_TRANSFER"),
+    (CONTIGO_E_LENGTH_CUT, c"CONTIGO_E_LENGTH_CUT"),
     (CONTIGO_E_BAD_COMPLETION, c"CONTIGO_E_BAD_COMPLETION"),
     (CONTIGO_E_NO_SUCH_JOB, c"CONTIGO_E_NO_SUCH_JOB"),
     (CONTIGO_E_ENDED_BY_RESET, c"CONTIGO_E_ENDED_BY_RESET"),

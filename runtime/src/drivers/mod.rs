@@ -19,6 +19,7 @@ pub mod litepcie;
 pub mod msgdma;
 pub mod pl330;
 mod ring;
+mod tail;
 pub mod zdma;
 
 /// Hands the folder of each driver to the macro `$table`; `[shared]` of those whose channels can

@@ -16,8 +16,17 @@ const SETTINGS_MAX_BYTES: usize = 256;
 
 /// The limits of settings that parameters of the block design give, by the ends of their names:
 /// those of the cores' manuals (PG020, PG021, PG034, PG288), over all of them.
-const RANGES: &[(&str, u64, u64)] =
-    &[("length_bits", 8, 26), ("address_bits", 32, 64), ("data_bits", 32, 1024), ("dre", 0, 1), ("lite", 0, 1), ("frame_stores", 1, 32)];
+const RANGES: &[(&str, u64, u64)] = &[
+    ("length_bits", 8, 26),
+    ("address_bits", 32, 64),
+    ("data_bits", 32, 1024),
+    ("dre", 0, 1),
+    ("lite", 0, 1),
+    ("frame_stores", 1, 32),
+    ("micro_dma", 0, 1),
+    ("status_stream", 0, 1),
+    ("status_length", 0, 1),
+];
 
 /// A driver's settings, as text: `length_bits=23,dre=0`.
 pub type SettingsText = heapless::String<SETTINGS_MAX_BYTES>;

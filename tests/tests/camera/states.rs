@@ -85,18 +85,18 @@ fn full_late_stopped_drained_and_taken_back() {
     assert_eq!(refused.error, Error::QueueStopped { in_flight: 8 });
     drop(refused);
     // Drained: the packets that had arrived, in order; then the buffers that got none.
-    // RS=0 waits for the transfer under way, so that the fourth one is among them.
-    for number in 0..4 {
+    // A reset ends the transfer under way, because no register says whether more of it comes.
+    for number in 0..3 {
         let [buf] = queue.next(A_WHILE).unwrap().unwrap().buffers;
         assert!(packet::is(number, buf.view::<u8>().unwrap()), "packet {number}");
     }
     assert!(queue.next(A_WHILE).unwrap().is_none());
-    for slot in 4..8 {
+    for slot in 3..8 {
         assert_eq!(queue.take_back().unwrap().slot, slot);
     }
     assert!(queue.take_back().is_none() && queue.is_empty() && !queue.is_stopped());
     let counts = queue.counts();
-    assert_eq!([counts.pushed, counts.completed, counts.cancelled, counts.stopped, counts.ran_dry], [8, 4, 4, 1, 0]);
+    assert_eq!([counts.pushed, counts.completed, counts.cancelled, counts.stopped, counts.ran_dry], [8, 3, 5, 1, 0]);
     assert_eq!(pool.taken(), 0);
 
     // And again, from slot 0.
@@ -209,14 +209,15 @@ fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
                 }
             }
         }
-        let model = device.model(AxiDmaModel::stream).unwrap();
-        assert_eq!(model.taken + model.lost + model.cut, 400, "seed {seed}: {model:?}");
-        let counts = board.counts();
-        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4], "seed {seed}");
+        // The last packet may wait behind a transfer that hangs.
         if stream.stop().is_err() {
             device.reset().unwrap();
         }
         drop(stream);
+        let model = device.model(AxiDmaModel::stream).unwrap();
+        assert_eq!(model.taken + model.lost + model.cut, 400, "seed {seed}: {model:?}");
+        let counts = board.counts();
+        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4], "seed {seed}");
         assert_eq!(pool.taken(), 0, "seed {seed}");
     }
     println!("{right} right, {faults} faults, {stuck} would not stop");

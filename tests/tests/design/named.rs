@@ -7,6 +7,9 @@ use contigo::{
 };
 use std::fs;
 
+const ODD: &str = r#"<PARAMETER NAME="C_INCLUDE_SG" VALUE="1"/><PARAMETER NAME="C_MICRO_DMA" VALUE="1"/>
+<PARAMETER NAME="C_SG_INCLUDE_STSCNTRL_STRM" VALUE="1"/><PARAMETER NAME="C_SG_USE_STSAPP_LENGTH" VALUE="0"/>"#;
+
 #[test]
 fn a_core_knows_its_driver_and_its_device() {
     let design = Design::read(ZYNQ.as_bytes()).unwrap();
@@ -14,6 +17,10 @@ fn a_core_knows_its_driver_and_its_device() {
     assert_eq!(dma.driver().unwrap().name, "axi_dma");
     let settings = "length_bits=23,address_bits=32,mm2s_data_bits=32,s2mm_data_bits=32,mm2s_dre=0,s2mm_dre=1";
     assert_eq!(dma.settings().unwrap(), settings);
+    // The driver refuses this one.
+    let odd = ZYNQ.replacen("<PARAMETER NAME=\"C_INCLUDE_SG\" VALUE=\"0\"/>", ODD, 1);
+    let odd = Design::read(odd.as_bytes()).unwrap().core("axi_dma_0").unwrap().settings().unwrap();
+    assert_eq!(odd.as_str(), format!("{settings},micro_dma=1,status_stream=1,status_length=0"));
     let scale = design.core("scale_0").unwrap();
     assert_eq!(scale.driver().unwrap().name, "ap_ctrl");
     assert_eq!(scale.device_name().unwrap().to_string(), "guard:scale_0@43c00000");

@@ -62,7 +62,20 @@ pub(super) fn that_fail() -> Vec<Error> {
     assert_eq!(fault, Error::Fault { device: "gemm8", status, what });
     let short = failure(Faults { short: 1000, ..Faults::NONE });
     assert!(matches!(short, Error::ShortTransfer { need_bytes: 64, done_bytes: 0..64 }), "{short}");
-    vec![hung, fault, short, that_fails_at_an_address()]
+    vec![hung, fault, short, that_fails_at_an_address(), that_cuts_a_length()]
+}
+
+/// A core whose length register has 14 bits, and a driver that was told of 15.
+fn that_cuts_a_length() -> Error {
+    let board = SimBoard::new(3);
+    let region = Region::new(board.memory(32 * 1024).unwrap()).unwrap();
+    let device = SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { sg: false, ..CoreSpec::default() }));
+    let config = AxiDmaConfig { length_bits: 15, ..AxiDmaConfig::default() };
+    let mut engine = Engine::new(AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, None).unwrap()).unwrap();
+    let refused = engine.start([region.carve(16_384, Align::PAGE).unwrap().into_buf().from_device(..)], &()).map(drop).unwrap_err();
+    let cut = Error::LengthCut { device: "axi_dma s2mm", length_bits: 15, need_bytes: 16_384, done_bytes: 0 };
+    assert_eq!((refused.error, refused.buffers.is_some()), (cut, true));
+    cut
 }
 
 /// A core that says where memory answered with an error.

@@ -11,10 +11,7 @@ use super::{
     shared::Siblings,
 };
 use crate::{
-    hw::{
-        Device,
-        wait::{poll_every, poll_until},
-    },
+    hw::Device,
     job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver},
     mem::{CpuBuf, DevSlice, Port},
     types::{Error, Result, platform::forward_as_fd},
@@ -58,14 +55,14 @@ use core::time::Duration;
 /// ```
 #[derive(Debug)]
 pub struct AxiDmaChannel<'c, 'p, D: Device> {
-    device: D,
+    pub(super) device: D,
     /// Where its registers begin in `device`.
-    base: usize,
-    lane: Lane<'p>,
+    pub(super) base: usize,
+    pub(super) lane: Lane<'p>,
     /// `None`: nobody has the other channel.
-    siblings: Option<&'c dyn Siblings>,
+    pub(super) siblings: Option<&'c dyn Siblings>,
     /// The core's, when the channel got its first job.
-    epoch: u32,
+    pub(super) epoch: u32,
 }
 
 /// A descriptor's report on its packet. In direct register mode it is always a whole one.
@@ -129,52 +126,21 @@ impl<'c, 'p, D: Device> AxiDmaChannel<'c, 'p, D> {
         self.lane.looks
     }
 
-    const fn at(&self) -> At<'_, D> {
+    pub(super) const fn at(&self) -> At<'_, D> {
         At { device: &self.device, base: self.base }
     }
 
-    fn was_reset(&self) -> bool {
+    pub(super) fn was_reset(&self) -> bool {
         self.device.reset_epoch() != self.epoch
     }
 
-    /// A look's result, where no reset came: the core's epoch is read after it.
-    fn believed(&mut self, found: Result<Option<Completion>>) -> Result<Option<Completion>> {
-        if !self.was_reset() || !self.lane.runs {
-            return found;
-        }
-        // A status in a descriptor was written before the reset, and is true.
-        match (self.lane.ring.is_some(), found) {
-            (true, Ok(Some(end))) => Ok(Some(end)),
-            (true, Ok(None)) => match self.lane.look_at_memory(&At { device: &self.device, base: self.base }, 0) {
-                Ok(Some(end)) => Ok(Some(end)),
-                _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
-            },
-            _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
-        }
-    }
-
     /// The sibling's error, where that halted this channel.
-    fn or_siblings(&self, error: Error) -> Error {
+    pub(super) fn or_siblings(&self, error: Error) -> Error {
         let side = self.lane.side;
         self.siblings.map_or(error, |siblings| fault::or_siblings(error, side.other(), siblings.status_beside(side)))
     }
 
-    /// Does the sibling's error keep this channel halted until a reset?
-    fn is_held(&self) -> bool {
-        let failed = |siblings: &dyn Siblings| fault::has_failed(siblings.status_beside(self.lane.side));
-        self.lane.runs && halt::is_halted(regs::DMASR.read(&self.at())) && self.siblings.is_some_and(failed)
-    }
-
-    /// Resets the core, which ends the sibling's jobs.
-    fn reset_core(&self) -> Result<()> {
-        let (side, config) = (self.lane.side, &self.lane.config);
-        match self.siblings {
-            Some(siblings) => siblings.reset_all(&mut || halt::reset(&self.at(), side, config)),
-            None => halt::reset(&self.at(), side, config),
-        }
-    }
-
-    fn tell_busy(&self, busy: bool) {
+    pub(super) fn tell_busy(&self, busy: bool) {
         if let Some(siblings) = self.siblings {
             siblings.set_busy(self.lane.side, busy);
         }
@@ -243,65 +209,11 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<'_, '_, D> {
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        if self.lane.in_flight == 0 {
-            return Ok(None);
-        }
-        if !self.lane.runs {
-            return self.lane.look_stopped();
-        }
-        let (lane, base, mut found) = (&mut self.lane, self.base, Ok(None));
-        let (step_us, mut ended, mut left) = (lane.step_us(), false, timeout);
-        let look = |lane: &mut Lane<'_>, device: &D| lane.look(&At { device, base });
-        if step_us < u32::MAX {
-            let from_us = self.device.now_us();
-            poll_every(&self.device, step_us, timeout, |device| {
-                found = look(lane, device);
-                ended = !matches!(found, Ok(None));
-                // From here on an interrupt comes.
-                ended || lane.step_us() > step_us
-            })?;
-            left = timeout.saturating_sub(Duration::from_micros(self.device.now_us().saturating_sub(from_us)));
-        }
-        if !ended {
-            ended = poll_until(&self.device, left, |device| {
-                found = look(lane, device);
-                !matches!(found, Ok(None))
-            })?;
-        }
-        if !ended && !timeout.is_zero() && self.lane.ring.is_some() {
-            // Once a wait, also where no register said anything.
-            found = self.lane.look_at_memory(&At { device: &self.device, base }, 0);
-        }
-        let told = self.believed(found.map_err(|error| self.or_siblings(error)));
-        if self.lane.in_flight == 0 {
-            self.tell_busy(false);
-        }
-        told
+        self.wait(timeout)
     }
 
     fn stop(&mut self) -> Result<()> {
-        let at = At { device: &self.device, base: self.base };
-        if !self.was_reset() {
-            self.lane.keep_end(&at);
-        }
-        if self.was_reset() {
-            // The look may have come after the reset, where a register says Idle of nothing.
-            self.lane.ended = None;
-        }
-        let (busy, held) = (self.lane.is_busy(&at), self.is_held());
-        let halted = halt::halt(&at, &self.lane.config);
-        let sibling_works = self.siblings.is_some_and(|siblings| siblings.is_busy_beside(self.lane.side));
-        if !halted || held || busy && !sibling_works {
-            self.reset_core()?;
-        }
-        // Idle is told late after a doorbell, and a channel that did not halt was at work.
-        if busy || !halted {
-            self.lane.cut();
-        }
-        self.lane.stopped();
-        self.epoch = self.device.reset_epoch();
-        self.tell_busy(false);
-        Ok(())
+        self.end()
     }
 
     /// Of a channel that has the device to itself.

@@ -45,6 +45,22 @@ impl Side {
     }
 }
 
+/// "Enable Control / Status Stream" of a core with scatter-gather, as S2MM needs to know it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatusStream {
+    /// Switched off.
+    #[default]
+    Off,
+    /// Switched on. S2MM ends no packet before the stream has ended too, and is refused, because
+    /// nothing drives it.
+    On,
+    /// Switched on, and something drives it, as AXI Ethernet does.
+    Driven,
+    /// It gives the packets' lengths too ("Use RxLength In Status Stream"): S2MM counts 0 bytes,
+    /// and is refused.
+    GivesLength,
+}
+
 /// How the core is built, which no register tells, and how it is used. The defaults are Vivado's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxiDmaConfig {
@@ -61,6 +77,10 @@ pub struct AxiDmaConfig {
     pub mm2s_dre: bool,
     /// "Allow Unaligned Transfers" of S2MM.
     pub s2mm_dre: bool,
+    /// "Enable Micro DMA": one burst a transfer, and 0 bytes counted. Such a core is refused.
+    pub micro_dma: bool,
+    /// "Enable Control / Status Stream".
+    pub status_stream: StatusStream,
     /// How many jobs at once, with scatter-gather; `None`: as many as there are descriptors. With
     /// fewer, a job has several descriptors, and so more bytes.
     pub depth: Option<usize>,
@@ -86,6 +106,8 @@ impl Default for AxiDmaConfig {
             s2mm_data_bits,
             mm2s_dre,
             s2mm_dre,
+            micro_dma: false,
+            status_stream: StatusStream::Off,
             depth,
             stop_us,
             irq_packets,
@@ -120,6 +142,29 @@ impl AxiDmaConfig {
             }
         }
         Ok(())
+    }
+
+    /// Does this driver drive `side` of a core that is built so, with scatter-gather or without?
+    pub(super) fn check_built(&self, side: Side, sg: bool) -> Result<()> {
+        const MICRO: Error = Error::Unsupported {
+            what: "an AXI DMA with Micro DMA moves one burst at most, and counts 0 bytes received",
+            fix: "switch off Enable Micro DMA in the block design (C_MICRO_DMA)",
+        };
+        const UNDRIVEN: Error = Error::Unsupported {
+            what: "S2MM of an AXI DMA with a status stream ends no packet without it",
+            fix: "switch off Enable Control / Status Stream in the block design (C_SG_INCLUDE_STSCNTRL_STRM); \
+                  where something drives it, say status_driven=1",
+        };
+        const GIVES_LENGTH: Error = Error::Unsupported {
+            what: "S2MM of an AXI DMA that takes lengths from its status stream counts 0 bytes received",
+            fix: "switch off Use RxLength In Status Stream in the block design (C_SG_USE_STSAPP_LENGTH)",
+        };
+        match self.status_stream {
+            _ if self.micro_dma => Err(MICRO),
+            StatusStream::On if sg && side == Side::S2mm => Err(UNDRIVEN),
+            StatusStream::GivesLength if sg && side == Side::S2mm => Err(GIVES_LENGTH),
+            _ => Ok(()),
+        }
     }
 
     /// The most bytes of one transfer, or of one descriptor.

@@ -176,8 +176,11 @@ unsafe impl<D: Device> Driver for AxiDma<'_, D> {
             lane.keep_end(&at);
         }
         let config = self.send.config;
-        for (_, at) in self.both() {
-            halt::halt(&at, &config);
+        for (lane, at) in self.both() {
+            // RS=0 waits for the packet of a receive, which may never come.
+            if lane.side == Side::Mm2s || !lane.is_busy(&at) {
+                halt::halt(&at, &config);
+            }
         }
         let [(_, receive), (_, send)] = self.both();
         halt::reset(&send, Side::Mm2s, &config)?;

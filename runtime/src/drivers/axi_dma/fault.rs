@@ -1,6 +1,9 @@
 //! Errors, in words.
 
-use super::{config::Side, regs};
+use super::{
+    config::{AxiDmaConfig, Side},
+    regs,
+};
 use crate::types::Error;
 
 /// DMASR says Halted, and no error.
@@ -58,10 +61,11 @@ pub(super) fn decode(side: Side, status: u32, buffer: Option<u64>, descriptor: O
     }
 }
 
-/// Fewer bytes were sent than the descriptor had.
-pub(super) const fn cut_length(side: Side, status: u32) -> Error {
-    let what = "fewer bytes went than were given; the core's length register is narrower than length_bits says; take its width from the block design";
-    Error::Fault { device: side.name(), status, what }
+/// The core's length register dropped bits. `given` and `found`: a length, or a descriptor's
+/// control and status.
+pub(super) fn cut_length(side: Side, config: &AxiDmaConfig, given: u32, found: u32) -> Error {
+    let bytes = |word: u32| u64::from(word & regs::BYTES_MASK);
+    Error::LengthCut { device: side.name(), length_bits: config.length_bits, need_bytes: bytes(given), done_bytes: bytes(found) }
 }
 
 /// The packet ended, and the rest of the operand's descriptors would take the next one.

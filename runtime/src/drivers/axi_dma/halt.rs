@@ -66,7 +66,7 @@ pub(super) fn no_start(side: Side, status: u32) -> Error {
 ///
 /// # Errors
 /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`], and
-/// [`Error::Unsupported`] where a channel is not built in.
+/// [`Error::Unsupported`] where a channel is not built in, or in a way that is not driven.
 pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDmaConfig) -> Result<bool> {
     config.check()?;
     let end = |side: &Side| side.base() + regs::CHANNEL_BYTES;
@@ -77,7 +77,7 @@ pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDma
     let mut sg = true;
     for side in wanted {
         let at = At { device, base: side.base() };
-        sg &= is_there(&at, *side)?;
+        sg &= is_there(&at, *side, config)?;
         reset(&at, *side, config)?;
     }
     Ok(sg)
@@ -86,7 +86,7 @@ pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDma
 /// The same, of one channel beside another. The core is reset where its sibling has no jobs.
 pub(super) fn found_beside(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaConfig, siblings: &dyn Siblings) -> Result<bool> {
     config.check()?;
-    let sg = is_there(at, side)?;
+    let sg = is_there(at, side, config)?;
     let halted = halt(at, config);
     if !halted || !siblings.is_busy_beside(side) {
         siblings.reset_all(&mut || reset(at, side, config))?;
@@ -94,8 +94,8 @@ pub(super) fn found_beside(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaC
     Ok(sg)
 }
 
-/// Is there such a channel, with scatter-gather or without?
-fn is_there(at: &impl Mmio, side: Side) -> Result<bool> {
+/// Is there such a channel, and one that is driven, with scatter-gather or without?
+fn is_there(at: &impl Mmio, side: Side, config: &AxiDmaConfig) -> Result<bool> {
     let status = regs::DMASR.read(at);
     if status & regs::RESERVED != 0 {
         let expected = status & !regs::RESERVED;
@@ -108,7 +108,9 @@ fn is_there(at: &impl Mmio, side: Side) -> Result<bool> {
             Side::S2mm => Error::Unsupported { what: "this AXI DMA has no S2MM channel", fix: "open it with the setting channel=0" },
         });
     }
-    Ok(status & regs::SG_INCLUDED != 0)
+    let sg = status & regs::SG_INCLUDED != 0;
+    config.check_built(side, sg)?;
+    Ok(sg)
 }
 
 /// Asks the channels of `sides` to halt, and resets the core where one does not, by steps.

@@ -14,12 +14,12 @@
 //!
 //! **Lengths.** A transfer or a descriptor has fewer than two to the power of 8 to 26 bytes: "Width
 //! of Buffer Length Register", 14 bits by default, which is 16,383 bytes. No register tells the
-//! width, so the setting `length_bits` does. Where it says too many bits, the core cuts lengths;
-//! that is found and told where something is sent, and where a piece
-//! of an operand was not filled. With scatter-gather a longer operand has
-//! several descriptors, where the setting `depth` leaves several for each job. A packet that is
-//! received must fill all of them except for the last: the rest of a shorter one's descriptors
-//! would take the next packet, which is an error.
+//! width, so the setting `length_bits` does. Where it says too many bits, the core cuts lengths,
+//! which is [`Error::LengthCut`](crate::Error::LengthCut). It is found where something is sent,
+//! where a length is cut to 0, and where a piece of an operand was not filled. With scatter-gather
+//! a longer operand has several descriptors, where the setting `depth` leaves several for each job.
+//! A packet that is received must fill all of them except for the last: the rest of a shorter one's
+//! descriptors would take the next packet, which is an error.
 //!
 //! **A packet that is longer than its operand** goes on in the next job's with scatter-gather
 //! ([`PacketReport`] has its beginning and its end), and so does a stream without TLAST. In direct
@@ -27,13 +27,12 @@
 //!
 //! **Alignment.** An address is a multiple of the memory map data width, 4 bytes by default, unless
 //! the channel is built with "Allow Unaligned Transfers" (DRE). The settings `mm2s_data_bits`,
-//! `s2mm_data_bits`, `mm2s_dre` and `s2mm_dre` say so. A core built with "Micro DMA" takes a burst
-//! at most: cut operands to that.
+//! `s2mm_data_bits`, `mm2s_dre` and `s2mm_dre` say so.
 //!
-//! **Two switches of the block design.** Switch off "Enable Control / Status Stream" where nothing
-//! drives the status stream: S2MM ends no packet without it, and a wait only times out. With "Micro
-//! DMA", or where the status stream gives the length, the core counts 0 bytes received: do not
-//! receive by such a core.
+//! **Switches of the block design.** A core with "Micro DMA" is refused, where the setting
+//! `micro_dma` says so. Switch off "Enable Control / Status Stream" where nothing drives the status
+//! stream: S2MM ends no packet without it ([`StatusStream`]; `status_stream`, `status_driven` and
+//! `status_length`). A `.hwh` says these settings.
 //!
 //! **Coherency.** Three ports reach memory: M_AXI_MM2S, M_AXI_S2MM and, for descriptors, M_AXI_SG.
 //! This driver takes them to be wired alike, as the device's port says.
@@ -68,7 +67,9 @@ mod at;
 mod channel;
 mod config;
 mod copier;
+mod end;
 mod fault;
+mod give;
 mod halt;
 mod lane;
 #[cfg(feature = "sim")]
@@ -78,13 +79,15 @@ pub mod regs;
 pub(crate) mod row;
 mod setup;
 mod shared;
+mod stopping;
 mod tail;
+mod waiting;
 
 #[cfg(feature = "sim")]
 pub use self::model::{AxiDmaModel, CoreSpec, SimAxiDma};
 pub use self::{
     channel::{AxiDmaChannel, PacketReport},
-    config::{AxiDmaConfig, Side},
+    config::{AxiDmaConfig, Side, StatusStream},
     copier::AxiDma,
     shared::AxiDmaCore,
 };

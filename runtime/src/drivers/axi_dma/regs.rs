@@ -42,6 +42,8 @@ pub const ADDRESS_HIGH: Register<ReadWrite> = Register::at(0x1C);
 /// LENGTH, 28h and 58h, read and write: writing it is the doorbell in direct register mode. S2MM's
 /// says afterwards how many bytes were received.
 pub const LENGTH: Register<ReadWrite> = Register::at(0x28);
+/// "Width of Buffer Length Register": no core has fewer bits.
+pub const LENGTH_BITS_LEAST: u32 = 8;
 
 /// DMACR, bit 0, RS: run.
 pub const RUN: u32 = 1 << 0;
@@ -81,6 +83,9 @@ pub const SG_DECODE_ERROR: u32 = 1 << 10;
 pub const ERRORS: u32 = 0b111 << 4 | 0b111 << 8;
 /// DMASR, bits 12, 13 and 14, IOC_Irq, Dly_Irq and Err_Irq.
 pub const IRQS: u32 = 0b111 << 12;
+
+/// The bits by which a job may have ended.
+pub const TOLD: u32 = IDLE | HALTED | ERRORS | IRQS;
 
 /// A descriptor's address is a multiple of this: 16 words.
 pub const DESCRIPTOR_ALIGN_BYTES: usize = 64;

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "which core is behind registers is the program's word")]
 //! How every language opens it by its name.
 
-use super::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side, config::DEPTH_MAX};
+use super::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side, StatusStream, config::DEPTH_MAX};
 #[cfg(feature = "sim")]
 use crate::sim::{
     AnyModel,
@@ -26,6 +26,10 @@ pub(crate) const SETTINGS: &[&str] = &[
     "s2mm_data_bits",
     "mm2s_dre",
     "s2mm_dre",
+    "micro_dma",
+    "status_stream",
+    "status_driven",
+    "status_length",
     "depth",
     "stop_us",
     "irq_packets",
@@ -39,6 +43,9 @@ pub(crate) const PARAMETERS: &[(&str, &str)] = &[
     ("C_M_AXI_S2MM_DATA_WIDTH", "s2mm_data_bits"),
     ("C_INCLUDE_MM2S_DRE", "mm2s_dre"),
     ("C_INCLUDE_S2MM_DRE", "s2mm_dre"),
+    ("C_MICRO_DMA", "micro_dma"),
+    ("C_SG_INCLUDE_STSCNTRL_STRM", "status_stream"),
+    ("C_SG_USE_STSAPP_LENGTH", "status_length"),
 ];
 /// 64 descriptors. A core without scatter-gather leaves them alone.
 pub(crate) const MEMORY_BYTES: usize = 4096;
@@ -112,6 +119,13 @@ fn said(settings: Settings<'_>) -> Result<(AxiDmaConfig, Option<Side>)> {
         s2mm_data_bits: settings.value("s2mm_data_bits", 32, 1024, was.s2mm_data_bits)?,
         mm2s_dre: settings.flag("mm2s_dre", was.mm2s_dre)?,
         s2mm_dre: settings.flag("s2mm_dre", was.s2mm_dre)?,
+        micro_dma: settings.flag("micro_dma", was.micro_dma)?,
+        status_stream: match (settings.flag("status_stream", false)?, settings.flag("status_length", false)?) {
+            (false, _) => StatusStream::Off,
+            (true, true) => StatusStream::GivesLength,
+            (true, false) if settings.flag("status_driven", false)? => StatusStream::Driven,
+            (true, false) => StatusStream::On,
+        },
         depth: settings.number("depth", 1, DEPTH_MAX as u64)?.and_then(|depth| usize::try_from(depth).ok()),
         stop_us: settings.value("stop_us", 1, 1_000_000, was.stop_us)?,
         irq_packets: byte("irq_packets", 1, was.irq_packets)?,

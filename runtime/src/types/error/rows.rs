@@ -406,6 +406,20 @@ Device {
     } "the device wrote {done_bytes} of {need_bytes} bytes and says it is done: is the job larger \
        than its registers hold?";
 
+    /// The core's length register is narrower than a setting says, and dropped bits of a job's
+    /// length. The device was stopped, and the buffers are back.
+    LengthCut(-165 LENGTH_CUT Device EIO) {
+        /// The device.
+        device: &'static str,
+        /// The setting.
+        length_bits: u32,
+        /// The bytes that were written into the register, or into a descriptor.
+        need_bytes: u64,
+        /// The bytes that the core made of them.
+        done_bytes: u64,
+    } "{device} took a length of {need_bytes} bytes as {done_bytes}: its length register has fewer \
+       than {length_bits} bits; set length_bits to its width in the block design";
+
     /// The device claims more bytes than it was given. It was stopped, and the buffers are back.
     BadCompletion(-155 BAD_COMPLETION Device EIO) {
         /// The device.

@@ -2,8 +2,9 @@
 
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
-    Align, BaseAddr, Device, Engine, Error, PhysAddr, Pool, Port, Region, Result, Wait,
-    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
+    Align, BaseAddr, Device, Driver, Engine, Error, Parts, PhysAddr, Pool, Port, Region, Result, Settings, Wait,
+    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma, StatusStream},
+    names::{Attach, DeviceName, row},
     sim::{
         SimBoard, SimSpec,
         stream::{SourceConfig, StreamConfig},
@@ -37,14 +38,16 @@ fn what(error: &Error) -> &'static str {
 
 #[test]
 fn a_length_register_that_is_narrower_than_was_said() {
+    let cut = |device, need_bytes, done_bytes| Error::LengthCut { device, length_bits: 20, need_bytes, done_bytes };
     for spec in [DIRECT, WITH_SG] {
         let core = CoreSpec { stream: StreamConfig::sink(), ..spec };
         let config = AxiDmaConfig { length_bits: 20, ..AxiDmaConfig::default() };
-        let error = fails(core, config, Side::Mm2s, 20_000);
-        assert!(what(&error).starts_with("fewer bytes went than were given"), "{error}");
+        assert_eq!(fails(core, config, Side::Mm2s, 20_000), cut("axi_dma mm2s", 20_000, 20_000 - (1 << 14)));
         // Where all of it is cut off, direct register mode starts nothing.
-        let error = fails(core, config, Side::Mm2s, 1 << 14);
-        assert!(what(&error).contains("length_bits"), "{error}");
+        assert_eq!(fails(core, config, Side::Mm2s, 1 << 14), cut("axi_dma mm2s", 1 << 14, 0));
+        let source = SourceConfig { packet_bytes: 1000, ..SourceConfig::default() };
+        let core = CoreSpec { stream: StreamConfig::source(source, 2048), ..spec };
+        assert_eq!(fails(core, config, Side::S2mm, 1 << 14), cut("axi_dma s2mm", 1 << 14, 0));
     }
     let error = fails(DIRECT, AxiDmaConfig::default(), Side::Mm2s, 1 << 14);
     assert_eq!(error, Error::OperandTooLong { index: 0, have_bytes: 1 << 14, max_bytes: (1 << 14) - 1 });
@@ -56,7 +59,8 @@ fn a_length_register_that_is_narrower_where_pieces_are_received() {
     let source = SourceConfig { packet_bytes: 288, ..SourceConfig::default() };
     let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
     let error = fails(spec, AxiDmaConfig { depth: Some(2), ..AxiDmaConfig::default() }, Side::S2mm, 20_000);
-    assert!(what(&error).starts_with("fewer bytes went than were given"), "{error}");
+    let piece = 16_383 / 128 * 128;
+    assert_eq!(error, Error::LengthCut { device: "axi_dma s2mm", length_bits: 14, need_bytes: piece, done_bytes: piece % 256 });
 }
 
 #[test]
@@ -150,6 +154,46 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
     let pool = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
     let driver = alone(&direct, Side::Mm2s, Some(pool.take().unwrap()));
     assert!(!driver.has_descriptors() && pool.taken() == 0);
+}
+
+/// Only settings tell of these, which a `.hwh` gives.
+#[test]
+fn a_core_with_micro_dma_or_a_status_stream_is_refused_where_it_would_not_work() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
+    let refused = |spec, side, config| {
+        let device = core(&board, spec);
+        match AxiDmaChannel::simulated(device.window().unwrap(), side, config, spec.sg.then(|| ring(&region))) {
+            Ok(_) => "",
+            Err(Error::Unsupported { what, .. }) => what,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let was = AxiDmaConfig::default();
+    for spec in [DIRECT, WITH_SG] {
+        for side in [Side::Mm2s, Side::S2mm] {
+            assert!(refused(spec, side, AxiDmaConfig { micro_dma: true, ..was }).contains("Micro DMA moves one burst"));
+            let stream = |status_stream| refused(spec, side, AxiDmaConfig { status_stream, ..was });
+            let receives = spec.sg && side == Side::S2mm;
+            assert_eq!(stream(StatusStream::On).contains("ends no packet without it"), receives);
+            assert_eq!(stream(StatusStream::GivesLength).contains("counts 0 bytes received"), receives);
+            assert_eq!((stream(StatusStream::Driven), stream(StatusStream::Off)), ("", ""));
+        }
+    }
+    let sim = std::pin::pin!("sim:axi_dma".parse::<DeviceName>().unwrap().open().unwrap());
+    let own = Region::new(sim.memory(&"sim".parse().unwrap(), 64 * 1024).unwrap()).unwrap();
+    let by_settings = |settings| {
+        let (settings, memory) = (Settings(settings), Some(own.carve(4096, Align::PAGE).unwrap().into_buf()));
+        // SAFETY: the model is the core, which nobody else drives.
+        unsafe {
+            let taken = sim.as_ref().take(row("axi_dma")?, settings, None, Attach::default())?;
+            taken.open(Parts { device: (), memory, settings, map: None }).map(|driver| driver.depth())
+        }
+    };
+    assert!(by_settings("channel=1,status_stream=1,status_driven=1").is_ok());
+    assert!(matches!(by_settings("channel=1,status_stream=1"), Err(Error::Unsupported { fix, .. }) if fix.contains("status_driven=1")));
+    assert!(matches!(by_settings("channel=1,status_stream=1,status_driven=1,status_length=1"), Err(Error::Unsupported { .. })));
+    assert!(matches!(by_settings("channel=0,micro_dma=1"), Err(Error::Unsupported { .. })));
 }
 
 /// A window in which every register reads the same.

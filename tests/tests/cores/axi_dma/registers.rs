@@ -2,7 +2,7 @@
 
 use super::{DIRECT, WITH_SG, core};
 use contigo::{
-    Mmio,
+    Align, Direction, Mmio, Region,
     drivers::axi_dma::{model::manual, regs},
     sim::SimBoard,
 };
@@ -40,6 +40,39 @@ fn the_drivers_registers_are_the_manuals() {
         (words[manual::BD_NEXT / 4], words[1], words[manual::BD_BUFFER / 4], words[3], words[manual::BD_CONTROL / 4]),
         (0x2345_6780, 1, 0x40, 2, 77)
     );
+}
+
+/// It finds the error of the second descriptor while the first waits for a packet.
+#[test]
+fn descriptors_are_fetched_ahead_of_the_one_that_is_under_way() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let device = core(&board, WITH_SG);
+    let mut memory = region.carve(4096, Align::PAGE).unwrap().into_buf();
+    let at = u32::try_from(region.dev_addr_of(&board.port(), memory.as_mut_ptr(), 4096).unwrap().0).unwrap();
+    let words = memory.view_mut::<u32>().unwrap();
+    for (index, status) in [0, manual::BD_CMPLT].into_iter().enumerate() {
+        let here = 16 * index;
+        (words[here], words[here + 2], words[here + 6], words[here + 7]) = (at + 64, at + 1024, 64, status);
+    }
+    // SAFETY: the channel is reset before the memory comes back.
+    let memory = unsafe { memory.hand_over(&board.port(), 32, .., Direction::Bidirectional) }.unwrap();
+    let window = device.window().unwrap();
+    let write = |offset: usize, value: u32| {
+        // SAFETY: the descriptors and their buffers were handed over.
+        unsafe { window.write32(manual::S2MM + offset, value) }
+    };
+    write(manual::CURDESC, at);
+    write(manual::DMACR, manual::CR_RS);
+    write(manual::TAILDESC, at + 64);
+    device.run_for(2).unwrap();
+    let status = window.read32(manual::S2MM + manual::DMASR);
+    assert_eq!((status & manual::SR_ERRORS, status & manual::SR_HALTED), (manual::SR_SG_INT_ERR, 0), "{status:#x}");
+    assert_eq!(window.read32(manual::S2MM + manual::CURDESC), at + 64);
+    write(manual::DMACR, manual::CR_RESET);
+    device.run_for(1).unwrap();
+    drop(memory.into_cpu());
+    assert_eq!(board.counts().unowned_accesses, 0);
 }
 
 /// The registers of a channel that nobody drives.

@@ -3,7 +3,7 @@
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
     Align, Completion, Driver, Error, Pool, Queue, Region,
-    drivers::axi_dma::{AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, Side},
+    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, Side},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},
@@ -80,6 +80,36 @@ fn a_receive_that_waits_is_ended_by_a_reset_which_the_sibling_hears_of() {
     }
 }
 
+/// RS=0 ends no receive that gets no data: its stop waits for the reset alone.
+#[test]
+fn a_receive_that_waits_is_stopped_at_once() {
+    for (spec, both) in [(DIRECT, false), (WITH_SG, false), (DIRECT, true), (WITH_SG, true)] {
+        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 10_000, ..AxiDmaConfig::default() });
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let pool = Pool::<2>::new(region.carve(2 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let silent = StreamConfig::source(SourceConfig { packets: 0, ..SourceConfig::default() }, 4096);
+        let device = core(&board, CoreSpec { stream: silent, ..spec });
+        let window = device.window().unwrap();
+        let from_ns = board.now_ns();
+        if both {
+            let driver = AxiDma::open_simulated(window, config, Some(ring(&region))).unwrap();
+            let mut queue = Queue::<'_, _, 4, 2>::new(driver).unwrap();
+            queue.push([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..)], &()).unwrap();
+            queue.stop().unwrap();
+            assert!(queue.take_back().is_some());
+        } else {
+            let driver = AxiDmaChannel::simulated(window, Side::S2mm, config, Some(ring(&region))).unwrap();
+            let mut queue = Queue::<'_, _, 4>::new(driver).unwrap();
+            queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+            queue.stop().unwrap();
+            assert!(queue.take_back().is_some());
+        }
+        let took_ns = board.now_ns() - from_ns;
+        assert!(took_ns < 100_000, "{took_ns} ns, and a limit of 10 ms");
+        assert_eq!(board.counts().unowned_accesses, 0);
+    }
+}
+
 #[test]
 fn a_stream_that_a_stop_tore_is_told() {
     for resets_stream in [true, false] {
@@ -91,8 +121,7 @@ fn a_stream_that_a_stop_tore_is_told() {
         let device = core(&board, spec);
         let mut config = AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() };
         config.depth = Some(4);
-        let driver =
-            contigo::drivers::axi_dma::AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
+        let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
         let mut queue: Queue<'_, _, 4> = Queue::new(driver).unwrap();
         queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
         device.run_for(20).unwrap();
@@ -119,8 +148,7 @@ fn interrupts_for_several_packets_and_64_in_flight() {
     let pool = Pool::<64>::new(region.carve(64 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
     let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..WITH_SG });
     let config = AxiDmaConfig { irq_packets: 16, irq_delay: 8, ..AxiDmaConfig::default() };
-    let driver =
-        contigo::drivers::axi_dma::AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(ring(&region))).unwrap();
+    let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(ring(&region))).unwrap();
     assert_eq!((driver.depth(), driver.has_descriptors()), (64, true));
     let mut queue: Queue<'_, _, 64> = Queue::new(driver).unwrap();
     let (mut pushed, mut ended) = (0, 0);

@@ -2,59 +2,14 @@
 
 use super::{SOON, WITH_SG, alone, core, ring};
 use contigo::{
-    Align, Device, Mmio, Pool, Port, Queue, Region, Result, Wait,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma, model::manual},
+    Align, Pool, Queue, Region,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, CoreSpec, Side, model::manual},
     sim::{
-        SimBoard, SimWindow,
+        SimBoard,
         stream::{SourceConfig, StreamConfig},
     },
 };
-use std::cell::Cell;
-
-/// A program that loses the processor for a while after every fourth write of one register.
-#[derive(Debug)]
-struct Preempted<'d, 'b> {
-    window: SimWindow<'d, AxiDmaModel>,
-    device: &'d SimAxiDma<'b>,
-    after: usize,
-    for_us: u32,
-    writes: Cell<u32>,
-}
-
-// SAFETY: the window's registers.
-unsafe impl Mmio for Preempted<'_, '_> {
-    fn len_bytes(&self) -> usize {
-        self.window.len_bytes()
-    }
-    fn read32(&self, offset: usize) -> u32 {
-        self.window.read32(offset)
-    }
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { self.window.write32(offset, value) };
-        if offset != self.after {
-            return;
-        }
-        self.writes.set(self.writes.get() + 1);
-        if self.writes.get().is_multiple_of(4) {
-            self.device.run_for(self.for_us).unwrap();
-        }
-    }
-}
-impl Wait for Preempted<'_, '_> {
-    fn now_us(&self) -> u64 {
-        self.window.now_us()
-    }
-    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
-        self.window.wait_at_most(timeout_us)
-    }
-}
-// SAFETY: as the window.
-unsafe impl Device for Preempted<'_, '_> {
-    fn port(&self) -> &Port {
-        self.window.port()
-    }
-}
+use contigo_testkit::lent::Preempted;
 
 /// A packet of 1 KiB takes 3.6 us. The ring has room for 64 jobs, and 8 are in flight at most.
 #[test]
@@ -69,7 +24,7 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
         let pool = Pool::<8>::new(region.carve(8 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
         let device = core(&board, spec);
         let after = manual::S2MM + manual::TAILDESC;
-        let slow = Preempted { window: device.window().unwrap(), device: &device, after, for_us, writes: Cell::new(0) };
+        let slow = Preempted::new(&device, after, for_us).unwrap();
         let config = AxiDmaConfig { address_bits, ..AxiDmaConfig::default() };
         // SAFETY: the model is built so.
         let driver = unsafe { AxiDmaChannel::alone(slow, Side::S2mm, config, Some(ring(&region))) }.unwrap();

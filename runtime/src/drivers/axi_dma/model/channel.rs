@@ -1,6 +1,6 @@
 //! A channel's registers, and its way from RS to Halted.
 
-use super::{manual as pg021, spec::CoreSpec, transfer::Transfer};
+use super::{fetch::Fetch, manual as pg021, spec::CoreSpec, transfer::Transfer};
 use crate::{
     drivers::axi_dma::Side,
     sim::{SimBus, stream::SimStream},
@@ -8,8 +8,6 @@ use crate::{
 
 /// From a cleared RS to Halted, where nothing is under way.
 const HALT_NS: u64 = 200;
-/// From a doorbell to the first burst: a descriptor's fetch.
-pub(super) const FETCH_NS: u64 = 200;
 
 /// One channel.
 #[derive(Debug)]
@@ -26,10 +24,7 @@ pub(super) struct Channel {
     pub(super) tail: u64,
     pub(super) addr: u64,
     pub(super) length: u32,
-    /// The next descriptor to fetch.
-    pub(super) next: u64,
-    /// The tail has not been reached.
-    pub(super) has_work: bool,
+    pub(super) fetch: Fetch,
     pub(super) transfer: Option<Transfer>,
     /// A transfer whose last byte went, and when it is told.
     pub(super) posted: Option<(u64, Transfer)>,
@@ -65,8 +60,7 @@ impl Channel {
             tail: 0,
             addr: 0,
             length: 0,
-            next: 0,
-            has_work: false,
+            fetch: Fetch::new(),
             transfer: None,
             posted: None,
             stops: false,
@@ -106,13 +100,16 @@ impl Channel {
     pub(super) fn next_at_ns(&self, stream: &SimStream, now_ns: u64) -> Option<u64> {
         let burst = self.transfer.as_ref().and_then(|transfer| transfer.burst_at_ns(self.side, stream, now_ns));
         let posted = self.posted.as_ref().map(|(at_ns, _)| *at_ns);
-        [burst, posted, self.halts_at_ns, self.delay_at_ns].into_iter().flatten().min()
+        [burst, posted, self.fetch.at_ns(), self.halts_at_ns, self.delay_at_ns].into_iter().flatten().min()
     }
 
     /// The thing that happens at `now_ns`.
     pub(super) fn happen(&mut self, now_ns: u64, spec: &CoreSpec, stream: &mut SimStream, bus: &mut SimBus<'_>) {
         if self.posted.as_ref().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
             return self.settle(now_ns, spec, bus);
+        }
+        if self.fetch.at_ns().is_some_and(|at_ns| at_ns <= now_ns) {
+            return self.fetched(now_ns, spec, bus);
         }
         if self.halts_at_ns.is_some_and(|at_ns| at_ns <= now_ns) {
             return self.halted();
@@ -132,11 +129,11 @@ impl Channel {
         let run = if !self.has_failed() && !self.held { value & pg021::CR_RS } else { 0 };
         self.control = value & (pg021::SR_IRQ_ALL | pg021::DELAY) | threshold | run;
         if run != 0 && !self.runs {
-            (self.runs, self.next, self.stops, self.halts_at_ns) = (true, self.current, false, None);
+            (self.runs, self.stops, self.halts_at_ns) = (true, false, None);
+            self.fetch.begin(self.current);
             self.packets_left = self.threshold();
         } else if run == 0 && self.runs && !stuck {
-            self.stops = true;
-            self.halt_if_free(now_ns);
+            self.stop(now_ns);
         }
     }
 
@@ -153,9 +150,15 @@ impl Channel {
         self.held = true;
         self.control &= !pg021::CR_RS;
         if self.runs && !stuck {
-            self.stops = true;
-            self.halt_if_free(now_ns);
+            self.stop(now_ns);
         }
+    }
+
+    /// RS is 0: the descriptors that were fetched ahead are dropped.
+    pub(super) const fn stop(&mut self, now_ns: u64) {
+        self.stops = true;
+        self.fetch.drop_all();
+        self.halt_if_free(now_ns);
     }
 
     /// Halts a channel that is to stop, where nothing is under way: RS=0 waits for a transfer.
@@ -170,8 +173,9 @@ impl Channel {
         }
     }
 
-    pub(super) fn halted(&mut self) {
-        (self.runs, self.idle, self.has_work, self.stops) = (false, false, false, false);
+    pub(super) const fn halted(&mut self) {
+        (self.runs, self.idle, self.stops) = (false, false, false);
+        self.fetch.drop_all();
         (self.transfer, self.halts_at_ns, self.delay_at_ns) = (None, None, None);
     }
 
@@ -210,12 +214,12 @@ impl Channel {
             pg021::TAILDESC if spec.sg => {
                 set_low(&mut self.tail, value);
                 if !wide {
-                    self.doorbell(spec, bus);
+                    self.doorbell(bus.now_ns());
                 }
             }
             pg021::TAILDESC_MSB if spec.sg && wide => {
                 set_high(&mut self.tail, value);
-                self.doorbell(spec, bus);
+                self.doorbell(bus.now_ns());
             }
             pg021::ADDR if !spec.sg => set_low(&mut self.addr, value),
             pg021::ADDR_MSB if !spec.sg && wide => set_high(&mut self.addr, value),
@@ -224,15 +228,13 @@ impl Channel {
         }
     }
 
-    fn doorbell(&mut self, spec: &CoreSpec, bus: &mut SimBus<'_>) {
+    fn doorbell(&mut self, now_ns: u64) {
         if !self.runs || self.stops {
             return;
         }
         self.ran_dry += u64::from(self.idle);
-        (self.has_work, self.idle) = (true, false);
-        if self.transfer.is_none() {
-            self.fetch(bus.now_ns(), spec, bus);
-        }
+        self.idle = false;
+        self.fetch.ring(now_ns);
     }
 }
 

@@ -7,10 +7,12 @@
 //! | `mod.rs` | the core: which channel does the next thing, and a reset of both |
 //! | `spec.rs` | how it is built, and what goes wrong |
 //! | `channel.rs` | a channel's registers, and its way from RS to Halted |
-//! | `transfer.rs` | its bursts, descriptors and interrupts |
+//! | `fetch.rs` | its descriptors, which are fetched ahead |
+//! | `transfer.rs` | its bursts, their descriptor's status, and interrupts |
 //! | `manual.rs` | its own table of registers |
 
 mod channel;
+mod fetch;
 pub mod manual;
 mod spec;
 mod transfer;

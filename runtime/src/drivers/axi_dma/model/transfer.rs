@@ -1,10 +1,6 @@
 //! A transfer: its bursts, its descriptor, and its interrupt.
 
-use super::{
-    channel::{Channel, FETCH_NS},
-    manual as pg021,
-    spec::CoreSpec,
-};
+use super::{channel::Channel, fetch::FETCH_NS, manual as pg021, spec::CoreSpec};
 use crate::{
     drivers::axi_dma::Side,
     sim::{
@@ -26,24 +22,23 @@ const DELAY_UNIT_NS: u64 = 1_250;
 /// A buffer under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
-    descriptor: u64,
-    next: u64,
-    addr: u64,
-    len_bytes: usize,
-    done: usize,
+    pub(super) descriptor: u64,
+    pub(super) addr: u64,
+    pub(super) len_bytes: usize,
+    pub(super) done: usize,
     /// When the next burst may begin.
-    at_ns: u64,
+    pub(super) at_ns: u64,
     /// MM2S: the packet ends with it. S2MM: it did.
-    ends: bool,
+    pub(super) ends: bool,
     /// S2MM: the packet began with it.
-    begins: bool,
+    pub(super) begins: bool,
     /// It ends with this error.
-    error: u32,
-    hangs: bool,
+    pub(super) error: u32,
+    pub(super) hangs: bool,
     /// S2MM: it says that the packet ends after so many bytes.
-    short: Option<usize>,
+    pub(super) short: Option<usize>,
     /// How late its interrupt comes; `None`: never.
-    irq_late_ns: Option<u64>,
+    pub(super) irq_late_ns: Option<u64>,
 }
 
 impl Transfer {
@@ -77,11 +72,12 @@ impl Channel {
             Some(begins_ns.max(if self.side == Side::Mm2s { moves_ns } else { 0 }) + late_ns?)
         });
         let posted = self.posted.as_ref().and_then(|(at_ns, transfer)| Some(at_ns + late(transfer)?));
-        [line, coming, posted, self.delay_at_ns].into_iter().flatten().min().filter(|_| enabled != 0)
+        let fetch = self.fetch.at_ns().filter(|_| self.transfer.is_none());
+        [line, coming, posted, fetch, self.delay_at_ns].into_iter().flatten().min().filter(|_| enabled != 0)
     }
 
     /// The next transfer, and its fate.
-    fn begin(&mut self, transfer: Transfer, spec: &CoreSpec, bus: &mut SimBus<'_>) {
+    pub(super) fn begin(&mut self, transfer: Transfer, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         let faults = *bus.faults();
         let error = if bus.strikes(faults.error) { pg021::SR_DMA_SLV_ERR } else { 0 };
         let hangs = bus.strikes(faults.hang);
@@ -110,31 +106,6 @@ impl Channel {
         }
         let at_ns = bus.now_ns() + FETCH_NS;
         let transfer = Transfer { addr: self.addr, len_bytes: length as usize, at_ns, ends: self.side == Side::Mm2s, ..NONE };
-        self.begin(transfer, spec, bus);
-    }
-
-    /// The next descriptor.
-    pub(super) fn fetch(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
-        self.current = self.next;
-        let mut bytes = [0; 32];
-        if !self.current.is_multiple_of(pg021::BD_ALIGN) || bus.read(DevAddr(self.current), &mut bytes).is_err() {
-            return self.fail(now_ns, pg021::SR_SG_DEC_ERR, spec, bus);
-        }
-        let word = |at: usize| bytes.as_chunks().0.get(at / 4).map_or(0, |word| u32::from_le_bytes(*word));
-        let address = |at: usize| u64::from(word(at)) | if spec.address_bits > 32 { u64::from(word(at + 4)) << 32 } else { 0 };
-        if word(pg021::BD_STATUS) & pg021::BD_CMPLT != 0 {
-            return self.fail(now_ns, pg021::SR_SG_INT_ERR, spec, bus);
-        }
-        // The tail is compared with what is fetched (`axi_sg_ftch_pntr.vhd`, COMPARE_ADDRESS).
-        self.has_work = self.tail != self.current;
-        let control = word(pg021::BD_CONTROL);
-        let len_bytes = spec.length(control & pg021::BD_BYTES) as usize;
-        if len_bytes == 0 {
-            return self.fail(now_ns, pg021::SR_DMA_INT_ERR, spec, bus);
-        }
-        let (addr, next, at_ns) = (address(pg021::BD_BUFFER), address(pg021::BD_NEXT), now_ns + FETCH_NS);
-        let ends = self.side == Side::Mm2s && control & pg021::BD_TX_EOF != 0;
-        let transfer = Transfer { descriptor: self.current, next, addr, len_bytes, at_ns, ends, ..NONE };
         self.begin(transfer, spec, bus);
     }
 
@@ -187,17 +158,12 @@ impl Channel {
         }
         self.settle(now_ns, spec, bus);
         self.in_packet &= !(transfer.ends && self.side == Side::S2mm);
-        self.has_work &= transfer.error == 0;
-        self.next = transfer.next;
+        if transfer.error != 0 {
+            self.fetch.drop_all();
+        }
         self.posted = Some((now_ns + WRITE_NS, transfer));
-        if self.stops {
-            self.has_work = false;
-        }
-        if self.has_work {
-            self.fetch(transfer.at_ns, spec, bus);
-        } else {
-            self.halt_if_free(now_ns);
-        }
+        self.begin_next(transfer.at_ns, spec, bus);
+        self.halt_if_free(now_ns);
     }
 
     /// Tells the end of the transfer whose last byte went, if there is one.
@@ -225,7 +191,7 @@ impl Channel {
         if transfer.error != 0 {
             return self.fail(now_ns, transfer.error, spec, bus);
         }
-        self.idle = self.transfer.is_none() && !self.has_work;
+        self.idle = self.transfer.is_none() && self.fetch.is_idle();
         self.written += 1;
         if !transfer.ends && spec.sg {
             return;
@@ -246,7 +212,7 @@ impl Channel {
     }
 
     /// An error halts the channel. The transfer before is told first.
-    fn fail(&mut self, now_ns: u64, bit: u32, spec: &CoreSpec, bus: &mut SimBus<'_>) {
+    pub(super) fn fail(&mut self, now_ns: u64, bit: u32, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         self.settle(now_ns, spec, bus);
         self.halted();
         self.status |= bit;
@@ -257,9 +223,8 @@ impl Channel {
 }
 
 /// No transfer.
-const NONE: Transfer = Transfer {
+pub(super) const NONE: Transfer = Transfer {
     descriptor: 0,
-    next: 0,
     addr: 0,
     len_bytes: 0,
     done: 0,

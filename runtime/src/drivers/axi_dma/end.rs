@@ -1,0 +1,217 @@
+#![allow(unsafe_code, reason = "an interrupt is acknowledged by a register")]
+//! How the end of a channel's oldest job is found, in either mode.
+
+use super::{
+    config::Side,
+    fault,
+    lane::{Lane, halves, is_idle},
+    regs,
+};
+use crate::{
+    hw::Mmio,
+    job::Completion,
+    types::{Error, Result},
+};
+
+/// A descriptor is looked at after so many looks at registers that said nothing: where CURDESC or
+/// an interrupt's bit were late, the end is found all the same.
+const QUIET_LOOKS: u32 = 256;
+
+/// The next descriptor of a job.
+enum Next {
+    /// It is done, and with it the job.
+    Job(Completion),
+    /// It is done, and there are more.
+    Descriptor,
+    Open,
+    Failed,
+}
+
+impl Lane<'_> {
+    /// One look: the end of the oldest job, or nothing, or why the channel cannot go on.
+    pub(super) fn look(&mut self, at: &impl Mmio) -> Result<Option<Completion>> {
+        if self.in_flight == 0 {
+            return Ok(None);
+        }
+        if !self.runs {
+            return self.look_stopped();
+        }
+        let seen = core::mem::take(&mut self.seen);
+        let status = if seen == 0 { regs::DMASR.read(at) } else { seen };
+        if status == u32::MAX {
+            return Err(self.fault(at, status));
+        }
+        if status & regs::IRQS != 0 {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::DMASR.write(at, status & regs::IRQS) };
+        }
+        match self.ring {
+            None => self.look_at_registers(at, status),
+            Some(_) => {
+                self.idle = seen == 0 && is_idle(status);
+                self.look_at_descriptors(at, status)
+            }
+        }
+    }
+
+    fn look_at_registers(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+        if status & (regs::ERRORS | regs::HALTED) != 0 {
+            return Err(self.fault(at, status));
+        }
+        if !is_idle(status) {
+            return Ok(None);
+        }
+        let end = match self.side {
+            Side::Mm2s => Completion { status, ..Completion::of(self.oldest) },
+            Side::S2mm => {
+                let status = status | regs::FIRST | regs::LAST;
+                let bytes = regs::LENGTH.read(at) as usize & self.config.longest();
+                Completion { status, words: self.words(), ..Completion::of(self.oldest).with_bytes(bytes).with_last(true) }
+            }
+        };
+        self.in_flight = 0;
+        Ok(Some(end))
+    }
+
+    fn look_at_descriptors(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+        let ended = status & regs::TOLD != 0;
+        self.quiet = if ended { 0 } else { self.quiet + 1 };
+        // The registers first: each look at a descriptor is a sync.
+        if !ended && self.quiet < QUIET_LOOKS && self.is_under_way(regs::CURDESC_LOW.read(at)) {
+            self.tail.goes_on();
+            return Ok(None);
+        }
+        self.quiet = 0;
+        self.look_at_memory(at, status)
+    }
+
+    /// The oldest job's descriptors, where registers say that they may be done. `status`: DMASR.
+    pub(super) fn look_at_memory(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+        let found = self.look_for_end(at, status)?;
+        // After an end that was found, an error shows at the next look.
+        let resumed = self.resume(at);
+        if found.is_none() { resumed.map(|()| None) } else { Ok(found) }
+    }
+
+    fn look_for_end(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+        loop {
+            match self.next_done()? {
+                Next::Job(end) => return Ok(Some(end)),
+                Next::Descriptor => {}
+                // Maybe after the channel's status was read.
+                Next::Failed => return Err(self.fault(at, regs::DMASR.read(at))),
+                // The packets before the error were told.
+                Next::Open if status & (regs::HALTED | regs::ERRORS) != 0 => return Err(self.fault(at, status)),
+                // CURDESC moved on before the status was written.
+                Next::Open => return Ok(None),
+            }
+        }
+    }
+
+    /// A stopped channel: nothing changes any more, and one look says all.
+    pub(super) fn look_stopped(&mut self) -> Result<Option<Completion>> {
+        if self.ring.is_none() {
+            self.in_flight = 0;
+            return Ok(self.ended.take());
+        }
+        while self.in_flight > 0 {
+            match self.next_done()? {
+                Next::Job(end) => return Ok(Some(end)),
+                Next::Descriptor => {}
+                Next::Failed | Next::Open => self.in_flight = 0,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Is CURDESC a descriptor whose end the oldest job waits for?
+    fn is_under_way(&self, current: u32) -> bool {
+        let Some(ring) = &self.ring else { return false };
+        let is_at = |piece| halves(ring.addr(ring.after(self.first, piece))).0 == current;
+        match self.side {
+            Side::Mm2s => (self.done..self.pieces()).any(is_at),
+            Side::S2mm => is_at(self.done),
+        }
+    }
+
+    /// The next descriptor of the oldest job: of a packet that is sent only the last one counts.
+    fn next_done(&mut self) -> Result<Next> {
+        let pieces = self.pieces();
+        if self.side == Side::Mm2s {
+            // A field that is too short cuts the first of several pieces, which are the longest.
+            self.done = if self.fits_bytes == 0 && self.done == 0 { 0 } else { pieces - 1 };
+        }
+        let Some(ring) = &mut self.ring else { return Ok(Next::Open) };
+        let mut words = [0; 2];
+        self.looks += 1;
+        ring.read(ring.after(self.first, self.done), regs::CONTROL_AT, &mut words)?;
+        let [control, status] = words;
+        if status & regs::FAILED != 0 {
+            return Ok(Next::Failed);
+        }
+        if status & regs::COMPLETE == 0 {
+            return Ok(Next::Open);
+        }
+        if self.done == 0 {
+            self.began = status & regs::FIRST;
+        }
+        let bytes = (status & regs::BYTES_MASK) as usize;
+        let is_last_piece = self.done + 1 == pieces;
+        let (over, end) = match self.side {
+            Side::Mm2s => {
+                if (control ^ status) & regs::BYTES_MASK != 0 {
+                    return Err(fault::cut_length(self.side, &self.config, control, status));
+                }
+                self.fits_bytes = if pieces > 1 { bytes } else { self.fits_bytes };
+                (is_last_piece, Completion::of(self.oldest))
+            }
+            Side::S2mm => {
+                if status & regs::LAST != 0 && !is_last_piece {
+                    return Err(fault::early_end(status));
+                }
+                // Without a packet's end all of it was filled, and no more ever. A core with a
+                // narrower length register filled less, and the next bytes went elsewhere.
+                let room = (control & regs::BYTES_MASK) as usize;
+                if bytes != room && (bytes > room || status & regs::LAST == 0) {
+                    return Err(fault::cut_length(self.side, &self.config, control, status));
+                }
+                self.bytes += bytes;
+                (is_last_piece, Completion::of(self.oldest).with_bytes(self.bytes).with_last(status & regs::LAST != 0))
+            }
+        };
+        if !over {
+            self.done += 1;
+            return Ok(Next::Descriptor);
+        }
+        let end = Completion { status: status & !regs::FIRST | self.began, words: self.words(), ..end };
+        let Some(ring) = &self.ring else { return Ok(Next::Open) };
+        self.first = ring.after(self.first, pieces);
+        self.given = self.given.saturating_sub(pieces);
+        self.tail.moves();
+        (self.done, self.bytes, self.began) = (0, 0, 0);
+        self.oldest = if self.oldest + 1 >= self.depth { 0 } else { self.oldest + 1 };
+        self.in_flight -= 1;
+        Ok(Next::Job(end))
+    }
+
+    /// The error that DMASR tells. An error's descriptor is CURDESC's.
+    fn fault(&mut self, at: &impl Mmio, status: u32) -> Error {
+        let Some(ring) = &mut self.ring else {
+            return fault::decode(self.side, status, Some(self.addr.0), None);
+        };
+        if status == u32::MAX {
+            return fault::decode(self.side, status, None, None);
+        }
+        let high = if self.config.address_bits > 32 { u64::from(regs::CURDESC_HIGH.read(at)) << 32 } else { 0 };
+        let descriptor = high | u64::from(regs::CURDESC_LOW.read(at));
+        let mut words = [0; 5];
+        let index = (0..ring.len()).find(|&index| ring.addr(index) == descriptor);
+        let buffer = index.and_then(|index| ring.read(index, regs::BUFFER_AT, &mut words).ok());
+        let [low, high, _, _, control] = words;
+        // A length of 0 is DMAIntErr here, and nothing else is: the core dropped all of its bits.
+        if status & regs::ERRORS == regs::INTERNAL_ERROR && control & regs::BYTES_MASK != 0 {
+            return fault::cut_length(self.side, &self.config, control, 0);
+        }
+        fault::decode(self.side, status, buffer.map(|()| u64::from(high) << 32 | u64::from(low)), Some(descriptor))
+    }
+}

@@ -1,0 +1,49 @@
+//! How a channel beside another is stopped, or one that has the core to itself.
+
+use super::{at::At, channel::AxiDmaChannel, config::Side, fault, halt, regs, shared::Siblings};
+use crate::{hw::Device, types::Result};
+
+impl<D: Device> AxiDmaChannel<'_, '_, D> {
+    /// As [`Driver::stop`](crate::Driver::stop).
+    pub(super) fn end(&mut self) -> Result<()> {
+        let at = At { device: &self.device, base: self.base };
+        if !self.was_reset() {
+            self.lane.keep_end(&at);
+        }
+        if self.was_reset() {
+            // The look may have come after the reset, where a register says Idle of nothing.
+            self.lane.ended = None;
+        }
+        let (busy, held) = (self.lane.is_busy(&at), self.is_held());
+        let sibling_works = self.siblings.is_some_and(|siblings| siblings.is_busy_beside(self.lane.side));
+        // RS=0 waits for the packet of a receive, which may never come.
+        let at_once = busy && !sibling_works && self.lane.side == Side::S2mm;
+        let halted = !at_once && halt::halt(&at, &self.lane.config);
+        if !halted || held || busy && !sibling_works {
+            self.reset_core()?;
+        }
+        // Idle is told late after a doorbell, and a channel that did not halt was at work.
+        if busy || !halted {
+            self.lane.cut();
+        }
+        self.lane.stopped();
+        self.epoch = self.device.reset_epoch();
+        self.tell_busy(false);
+        Ok(())
+    }
+
+    /// Does the sibling's error keep this channel halted until a reset?
+    fn is_held(&self) -> bool {
+        let failed = |siblings: &dyn Siblings| fault::has_failed(siblings.status_beside(self.lane.side));
+        self.lane.runs && halt::is_halted(regs::DMASR.read(&self.at())) && self.siblings.is_some_and(failed)
+    }
+
+    /// Resets the core, which ends the sibling's jobs.
+    fn reset_core(&self) -> Result<()> {
+        let (side, config) = (self.lane.side, &self.lane.config);
+        match self.siblings {
+            Some(siblings) => siblings.reset_all(&mut || halt::reset(&self.at(), side, config)),
+            None => halt::reset(&self.at(), side, config),
+        }
+    }
+}
