@@ -80,7 +80,8 @@ fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
         let queue = Queue::new(driver).map_err(|refused| Failure::from(refused.error))?;
         let rng = Rng::with_seed(seed);
         let (jobs, lost, sent) = (VecDeque::new(), false, FNV_START);
-        let mut run = Run { subject, device: &device, pool: &pool, queue, rng, jobs, packet: 0, tags: 0, lost, sent, tally };
+        let faults = faults_of(seed);
+        let mut run = Run { subject, device: &device, pool: &pool, queue, faults, rng, jobs, packet: 0, tags: 0, lost, sent, tally };
         run.steps()?;
         Ok::<_, Failure>((!run.lost).then_some(run.sent))
     })??;
@@ -103,6 +104,7 @@ struct Run<'r, 'p, 'd, S: Subject> {
     device: &'r SimDevice<'r, S::Model>,
     pool: &'p Pool<'p, SLOTS>,
     queue: Queue<'p, &'r mut (dyn Driver + 'd), DEPTH, 2>,
+    faults: Faults,
     rng: Rng,
     jobs: VecDeque<Job>,
     /// The least number of the next packet.
@@ -149,6 +151,7 @@ impl<S: Subject> Run<'_, '_, '_, S> {
             }
             // The device did not take it, and was stopped.
             Err(failed) => {
+                self.expect(&[failed.error, failed.cause])?;
                 self.lost = true;
                 self.tally.failed += 1;
                 drop(operands);
@@ -167,7 +170,7 @@ impl<S: Subject> Run<'_, '_, '_, S> {
             Ok(None) => Ok(()),
             Ok(Some((tag, completion))) => self.ended(tag, &completion, buffers),
             Err(failed) => {
-                ensure!(!matches!(failed.error, Error::BadCompletion { .. } | Error::NoSuchJob { .. }), "{failed}");
+                self.expect(&[failed.error, failed.cause])?;
                 self.lost = true;
                 self.tally.failed += 1;
                 self.recover()
@@ -177,7 +180,8 @@ impl<S: Subject> Run<'_, '_, '_, S> {
 
     fn ended(&mut self, tag: usize, completion: &Completion, buffers: Vec<DevBuf<'_>>) -> Verdict {
         let job = self.job(tag)?;
-        if completion.failed.is_some() {
+        if let Some(what) = completion.failed {
+            self.expect(&[Error::Fault { device: self.subject.name(), status: completion.status, what }])?;
             (self.lost, self.tally.failed) = (true, self.tally.failed + 1);
         } else {
             self.tally.completed += 1;
@@ -202,6 +206,18 @@ impl<S: Subject> Run<'_, '_, '_, S> {
             return self.recover();
         }
         self.take_back()
+    }
+
+    /// Are these errors what the faults of this seed make?
+    fn expect(&self, errors: &[Error]) -> Verdict {
+        let Faults { error, hang, stuck, short, .. } = self.faults;
+        for failed in errors {
+            // A core that is gone does not stop either.
+            let stays = stuck + error > 0 && matches!(failed, Error::WillNotStop { .. });
+            let fails = error + hang + stuck + short > 0 && self.subject.may_fail(failed);
+            ensure!(stays || fails, "an error that no fault of this seed makes: {failed}");
+        }
+        Ok(())
     }
 
     /// The channel failed: it is stopped, by a reset from outside where it will not.

@@ -2,7 +2,7 @@
 
 use crate::exercise::Limits;
 use contigo::{
-    CpuBuf, Driver, Port, Result,
+    CpuBuf, Driver, Error, Port, Result,
     sim::{Model, SimBoard, SimWindow, stream::StreamCounts},
 };
 
@@ -76,6 +76,11 @@ pub trait Subject {
     fn tells_failures(&self) -> bool {
         true
     }
+
+    /// May a job, or its channel, fail with this error where the board makes faults? The suite
+    /// takes every other error for the driver's mistake. One that a completion has in words is an
+    /// [`Error::Fault`] with these words here. [`Error::WillNotStop`] is a fault's of every core.
+    fn may_fail(&self, error: &Error) -> bool;
 
     /// The argument words of a job whose operand 0 has `len_bytes`.
     fn words(&self, _len_bytes: usize) -> Vec<u32> {

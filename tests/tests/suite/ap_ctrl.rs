@@ -1,7 +1,7 @@
 //! A kernel of HLS that copies, by both protocols.
 
 use contigo::{
-    CpuBuf, Driver, OperandSpec, Result,
+    CpuBuf, Driver, Error, OperandSpec, Result,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol},
     sim::{BusError, SimWindow},
 };
@@ -47,6 +47,9 @@ impl Subject for Copier {
     }
     fn words(&self, len_bytes: usize) -> Vec<u32> {
         vec![u32::try_from(len_bytes).unwrap()]
+    }
+    fn may_fail(&self, _: &Error) -> bool {
+        false
     }
     fn open<R>(
         &self,

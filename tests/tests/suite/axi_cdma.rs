@@ -3,7 +3,7 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec},
     sim::SimWindow,
 };
@@ -42,6 +42,11 @@ impl Subject for InMode {
     }
     fn limits(&self) -> Limits {
         self.limits
+    }
+    fn may_fail(&self, error: &Error) -> bool {
+        let Error::FaultAt { device: "axi_cdma", what, .. } = error else { return false };
+        let is = |name| what.starts_with(name);
+        is("DMAIntErr") || is("DMASlvErr") || is("DMADecErr") || self.memory_bytes > 0 && is("SGSlvErr")
     }
     fn open<R>(
         &self,

@@ -2,7 +2,7 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, McdmaModel, McdmaSpec, Way},
     sim::{
         SimWindow,
@@ -66,6 +66,9 @@ impl Subject for Channel {
     }
     fn packet_bytes(&self) -> usize {
         if self.kind() == Kind::Receive { 1500 } else { 0 }
+    }
+    fn may_fail(&self, error: &Error) -> bool {
+        matches!(error, Error::FaultAt { device: "axi_mcdma", what, .. } if what.starts_with("DMASlvErr"))
     }
     fn open<R>(
         &self,

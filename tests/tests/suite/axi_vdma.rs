@@ -2,7 +2,7 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side},
     sim::{
         SimWindow,
@@ -58,6 +58,11 @@ impl Subject for Frames {
     }
     fn packet_bytes(&self) -> usize {
         FRAME_BYTES
+    }
+    fn may_fail(&self, error: &Error) -> bool {
+        let Error::FaultAt { device, what, .. } = error else { return false };
+        let side = if self.kind() == Kind::Send { "axi_vdma mm2s" } else { "axi_vdma s2mm" };
+        *device == side && ["VDMAIntErr", "VDMASlvErr", "VDMADecErr"].iter().any(|name| what.starts_with(name))
     }
     fn open<R>(
         &self,

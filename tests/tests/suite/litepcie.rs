@@ -2,7 +2,7 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieModel, LitepcieSpec, Side},
     sim::{
         SimWindow,
@@ -47,6 +47,9 @@ impl Subject for Part {
     }
     fn packet_bytes(&self) -> usize {
         if self.1 == Side::Writer { 1024 } else { 0 }
+    }
+    fn may_fail(&self, _: &Error) -> bool {
+        false
     }
     fn open<R>(
         &self,

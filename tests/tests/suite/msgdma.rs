@@ -3,7 +3,7 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, MsgdmaTransfer},
     sim::{
         SimWindow,
@@ -66,7 +66,7 @@ impl Subject for Built {
             MsgdmaMode::Receive => StreamConfig::source(source, 4096),
             MsgdmaMode::Copy | MsgdmaMode::Send => StreamConfig::sink(),
         };
-        MsgdmaModel::new(MsgdmaBuild { config: self.1, stream, tells: true })
+        MsgdmaModel::new(MsgdmaBuild { config: self.1, stream, ..MsgdmaBuild::default() })
     }
     fn stream(&self, model: &MsgdmaModel) -> Option<StreamCounts> {
         Some(model.stream())
@@ -80,6 +80,13 @@ impl Subject for Built {
     }
     fn packet_bytes(&self) -> usize {
         1536
+    }
+    fn may_fail(&self, error: &Error) -> bool {
+        let Error::Fault { what, status, .. } = error else { return false };
+        match self.1.mode {
+            MsgdmaMode::Receive => *status != u32::MAX && what.starts_with("an error of the stream's source"),
+            MsgdmaMode::Copy | MsgdmaMode::Send => *status == u32::MAX && what.starts_with("bits that it never sets"),
+        }
     }
     fn open<R>(
         &self,

@@ -2,7 +2,7 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::zdma::{Zdma, ZdmaModel},
     sim::SimWindow,
 };
@@ -25,6 +25,15 @@ impl Subject for InMode {
     }
     fn memory_bytes(&self) -> usize {
         self.1
+    }
+    fn may_fail(&self, error: &Error) -> bool {
+        match error {
+            Error::Fault { device: "zdma", what, .. } => {
+                what.starts_with("a bus error while") || what.contains("descriptor that cannot be read")
+            }
+            Error::ShortTransfer { need_bytes, done_bytes } => done_bytes < need_bytes,
+            _ => false,
+        }
     }
     fn open<R>(
         &self,
