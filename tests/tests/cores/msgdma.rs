@@ -9,6 +9,7 @@ use contigo::{
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
+use contigo_testkit::lent::Lent;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_millis(5);
@@ -41,7 +42,7 @@ fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool<'_, 24>, CpuBuf<'_>) -
 }
 
 fn core<'b>(board: &'b SimBoard, config: MsgdmaConfig, stream: StreamConfig) -> SimMsgdma<'b> {
-    SimMsgdma::with_model(board, board.port(), MsgdmaModel::new(MsgdmaBuild { config, stream, tells: true }))
+    SimMsgdma::with_model(board, board.port(), MsgdmaModel::new(MsgdmaBuild { config, stream, ..MsgdmaBuild::default() }))
 }
 
 fn source(packet_bytes: usize, marks_last: bool) -> StreamConfig {
@@ -74,7 +75,7 @@ fn settings_that_cannot_be_are_refused() {
 #[test]
 fn an_older_core_is_believed() {
     let board = SimBoard::new(1);
-    let model = MsgdmaModel::new(MsgdmaBuild { config: COPY, stream: StreamConfig::sink(), tells: false });
+    let model = MsgdmaModel::new(MsgdmaBuild { config: COPY, stream: StreamConfig::sink(), tells: false, late_write_back_ns: 0 });
     let core = SimMsgdma::with_model(&board, board.port(), model);
     assert!(Msgdma::open_simulated(core.window().unwrap(), COPY).is_ok());
 }
@@ -154,6 +155,73 @@ fn a_fifo_that_is_less_deep_than_said_is_an_error_and_no_hang() {
         while queue.take_back().is_some() {}
         Ok(())
     });
+}
+
+/// It waits for room in the dispatcher's FIFO, and sees its reset only behind that.
+#[test]
+fn a_prefetcher_is_stopped_where_the_fifo_is_less_deep_than_said() {
+    for by_program in [false, true] {
+        with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
+            let core = core(board, MsgdmaConfig { depth: 8, ..FETCHED }, StreamConfig::sink());
+            let window = core.window()?;
+            // SAFETY: the model is built so, with fewer places.
+            let driver = unsafe { Msgdma::prefetched(Lent::new(&window), FETCHED, own)? };
+            let mut queue: Queue<'_, _, 12, 2> = Queue::new(driver)?;
+            for _ in 0..12 {
+                queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &())?;
+            }
+            core.run_for(100)?;
+            if by_program {
+                // SAFETY: the steps stop.
+                assert_eq!(unsafe { queue.driver().stop_program().run(&window, 5) }, Ok(()));
+            }
+            queue.stop()?;
+            let mut back = 0;
+            while queue.take_back().is_some() {
+                back += 1;
+            }
+            assert_eq!(back, 12);
+            Ok(())
+        });
+    }
+}
+
+/// The interrupt comes before the descriptor is written back, and is acknowledged.
+#[test]
+fn a_descriptor_that_is_written_back_late_is_found_at_the_end_of_a_wait() {
+    with(Faults::NONE, |board, pool, own| {
+        let build = MsgdmaBuild { config: FETCHED, stream: StreamConfig::sink(), tells: true, late_write_back_ns: 3_000 };
+        let core = SimMsgdma::with_model(board, board.port(), MsgdmaModel::new(build));
+        let mut queue: Queue<'_, _, 4, 2> = Queue::new(Msgdma::prefetched_simulated(core.window()?, FETCHED, own)?)?;
+        for _ in 0..3 {
+            queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &())?;
+            assert!(queue.next(LIMIT)?.is_some());
+        }
+        Ok(())
+    });
+}
+
+/// Descriptors that nobody owns are not written again after a stop.
+#[test]
+fn a_job_after_a_stop_writes_few_descriptors() {
+    let board = SimBoard::new(3);
+    let region = Region::new(board.memory(8 * 4096).unwrap()).unwrap();
+    let own = Region::new(board.memory(4096).unwrap()).unwrap();
+    let core = core(&board, FETCHED, StreamConfig::sink());
+    let memory = own.carve(4096, Align::PAGE).unwrap().into_buf();
+    let mut queue: Queue<'_, _, 4, 2> = Queue::new(Msgdma::prefetched_simulated(core.window().unwrap(), FETCHED, memory).unwrap()).unwrap();
+    let take = || region.carve(64, Align::LINE).unwrap().into_buf();
+    for (jobs, most) in [(3, 80), (1, 10), (1, 10)] {
+        let before = own.stats().syncs;
+        for _ in 0..jobs {
+            queue.push([take().to_device(..), take().from_device(..)], &()).unwrap();
+        }
+        let syncs = own.stats().syncs - before;
+        assert!(syncs <= most, "{syncs} syncs of descriptors for {jobs} jobs after a stop");
+        queue.stop().unwrap();
+        while queue.take_back().is_some() {}
+    }
+    assert_eq!(board.counts().unowned_accesses, 0);
 }
 
 /// Receives `count` packets into buffers of `len_bytes`: what each completion said.

@@ -1,4 +1,3 @@
-#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! mSGDMA, the Modular Scatter-Gather DMA of Altera's Platform Designer: from memory to memory,
 //! from memory to a stream, or from a stream to memory.
 //!
@@ -33,7 +32,8 @@
 //! the core tells.
 //!
 //! **Clocks.** The fabric's clock alone. Where the bridge is off or the fabric is not loaded, a
-//! read ends the program, or reads ones, which is [`Error::WrongDevice`] or [`Error::Fault`].
+//! read ends the program, or reads ones, which is
+//! [`Error::WrongDevice`](crate::Error::WrongDevice) or [`Error::Fault`](crate::Error::Fault).
 //!
 //! **No identity on older cores.** Opening compares the bits of STATUS that read as 0, and that a
 //! core without descriptors is empty. Newer cores have the registers "Component Configuration"; a
@@ -61,6 +61,7 @@
 //! `drivers/dma/altera-msgdma.c`; the HAL of Altera's `altera_msgdma`.
 
 mod config;
+mod driver;
 mod found;
 #[cfg(feature = "sim")]
 mod model;
@@ -72,260 +73,9 @@ mod slave;
 mod stop;
 mod window;
 
-pub use self::config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer};
 #[cfg(feature = "sim")]
 pub use self::model::{MsgdmaBuild, MsgdmaModel, SimMsgdma};
-use crate::{
-    hw::{Device, wait::poll_until},
-    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
-    mem::{CpuBuf, DevSlice, Port},
-    types::platform::forward_as_fd,
-    types::{Error, Refused, Result},
+pub use self::{
+    config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer},
+    driver::Msgdma,
 };
-use core::time::Duration;
-use found::is_msgdma;
-use prefetch::Prefetch;
-use slave::Slave;
-use window::At;
-
-/// The driver of one core. `'p` is how long the memory of its descriptors lives; by the descriptor
-/// port there is none.
-///
-/// ```
-/// use contigo::{Align, Engine, Pool, Region, drivers::msgdma::{Msgdma, MsgdmaConfig, SimMsgdma}, sim::SimBoard};
-/// use core::time::Duration;
-/// let board = SimBoard::new(1);
-/// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
-/// let core = SimMsgdma::new(&board, board.port());
-/// let mut engine = Engine::new(Msgdma::open_simulated(core.window()?, MsgdmaConfig::default())?)?;
-///
-/// let (mut from, to) = (pool.take()?, pool.take()?);
-/// from.view_mut::<u8>()?.fill(7);
-/// let [_, to] = engine.start([from.to_device(..900), to.from_device(..)], &())?.wait(Duration::from_millis(20))?.buffers;
-/// assert_eq!(to.view_at::<u8>(..900)?, [7; 900]);
-/// # Ok::<(), contigo::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct Msgdma<'p, D: Device> {
-    device: D,
-    config: MsgdmaConfig,
-    operands: [OperandSpec; 2],
-    way: Way<'p>,
-    /// The last call was `stop`, or `open`.
-    stopped: bool,
-}
-
-/// How descriptors reach the core.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "there is no heap, and one lives in each driver")]
-enum Way<'p> {
-    Slave(Slave),
-    Prefetch(Prefetch<'p>),
-}
-
-impl<'p, D: Device> Msgdma<'p, D> {
-    /// The driver of `device`, whose descriptors go through the descriptor port.
-    ///
-    /// # Errors
-    /// [`Error::RegisterWindow`] where a port lies outside of the window. [`Error::Argument`],
-    /// [`Error::Setting`] or [`Error::Unsupported`] for a configuration that cannot be.
-    /// [`Error::WrongDevice`] where registers say that it is another one.
-    ///
-    /// # Safety
-    /// The window's registers are one mSGDMA's, at the offsets of `config` and built as it says,
-    /// and nobody else drives it while this value lives. The core is built with "Enable Write
-    /// Response", which this driver uses. Or a write that its interconnect accepted is seen by the
-    /// processor before a register that is read later.
-    pub unsafe fn open(device: D, config: MsgdmaConfig) -> Result<Self> {
-        if config.prefetcher_at.is_some() {
-            return Err(Error::Unsupported {
-                what: "a core with a prefetcher has no descriptor port",
-                fix: "open it with memory for descriptors",
-            });
-        }
-        is_msgdma(&device, &config)?;
-        Ok(Self { device, config, operands: config.operands(), way: Way::Slave(Slave::new(config)), stopped: true })
-    }
-
-    /// The driver of `device`, whose prefetcher fetches descriptors from `descriptors`. A
-    /// descriptor has 32 bytes, or 64 where it is extended, in cache lines of its own. There is one
-    /// more than jobs in flight. So 4 KiB are up to 63 jobs. More than 128 are not used.
-    ///
-    /// The memory belongs to the driver until that is dropped. Dropping it stops the core and gives
-    /// the memory back; where the core will not stop, the memory is leaked.
-    ///
-    /// # Errors
-    /// The memory comes back with what [`open`](Self::open) says, [`Error::Unsupported`] where
-    /// `config` has no prefetcher, [`Error::BlockSize`] where it has less than two descriptors,
-    /// [`Error::Misaligned`], or what [`DriverBuf::new`](crate::DriverBuf::new) says. `device` is
-    /// dropped.
-    ///
-    /// # Safety
-    /// As [`open`](Self::open).
-    pub unsafe fn prefetched(device: D, config: MsgdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
-        let Some(at) = config.prefetcher_at else {
-            let error = Error::Unsupported { what: "without `prefetcher_at` there is no prefetcher", fix: "say where its CSR port lies" };
-            return Err(Refused::new(error, descriptors));
-        };
-        if let Err(error) = is_msgdma(&device, &config) {
-            return Err(Refused::new(error, descriptors));
-        }
-        let way = Way::Prefetch(Prefetch::new(config, at, descriptors, device.port())?);
-        Ok(Self { device, config, operands: config.operands(), way, stopped: true })
-    }
-
-    /// The registers that no job changes, after a reset.
-    fn begin_anew(&mut self, slot: usize) -> Result<()> {
-        let enable = match &mut self.way {
-            Way::Slave(slave) => {
-                slave.begin_anew(slot);
-                regs::IRQ_ENABLE
-            }
-            Way::Prefetch(prefetch) => {
-                prefetch.begin_anew()?;
-                // The prefetcher interrupts.
-                0
-            }
-        };
-        // SAFETY: interrupts move no data, and no descriptor waits.
-        unsafe { regs::CONTROL.write(&At(&self.device, self.config.csr_at), enable) };
-        Ok(())
-    }
-}
-
-// SAFETY: 1. The guide: the read master reads LENGTH bytes at the read address. The write master
-// writes at most LENGTH bytes at the write address, and fewer where a packet ends before. `check`
-// compared LENGTH with both operands of a copy, and a receiver's LENGTH is its operand's. The
-// prefetcher reads descriptors, and writes them back, which are the driver's own. 2. A response is
-// made when the write master is done with the descriptor, and the prefetcher writes its descriptor
-// back after that. Idle means that no descriptor waits or is at work ("Status Register"). The
-// control word asks for the answers of all writes, where the core counts them; otherwise the caller
-// of `open` promised their order. A reset ends when no master has an access under way ("Reset
-// Dispatcher"), and the prefetcher's when it fetches nothing. 3. The response's length counts from
-// the operand's first byte. 4. `check` reads no register; `poll` launches submitted descriptors
-// only. 5. The port belongs to the device. 6. The caller of `open` promised it. 7. The program
-// stops and resets. 8. Each wait has a limit. 9. Its fields count jobs alone: an end is told by
-// registers, or by owner bits that `begin_anew` clears after a reset.
-unsafe impl<D: Device> Driver for Msgdma<'_, D> {
-    fn name(&self) -> &'static str {
-        "msgdma"
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn addr_bits(&self) -> u32 {
-        self.config.address_bits
-    }
-
-    fn operands(&self) -> &[OperandSpec] {
-        match self.config.mode {
-            MsgdmaMode::Copy => &self.operands,
-            MsgdmaMode::Send | MsgdmaMode::Receive => &self.operands[..1],
-        }
-    }
-
-    fn depth(&self) -> usize {
-        match &self.way {
-            Way::Slave(slave) => slave.depth(),
-            Way::Prefetch(prefetch) => prefetch.depth(),
-        }
-    }
-
-    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let [] = exactly(args)?;
-        let Some(first) = operands.first() else { return exactly::<_, 1>(operands).map(|_| ()) };
-        let need_bytes = first.len_bytes as u64;
-        if let Some(to) = operands.get(1).filter(|to| to.len_bytes < first.len_bytes) {
-            return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
-        }
-        let multiple_of = match self.config.transfer {
-            MsgdmaTransfer::FullWords => self.config.word_bytes() as u64,
-            MsgdmaTransfer::Aligned | MsgdmaTransfer::Unaligned => 1,
-        };
-        let max = self.config.max_bytes.into();
-        if need_bytes == 0 || need_bytes > max || !need_bytes.is_multiple_of(multiple_of) {
-            return Err(Error::Argument { name: "bytes of a job", value: need_bytes, min: multiple_of, max, multiple_of });
-        }
-        Ok(())
-    }
-
-    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let len_bytes = operands.first().map_or(0, |first| first.len_bytes);
-        let len = u32::try_from(len_bytes).map_err(|_| Error::Unexpected { name: "a job's length", value: len_bytes as u64 })?;
-        if core::mem::take(&mut self.stopped) {
-            self.begin_anew(slot)?;
-        }
-        match &mut self.way {
-            // SAFETY: the caller's promise.
-            Way::Slave(slave) => unsafe { slave.submit(&self.device, slot, len, operands) },
-            // SAFETY: the caller's promise.
-            Way::Prefetch(prefetch) => unsafe { prefetch.submit(&self.device, slot, len, operands) },
-        }
-    }
-
-    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let Self { device, way, stopped, .. } = self;
-        let told = match way {
-            Way::Slave(slave) => slave.tell(),
-            Way::Prefetch(prefetch) if *stopped => prefetch.tell()?,
-            Way::Prefetch(_) => None,
-        };
-        if told.is_some() || *stopped {
-            return Ok(told);
-        }
-        let mut found = Ok(None);
-        poll_until(device, timeout, |device| {
-            found = match way {
-                Way::Slave(slave) => slave.look(device).map(|ended| if ended { slave.tell() } else { None }),
-                Way::Prefetch(prefetch) => prefetch.look(device),
-            };
-            !matches!(found, Ok(None))
-        })?;
-        found
-    }
-
-    /// Jobs that had ended before are told still.
-    fn stop(&mut self) -> Result<()> {
-        self.halt()?;
-        match &mut self.way {
-            Way::Slave(slave) => slave.stopped(),
-            Way::Prefetch(prefetch) => prefetch.stopped(),
-        }
-        self.stopped = true;
-        Ok(())
-    }
-
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
-    }
-
-    fn stop_program(&self) -> StopProgram {
-        self.program()
-    }
-}
-
-impl<D: Device> TypedDriver<1> for Msgdma<'_, D> {
-    crate::job::no_report!();
-}
-
-impl<D: Device> TypedDriver<2> for Msgdma<'_, D> {
-    crate::job::no_report!();
-}
-
-forward_as_fd!({'p, D: Device} Msgdma<'p, D>, device: D);
-
-impl<D: Device> Drop for Msgdma<'_, D> {
-    /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
-    /// stays leaked.
-    fn drop(&mut self) {
-        if self.halt().is_ok()
-            && let Way::Prefetch(prefetch) = &mut self.way
-        {
-            // SAFETY: dispatcher and prefetcher were reset, and fetch nothing before they run.
-            unsafe { prefetch.release() };
-        }
-    }
-}

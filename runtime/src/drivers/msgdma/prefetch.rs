@@ -38,6 +38,9 @@ pub(super) struct Prefetch<'p> {
     waiting: usize,
     /// The last look found an end, and there are others: the next one may have ended too.
     more: bool,
+    /// No descriptor is owned, except for those that were launched and not told. Before the first
+    /// job, and after a write that failed, nobody knows.
+    written: bool,
 }
 
 impl<'p> Prefetch<'p> {
@@ -49,7 +52,7 @@ impl<'p> Prefetch<'p> {
         let layout = Layout { len_bytes, align_bytes: len_bytes, most };
         // One descriptor is never owned: the prefetcher stops there.
         let ring = Ring::new(memory, port, config.address_bits, layout, 2)?;
-        Ok(Self { config, at, ring, oldest: 0, slot: 0, launched: 0, waiting: 0, more: false })
+        Ok(Self { config, at, ring, oldest: 0, slot: 0, launched: 0, waiting: 0, more: false, written: false })
     }
 
     pub(super) const fn depth(&self) -> usize {
@@ -65,14 +68,17 @@ impl<'p> Prefetch<'p> {
         self.ring.after(self.oldest, steps)
     }
 
-    /// The core was reset: no descriptor is owned, and jobs begin at the first.
+    /// The core was reset: no descriptor is owned, and jobs begin at the first. Those that were
+    /// launched and not told may be owned still.
     pub(super) fn begin_anew(&mut self) -> Result<()> {
-        (self.oldest, self.slot, self.launched, self.waiting, self.more) = (0, 0, 0, 0, false);
-        let at = self.control_at();
-        for index in 0..self.ring.len() {
+        let (at, owned) = (self.control_at(), if self.written { self.launched } else { self.ring.len() });
+        for steps in 0..owned {
+            let place = self.place(steps);
             // SAFETY: the prefetcher was reset, and fetches nothing before it runs.
-            unsafe { self.ring.write(index, at, &[0])? };
+            unsafe { self.ring.write(place, at, &[0])? };
         }
+        (self.oldest, self.slot, self.launched, self.waiting) = (0, 0, 0, 0);
+        (self.more, self.written) = (false, true);
         Ok(())
     }
 
@@ -100,7 +106,7 @@ impl<'p> Prefetch<'p> {
         };
         // SAFETY: the prefetcher has stopped; or the descriptor is not owned, before and after, and
         // the prefetcher uses none of its words.
-        unsafe { self.ring.write(place, 0, used)? };
+        unsafe { self.ring.write(place, 0, used) }.inspect_err(|_| self.written = false)?;
         self.waiting += 1;
         if starts {
             self.start(device);
@@ -128,7 +134,7 @@ impl<'p> Prefetch<'p> {
         for steps in self.launched..self.launched + self.waiting {
             let place = self.place(steps);
             // SAFETY: RUN is clear, so the prefetcher fetches nothing.
-            unsafe { self.ring.write(place, at, &[word])? };
+            unsafe { self.ring.write(place, at, &[word]) }.inspect_err(|_| self.written = false)?;
         }
         self.start(device);
         Ok(())

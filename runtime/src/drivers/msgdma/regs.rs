@@ -46,7 +46,9 @@ pub const FULL: u32 = 1 << 2;
 pub const RESPONSES_EMPTY: u32 = 1 << 3;
 /// STATUS: responses are full, and no descriptor starts.
 pub const RESPONSES_FULL: u32 = 1 << 4;
-/// STATUS: the masters have stopped.
+/// STATUS: the masters have stopped, or no descriptor is at work and [`STOP_DESCRIPTORS`] lets none
+/// begin (`dispatcher.v`: `stop_state = master_stop_state | descriptors_stop_state`). Without an
+/// access under way is the core only after a reset.
 pub const STOPPED: u32 = 1 << 5;
 /// STATUS: a reset goes on.
 pub const RESETTING: u32 = 1 << 6;

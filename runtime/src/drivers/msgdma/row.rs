@@ -50,7 +50,7 @@ pub(crate) fn camera() -> AnyModel {
 
 #[cfg(feature = "sim")]
 fn built(config: MsgdmaConfig, stream: StreamConfig) -> AnyModel {
-    AnyModel::new(MsgdmaModel::new(MsgdmaBuild { config, stream, tells: true }))
+    AnyModel::new(MsgdmaModel::new(MsgdmaBuild { config, stream, ..MsgdmaBuild::default() }))
 }
 
 /// # Safety

@@ -44,6 +44,8 @@ pub(super) struct Fetch {
     writes_back: bool,
     write_back_at_ns: Option<u64>,
     irq_delays_ns: Deque<Option<u64>, JOBS_MAX>,
+    /// A control word on its way to memory: when it is there, where, and what.
+    landing: Deque<(u64, u64, u32), JOBS_MAX>,
     resets_at_ns: Option<u64>,
 }
 
@@ -58,7 +60,8 @@ impl Fetch {
             State::First(at_ns) | State::Second(at_ns, _) => Some(at_ns),
             State::Full(_) => room.then_some(0),
         };
-        [fetch, self.write_back_at_ns, self.resets_at_ns].into_iter().flatten().min()
+        let landing = self.landing.front().map(|(at_ns, ..)| *at_ns);
+        [fetch, self.write_back_at_ns, landing, self.resets_at_ns].into_iter().flatten().min()
     }
 
     pub(super) fn read(&self, at: usize) -> u32 {
@@ -80,9 +83,9 @@ impl Fetch {
                 let kept = self.control & (m::PREFETCHER_RUN | m::PREFETCHER_RESET);
                 let begins = value & m::PREFETCHER_RUN != 0 && kept & m::PREFETCHER_RUN == 0;
                 self.control = value & 0x1F | kept;
-                if value & m::PREFETCHER_RESET != 0 && self.resets_at_ns.is_none() {
-                    self.resets_at_ns = Some(now_ns + RESET_NS);
-                } else if begins && self.resets_at_ns.is_none() {
+                if value & m::PREFETCHER_RESET != 0 {
+                    self.reset_if_idle(now_ns);
+                } else if begins && kept & m::PREFETCHER_RESET == 0 {
                     (self.state, self.at, self.writes_back) = (State::First(now_ns + FETCH_NS), self.next, true);
                 }
             }
@@ -91,6 +94,13 @@ impl Fetch {
             m::PREFETCHER_POLL_FREQUENCY => self.poll = value & 0xFFFF,
             m::PREFETCHER_STATUS if value & m::PREFETCHER_STATUS_IRQ != 0 => self.irq = false,
             _ => {}
+        }
+    }
+
+    /// A reset waits until no descriptor is under way: one that waits for room too.
+    fn reset_if_idle(&mut self, now_ns: u64) {
+        if self.control & m::PREFETCHER_RESET != 0 && matches!(self.state, State::Idle) {
+            self.resets_at_ns.get_or_insert(now_ns + RESET_NS);
         }
     }
 
@@ -119,6 +129,7 @@ impl MsgdmaModel {
             let control = control & !(m::PREFETCHER_RUN | m::PREFETCHER_RESET);
             self.fetch = Fetch { next, poll, control, irq, line_at_ns, ..Fetch::default() };
         }
+        self.land(at_ns, bus);
         if self.fetch.write_back_at_ns.is_some_and(|due| due <= at_ns) {
             self.write_back(at_ns, bus);
         }
@@ -137,6 +148,7 @@ impl MsgdmaModel {
                     *word = control;
                 }
                 self.fetch.state = match control & m::CONTROL_OWN_BY_HW {
+                    _ if self.fetch.control & m::PREFETCHER_RESET != 0 => State::Idle,
                     0 if self.fetch.control & m::PREFETCHER_POLL_EN != 0 => State::First(at_ns + 10 * u64::from(self.fetch.poll).max(1)),
                     0 => {
                         self.fetch.control &= !m::PREFETCHER_RUN;
@@ -144,6 +156,7 @@ impl MsgdmaModel {
                     }
                     _ => State::Full(words),
                 };
+                self.fetch.reset_if_idle(at_ns);
             }
             _ => {}
         }
@@ -151,6 +164,14 @@ impl MsgdmaModel {
             && self.dispatcher.room()
         {
             self.hand_over(&words, count, at_ns);
+        }
+    }
+
+    /// Control words that are there.
+    fn land(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
+        while let Some(&(_, at, word)) = self.fetch.landing.front().filter(|(lands, ..)| *lands <= at_ns) {
+            let _ = self.fetch.landing.pop_front();
+            let _ = bus.write(DevAddr(at), &word.to_le_bytes());
         }
     }
 
@@ -181,9 +202,12 @@ impl MsgdmaModel {
         let delay_ns = self.fetch.irq_delays_ns.pop_front().flatten();
         let count = if self.build.config.extended { m::WORDS_ENHANCED } else { m::WORDS_STANDARD };
         let owned = if self.fetch.control & m::PREFETCHER_PARK != 0 { control } else { control & !m::CONTROL_OWN_BY_HW };
-        let words = [(m::WRITE_BACK_BYTES, bytes), (m::WRITE_BACK_STATUS, status), (4 * (count as u64 - 1), owned)];
-        for (offset, word) in words {
+        for (offset, word) in [(m::WRITE_BACK_BYTES, bytes), (m::WRITE_BACK_STATUS, status)] {
             let _ = bus.write(DevAddr(at + offset), &word.to_le_bytes());
+        }
+        let _ = self.fetch.landing.push_back((at_ns + self.build.late_write_back_ns, at + 4 * (count as u64 - 1), owned));
+        if self.build.late_write_back_ns == 0 {
+            self.land(at_ns, bus);
         }
         if self.fetch.control & m::PREFETCHER_GLOBAL_INTERRUPT != 0 && interrupts(control, status) {
             if !self.fetch.irq {

@@ -37,12 +37,15 @@ pub struct MsgdmaBuild {
     pub stream: StreamConfig,
     /// A newer core, with the registers that tell how it is built.
     pub tells: bool,
+    /// So much later than its interrupt a descriptor is written back, in an interconnect that does
+    /// not answer writes.
+    pub late_write_back_ns: u64,
 }
 
 impl Default for MsgdmaBuild {
     /// A newer core as the driver's default configuration says.
     fn default() -> Self {
-        Self { config: MsgdmaConfig::default(), stream: StreamConfig::default(), tells: true }
+        Self { config: MsgdmaConfig::default(), stream: StreamConfig::default(), tells: true, late_write_back_ns: 0 }
     }
 }
 
