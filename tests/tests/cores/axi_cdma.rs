@@ -10,8 +10,13 @@ mod queue;
 mod refused;
 #[path = "axi_cdma/registers.rs"]
 mod registers;
+#[path = "axi_cdma/tail.rs"]
+mod tail;
 
-use contigo::drivers::axi_cdma::AxiCdmaConfig;
+use contigo::{
+    drivers::axi_cdma::{AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma},
+    sim::SimBoard,
+};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_millis(20);
@@ -34,6 +39,11 @@ const DEFAULT: AxiCdmaConfig = AxiCdmaConfig {
 #[test]
 fn the_default_is_the_core_of_any_version() {
     assert_eq!(AxiCdmaConfig::default(), DEFAULT);
+}
+
+/// A core with 32 address bits.
+fn narrow(board: &SimBoard) -> SimAxiCdma<'_> {
+    SimAxiCdma::with_model(board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { address_bits: 32, ..AxiCdmaSpec::default() }))
 }
 
 /// Buffers of a region, by their size.

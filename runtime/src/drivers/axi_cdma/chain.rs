@@ -4,7 +4,10 @@
 
 use super::{config::DEPTH_MAX, regs};
 use crate::{
-    drivers::ring::{Layout, Ring},
+    drivers::{
+        ring::{Layout, Ring},
+        tail::Tail,
+    },
     mem::{CpuBuf, Port},
     types::{Error, Refused, Result},
 };
@@ -52,6 +55,12 @@ pub(super) struct Chain<'p> {
     in_flight: usize,
     /// The next free descriptor.
     next: usize,
+    /// The descriptors of the jobs that a stop took back: so many from the first of them on.
+    stale: (usize, usize),
+    /// The core has more than 32 address bits.
+    is_wide: bool,
+    /// How TAILDESC was written last.
+    pub(super) tail: Tail,
 }
 
 impl<'p> Chain<'p> {
@@ -65,6 +74,7 @@ impl<'p> Chain<'p> {
         addr_bits: u32,
         depth: Option<usize>,
         piece_bytes: usize,
+        is_wide: bool,
     ) -> Result<Self, Refused<CpuBuf<'p>>> {
         let layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_ALIGN, most: DESCRIPTORS_MAX };
         // One more than jobs have: a job's last descriptor is never the one that TAILDESC names
@@ -75,7 +85,19 @@ impl<'p> Chain<'p> {
         let usable = ring.len() - 1;
         let depth = depth.unwrap_or(usable).clamp(1, DEPTH_MAX);
         let jobs = [Job::default(); DEPTH_MAX];
-        Ok(Self { ring, jobs, depth, share: (usable / depth).max(1), piece_bytes, oldest: 0, in_flight: 0, next: 0 })
+        Ok(Self {
+            ring,
+            jobs,
+            depth,
+            share: (usable / depth).max(1),
+            piece_bytes,
+            oldest: 0,
+            in_flight: 0,
+            next: 0,
+            stale: (0, 0),
+            is_wide,
+            tail: Tail::default(),
+        })
     }
 
     pub(super) const fn depth(&self) -> usize {
@@ -87,9 +109,30 @@ impl<'p> Chain<'p> {
         self.share.saturating_mul(self.piece_bytes)
     }
 
-    /// Forgets every job: the next one has slot 0 and the first descriptor.
-    pub(super) const fn begin_anew(&mut self) {
-        (self.oldest, self.in_flight, self.next) = (0, 0, 0);
+    /// Forgets every job: the next one has slot 0 and the first descriptor. The descriptors of
+    /// those that a stop took back say that they are complete: a core that fetched one would find
+    /// an error there, and no bytes of somebody else.
+    pub(super) fn begin_anew(&mut self) -> Result<()> {
+        self.forget();
+        let (first, count) = self.stale;
+        for step in 0..count {
+            // SAFETY: the core was reset, and fetches nothing before a doorbell.
+            unsafe { self.ring.write(self.ring.after(first, step), regs::STATUS_AT, &[regs::COMPLETE])? };
+        }
+        self.stale = (0, 0);
+        (self.oldest, self.next) = (0, 0);
+        Ok(())
+    }
+
+    /// A job is given to the core: are both halves of TAILDESC to be written?
+    pub(super) const fn give(&mut self) -> bool {
+        self.tail.give(self.is_wide, self.in_flight == 1)
+    }
+
+    /// The upper half of every descriptor's address.
+    #[allow(clippy::cast_possible_truncation, reason = "half of an address")]
+    pub(super) fn upper_half(&self) -> u32 {
+        (self.ring.addr(0) >> 32) as u32
     }
 
     /// Where the first descriptor is.
@@ -164,6 +207,14 @@ impl<'p> Chain<'p> {
         (0..job.count).any(|step| self.ring.addr(self.ring.after(job.first, step)) as u32 == low)
     }
 
+    /// Is `low`, the lower half of CURDESC, the descriptor before the oldest job? An idle core
+    /// pauses there; otherwise it has done that job, and its status is on its way.
+    #[allow(clippy::cast_possible_truncation, reason = "lower halves are compared")]
+    pub(super) fn is_before_oldest(&self, low: u32) -> bool {
+        let before = self.ring.after(self.job(self.oldest).first, self.ring.len() - 1);
+        self.ring.addr(before) as u32 == low
+    }
+
     /// Looks at the oldest job's last descriptor: on a port that does not snoop, a sync.
     pub(super) fn look(&mut self) -> Result<Look> {
         let mut status = [0];
@@ -178,12 +229,18 @@ impl<'p> Chain<'p> {
     /// The oldest job has ended: its slot.
     pub(super) const fn tell(&mut self) -> usize {
         let slot = self.oldest;
+        self.tail.moves();
         (self.oldest, self.in_flight) = ((slot + 1) % self.depth, self.in_flight.saturating_sub(1));
         slot
     }
 
-    /// Forgets the jobs that have not ended.
-    pub(super) const fn forget(&mut self) {
+    /// Forgets the jobs that have not ended: the core was reset.
+    pub(super) fn forget(&mut self) {
+        if self.in_flight > 0 {
+            let first = self.job(self.oldest).first;
+            let count = if self.next > first { self.next - first } else { self.next + self.ring.len() - first };
+            self.stale = (first, count);
+        }
         self.in_flight = 0;
     }
 

@@ -1,7 +1,11 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! One side of a copy at an address that does not move.
 
-use super::{AxiCdma, AxiCdmaConfig, Mode, regs, setup, stop};
+use super::{
+    config::AxiCdmaConfig,
+    driver::{AxiCdma, Mode},
+    regs, setup, stop,
+};
 use crate::{
     hw::Device,
     job::{Driver, TypedDriver},

@@ -24,8 +24,14 @@ pub const CURDESC_HIGH: Register<ReadOnly> = Register::at(0x0C);
 /// the write of the lower half where addresses have 32 bits, and of the upper half where they have
 /// more.
 pub const TAILDESC: Pointer = Pointer::at(0x10);
+/// The lower half of [`TAILDESC`]: the doorbell of a core with 32 address bits.
+pub const TAILDESC_LOW: Register<ReadWrite> = Register::at(0x10);
+/// The upper half: the doorbell of a core with more.
+pub const TAILDESC_HIGH: Register<ReadWrite> = Register::at(0x14);
 /// SA and its upper half, 18h and 1Ch: where simple mode reads. R/W while idle.
 pub const SA: Pointer = Pointer::at(0x18);
+/// The upper half of [`SA`], which a core with 32 address bits does not have: it reads as 0.
+pub const SA_HIGH: Register<ReadWrite> = Register::at(0x1C);
 /// DA and its upper half, 20h and 24h: where simple mode writes. R/W while idle.
 pub const DA: Pointer = Pointer::at(0x20);
 /// BTT, 28h: bytes to transfer, in 26 bits, 23 before version 4.1. Writing it is simple mode's

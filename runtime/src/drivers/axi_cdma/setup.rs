@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "an address register is tried")]
 //! The look of a window that counts as an AXI CDMA's, and what a core takes.
 
 use super::{AxiCdmaConfig, Keyhole, chain::Transfer, regs};
@@ -42,6 +43,18 @@ pub(super) fn has_sg(device: &impl Device, config: &AxiCdmaConfig) -> Result<()>
         });
     }
     Ok(())
+}
+
+/// Has this core more than 32 address bits, whatever the settings say? Its TAILDESC is then a
+/// doorbell in the upper half.
+pub(super) fn is_wide(device: &impl Device) -> bool {
+    // SAFETY: the core is idle after a reset, and only BTT starts a copy.
+    unsafe {
+        regs::SA_HIGH.write(device, 1);
+        let kept = regs::SA_HIGH.read(device);
+        regs::SA_HIGH.write(device, 0);
+        kept == 1
+    }
 }
 
 /// Is this what the core takes? Lengths and alignment were compared with the operands'

@@ -1,7 +1,10 @@
 #![allow(unsafe_code, reason = "a reset is a register")]
 //! How a core is stopped: by its soft reset, which lets bursts that were begun end.
 
-use super::{AxiCdma, Mode, regs};
+use super::{
+    driver::{AxiCdma, Mode},
+    regs,
+};
 use crate::{
     hw::{Device, wait::poll_every},
     job::{StopProgram, StopStep},

@@ -2,12 +2,16 @@
 //! How a job is started, and how its end is seen: registers first, descriptors after.
 
 use super::{
-    AxiCdma, Mode,
     chain::{Look, Transfer},
+    driver::{AxiCdma, Mode},
+    keyhole::Keyhole,
     regs,
 };
 use crate::{
-    hw::{Device, wait::poll_until},
+    hw::{
+        Device,
+        wait::{poll_every, poll_until},
+    },
     job::Completion,
     types::{DevAddr, Error, Result},
 };
@@ -20,7 +24,7 @@ impl<D: Device> AxiCdma<'_, D> {
     /// The bytes of `transfer` belong to the device, as in
     /// [`Driver::submit`](crate::Driver::submit).
     pub(super) unsafe fn begin(&mut self, slot: usize, transfer: &Transfer) -> Result<()> {
-        let keyhole = self.keyhole.map_or(0, super::Keyhole::control);
+        let keyhole = self.keyhole.map_or(0, Keyhole::control);
         let starts = !core::mem::replace(&mut self.runs, true);
         let device = &self.device;
         match &mut self.mode {
@@ -51,9 +55,10 @@ impl<D: Device> AxiCdma<'_, D> {
                 let delay = if self.config.irq_delay > 0 { regs::DELAY } else { 0 };
                 let control = regs::SG_MODE | keyhole | regs::IOC | regs::ERROR | coalescing;
                 if starts {
-                    chain.begin_anew();
+                    chain.begin_anew()?;
                 }
                 let tail = chain.push(slot, transfer)?;
+                let is_free = chain.give();
                 // SAFETY: the descriptors up to `tail` name bytes of jobs in flight, and the core
                 // goes no further. At the start it is idle, with `SGMode` at 0 after its reset, so
                 // that the engine takes CURDESC. `Dly_IrqEn` is kept only where `SGMode` is set
@@ -64,7 +69,11 @@ impl<D: Device> AxiCdma<'_, D> {
                         regs::CURDESC.write(device, DevAddr(chain.first_addr()));
                         regs::CDMACR.write(device, control | delay);
                     }
-                    regs::TAILDESC.write(device, DevAddr(tail));
+                    if is_free {
+                        regs::TAILDESC.write(device, DevAddr(tail));
+                    } else {
+                        regs::TAILDESC_LOW.write(device, low(tail));
+                    }
                 }
             }
         }
@@ -122,7 +131,8 @@ impl<D: Device> AxiCdma<'_, D> {
     fn look_at_chain(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let Mode::Sg(chain) = &mut self.mode else { return Ok(None) };
         let mut found = Ok(None);
-        poll_until(&self.device, timeout, |device| {
+        // No interrupt tells that the core pauses with jobs left.
+        poll_every(&self.device, chain.tail.step_us(), timeout, |device| {
             let status = regs::CDMASR.read(device);
             if status == u32::MAX {
                 found = Err(fault(status, chain.first_addr()));
@@ -135,6 +145,7 @@ impl<D: Device> AxiCdma<'_, D> {
             }
             let failed = status & regs::ERRORS != 0;
             if !failed && status & regs::IDLE == 0 && chain.is_at_oldest(regs::CURDESC_LOW.read(device)) {
+                chain.tail.goes_on();
                 return false;
             }
             found = match chain.look() {
@@ -142,8 +153,17 @@ impl<D: Device> AxiCdma<'_, D> {
                 Ok(Look::Failed) => Err(Self::fault_at(device, regs::CDMASR.read(device), chain.reads_from())),
                 // The jobs before the error were told.
                 Ok(Look::Nothing) if failed => Err(Self::fault_at(device, status, chain.reads_from())),
-                // CURDESC moved on before the status was written.
-                Ok(Look::Nothing) => Ok(None),
+                Ok(Look::Nothing) => {
+                    let pauses = status & regs::IDLE != 0 && chain.tail.may_pause();
+                    if pauses && chain.is_before_oldest(regs::CURDESC_LOW.read(device)) {
+                        chain.tail.rung();
+                        // SAFETY: the core pauses before the oldest job, whose descriptor is open.
+                        // Those up to the tail name bytes of jobs in flight.
+                        unsafe { regs::TAILDESC_HIGH.write(device, chain.upper_half()) };
+                    }
+                    // Or CURDESC moved on before the status was written.
+                    Ok(None)
+                }
                 Err(error) => Err(error),
             };
             !matches!(found, Ok(None))
@@ -160,6 +180,11 @@ impl<D: Device> AxiCdma<'_, D> {
         };
         fault(status, addr)
     }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "half of an address")]
+const fn low(addr: u64) -> u32 {
+    addr as u32
 }
 
 const fn fault(status: u32, addr: u64) -> Error {

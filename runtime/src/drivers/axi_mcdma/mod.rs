@@ -47,7 +47,9 @@
 mod channel;
 mod config;
 mod controller;
+mod end;
 mod fault;
+mod give;
 mod host;
 #[cfg(feature = "sim")]
 mod model;

@@ -1,7 +1,7 @@
 //! Errors of the bus, lengths that are cut, interrupts that never come, cores that hang, and that
 //! the next job works.
 
-use super::{DEFAULT, DRE, LIMIT, carve};
+use super::{DEFAULT, DRE, LIMIT, carve, narrow};
 use contigo::{
     Driver, Engine, Error, Queue, Region, TypedDriver,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma, regs},
@@ -62,7 +62,7 @@ fn the_jobs_before_an_error_are_told_first() {
     for seed in 0..200 {
         let board = SimBoard::with(SimConfig { seed, faults: Faults { error: 150, ..Faults::NONE } });
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-        let device = SimAxiCdma::new(&board, board.port());
+        let device = narrow(&board);
         let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, carve!(region)(4096)).unwrap();
         let mut queue: Queue<'_, _, 8, 2> = Queue::new(cdma).unwrap();
         for byte in 0..8 {

@@ -1,6 +1,6 @@
 //! Several copies in flight: their order, a stop in their middle, a driver that is dropped.
 
-use super::{DRE, LIMIT, carve};
+use super::{DRE, LIMIT, carve, narrow};
 use contigo::{
     Engine, Pool, Queue, Region,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma},
@@ -41,7 +41,7 @@ fn a_stop_in_the_middle_tells_what_had_ended_and_gives_back_the_rest() {
     for us in 0..40 {
         let board = SimBoard::new(us);
         let region = Region::new(board.memory(512 * 1024).unwrap()).unwrap();
-        let device = SimAxiCdma::new(&board, board.port());
+        let device = narrow(&board);
         let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, carve!(region)(4096)).unwrap();
         let mut queue: Queue<'_, _, 8, 2> = Queue::new(cdma).unwrap();
         for round in 0..2 {

@@ -4,42 +4,11 @@
 
 use super::DEFAULT;
 use contigo::{
-    Device, Mmio, Port, Result, Wait,
+    Device, Mmio,
     drivers::axi_cdma::{AxiCdma, AxiCdmaKeyhole, AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, Keyhole, SimAxiCdma, regs},
     sim::{SimBoard, SimDevice, SimWindow},
 };
-
-/// A window that the test keeps.
-#[derive(Debug)]
-struct Seen<'w, 'd>(&'w SimWindow<'d, AxiCdmaModel>);
-
-// SAFETY: the window's registers.
-unsafe impl Mmio for Seen<'_, '_> {
-    fn len_bytes(&self) -> usize {
-        self.0.len_bytes()
-    }
-    fn read32(&self, offset: usize) -> u32 {
-        self.0.read32(offset)
-    }
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.write32(offset, value) }
-    }
-}
-impl Wait for Seen<'_, '_> {
-    fn now_us(&self) -> u64 {
-        self.0.now_us()
-    }
-    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
-        self.0.wait_at_most(timeout_us)
-    }
-}
-// SAFETY: as the window.
-unsafe impl Device for Seen<'_, '_> {
-    fn port(&self) -> &Port {
-        self.0.port()
-    }
-}
+use contigo_testkit::lent::Lent;
 
 /// It may be in the mode in which BTT does nothing.
 #[test]
@@ -55,10 +24,10 @@ fn opening_resets_the_core() {
         // SAFETY: the model is built so, and has no memory at the FIFO's address.
         unsafe {
             match way {
-                0 => drop((AxiCdma::simple(Seen(&window), DEFAULT).unwrap(), assert_reset(&window))),
-                1 => drop((AxiCdma::sg(Seen(&window), DEFAULT, descriptors).unwrap(), assert_reset(&window))),
+                0 => drop((AxiCdma::simple(Lent::new(&window), DEFAULT).unwrap(), assert_reset(&window))),
+                1 => drop((AxiCdma::sg(Lent::new(&window), DEFAULT, descriptors).unwrap(), assert_reset(&window))),
                 _ => {
-                    let opened = AxiCdmaKeyhole::open(Seen(&window), DEFAULT, Keyhole::Reads(FIFO_ADDR), None);
+                    let opened = AxiCdmaKeyhole::open(Lent::new(&window), DEFAULT, Keyhole::Reads(FIFO_ADDR), None);
                     drop((opened.unwrap(), assert_reset(&window)));
                 }
             }

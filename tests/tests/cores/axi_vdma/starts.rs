@@ -3,45 +3,17 @@
 
 use super::{CONFIG, LIMIT, camera};
 use contigo::{
-    Align, Device, Engine, Error, Mmio, Port, Region, Result, Wait,
+    Align, Engine, Error, Mmio, Region,
     drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side, SimAxiVdma, regs},
     sim::{
-        SimBoard, SimDevice, SimWindow,
+        SimBoard, SimDevice,
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
+use contigo_testkit::lent::Lent;
 
-/// A window that the test keeps. The status of its S2MM has these bits always.
-#[derive(Debug)]
-struct Seen<'w, 'd>(&'w SimWindow<'d, AxiVdmaModel>, u32);
-
-// SAFETY: the window's registers, and a status that says less.
-unsafe impl Mmio for Seen<'_, '_> {
-    fn len_bytes(&self) -> usize {
-        self.0.len_bytes()
-    }
-    fn read32(&self, offset: usize) -> u32 {
-        self.0.read32(offset) | if offset == 0x34 { self.1 } else { 0 }
-    }
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.write32(offset, value) }
-    }
-}
-impl Wait for Seen<'_, '_> {
-    fn now_us(&self) -> u64 {
-        self.0.now_us()
-    }
-    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
-        self.0.wait_at_most(timeout_us)
-    }
-}
-// SAFETY: as the window.
-unsafe impl Device for Seen<'_, '_> {
-    fn port(&self) -> &Port {
-        self.0.port()
-    }
-}
+/// S2MM's status.
+const STATUS: usize = 0x34;
 
 /// The core drops a VSIZE that comes before it has left Halted.
 #[test]
@@ -71,12 +43,12 @@ fn opening_resets_a_channel_that_runs_for_somebody_before() {
     device.run_for(1).unwrap();
     assert_eq!(window.read32(0x34) & regs::HALTED, 0);
     // SAFETY: the model is built so.
-    let channel = unsafe { AxiVdmaChannel::alone(Seen(&window, 0), Side::S2mm, CONFIG) }.unwrap();
+    let channel = unsafe { AxiVdmaChannel::alone(Lent::new(&window), Side::S2mm, CONFIG) }.unwrap();
     assert_eq!((window.read32(0x30) & regs::RUN, window.read32(0x34) & regs::HALTED), (0, regs::HALTED));
     drop(channel);
     // One that does not end its reset is refused.
     // SAFETY: as above.
-    let refused = unsafe { AxiVdmaChannel::alone(Seen(&window, regs::RESERVED), Side::S2mm, CONFIG) }.map(drop);
+    let refused = unsafe { AxiVdmaChannel::alone(Lent::with_bits(&window, STATUS, regs::RESERVED), Side::S2mm, CONFIG) }.map(drop);
     assert!(matches!(refused, Err(Error::WillNotStop { device: "axi_vdma s2mm", .. })), "{refused:?}");
 }
 
@@ -88,7 +60,8 @@ fn a_channel_that_stays_halted_is_a_fault_and_not_a_frame_that_never_ends() {
     let device = camera(&board, 1024, 50_000);
     let window = device.window().unwrap();
     // SAFETY: the model is built so.
-    let mut engine = Engine::new(unsafe { AxiVdmaChannel::alone(Seen(&window, regs::HALTED), Side::S2mm, CONFIG) }.unwrap()).unwrap();
+    let mut engine =
+        Engine::new(unsafe { AxiVdmaChannel::alone(Lent::with_bits(&window, STATUS, regs::HALTED), Side::S2mm, CONFIG) }.unwrap()).unwrap();
     let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
     let failed = engine.start([frame.from_device(..)], &()).map(|job| job.wait(LIMIT).map(drop)).unwrap_err();
     assert!(matches!(failed.error, Error::Fault { what, .. } if what.starts_with("Halted stayed")), "{}", failed.error);

@@ -1,0 +1,252 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
+//! The driver of a core, in registers or in descriptors.
+
+use super::{
+    chain::{Chain, Transfer},
+    config::AxiCdmaConfig,
+    keyhole::Keyhole,
+    setup, stop,
+};
+use crate::{
+    hw::Device,
+    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
+    mem::{CpuBuf, DevSlice, Port},
+    types::platform::forward_as_fd,
+    types::{Error, Refused, Result},
+};
+use core::time::Duration;
+
+/// The driver of one core. `'p` is how long its descriptors' memory lives; in simple mode there are
+/// none.
+///
+/// ```
+/// use contigo::{Align, Pool, Queue, Region, drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma}, sim::SimBoard};
+/// use core::time::Duration;
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(256 * 1024)?)?;
+/// let descriptors = region.carve(4096, Align::PAGE)?.into_buf();
+/// let pool = Pool::<8>::new(region.carve(8 * 16384, Align::LINE)?, 16384)?;
+/// let core = SimAxiCdma::new(&board, board.port());
+/// let cdma = AxiCdma::sg_simulated(core.window()?, AxiCdmaConfig::default(), descriptors)?;
+///
+/// let mut queue: Queue<'_, _, 4, 2> = Queue::new(cdma)?;
+/// for byte in 0..4 {
+///     let mut from = pool.take()?;
+///     from.view_mut::<u8>()?.fill(byte);
+///     queue.push([from.to_device(..10_000), pool.take()?.from_device(..)], &())?;
+/// }
+/// for byte in 0..4 {
+///     let [_from, to] = queue.next(Duration::from_millis(20))?.ok_or(contigo::Error::Busy)?.buffers;
+///     assert_eq!(to.view_at::<u8>(..10_000)?, [byte; 10_000]);
+/// }
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AxiCdma<'p, D: Device> {
+    pub(super) device: D,
+    pub(super) config: AxiCdmaConfig,
+    /// A keyhole's job has the first of them alone.
+    operands: [OperandSpec; 2],
+    pub(super) keyhole: Option<Keyhole>,
+    pub(super) mode: Mode<'p>,
+    /// Between the first job and a stop.
+    pub(super) runs: bool,
+}
+
+/// Where jobs stand.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one a core, and no heap")]
+pub(super) enum Mode<'p> {
+    /// In registers: the one job, as far as it was not told.
+    Simple { at_work: Option<u64>, ended: bool },
+    /// In descriptors.
+    Sg(Chain<'p>),
+}
+
+impl<'p, D: Device> AxiCdma<'p, D> {
+    /// The driver of `device`, a copy at a time in its registers. It works also where
+    /// scatter-gather is built in.
+    ///
+    /// # Errors
+    /// [`Error::RegisterWindow`] where the window is too small. [`Error::WrongDevice`] where bits
+    /// are set that read as zero in this core: another one, or none. [`Error::Argument`] and
+    /// [`Error::Unsupported`] for a configuration that no core has. [`Error::WillNotStop`]: the core
+    /// is reset first, and does not end that.
+    ///
+    /// # Safety
+    /// The window is an AXI CDMA's, built as `config` says, and nobody else drives it while this
+    /// value lives.
+    pub unsafe fn simple(device: D, config: AxiCdmaConfig) -> Result<Self> {
+        setup::check(&device, &config, None)?;
+        stop::reset(&device, config.stop_us)?;
+        Ok(Self::of(device, config, None, Mode::Simple { at_work: None, ended: false }))
+    }
+
+    /// The driver of `device`, with descriptors in `descriptors`: 64 bytes each, two at least, and
+    /// up to 255. One of them stays free.
+    ///
+    /// The memory belongs to the driver until that is dropped. Dropping it stops the core and gives
+    /// the memory back; where the core will not stop, the memory is leaked.
+    ///
+    /// # Errors
+    /// The buffer comes back, with what [`simple`](Self::simple) and
+    /// [`DriverBuf::new`](crate::DriverBuf::new) say. [`Error::Unsupported`]: the core has no
+    /// scatter-gather. [`Error::BlockSize`] where the memory is too small for `config.depth` jobs.
+    /// [`Error::Misaligned`] where its bus address is no multiple of 64. `device` is dropped.
+    ///
+    /// # Safety
+    /// As [`simple`](Self::simple).
+    pub unsafe fn sg(device: D, config: AxiCdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+        Self::with_descriptors(device, config, None, descriptors)
+    }
+
+    pub(super) fn with_descriptors(
+        device: D,
+        config: AxiCdmaConfig,
+        keyhole: Option<Keyhole>,
+        descriptors: CpuBuf<'p>,
+    ) -> Result<Self, Refused<CpuBuf<'p>>> {
+        let checked = setup::check(&device, &config, keyhole).and_then(|()| setup::has_sg(&device, &config));
+        if let Err(error) = checked.and_then(|()| stop::reset(&device, config.stop_us)) {
+            return Err(Refused::new(error, descriptors));
+        }
+        let is_wide = setup::is_wide(&device);
+        let chain = Chain::new(descriptors, device.port(), config.address_bits, config.depth, config.piece_bytes(), is_wide)?;
+        Ok(Self::of(device, config, keyhole, Mode::Sg(chain)))
+    }
+
+    /// `device` was reset.
+    pub(super) fn of(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>, mode: Mode<'p>) -> Self {
+        let longest = match &mode {
+            Mode::Simple { .. } => config.longest(),
+            Mode::Sg(chain) => chain.longest(),
+        };
+        let (reads, writes) = (OperandSpec::to_device(), OperandSpec::from_device());
+        let [first, second] = match keyhole {
+            Some(Keyhole::Reads(_)) => [writes; 2],
+            Some(Keyhole::Writes(_)) => [reads; 2],
+            None => [reads, writes],
+        };
+        // More than it copies may be behind the second operand.
+        let operands = [config.operand(first, longest), config.operand(second, usize::MAX)];
+        Self { device, config, operands, keyhole, mode, runs: false }
+    }
+
+    /// The parameters that it was opened with.
+    pub const fn config(&self) -> AxiCdmaConfig {
+        self.config
+    }
+
+    /// A job's transfer.
+    fn transfer(&self, operands: &[DevSlice]) -> Result<Transfer> {
+        let (from_moves, to_moves) = (true, true);
+        Ok(match self.keyhole {
+            None => {
+                let [from, to] = exactly(operands)?;
+                Transfer { from: from.addr.0, to: to.addr.0, len_bytes: from.len_bytes, from_moves, to_moves }
+            }
+            Some(Keyhole::Reads(from)) => {
+                let [to] = exactly(operands)?;
+                Transfer { from, to: to.addr.0, len_bytes: to.len_bytes, from_moves: false, to_moves }
+            }
+            Some(Keyhole::Writes(to)) => {
+                let [from] = exactly(operands)?;
+                Transfer { from: from.addr.0, to, len_bytes: from.len_bytes, from_moves, to_moves: false }
+            }
+        })
+    }
+}
+
+// SAFETY: 1. PG034: the core writes as many bytes at the destination's address as BTT or a
+// descriptor says, and masks the others of a bus word. With Key Hole Write it writes all of them at
+// one address, where no memory is (`AxiCdmaKeyhole::open`'s caller promised it). `check` compared
+// the length with both operands. It reads whole bus words around the source, and drops what it was
+// not asked for. It reads and writes the descriptors, which are the driver's own, as far as
+// TAILDESC. 2. In simple mode Idle and `IOC_Irq` together end a job: the last write was answered
+// ("CDMASR"). With descriptors, Cmplt without an error bit does, which is written after that
+// ("Transfer Descriptor Status Word"). A reset is over when the bursts that were begun have ended
+// ("CDMACR", Reset), and leaves no transfer. 3. No bytes are told. 4. `check` reads no register;
+// `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of the function that
+// made it promised it. 7. The program writes Reset alone. 8. Each poll has a limit. 9. `runs` and
+// the jobs are set before the doorbell, and `stop` resets the core whatever they say.
+unsafe impl<D: Device> Driver for AxiCdma<'_, D> {
+    fn name(&self) -> &'static str {
+        "axi_cdma"
+    }
+
+    fn port(&self) -> &Port {
+        self.device.port()
+    }
+
+    fn addr_bits(&self) -> u32 {
+        self.config.address_bits
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        match self.keyhole {
+            None => &self.operands,
+            Some(_) => self.operands.get(..1).unwrap_or_default(),
+        }
+    }
+
+    fn depth(&self) -> usize {
+        match &self.mode {
+            Mode::Simple { .. } => 1,
+            Mode::Sg(chain) => chain.depth(),
+        }
+    }
+
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = exactly(args)?;
+        let transfer = self.transfer(operands)?;
+        let need_bytes = transfer.len_bytes as u64;
+        if let ([_, to], None) = (operands, self.keyhole)
+            && (to.len_bytes as u64) < need_bytes
+        {
+            return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
+        }
+        setup::suits(&self.config, self.keyhole, &transfer)
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let transfer = self.transfer(operands)?;
+        // SAFETY: the operands were handed over, and `check` found both long enough.
+        unsafe { self.begin(slot, &transfer) }
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        self.look(timeout)
+    }
+
+    /// Resets the core. Jobs that had ended before are told still.
+    fn stop(&mut self) -> Result<()> {
+        self.halt()
+    }
+
+    fn stop_program(&self) -> StopProgram {
+        self.program()
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+}
+
+impl<D: Device> TypedDriver<2> for AxiCdma<'_, D> {
+    crate::job::no_report!();
+}
+
+forward_as_fd!({'p, D: Device} AxiCdma<'p, D>, device: D);
+
+impl<D: Device> Drop for AxiCdma<'_, D> {
+    /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
+    /// stays leaked.
+    fn drop(&mut self) {
+        if self.halt().is_ok()
+            && let Mode::Sg(chain) = &mut self.mode
+        {
+            // SAFETY: the core was reset, and fetches descriptors only after a doorbell.
+            unsafe { chain.release() }
+        }
+    }
+}
