@@ -170,7 +170,9 @@ fn a_prefetcher_is_stopped_where_the_fifo_is_less_deep_than_said() {
             for _ in 0..12 {
                 queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &())?;
             }
+            // The first one alone was launched; a look launches the others.
             core.run_for(100)?;
+            assert!(queue.next(Duration::from_micros(100))?.is_none());
             if by_program {
                 // SAFETY: the steps stop.
                 assert_eq!(unsafe { queue.driver().stop_program().run(&window, 5) }, Ok(()));
@@ -190,7 +192,7 @@ fn a_prefetcher_is_stopped_where_the_fifo_is_less_deep_than_said() {
 #[test]
 fn a_descriptor_that_is_written_back_late_is_found_at_the_end_of_a_wait() {
     with(Faults::NONE, |board, pool, own| {
-        let build = MsgdmaBuild { config: FETCHED, stream: StreamConfig::sink(), tells: true, late_write_back_ns: 3_000 };
+        let build = MsgdmaBuild { config: FETCHED, stream: StreamConfig::sink(), tells: true, late_write_back_ns: 100_000 };
         let core = SimMsgdma::with_model(board, board.port(), MsgdmaModel::new(build));
         let mut queue: Queue<'_, _, 4, 2> = Queue::new(Msgdma::prefetched_simulated(core.window()?, FETCHED, own)?)?;
         for _ in 0..3 {
