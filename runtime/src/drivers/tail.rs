@@ -33,9 +33,11 @@ impl Tail {
     /// A job is given to a core that has others or `is_free`, and both halves are written where
     /// this says so.
     pub(super) const fn give(&mut self, is_wide: bool, is_free: bool) -> bool {
-        self.owed = is_wide && !is_free;
-        if is_free {
-            (self.moved, self.goes_on) = (false, false);
+        if is_wide {
+            self.owed = !is_free;
+            if is_free {
+                (self.moved, self.goes_on) = (false, false);
+            }
         }
         is_free
     }

@@ -50,6 +50,6 @@ impl Lane<'_> {
 
     /// The longest wait without a look.
     pub(super) const fn step_us(&self) -> u32 {
-        if self.in_flight > 0 && self.runs { self.tail.step_us() } else { u32::MAX }
+        if self.may_pause() { self.tail.step_us() } else { u32::MAX }
     }
 }
