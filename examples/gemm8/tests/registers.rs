@@ -5,7 +5,7 @@
 use contigo_gemm8::{MAP, regs};
 use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::Path};
 
-/// What README.md says: offsets, values after reset, and the numbers of bits that have a name.
+/// The table of README.md: offsets, values after reset, and the numbers of bits that have a name.
 #[derive(Default)]
 struct Contract {
     offsets: Vec<(String, usize)>,
