@@ -3,13 +3,15 @@
 //!
 //! [`Core`] is a core and its clock, [`ports`] the wires around it. [`axi`] has the other ends of
 //! these wires, and the rules that a core can break. [`RtlModel`] puts all of them behind a
-//! register window, as a model of the simulated board.
+//! register window, as a model of the simulated board. [`pci`] puts any model, of gates or written
+//! by hand, behind a real kernel.
 
 pub mod axi;
 mod config;
 pub mod core;
 mod irq;
 mod model;
+pub mod pci;
 pub mod ports;
 mod twin;
 

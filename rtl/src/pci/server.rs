@@ -1,0 +1,137 @@
+//! The other end of QEMU's `vfio-user-pci`.
+
+use super::{
+    PciError,
+    config::CONFIG_BYTES,
+    description::{Description, Vectors},
+    function::Function,
+    guest::Counts,
+};
+use contigo::sim::Model;
+use std::{fs::File, io, os::unix::ffi::OsStrExt, path::Path, thread};
+use vfio_bindings::bindings::vfio::{
+    VFIO_IRQ_INFO_EVENTFD, VFIO_IRQ_INFO_NORESIZE, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX,
+    VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE, vfio_region_info,
+};
+use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, Server, ServerBackend, ServerRegion};
+
+/// A socket's path is shorter than `sun_path` (unix(7)).
+pub(super) const PATH_MAX_BYTES: usize = 107;
+/// A page: less cannot be mapped into a program of the guest's.
+const BAR_MIN_BYTES: usize = 4096;
+/// The largest BAR of 32 bits that leaves room for others.
+const BAR_MAX_BYTES: usize = 1 << 30;
+/// BAR 2, of which QEMU keeps the content: the table of MSI-X.
+const TABLE_BYTES: u64 = 4096;
+/// `DmaUnmapFlags`: all of it. `vfio_user` 0.1.7 calls another bit so.
+const UNMAP_ALL: u32 = 1 << 1;
+
+/// What there is to say about a function that was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// What it did.
+    pub counts: Counts,
+}
+
+/// QEMU's requests.
+struct Requests<'f, M>(&'f Function<M>);
+
+/// Serves `model` on the socket `path`, to one client, until that has gone. The socket is there
+/// when a client can connect. What must not go on, and cannot be answered, is handed to `fatal`.
+///
+/// # Errors
+/// [`PciError`], where it cannot begin, or the connection breaks.
+pub fn serve<M: Model>(model: M, about: &Description, path: &Path, fatal: fn(&PciError) -> !) -> Result<Served, PciError> {
+    let len = path.as_os_str().as_bytes().len();
+    if len > PATH_MAX_BYTES {
+        return Err(PciError::PathTooLong { path: path.into(), len });
+    }
+    if path.exists() {
+        return Err(PciError::PathExists { path: path.into() });
+    }
+    let bytes = model.window_bytes();
+    if bytes == 0 || bytes > BAR_MAX_BYTES {
+        return Err(PciError::Window { bytes });
+    }
+    let bar_bytes = bytes.next_power_of_two().max(BAR_MIN_BYTES) as u64;
+    let broke = |error: vfio_user::Error| PciError::Connection { said: error.to_string() };
+    let server = Server::new(path, true, interrupts(about), regions(about, bar_bytes)).map_err(broke)?;
+    let function = Function::new(model, about, fatal);
+    thread::scope(|scope| {
+        scope.spawn(|| function.live());
+        let ended = server.run(&mut Requests(&function)).map_err(broke);
+        let counts = function.end();
+        ended.map(|()| Served { counts })
+    })
+}
+
+fn regions(about: &Description, bar_bytes: u64) -> Vec<ServerRegion> {
+    let size = |index| match index {
+        VFIO_PCI_BAR0_REGION_INDEX => bar_bytes,
+        VFIO_PCI_BAR2_REGION_INDEX if about.vectors == Vectors::MsiX => TABLE_BYTES,
+        VFIO_PCI_CONFIG_REGION_INDEX => CONFIG_BYTES as u64,
+        _ => 0,
+    };
+    let region = |index| {
+        let size = size(index);
+        let flags = if size == 0 { 0 } else { VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE };
+        let region_info = vfio_region_info { argsz: 32, index, flags, size, ..Default::default() };
+        ServerRegion { region_info, sparse_areas: Vec::new(), mmap_fd: None }
+    };
+    (0..VFIO_PCI_NUM_REGIONS).map(region).collect()
+}
+
+fn interrupts(about: &Description) -> Vec<IrqInfo> {
+    let ours = about.vectors.index();
+    let of = |index| match index == ours {
+        true => IrqInfo { index, flags: VFIO_IRQ_INFO_EVENTFD | VFIO_IRQ_INFO_NORESIZE, count: 1 },
+        false => IrqInfo { index, flags: 0, count: 0 },
+    };
+    (0..VFIO_PCI_NUM_IRQS).map(of).collect()
+}
+
+impl<M: Model> ServerBackend for Requests<'_, M> {
+    fn region_read(&mut self, region: u32, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        match region {
+            VFIO_PCI_CONFIG_REGION_INDEX => self.0.with(|state| state.config.read(at, data)),
+            VFIO_PCI_BAR0_REGION_INDEX => self.0.with(|state| state.read(at, data)),
+            _ => data.fill(0),
+        }
+        Ok(())
+    }
+
+    fn region_write(&mut self, region: u32, offset: u64, data: &[u8]) -> io::Result<()> {
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        match region {
+            VFIO_PCI_CONFIG_REGION_INDEX => self.0.with(|state| state.configure(at, data)),
+            VFIO_PCI_BAR0_REGION_INDEX => self.0.with(|state| state.write(at, data)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn dma_map(&mut self, flags: DmaMapFlags, offset: u64, address: u64, size: u64, file: Option<File>) -> io::Result<()> {
+        self.0.with(|state| state.guest.map(flags, offset, address, size, file));
+        Ok(())
+    }
+
+    /// When it returns, no access to that memory is under way, and none begins.
+    fn dma_unmap(&mut self, flags: DmaUnmapFlags, address: u64, size: u64) -> io::Result<()> {
+        self.0.with(|state| match flags.bits() & UNMAP_ALL {
+            0 => state.guest.unmap(address, size),
+            _ => state.guest.unmap_all(),
+        });
+        Ok(())
+    }
+
+    fn reset(&mut self) -> io::Result<()> {
+        self.0.with(|state| state.reset());
+        Ok(())
+    }
+
+    fn set_irqs(&mut self, index: u32, flags: u32, start: u32, count: u32, files: Vec<File>) -> io::Result<()> {
+        self.0.with(|state| state.msi.set(index, flags, start, count, files));
+        Ok(())
+    }
+}
