@@ -6,6 +6,7 @@
 //! machine without a network can be served by hand.
 
 mod ask;
+mod backports;
 
 use crate::{
     cache_dir::CacheDir,
@@ -35,6 +36,8 @@ const LOG_LINES: usize = 200;
 pub struct Packages<'c> {
     cache: &'c CacheDir,
     architecture: String,
+    /// A release of Debian's with its backports, in place of this machine's own sources.
+    release: Option<String>,
 }
 
 /// What was unpacked.
@@ -50,7 +53,7 @@ impl<'c> Packages<'c> {
     /// `architecture` as Debian names it: `armhf`, `arm64`, `amd64`. Packages for all architectures
     /// are among them.
     pub fn new(cache: &'c CacheDir, architecture: &str) -> Self {
-        Self { cache, architecture: architecture.into() }
+        Self { cache, architecture: architecture.into(), release: None }
     }
 
     /// The names of all packages that begin with `prefix`: those that apt knows and those put into
@@ -75,11 +78,18 @@ impl<'c> Packages<'c> {
         let folder = self.cache.scratch()?;
         let file = match by_hand {
             Some((_, file)) => file,
-            None => self.download(package, &folder)?,
+            None => {
+                let mut files = self.download(package, &[package.to_owned()], &folder)?;
+                files.pop().ok_or_else(|| self.cannot_be_had(package, "apt-get downloaded nothing".into()))?
+            }
         };
+        self.unpack_file(package, &file, into)
+    }
+
+    fn unpack_file(&self, package: &str, file: &Path, into: &Path) -> Result<Package> {
         let log = self.log(package)?;
-        let version = Tool::new("dpkg-deb", format!("reading {}", file.display()))?.arg("-f").arg(&file).arg("Version").output(&log)?;
-        let unpack = Tool::new("dpkg-deb", format!("unpacking {package}"))?.arg("-x").arg(&file).arg(into);
+        let version = Tool::new("dpkg-deb", format!("reading {}", file.display()))?.arg("-f").arg(file).arg("Version").output(&log)?;
+        let unpack = Tool::new("dpkg-deb", format!("unpacking {package}"))?.arg("-x").arg(file).arg(into);
         unpack.limit(DOWNLOAD_LIMIT).writes(into).run(&log)?;
         // A package's own folder has the date of its build, and what is that old among the
         // unfinished is swept away.
@@ -88,17 +98,17 @@ impl<'c> Packages<'c> {
         Ok(Package { name: package.into(), version: version.trim().into() })
     }
 
-    fn download(&self, package: &str, folder: &TempDir) -> Result<PathBuf> {
+    /// Downloads these packages, of which `package` is the one that is wanted.
+    fn download(&self, package: &str, all: &[String], folder: &TempDir) -> Result<Vec<PathBuf>> {
         self.update(package)?;
         let log = self.log(package)?;
-        let get = self.apt("apt-get", format!("downloading {package} ({})", self.architecture))?.args(["download", package]);
+        let get = self.apt("apt-get", format!("downloading {package} ({})", self.architecture))?.arg("download").args(all);
         get.current_dir(folder)
             .limit(DOWNLOAD_LIMIT)
             .writes(folder.path())
             .run(&log)
             .map_err(|error| self.refused(package, &log, error))?;
-        let mut files = debs(folder.path())?;
-        files.pop().ok_or_else(|| self.cannot_be_had(package, format!("apt-get downloaded nothing; its log is {}", log.display())))
+        debs(folder.path())
     }
 
     /// Reads the package lists where that was never done, or not lately. Old lists will do when the
@@ -108,12 +118,13 @@ impl<'c> Packages<'c> {
         if packages::find("apt-get").is_none() || packages::find("dpkg-deb").is_none() {
             return Err(self.cannot_be_had(package, "this machine has no apt".into()));
         }
-        let _lock = self.cache.lock(&format!("apt-{}", self.architecture))?;
-        let read = self.cache.place(format!("apt/{}/lists-read", self.architecture))?;
+        let _lock = self.cache.lock(&format!("apt-{}", self.own()))?;
+        let read = self.cache.place(format!("apt/{}/lists-read", self.own()))?;
         let age = fs::metadata(&read).and_then(|file| file.modified()).ok().and_then(|at| SystemTime::now().duration_since(at).ok());
         if age.is_some_and(|age| age < LISTS_LAST) {
             return Ok(());
         }
+        self.choose_sources()?;
         let log = self.log("update")?;
         let update = self.apt("apt-get", format!("reading Debian's package lists ({})", self.architecture))?.arg("update");
         match update.limit(UPDATE_LIMIT).writes(self.cache.path()).run(&log) {
@@ -127,14 +138,14 @@ impl<'c> Packages<'c> {
 
     /// Whether there is any package list at all.
     fn has_lists(&self) -> bool {
-        let lists = self.cache.path().join(format!("apt/{}/state/lists", self.architecture));
+        let lists = self.cache.path().join(format!("apt/{}/state/lists", self.own()));
         fs::read_dir(lists).is_ok_and(|files| files.flatten().any(|file| file.file_name().to_string_lossy().contains("_Packages")))
     }
 
     /// One of apt's programs on the private state. Nothing that is installed here counts: the
     /// packages are for another machine.
     fn apt(&self, program: &str, what: String) -> Result<Tool> {
-        let own = format!("apt/{}", self.architecture);
+        let own = format!("apt/{}", self.own());
         self.cache.folder(format!("{own}/state/lists/partial"))?;
         self.cache.folder(format!("{own}/cache/archives/partial"))?;
         let home = self.cache.path().join(own);
@@ -143,7 +154,8 @@ impl<'c> Packages<'c> {
             option.push(value);
             [OsString::from("-o"), option]
         };
-        Ok(Tool::new(program, what)?
+        let tool = Tool::new(program, what)?.args(self.sources(&home));
+        Ok(tool
             .args(option("APT::Architecture", Path::new(&self.architecture)))
             .args(option("APT::Architectures", Path::new(&self.architecture)))
             .args(option("Dir::State", &home.join("state")))
@@ -172,7 +184,12 @@ impl<'c> Packages<'c> {
     }
 
     fn log(&self, step: &str) -> Result<PathBuf> {
-        self.cache.log(&format!("apt-{}-{step}", self.architecture))
+        self.cache.log(&format!("apt-{}-{step}", self.own()))
+    }
+
+    /// The name of its state in the cache.
+    fn own(&self) -> String {
+        self.release.as_ref().map_or_else(|| self.architecture.clone(), |release| format!("{release}-{}", self.architecture))
     }
 
     /// The line of apt's output that counts.

@@ -3,7 +3,7 @@
 
 mod debian;
 
-pub use debian::{Installed, make};
+pub use debian::{Installed, host_architecture, make};
 
 use crate::{
     cache_dir::CacheDir,

@@ -93,6 +93,9 @@ pub(crate) struct Qemu {
     pub(crate) machine: String,
     #[serde(default)]
     pub(crate) arguments: Vec<String>,
+    /// A PCI function more: this model of `contigo-pci`'s.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
 }
 
 /// A kernel's origin, exactly one of two.

@@ -244,8 +244,8 @@ fn driver(host: &Path) -> Option<PathBuf> {
 }
 
 /// Debian's name of this machine's processor.
-fn host_architecture(cache: &CacheDir) -> Result<String> {
-    let dpkg = packages::find("dpkg").ok_or_else(|| anyhow::anyhow!("there is no dpkg here, so Debian's Rust is no help"))?;
+pub fn host_architecture(cache: &CacheDir) -> Result<String> {
+    let dpkg = packages::find("dpkg").ok_or_else(|| anyhow::anyhow!("there is no dpkg here, so Debian's packages are no help"))?;
     let answer = Tool::at(&dpkg, "asking dpkg for the architecture").arg("--print-architecture").output(&cache.log("dpkg")?)?;
     Ok(answer.trim().to_owned())
 }

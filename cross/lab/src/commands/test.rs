@@ -4,7 +4,7 @@ use super::print;
 use crate::{
     board::Board,
     cpu::Cpu,
-    emulator::{self, Console, Ran, Watch},
+    emulator::{self, Console, Function, Ran, Served, Watch},
     guest::{self, Module, Program, Programs, Task, Wanted},
     kernel::{self, Kernel},
     report::{Row, Status, Summary},
@@ -71,6 +71,7 @@ struct Ready {
     programs: Vec<Program>,
     modules: Vec<Module>,
     with: Option<PathBuf>,
+    function: Option<Function>,
 }
 
 pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<ExitCode> {
@@ -79,13 +80,14 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
         boards.iter_mut().for_each(|board| board.about.time_limit_s = limit);
     }
     // Before anything is built: what is missing on this machine is said at once.
-    for board in &boards {
+    for board in boards.iter().filter(|board| board.about.qemu.model.is_none()) {
         packages::need(board.cpu().qemu())?;
     }
     let cache = CacheDir::open()?;
+    let (boards, mut rows) = with_functions(&cache, boards)?;
     let ready = prepare(&cache, boards, helpers, options)?;
     let begun = Instant::now();
-    let rows = run_all(&cache, &ready, options)?;
+    rows.extend(run_all(&cache, &ready, options)?);
     let summary = Summary::new(rows, ready.len(), begun.elapsed());
     if options.json {
         print(serde_json::to_string_pretty(&summary)?)?;
@@ -95,26 +97,45 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
     Ok(if summary.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// A board, and its model where it has one.
+type Modelled = (Board, Option<Function>);
+
+/// The boards with their models, and a row for each whose QEMU cannot be had here.
+fn with_functions(cache: &CacheDir, boards: Vec<Board>) -> Result<(Vec<Modelled>, Vec<Row>)> {
+    let (mut can, mut rows) = (Vec::new(), Vec::new());
+    for board in boards {
+        match Function::of(cache, &board) {
+            Ok(function) => can.push((board, function)),
+            Err(error) if matches!(error.downcast_ref(), Some(Failure::NoPackage { .. })) => {
+                rows.push(Row::skipped(&board.name, "the run", &error.to_string()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((can, rows))
+}
+
 /// Kernels and programs for all boards, so that a board that cannot be run is known before the
 /// first one is.
-fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Options) -> Result<Vec<Ready>> {
+fn prepare(cache: &CacheDir, modelled: Vec<Modelled>, helpers: &Path, options: &Options) -> Result<Vec<Ready>> {
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
+    let boards = || modelled.iter().map(|(board, _)| board);
     // The user's own files are looked at before anything takes minutes.
     if let Some(given) = &options.program {
-        boards.iter().try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
+        boards().try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
     }
-    let with = options.with.as_deref().map_or_else(|| Ok(Vec::new()), |with| brought(with, &boards))?;
+    let with = options.with.as_deref().map_or_else(|| Ok(Vec::new()), |with| brought(with, boards()))?;
     let mut built: Vec<Programs> = Vec::new();
     let also_32_bit = |board: &Board| board.about.also_32_bit && options.program.is_none();
     for cpu in [Cpu::Arm, Cpu::Arm64] {
-        if boards.iter().any(|board| board.cpu() == cpu || (cpu == Cpu::Arm && also_32_bit(board))) {
+        if boards().any(|board| board.cpu() == cpu || (cpu == Cpu::Arm && also_32_bit(board))) {
             let programs = Programs::build(cache, cpu, wanted)?;
             programs.say_sizes()?;
             built.push(programs);
         }
     }
     let mut ready = Vec::new();
-    for board in boards {
+    for (board, function) in modelled {
         let kernel = Kernel::of(cache, &board, false)?;
         let modules = guest::modules(&board, &kernel, kernel::modules(cache, &board, &kernel, helpers)?)?;
         let built_for = |cpu| {
@@ -128,20 +149,20 @@ fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Optio
             programs.push(built_for(Cpu::Arm)?.tests_32_bit(&board)?);
         }
         let with = with.iter().find(|(name, _)| *name == board.name).map(|(_, folder)| folder.clone());
-        ready.push(Ready { board, kernel, programs, modules, with });
+        ready.push(Ready { board, kernel, programs, modules, with, function });
     }
     Ok(ready)
 }
 
 /// The folders in `with` of those boards that have one there. Where no board has one, there is a
 /// typo that nobody would see.
-fn brought(with: &Path, boards: &[Board]) -> Result<Vec<(String, PathBuf)>> {
+fn brought<'b>(with: &Path, boards: impl Iterator<Item = &'b Board> + Clone) -> Result<Vec<(String, PathBuf)>> {
     let mut all = Vec::new();
-    for board in boards {
+    for board in boards.clone() {
         all.extend(guest::with(with, board)?.map(|folder| (board.name.clone(), folder)));
     }
     if all.is_empty() {
-        let names = boards.iter().map(|board| board.name.as_str()).collect::<Vec<_>>().join(", ");
+        let names = boards.map(|board| board.name.as_str()).collect::<Vec<_>>().join(", ");
         bail!("{} has a folder for none of these boards: {names}", with.display());
     }
     Ok(all)
@@ -181,7 +202,7 @@ fn run_all(cache: &CacheDir, ready: &[Ready], options: &Options) -> Result<Vec<R
 }
 
 fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
-    let Ready { board, kernel, programs, modules, with } = ready;
+    let Ready { board, kernel, programs, modules, with, function } = ready;
     let folder = cache.scratch()?;
     let initramfs = folder.path().join("initramfs");
     let mut arguments: Vec<String> = TEST_ARGUMENTS.map(str::to_owned).into();
@@ -190,9 +211,14 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     let demo = filter.map(String::as_str).is_none_or(|filter| emulator::DEMO.contains(filter));
     guest::pack(board, programs, modules, Task::Test { arguments: &arguments, with: with.as_deref(), demo }, &initramfs)?;
     let tree = emulator::device_tree(cache, board, kernel, folder.path())?;
-    let qemu = emulator::command(board, kernel, &initramfs, tree.as_deref(), Console::Log)?;
+    let served = function.as_ref().map(|function| function.serve(folder.path())).transpose()?;
+    let function = function.as_ref().zip(served.as_ref().map(Served::socket));
+    let qemu = emulator::command(board, kernel, &initramfs, tree.as_deref(), function, Console::Log)?;
     let console = folder.path().join("console.log");
     let ran = emulator::run(board, qemu, &console, Watch { verbose: options.verbose, may_be_empty: options.filter.is_some() })?;
+    if let Some(served) = served {
+        served.end(&cache.log(&format!("model-{}", board.name))?)?;
+    }
     // Only now under its lasting name: two runs at the same time do not write into one file.
     let log = cache.log(&format!("console-{}", board.name))?;
     fs::rename(&console, &log).map_err(|error| Failure::of_io("keeping the console's log", &log, &error))?;

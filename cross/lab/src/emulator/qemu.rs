@@ -1,5 +1,7 @@
-//! QEMU's command line. It is one that Debian 12's QEMU 7.2 and 10.0 both take.
+//! QEMU's command line. It is one that Debian 12's QEMU 7.2 and 10.0 both take; a board with a model
+//! has a newer one.
 
+use super::function::{self, Function};
 use crate::{board::Board, kernel::Kernel};
 use contigo_cross::{command::Tool, failure::Result};
 use std::path::Path;
@@ -13,14 +15,30 @@ pub(crate) enum Console {
     Terminal,
 }
 
-/// The emulator for this board, ready to be started.
-pub(crate) fn command(board: &Board, kernel: &Kernel, initramfs: &Path, tree: Option<&Path>, console: Console) -> Result<Tool> {
+/// The emulator for this board, ready to be started. `function` is the model and its socket, where
+/// the board has one.
+pub(crate) fn command(
+    board: &Board,
+    kernel: &Kernel,
+    initramfs: &Path,
+    tree: Option<&Path>,
+    function: Option<(&Function, &Path)>,
+    console: Console,
+) -> Result<Tool> {
     let about = &board.about;
     // -no-reboot with panic=-1: a panic ends QEMU. The exit status comes from the guest's last
     // program, by semihosting.
     let line = format!("console={} panic=-1 quiet {}", about.console, about.command_line);
-    let mut qemu = Tool::new(board.cpu().qemu(), format!("running {}", board.name))?
-        .args(["-machine", &about.qemu.machine, "-m", &about.memory])
+    let what = format!("running {}", board.name);
+    let (qemu, machine) = match function {
+        None => (Tool::new(board.cpu().qemu(), what)?, about.qemu.machine.clone()),
+        Some((function, socket)) => (
+            function.qemu(what).args(function::arguments(&about.memory, socket)?),
+            format!("{},memory-backend={}", about.qemu.machine, function::MEMORY),
+        ),
+    };
+    let mut qemu = qemu
+        .args(["-machine", &machine, "-m", &about.memory])
         .args(&about.qemu.arguments)
         .args(["-display", "none", "-no-reboot", "-semihosting-config", "enable=on,target=native,userspace=on"])
         .arg("-kernel")

@@ -14,7 +14,7 @@ use std::path::Path;
 
 pub(crate) use modules::{Module, modules};
 pub(crate) use program::Program;
-pub(crate) use programs::{Programs, Wanted};
+pub(crate) use programs::{Programs, Wanted, executables};
 pub(crate) use with::with;
 
 use initramfs::Initramfs;

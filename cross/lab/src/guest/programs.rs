@@ -152,7 +152,7 @@ fn artifacts(messages: &str) -> impl Iterator<Item = Message> {
 }
 
 /// The programs that cargo's messages name.
-fn executables(messages: &str) -> Vec<(String, PathBuf)> {
+pub(crate) fn executables(messages: &str) -> Vec<(String, PathBuf)> {
     artifacts(messages).filter_map(|message| Some((message.target?.name, message.executable?))).collect()
 }
 

@@ -79,6 +79,11 @@ impl Row {
         Self { status: Status::Failed, reason: Some(reason.into()), ..Self::passed(board, name) }
     }
 
+    /// Something that the lab cannot do here.
+    pub(crate) fn skipped(board: &str, name: &str, reason: &str) -> Self {
+        Self { status: Status::Skipped, ..Self::failed(board, name, reason) }
+    }
+
     /// The name in a list. A name that has the memory and the engine in it does not get them twice.
     pub(crate) fn title(&self) -> String {
         let more = [&self.memory, &self.engine, &self.mode].into_iter().filter(|part| !self.name.contains(part.as_str()));

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::explicit_write, reason = "a test that panics has failed, which is its purpose")]
 
 mod kernels;
+mod models;
 mod runs;
 mod tools;
 mod world;

@@ -14,11 +14,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-const ROW: &str = r#"@row {"kind":"jobs","name":"huge/edu/polled","memory":"huge","engine":"edu","mode":"polled","user":"0","jobs":12000,"bytes":99,"mismatches":0,"canary_hits":0,"allocations":0,"syscalls":0,"status":"passed","reason":""}"#;
+pub(crate) const ROW: &str = r#"@row {"kind":"jobs","name":"huge/edu/polled","memory":"huge","engine":"edu","mode":"polled","user":"0","jobs":12000,"bytes":99,"mismatches":0,"canary_hits":0,"allocations":0,"syscalls":0,"status":"passed","reason":""}"#;
 const SKIPPED: &str = r#"@row {"kind":"check","name":"u-dma-buf","user":"0","status":"skipped","reason":"no module u-dma-buf"}"#;
 
 /// Cargo's environment for a static build wants the C library's archive, which is at a fixed place.
-fn can_build() -> bool {
+pub(crate) fn can_build() -> bool {
     let there = Path::new("/usr/aarch64-linux-gnu/lib/libc.a").is_file();
     if !there {
         writeln!(std::io::stderr(), "SKIPPED: runs of cargo lab: libc6-dev-arm64-cross is not installed").unwrap();

@@ -78,9 +78,11 @@ impl World {
     fn toolchain(&self, gnu: &str, target: &str) -> Outcome {
         let exit = self.path("exit");
         self.elf("exit", Elf::static_program(Architecture::Aarch64))?;
-        let artifact =
-            format!(r#"{{"reason":"compiler-artifact","target":{{"name":"contigo-lab-exit"}},"executable":"{}"}}"#, exit.display());
-        self.program("cargo", &format!("echo '{artifact}'"))?;
+        let artifact = |name: &str, path: &Path| {
+            format!(r#"echo '{{"reason":"compiler-artifact","target":{{"name":"{name}"}},"executable":"{}"}}'"#, path.display())
+        };
+        let built = [artifact("contigo-lab-exit", &exit), artifact("contigo-pci", &self.path("bin/contigo-pci"))];
+        self.program("cargo", &built.join("\n"))?;
         write(&self.path("std/libstd-0.rlib"), b"")?;
         let libraries = self.path("std");
         self.program("rustc", &format!("[ \"$4\" = {target} ] || exit 1; echo {}", libraries.display()))?;
@@ -139,6 +141,11 @@ impl World {
             thread::sleep(Duration::from_millis(20));
         }
         Err(format!("{file} did not appear").into())
+    }
+
+    /// What a script wrote into a file of this world.
+    pub(crate) fn text(&self, file: &str) -> Result<String, Box<dyn Error>> {
+        Ok(fs::read_to_string(self.path(file))?)
     }
 
     /// The files under a folder of the cache, which may be missing.

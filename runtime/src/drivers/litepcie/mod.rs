@@ -40,6 +40,9 @@
 //! - A design whose gateware has no idle bit in `enable` (LitePCIe before it had two bits there)
 //!   does not stop: [`Error::WillNotStop`](crate::Error::WillNotStop) when it is opened.
 //!
+//! Its model was driven by this driver behind a real kernel's VFIO and IOMMU too, in an emulated
+//! machine (`cargo lab test virt-pcie`). No card was.
+//!
 //! MSI is edge-triggered, and needs no acknowledgement here. An interrupt that is lost costs time.
 //!
 //! # References

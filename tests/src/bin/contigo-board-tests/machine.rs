@@ -35,10 +35,14 @@ pub(crate) enum Engine {
     EduPci(DeviceName),
     /// QEMU's edu behind an IOMMU: `vfio:…`.
     EduVfio(DeviceName),
+    /// LitePCIe's card behind an IOMMU: `vfio:…`.
+    Litepcie(DeviceName),
 }
 
 /// edu's vendor and device (QEMU `docs/specs/edu.rst`).
 const EDU: [&str; 2] = ["0x1234", "0x11e8"];
+/// The lab's card (`contigo-pci --model litepcie`).
+const LITEPCIE: [&str; 2] = ["0x10ee", "0x7024"];
 /// The kinds of memory that an engine without an IOMMU can be given, and that no device owns.
 const KINDS: [&str; 3] = ["hugetlb", "dma-heap", "u-dma-buf"];
 
@@ -132,6 +136,9 @@ impl Engine {
                 };
                 engines.extend(format!("{kind}:{address}").parse().ok().map(engine));
             }
+            if [vendor.as_str(), device.as_str()] == LITEPCIE && is_behind_iommu(&address) {
+                engines.extend(format!("vfio:{address}").parse().ok().map(Self::Litepcie));
+            }
         }
         engines
     }
@@ -140,7 +147,7 @@ impl Engine {
     pub(crate) fn memories(&self) -> Vec<Memory> {
         match self {
             Self::Sim(_) => Memory::named("sim").into_iter().collect(),
-            Self::EduVfio(device) => Memory::named(&device.to_string()).into_iter().collect(),
+            Self::EduVfio(device) | Self::Litepcie(device) => Memory::named(&device.to_string()).into_iter().collect(),
             Self::Soc { .. } | Self::EduPci(_) => {
                 let mut kinds = Memory::kinds();
                 if let Some(guard) = self.guard() {
@@ -166,7 +173,7 @@ impl Engine {
         match self {
             Self::Sim(kind) => format!("sim:{}", kind.name()).parse().ok(),
             Self::Soc { found, .. } => Some(found.device),
-            Self::EduPci(device) | Self::EduVfio(device) => Some(*device),
+            Self::EduPci(device) | Self::EduVfio(device) | Self::Litepcie(device) => Some(*device),
         }
     }
 
@@ -181,7 +188,7 @@ impl Engine {
         match self {
             Self::Sim(kind) => Some(*kind),
             Self::Soc { found, .. } => Some(found.engine.kind),
-            Self::EduPci(_) | Self::EduVfio(_) => None,
+            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) => None,
         }
     }
 
@@ -190,7 +197,7 @@ impl Engine {
         match self {
             Self::Soc { port, .. } => *port,
             // The port of a simulated board or of VFIO takes its place.
-            Self::EduPci(_) | Self::EduVfio(_) | Self::Sim(_) => VIRT_PCIE,
+            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Sim(_) => VIRT_PCIE,
         }
     }
 
@@ -205,6 +212,7 @@ impl Engine {
             Self::Soc { found, linked: true, .. } => format!("{}, linked", found.label()),
             Self::Soc { found, .. } => found.label(),
             Self::EduPci(_) | Self::EduVfio(_) => "edu".into(),
+            Self::Litepcie(_) => "litepcie".into(),
         }
     }
 }

@@ -78,8 +78,9 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     engines.retain(|engine| options.device.is_none_or(|device| engine.device() == Some(device)));
     let mut rows = Vec::new();
     for engine in &engines {
-        for memory in engine.memories() {
-            rows.extend(jobs_rows(options, engine, &memory));
+        // The card's tests are its own: `vfio/litepcie.rs`.
+        for memory in engine.memories().iter().filter(|_| !matches!(engine, Engine::Litepcie(_))) {
+            rows.extend(jobs_rows(options, engine, memory));
         }
         rows.extend(engine_checks(options, engine));
     }
@@ -131,7 +132,7 @@ impl Planned {
     fn for_user(&self, user: u32) -> Option<Self> {
         let theirs = match &self.what {
             What::Jobs { place, .. } => place.memory.device().is_some_and(|device| device.kind() != "sim") || place.memory.is("u-dma-buf"),
-            What::Check(check) => matches!(check, Check::Vfio(..) | Check::Fuzzed(_)) || check.is_for_user(),
+            What::Check(check) => matches!(check, Check::Vfio(..) | Check::Litepcie(..) | Check::Fuzzed(_)) || check.is_for_user(),
             What::Nothing(_) => false,
         };
         theirs.then(|| Self { user: Some(user), ..self.clone() })
@@ -153,11 +154,16 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
 /// The checks of an engine, in the first memory that it can be given here.
 fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let label = engine.label();
-    if let Engine::EduVfio(device) = engine {
-        let tests = vfio::TESTS.iter().enumerate();
+    let (tests, make): (_, fn(usize, String) -> Check) = match engine {
+        Engine::EduVfio(_) => (vfio::TESTS, Check::Vfio),
+        Engine::Litepcie(_) => (vfio::litepcie::TESTS, Check::Litepcie),
+        _ => (&[], Check::Vfio),
+    };
+    if let (Some(device), [_, ..]) = (engine.device(), tests) {
+        let tests = tests.iter().enumerate();
         return tests
             .map(|(number, (name, _))| {
-                Planned::check(&format!("vfio-{name}"), "vfio", &label, What::Check(Check::Vfio(number, device.argument().to_owned())))
+                Planned::check(&format!("vfio-{name}"), "vfio", &label, What::Check(make(number, device.argument().to_owned())))
             })
             .collect();
     }

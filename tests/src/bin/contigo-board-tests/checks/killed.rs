@@ -21,6 +21,7 @@ use nix::{
     unistd::{ForkResult, Pid, fork},
 };
 use std::{
+    fmt,
     io::{PipeWriter, Read, Write},
     os::fd::AsFd,
     thread::sleep,
@@ -126,12 +127,18 @@ pub(super) fn killed_at_work<H: Bench<Out = Verdict>>(
     bench: impl FnOnce(PipeWriter) -> H,
     after: Duration,
 ) -> Result<(bool, Duration), Wrong> {
+    killed_while(|tell| place.run(false, bench(tell)), after)
+}
+
+/// Starts a process with `work`, which gets a pipe, and kills it so long `after` it wrote there that
+/// its device is at work. Did it, and how long did its end take?
+pub(crate) fn killed_while<R: fmt::Debug>(work: impl FnOnce(PipeWriter) -> R, after: Duration) -> Result<(bool, Duration), Wrong> {
     let (mut reader, writer) = std::io::pipe().map_err(|error| Wrong::Failed(format!("pipe: {error}")))?;
     // SAFETY: this process has one thread.
     match unsafe { fork() }.map_err(|errno| Wrong::Failed(format!("fork: {errno}")))? {
         ForkResult::Child => {
             drop(reader);
-            let outcome = place.run(false, bench(writer));
+            let outcome = work(writer);
             eprintln!("killed at work: the process ended by itself: {outcome:?}");
             // SAFETY: `exit_group`, and nothing before it.
             unsafe { libc::_exit(1) }

@@ -15,11 +15,13 @@ mod unbound;
 mod unloaded;
 
 pub(crate) use guard::{KEPT, LOCKED_DOWN, Subject, TAKEN, TESTS};
+pub(crate) use killed::killed_while;
 
 use crate::{
     jobs::refused,
     row::{Name, Row, Status},
     setup::{Bench, Place},
+    vfio,
 };
 use contigo::{
     Error, Result,
@@ -73,8 +75,10 @@ pub(crate) enum Check {
     Unloaded { guard: String, heap: String },
     /// One of the checks of a guard by its raw calls, by its number.
     Guard(usize, Subject),
-    /// One of the tests of VFIO, by its number, on the PCI function with this address.
+    /// One of the tests of VFIO with edu, by its number, on the PCI function with this address.
     Vfio(usize, String),
+    /// The same with LitePCIe's card.
+    Litepcie(usize, String),
 }
 
 impl Check {
@@ -103,7 +107,8 @@ impl Check {
             Self::Unbound { guard, heap } => verdict(name, unbound::unbound(guard, heap)),
             Self::Unloaded { guard, heap } => verdict(name, unloaded::unloaded(guard, heap)),
             Self::Guard(number, subject) => verdict(name, guard::TESTS.get(*number).map_or_else(no_such, |test| (test.run)(subject))),
-            Self::Vfio(number, address) => crate::vfio::row(name, *number, address),
+            Self::Vfio(number, address) => vfio::row(name, vfio::TESTS, *number, address),
+            Self::Litepcie(number, address) => vfio::row(name, vfio::litepcie::TESTS, *number, address),
         };
         Row { seconds: begun.elapsed().as_secs_f64(), ..row }
     }

@@ -3,7 +3,7 @@
     clippy::indexing_slicing,
     reason = "a test that panics has failed, which is its purpose; raw addresses are forced into a device to see them refused"
 )]
-//! Board tests of VFIO: `edu` behind an SMMU. They run in a guest, as root or as any user who may
+//! Board tests of VFIO: `edu` behind an SMMU, and LitePCIe's card behind virtio-iommu. They run in a guest, as root or as any user who may
 //! open the device's files; each is a row of the lab's table.
 //!
 //! A test that needs the kernel's log (`/dev/kmsg`) or physical addresses (`/proc/self/pagemap`)
@@ -12,6 +12,8 @@
 mod confined;
 mod copies;
 mod limits;
+pub(crate) mod litepcie;
+mod pages;
 mod raw_address;
 mod row;
 
@@ -41,10 +43,10 @@ const NARROW: u32 = 28;
 type VfioEdu<'v, const BITS: u32, W> = Edu<VfioDevice<'v>, BITS, W>;
 
 /// One test: its name, and what it does with the device at an address.
-type Test = (&'static str, fn(&str) -> Result<Seen>);
+pub(crate) type Test = (&'static str, fn(&str) -> Result<Seen>);
 
-/// Every test, in the order in which they must run.
-pub(crate) const TESTS: [Test; 16] = [
+/// Every test of edu, in the order in which they must run.
+pub(crate) const TESTS: &[Test] = &[
     ("opened", confined::opened),
     // The first ones of which the kernel reports something: it reports ten accesses in five
     // seconds.
@@ -65,9 +67,9 @@ pub(crate) const TESTS: [Test; 16] = [
     ("limits", limits::limits),
 ];
 
-/// Test `number`, on the PCI function at `address`.
-pub(crate) fn row(name: &Name, number: usize, address: &str) -> Row {
-    let Some((_, test)) = TESTS.get(number) else { return Row::new(name, Status::Failed, "there is no such test") };
+/// Test `number` of `tests`, on the PCI function at `address`.
+pub(crate) fn row(name: &Name, tests: &[Test], number: usize, address: &str) -> Row {
+    let Some((_, test)) = tests.get(number) else { return Row::new(name, Status::Failed, "there is no such test") };
     match test(address) {
         Ok(outcome) => {
             let wrong = outcome.failed || outcome.mismatches + outcome.canary_hits > 0;

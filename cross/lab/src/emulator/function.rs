@@ -1,0 +1,118 @@
+//! A board's PCI function that is a model: a program beside QEMU, which serves it on a socket.
+
+use super::newer::Newer;
+use crate::board::Board;
+use anyhow::{anyhow, bail};
+use contigo_cross::{
+    cache_dir::CacheDir,
+    command::{Running, Tool, in_words, last_lines},
+    failure::{Failure, Result},
+    interrupt,
+};
+use serde_json::json;
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The identifier of the guest's memory, which QEMU and the model share.
+pub(super) const MEMORY: &str = "contigo-ram";
+/// Package and program.
+const SERVER: (&str, &str) = ("contigo-rtl", "contigo-pci");
+const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+/// For a first build of everything on one slow core.
+const BUILD_LIMIT: Duration = Duration::from_secs(3600);
+/// For its socket to appear, which takes no second.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// For its last line after QEMU has gone.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(10);
+/// Lines of its output that an error shows.
+const LAST_LINES: usize = 5;
+
+/// A model, the program that serves it, and a QEMU that takes it.
+#[derive(Debug)]
+pub(crate) struct Function {
+    model: String,
+    server: PathBuf,
+    qemu: Newer,
+}
+
+/// A model that is served. Dropping it ends the program.
+#[derive(Debug)]
+pub(crate) struct Served {
+    running: Running,
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+impl Function {
+    /// The board's, where it has one. [`Failure::NoPackage`]: no QEMU here takes one.
+    pub(crate) fn of(cache: &CacheDir, board: &Board) -> Result<Option<Self>> {
+        let Some(model) = &board.about.qemu.model else { return Ok(None) };
+        let qemu = Newer::of(cache, board.cpu())?;
+        Ok(Some(Self { model: model.clone(), server: server(cache)?, qemu }))
+    }
+
+    /// The emulator.
+    pub(super) fn qemu(&self, what: String) -> Tool {
+        self.qemu.tool(what)
+    }
+
+    /// Starts the model's program, with its files in `folder`.
+    pub(crate) fn serve(&self, folder: &Path) -> Result<Served> {
+        let (socket, log) = (folder.join("pci"), folder.join("pci.log"));
+        let server = Tool::at(&self.server, format!("serving {}", self.model));
+        let (running, _) = server.args(["--model", &self.model, "--socket"]).arg(&socket).start(&log)?;
+        let mut served = Served { running, socket, log };
+        let begun = Instant::now();
+        while !served.socket.exists() {
+            let ended = served.running.ended()?;
+            if ended.is_some() || begun.elapsed() > PATIENCE {
+                let why = ended.map_or_else(|| "has no socket".to_owned(), |status| format!("ended ({})", in_words(status)));
+                bail!("the model {} {why}: {}", self.model, last_lines(&served.log, LAST_LINES).join("; "));
+            }
+            interrupt::check()?;
+            thread::sleep(LOOK);
+        }
+        Ok(served)
+    }
+}
+
+impl Served {
+    /// Where QEMU finds it.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Waits for its last words, which it says when QEMU has gone, and keeps its output in `log`.
+    pub(crate) fn end(mut self, log: &Path) -> Result<()> {
+        let begun = Instant::now();
+        while self.running.ended()?.is_none() && begun.elapsed() < LAST_WORDS {
+            thread::sleep(LOOK);
+        }
+        fs::rename(&self.log, log).map_err(|error| Failure::of_io("keeping the model's log", log, &error))
+    }
+}
+
+/// QEMU's arguments for a model on `socket`. Its memory is shared: a model would otherwise see
+/// another one, silently.
+pub(super) fn arguments(memory: &str, socket: &Path) -> Result<[String; 4]> {
+    let path = socket.to_str().ok_or_else(|| anyhow!("{} is no text, which QEMU wants of a socket's path", socket.display()))?;
+    let device = json!({ "driver": "vfio-user-pci", "socket": { "path": path, "type": "unix" } });
+    Ok(["-object".into(), format!("memory-backend-memfd,id={MEMORY},size={memory},share=on"), "-device".into(), device.to_string()])
+}
+
+/// The program, built for this machine.
+fn server(cache: &CacheDir) -> Result<PathBuf> {
+    let (package, program) = SERVER;
+    let log = cache.log("cargo-pci")?;
+    let cargo = env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
+    let build = Tool::at(&cargo, format!("building {program}")).current_dir(WORKSPACE).limit(BUILD_LIMIT);
+    let build = build.args(["build", "--release", "--locked", "--message-format=json-render-diagnostics"]);
+    let said = build.args(["--package", package, "--bin", program]).output(&log)?;
+    let built = crate::guest::executables(&said).into_iter().find(|(name, _)| name == program);
+    built.map(|(_, path)| path).ok_or_else(|| anyhow!("cargo built no {program}; its log is {}", log.display()))
+}

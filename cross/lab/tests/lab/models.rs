@@ -1,0 +1,82 @@
+//! A board with a PCI function that is a model in a program of its own.
+
+use super::{
+    runs::{ROW, can_build},
+    world::{Outcome, World, is_gone},
+};
+
+/// A model's program: it says its number, makes its socket, and waits to be ended.
+const SERVER: &str = "echo $$ > \"$HOME/server\"; echo \"$*\" > \"$HOME/asked\"; touch \"$4\"; sleep 600";
+/// The answer of a QEMU that takes one.
+const TAKES: &str = "vfio-user-pci options:";
+/// The board of every test, beside the one that has no model.
+const BOARD: &str = r#"
+about = "a board with a card"
+architecture = "arm64"
+memory = "64M"
+console = "ttyS0"
+engines = []
+memories = []
+kernel = { stock = "6.12" }
+qemu = { machine = "none", model = "card" }
+"#;
+
+/// An emulator that passes, and says so of `vfio-user-pci`.
+fn emulator(says: &str) -> String {
+    let help = format!("case \"$*\" in *vfio-user-pci,help*) echo '{says}'; exit 0;; esac");
+    format!("{help}\necho \"$*\" >> \"$HOME/line\"\necho '{ROW}'\necho '@end 0 1'")
+}
+
+#[test]
+fn a_model_is_served_and_ended_with_its_run() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let world = World::with_emulator(&emulator(TAKES))?;
+    world.board("with-card", BOARD)?;
+    world.program("contigo-pci", SERVER)?;
+    let said = world.test(&["with-card", "--limit", "5"])?;
+    assert_eq!(said.status, Some(0), "{said:?}");
+    assert!(is_gone(world.number("server")?), "the model runs on");
+    let (asked, line) = (world.text("asked")?, world.text("line")?);
+    let socket = asked.trim().strip_prefix("--model card --socket ").ok_or("the model was asked for something else")?;
+    for text in [
+        "-machine none,memory-backend=contigo-ram",
+        "memory-backend-memfd,id=contigo-ram,size=64M,share=on",
+        &format!(r#"{{"driver":"vfio-user-pci","socket":{{"path":"{socket}","type":"unix"}}}}"#),
+    ] {
+        assert!(line.contains(text), "no {text} in {line}");
+    }
+    // The other board's line is what it was.
+    world.test(&["virtual"])?;
+    let line = world.text("line")?;
+    assert!(line.lines().last().is_some_and(|line| !line.contains("memory-backend")), "{line}");
+    Ok(())
+}
+
+#[test]
+fn a_board_whose_emulator_cannot_be_had_is_skipped_by_name() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let world = World::with_emulator(&emulator("Device not found"))?;
+    world.board("with-card", BOARD)?;
+    let said = world.test(&[])?;
+    assert_eq!(said.status, Some(0), "{said:?}");
+    for text in ["skipped: qemu-system-arm (trixie) cannot be had here: a model wants QEMU 10.1 or newer", "with-card · the run"] {
+        assert!(said.out.contains(text), "no {text} in\n{}", said.out);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_model_that_does_not_begin_fails_the_run_with_its_words() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let world = World::with_emulator(&emulator(TAKES))?;
+    world.board("with-card", BOARD)?;
+    world.program("contigo-pci", "echo 'there is no model card' >&2; exit 2")?;
+    world.test(&["with-card"])?.failed_with(&["the model card ended (exit status 2): there is no model card"]);
+    Ok(())
+}

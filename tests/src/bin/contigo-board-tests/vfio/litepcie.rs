@@ -1,0 +1,320 @@
+#![allow(
+    unsafe_code,
+    clippy::cast_possible_truncation,
+    reason = "a card is opened without a reset, and bytes that a device may write are looked at; words of addresses"
+)]
+//! LitePCIe's card behind an IOMMU: its model in a program beside QEMU, and everything between of a
+//! real kernel's.
+
+use super::{Seen, Test, confined, pages::pages};
+use crate::checks::{self, Wrong};
+use contigo::{
+    Align, Backend, BaseAddr, CpuBuf, DevAddr, Engine, Error, Mmio, Pool, Queue, Region, Result,
+    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side, manual},
+    linux::vfio::{Interrupt, Vfio, VfioDevice, VfioMemory},
+};
+use std::{
+    fs,
+    io::Write as _,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// Each of them on the card at an address.
+pub(crate) const TESTS: &[Test] = &[
+    ("opened", confined::opened),
+    ("loopback-by-interrupt", by_interrupt),
+    ("loopback-polled", polled),
+    ("sent-and-received", sent_and_received),
+    ("unmapped-is-not-written", not_written),
+    ("unmapped-is-not-read", not_read),
+    ("killed-while-it-writes", killed),
+];
+
+const ROUNDS: u64 = 50;
+/// The longest job: sixteen pages, wherever they are.
+const LEN: usize = 64 << 10;
+/// Room for one job, with a page on which nothing may be written.
+const SLOT: usize = LEN + 4096;
+/// A job takes a millisecond, and one that never ends no longer than this.
+const LIMIT: Duration = Duration::from_secs(2);
+/// In which a card that could write would have.
+const A_WHILE: Duration = Duration::from_millis(50);
+const CANARY: u8 = 0x5A;
+
+/// The design of the lab's card, as `boards/virt/lab/virt-pcie.toml` has it.
+fn config() -> LitepcieConfig {
+    LitepcieConfig { address_bits: 64, ordered: true, ..LitepcieConfig::default() }
+}
+
+/// The card's loopback.
+fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Engine<Litepcie<VfioDevice<'_>>, 2>> {
+    let device = VfioDevice::open(vfio, 0, interrupt)?;
+    // SAFETY: the lab's card is built so, and its requests are answered at once.
+    Ok(Engine::new(unsafe { Litepcie::open(device, Side::Loopback, config())? })?)
+}
+
+/// The byte at `index` of round `round`: no page is like another, and no round.
+const fn byte(round: u64, index: usize) -> u8 {
+    (index as u64 * 7 + (index as u64 >> 12) * 13 + round * 31) as u8
+}
+
+/// A length and an offset of this round: a multiple of the card's words, from one to `LEN`.
+const fn part(round: u64) -> usize {
+    match round % 4 {
+        0 => LEN,
+        1 => 8,
+        2 => 4096 + 8,
+        _ => (round as usize * 1_240) / 8 * 8 % LEN + 8,
+    }
+}
+
+fn fill(buffer: &mut CpuBuf<'_>, round: u64) -> Result<()> {
+    buffer.view_mut::<u8>()?.iter_mut().enumerate().for_each(|(index, to)| *to = byte(round, index));
+    Ok(())
+}
+
+/// Compares what arrived, and what is behind it.
+fn compare(seen: &mut Seen, buffer: &CpuBuf<'_>, round: u64, len: usize) -> Result<()> {
+    let bytes = buffer.view::<u8>()?;
+    seen.mismatches += bytes.iter().enumerate().take(len).filter(|(index, is)| **is != byte(round, *index)).count() as u64;
+    seen.canary_hits += bytes.iter().skip(len).filter(|is| **is != CANARY).count() as u64;
+    (seen.jobs, seen.bytes) = (seen.jobs + 1, seen.bytes + len as u64);
+    Ok(())
+}
+
+/// The kernel's count of the card's interrupts.
+fn interrupts(address: &str) -> u64 {
+    let all = fs::read_to_string("/proc/interrupts").unwrap_or_default();
+    let ours = all.lines().filter(|line| line.contains("vfio-msi") && line.contains(address));
+    ours.flat_map(|line| line.split_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok())).sum()
+}
+
+fn by_interrupt(address: &str) -> Result<Seen> {
+    loops(address, Interrupt::Msi)
+}
+
+fn polled(address: &str) -> Result<Seen> {
+    loops(address, Interrupt::Polled)
+}
+
+fn loops(address: &str, interrupt: Interrupt) -> Result<Seen> {
+    let vfio = Vfio::open(address)?;
+    let region = Region::new(vfio.memory(2 * SLOT)?)?;
+    let (mut from, mut to) = (region.carve(SLOT, Align::PAGE)?.into_buf(), region.carve(SLOT, Align::PAGE)?.into_buf());
+    let mut engine = open(&vfio, interrupt)?;
+    let (mut seen, before, begun) = (Seen::default(), interrupts(address), Instant::now());
+    for round in 0..ROUNDS {
+        let len = part(round);
+        fill(&mut from, round)?;
+        to.view_mut::<u8>()?.fill(CANARY);
+        [from, to] = engine.start([from.to_device(..len), to.from_device(..len)], &())?.wait(LIMIT)?.buffers;
+        compare(&mut seen, &to, round, len)?;
+    }
+    let took = begun.elapsed();
+    // The last one may come after its job was seen to be over.
+    sleep(A_WHILE);
+    let told = interrupts(address) - before;
+    // A job has two, its reader's and its writer's, and those that come close together are one. A
+    // wait without its interrupt ends with its limit.
+    let by_interrupt = (ROUNDS / 5..=2 * ROUNDS).contains(&told) && took < LIMIT;
+    seen.failed = if interrupt == Interrupt::Msi { !by_interrupt } else { told != 0 };
+    let took = took.as_millis();
+    seen.detail = format!("{ROUNDS} jobs of 8 to {LEN} bytes, {told} interrupts, {took} ms; {}", scattered(&vfio, &region)?);
+    Ok(seen)
+}
+
+/// How many runs of memory the region is in, where this user may know.
+fn scattered(vfio: &Vfio, region: &Region<VfioMemory<'_>>) -> Result<String> {
+    let first = region.host_ptr_of(&vfio.port(), DevAddr(region.base().raw()))?;
+    Ok(match pages(first.addr().get(), region.len_bytes()) {
+        Some(pages) => {
+            let runs = 1 + pages.windows(2).filter(|pair| !matches!(pair, [one, next] if one + 1 == *next)).count();
+            format!("{} pages of memory in {runs} runs", pages.len())
+        }
+        None => "an ordinary user does not see where the pages are".to_owned(),
+    })
+}
+
+/// A reader and a writer, each with its own jobs, and the card's own stream between them.
+fn sent_and_received(address: &str) -> Result<Seen> {
+    let vfio = Vfio::open(address)?;
+    let region = Region::new(vfio.memory(8 * SLOT)?)?;
+    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::PAGE)?, SLOT)?;
+    // SAFETY: as in `open`, and nobody else drives it.
+    let core = unsafe { LitepcieCore::open(VfioDevice::open(&vfio, 0, Interrupt::Msi)?) };
+    // SAFETY: as in `open`.
+    let side = |side| unsafe { core.channel(side, config()) };
+    let mut sender: Queue<'_, _, 4, 1> = Queue::new(side(Side::Reader)?)?;
+    let mut receiver: Queue<'_, _, 4, 1> = Queue::new(side(Side::Writer)?)?;
+    let mut seen = Seen::default();
+    for round in 0..ROUNDS {
+        let len = part(round);
+        // Two at once, of either.
+        for job in 0..2 {
+            let (mut from, mut to) = (pool.take()?, pool.take()?);
+            fill(&mut from, 2 * round + job)?;
+            to.view_mut::<u8>()?.fill(CANARY);
+            receiver.push([to.from_device(..len)], &())?;
+            sender.push([from.to_device(..len)], &())?;
+        }
+        for job in 0..2 {
+            let sent = sender.next(LIMIT)?.is_some();
+            let Some(received) = receiver.next(LIMIT)? else {
+                return Ok(Seen::failed(format!("round {round}: sent {sent}, none received")));
+            };
+            let [to] = received.buffers;
+            seen.failed |= !sent;
+            compare(&mut seen, &to, 2 * round + job, len)?;
+        }
+    }
+    seen.detail = format!("{} jobs sent and as many received, two at once", seen.jobs);
+    Ok(seen)
+}
+
+/// Memory of which the second half is not the card's any more: two blocks, as the kernel maps them.
+struct Blocks<'v> {
+    kept: Region<VfioMemory<'v>>,
+    taken: Region<VfioMemory<'v>>,
+}
+
+impl<'v> Blocks<'v> {
+    fn new(vfio: &'v Vfio) -> Result<Self> {
+        Ok(Self { kept: Region::new(vfio.memory(SLOT)?)?, taken: Region::new(vfio.memory(SLOT)?)? })
+    }
+}
+
+/// After a refusal: the card is driven again, over memory that it has.
+fn next_job(vfio: &Vfio, seen: &mut Seen) -> Result<()> {
+    let region = Region::new(vfio.memory(2 * SLOT)?)?;
+    let (mut from, mut to) = (region.carve(SLOT, Align::PAGE)?.into_buf(), region.carve(SLOT, Align::PAGE)?.into_buf());
+    fill(&mut from, 1)?;
+    to.view_mut::<u8>()?.fill(CANARY);
+    let mut engine = open(vfio, Interrupt::Msi)?;
+    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+    compare(seen, &to, 1, LEN)
+}
+
+/// The card's writes go where nothing is mapped, and vanish: it says nothing of them.
+fn not_written(address: &str) -> Result<Seen> {
+    let vfio = Vfio::open(address)?;
+    let Blocks { kept, taken } = Blocks::new(&vfio)?;
+    let (mut from, mut to) = (kept.carve(SLOT, Align::PAGE)?.into_buf(), taken.carve(SLOT, Align::PAGE)?.into_buf());
+    fill(&mut from, 3)?;
+    to.view_mut::<u8>()?.fill(CANARY);
+    let mut engine = open(&vfio, Interrupt::Msi)?;
+    let mut seen = Seen::default();
+    // Mapped, it is written: so the address is the right one.
+    let [from, mut to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+    compare(&mut seen, &to, 3, LEN)?;
+    to.view_mut::<u8>()?.fill(CANARY);
+    vfio.revoke(taken.base())?;
+    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+    sleep(A_WHILE);
+    let written = to.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+    seen.canary_hits += written;
+    drop((engine, to));
+    next_job(&vfio, &mut seen)?;
+    seen.detail = format!("{LEN} bytes at {:#x} taken away, {written} written; the next job was right", taken.base().raw());
+    Ok(seen)
+}
+
+/// A read that is refused has no answer: the job ends by its time limit, and nothing is copied.
+fn not_read(address: &str) -> Result<Seen> {
+    const SHORT: Duration = Duration::from_millis(200);
+    let vfio = Vfio::open(address)?;
+    let Blocks { kept, taken } = Blocks::new(&vfio)?;
+    let (mut from, mut to) = (taken.carve(SLOT, Align::PAGE)?.into_buf(), kept.carve(SLOT, Align::PAGE)?.into_buf());
+    fill(&mut from, 5)?;
+    to.view_mut::<u8>()?.fill(CANARY);
+    vfio.revoke(taken.base())?;
+    let mut engine = open(&vfio, Interrupt::Msi)?;
+    let mut seen = Seen::default();
+    let failed = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(SHORT);
+    let Err(failed) = failed else { return Ok(Seen::failed("the job ended, though its source was taken away")) };
+    let typed = failed.error == (Error::Timeout { timeout_us: 200_000 });
+    let Some([_, to]) = failed.buffers else { return Ok(Seen::failed(format!("{}: and the buffers did not come back", failed.error))) };
+    let Ok(to) = to.into_cpu() else { return Ok(Seen::failed("the destination did not come back")) };
+    seen.canary_hits += to.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+    seen.failed = !typed;
+    drop((engine, to));
+    next_job(&vfio, &mut seen)?;
+    seen.detail = format!("{LEN} bytes at {:#x} taken away: {}; the next job was right", taken.base().raw(), failed.error);
+    Ok(seen)
+}
+
+/// The memory of a process that is killed. The next owner's covers its addresses, wherever in the
+/// first 2 MiB of the address space each begins.
+const KILLED_BYTES: usize = 4 << 20;
+const NEXT_BYTES: usize = 8 << 20;
+/// Descriptors over and over of that memory, each of which the card writes in 2 ms: far longer
+/// together than the next owner takes to come.
+const DESCRIPTORS: usize = 250;
+const KILLS: u64 = 5;
+
+/// A process is killed while the card writes into its memory. The next one has the same addresses,
+/// and turns bus mastering on without a reset of its own.
+fn killed(address: &str) -> Result<Seen> {
+    let mut seen = Seen::default();
+    let mut at_work = 0;
+    for _ in 0..KILLS {
+        match checks::killed_while(|mut tell| writes_on_and_on(address, &mut tell), Duration::from_millis(10)) {
+            Ok((told, _)) => at_work += u64::from(told),
+            Err(Wrong::Skipped(why) | Wrong::Failed(why)) => return Ok(Seen::failed(why)),
+        }
+        seen.canary_hits += next_owner(address)?;
+    }
+    seen.failed = at_work != KILLS;
+    seen.detail = format!("{at_work} of {KILLS} processes killed at work; {} bytes of the next owners were written", seen.canary_hits);
+    Ok(seen)
+}
+
+/// In the process that is killed: more descriptors than a driver would give, all of the same
+/// memory, by registers. It says so when the card is at work.
+fn writes_on_and_on(address: &str, tell: &mut std::io::PipeWriter) -> Result<()> {
+    let vfio = Vfio::open(address)?;
+    let memory = vfio.memory(KILLED_BYTES)?;
+    let BaseAddr::Dev(DevAddr(base)) = memory.mapping().base else { return Err(Error::Busy) };
+    let card = VfioDevice::open(&vfio, 0, Interrupt::Polled)?;
+    let half = KILLED_BYTES / 2;
+    // SAFETY: the card moves bytes within `memory`, which is alive as long as it is.
+    let write = |at: usize, value: u64| unsafe { card.write32(manual::DMA0 + at, value as u32) };
+    write(manual::LOOPBACK, 1);
+    for (lane, from) in [(manual::WRITER, base), (manual::READER, base + half as u64)] {
+        for _ in 0..DESCRIPTORS {
+            write(lane + manual::VALUE, half as u64 | u64::from(manual::LAST_DISABLE));
+            write(lane + manual::VALUE + 4, from);
+            write(lane + manual::WE, from >> 32);
+        }
+        write(lane, 1);
+    }
+    while card.read32(manual::DMA0 + manual::WRITER + manual::LOOP_STATUS) == 0 {
+        sleep(Duration::from_millis(1));
+    }
+    let _ = tell.write_all(&[1]);
+    sleep(Duration::from_secs(60));
+    Ok(())
+}
+
+/// How many bytes of the next owner's memory are written by somebody.
+fn next_owner(address: &str) -> Result<u64> {
+    let vfio = Vfio::open(address)?;
+    let memory = vfio.memory(NEXT_BYTES)?;
+    let mapping = memory.mapping();
+    let at = |index: usize| {
+        // SAFETY: `index` is below the mapping's length, and the memory is alive. No view of it
+        // exists: a card that writes it all the same is what is looked for.
+        unsafe { mapping.cpu.add(index) }
+    };
+    for index in 0..NEXT_BYTES {
+        // SAFETY: as above.
+        unsafe { at(index).write_volatile(CANARY) };
+    }
+    // SAFETY: no job of this process runs; whether one of another does, is the question.
+    let device = unsafe { VfioDevice::open_unreset(&vfio, 0, Interrupt::Polled, |_| Ok(())) }?;
+    sleep(A_WHILE);
+    // SAFETY: as above.
+    let written = (0..NEXT_BYTES).filter(|index| unsafe { at(*index).read_volatile() } != CANARY).count();
+    drop(device);
+    Ok(written as u64)
+}
