@@ -13,8 +13,8 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const SOURCES: &str = "sources.list";
 
 impl<'c> Packages<'c> {
-    /// Packages of the release of this name, those of its backports first, from the mirror that this
-    /// machine has. They are for programs that bring their own libraries.
+    /// Packages of the release of this name, those of its backports first, from the mirror that
+    /// this machine has. They are for programs that bring their own libraries.
     pub fn backports(cache: &'c CacheDir, architecture: &str, release: &str) -> Self {
         Self { release: Some(release.into()), ..Self::new(cache, architecture) }
     }

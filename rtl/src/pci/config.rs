@@ -27,7 +27,7 @@ const CAN_RESET: u8 = 0b11;
 /// Advanced Features, control: reset now.
 const RESET: u8 = 1 << 0;
 
-/// What a write did.
+/// The effect of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     Nothing,
@@ -68,7 +68,7 @@ impl Config {
         }
     }
 
-    /// Reads; what is past its end is zero.
+    /// Reads. Past its end everything is zero.
     pub(super) fn read(&self, at: usize, to: &mut [u8]) {
         for (index, byte) in to.iter_mut().enumerate() {
             *byte = at.checked_add(index).and_then(|at| self.bytes.get(at)).copied().unwrap_or(0);

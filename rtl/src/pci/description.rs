@@ -1,4 +1,4 @@
-//! What a function says of itself.
+//! A function's identity.
 
 /// A PCI function's identity, and how its time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::PathBuf};
 
-/// What ends a server.
+/// The reason why a server ends.
 #[derive(Debug)]
 pub enum PciError {
     /// The socket's path is longer than a socket's name may be.
@@ -24,7 +24,7 @@ pub enum PciError {
     },
     /// The guest's memory cannot be mapped here.
     Mapping {
-        /// What the kernel said.
+        /// The kernel's answer.
         error: io::Error,
     },
     /// The function uses memory that QEMU did not share.

@@ -18,8 +18,7 @@ use std::{
 /// Between two looks at a model that has something to do, at least, and at one that has nothing: a
 /// look takes a microsecond or so.
 const LOOK_NS: (u64, u64) = (50_000, 2_000_000);
-/// A model over the guest's memory does what its registers say. What goes wrong is the tests' to
-/// choose.
+/// A model over the guest's memory does as its registers say, and nothing goes wrong.
 const FAULTS: Faults = Faults::NONE;
 
 /// A model with what is around it.
@@ -53,7 +52,7 @@ impl<M: Model> Function<M> {
         Self { state: Mutex::new(state), turn: Mutex::new(()), wake: Condvar::new(), fatal }
     }
 
-    /// Does something with it. What must not go on ends the program here.
+    /// Does something with it. A state that must not go on ends the program here.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut State<M>) -> T) -> T {
         let mut state = self.state();
         let done = work(&mut state);
@@ -160,7 +159,7 @@ impl<M: Model> State<M> {
 
     /// Writes configuration space.
     pub(super) fn configure(&mut self, at: usize, from: &[u8]) {
-        // What is due before a bit changes is done before.
+        // Work that is due before a bit changes is done before.
         self.step();
         if self.config.write(at, from) == Written::Reset {
             self.reset();

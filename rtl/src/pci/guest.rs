@@ -16,7 +16,7 @@ pub(super) const MAPS_MAX: usize = 1 << 18;
 /// Files that the guest's memory is in, at most: QEMU makes one of each memory backend.
 const FILES_MAX: usize = 8;
 
-/// What a function did.
+/// The work that a function did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Register accesses of the guest.
@@ -65,7 +65,7 @@ pub(super) struct Guest {
     pub(super) is_bus_master: bool,
     pub(super) now_ns: u64,
     pub(super) counts: Counts,
-    /// What must not go on.
+    /// A state that must not go on.
     pub(super) wrong: Option<PciError>,
 }
 
@@ -160,9 +160,9 @@ impl SimMemory for Guest {
 
     fn read(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
         let (bytes, len) = (to.as_mut_ptr(), to.len());
-        // SAFETY: `runs` gives as many bytes of the guest's memory at `memory`, and `done + many` is
-        // within `to`. The two do not overlap: one is this program's. The guest may write meanwhile,
-        // as it may under a device; no reference to its memory is made.
+        // SAFETY: `runs` gives as many bytes of the guest's memory at `memory`, and `done + many`
+        // is within `to`. The two do not overlap: one is this program's. The guest may write
+        // meanwhile, as it may under a device; no reference to its memory is made.
         self.runs(addr.0, len, DmaMapFlags::READ, |memory, done, many| unsafe { ptr::copy_nonoverlapping(memory, bytes.add(done), many) })?;
         self.counts.read_bytes += len as u64;
         Ok(())

@@ -19,8 +19,8 @@
 //! # Traps, and how this meets them
 //! - **Memory that QEMU does not share is silently another one** (`share=off`). Nothing here can
 //!   tell: compare bytes. Memory without a file ends the program at its first use.
-//! - QEMU takes an error for a success, because `vfio_user` 0.1.7 answers it with number 0. So what
-//!   must not go on ends the program, and QEMU with it.
+//! - QEMU takes an error for a success, because `vfio_user` 0.1.7 answers it with number 0. So a
+//!   state that must not go on ends the program, and QEMU with it.
 //! - There is no INTx. A server cannot lower that line, and a guest that is quick finds it high
 //!   with nobody to blame.
 //! - A write by this process is not seen by an emulator that has compiled the page: no DMA into

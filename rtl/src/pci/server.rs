@@ -26,7 +26,7 @@ const TABLE_BYTES: u64 = 4096;
 /// `DmaUnmapFlags`: all of it. `vfio_user` 0.1.7 calls another bit so.
 const UNMAP_ALL: u32 = 1 << 1;
 
-/// What there is to say about a function that was served.
+/// The report on a function that was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     /// What it did.
@@ -37,7 +37,7 @@ pub struct Served {
 struct Requests<'f, M>(&'f Function<M>);
 
 /// Serves `model` on the socket `path`, to one client, until that has gone. The socket is there
-/// when a client can connect. What must not go on, and cannot be answered, is handed to `fatal`.
+/// when a client can connect. An error that cannot be answered is handed to `fatal`.
 ///
 /// # Errors
 /// [`PciError`], where it cannot begin, or the connection breaks.

@@ -1,5 +1,5 @@
-//! QEMU's command line. It is one that Debian 12's QEMU 7.2 and 10.0 both take; a board with a model
-//! has a newer one.
+//! QEMU's command line. It is one that Debian 12's QEMU 7.2 and 10.0 both take; a board with a
+//! model has a newer one.
 
 use super::function::{self, Function};
 use crate::{board::Board, kernel::Kernel};

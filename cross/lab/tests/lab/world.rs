@@ -143,7 +143,7 @@ impl World {
         Err(format!("{file} did not appear").into())
     }
 
-    /// What a script wrote into a file of this world.
+    /// The text that a script wrote into a file of this world.
     pub(crate) fn text(&self, file: &str) -> Result<String, Box<dyn Error>> {
         Ok(fs::read_to_string(self.path(file))?)
     }

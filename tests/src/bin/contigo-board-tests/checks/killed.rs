@@ -130,8 +130,8 @@ pub(super) fn killed_at_work<H: Bench<Out = Verdict>>(
     killed_while(|tell| place.run(false, bench(tell)), after)
 }
 
-/// Starts a process with `work`, which gets a pipe, and kills it so long `after` it wrote there that
-/// its device is at work. Did it, and how long did its end take?
+/// Starts a process with `work`, which gets a pipe, and kills it so long `after` it wrote there
+/// that its device is at work. Did it, and how long did its end take?
 pub(crate) fn killed_while<R: fmt::Debug>(work: impl FnOnce(PipeWriter) -> R, after: Duration) -> Result<(bool, Duration), Wrong> {
     let (mut reader, writer) = std::io::pipe().map_err(|error| Wrong::Failed(format!("pipe: {error}")))?;
     // SAFETY: this process has one thread.
