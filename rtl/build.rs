@@ -20,9 +20,11 @@ struct Core {
     parameters: &'static [&'static str],
     /// A tool wrote it: no lint.
     foreign: bool,
+    /// The program that makes sources which are not there.
+    made_by: &'static str,
 }
 
-const OWN: Core = Core { name: "", files: &[], parameters: &[], foreign: false };
+const OWN: Core = Core { name: "", files: &[], parameters: &[], foreign: false, made_by: "" };
 
 const GEMM8: &[&str] = &[
     "cores/gemm8/top.v",
@@ -47,6 +49,7 @@ const CORES: &[Core] = &[
     Core { name: "broken32", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=32"], ..OWN },
     Core { name: "broken512", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=512"], ..OWN },
     Core { name: "gemm8", files: GEMM8, ..OWN },
+    Core { name: "nngen", files: &["cores/nngen/top.v", "cores/nngen/made/mlp.v"], foreign: true, made_by: "rtl/cores/nngen/get", ..OWN },
     Core { name: "passes", files: &["cores/passes/top.v"], ..OWN },
 ];
 
@@ -73,7 +76,7 @@ impl Verilator {
     fn library(&self, name: &str, files: impl IntoIterator<Item = PathBuf>, include: &Path) -> Result<(), String> {
         let mut build = cc::Build::new();
         build.cpp(true).std("c++20").opt_level(1).warnings(false).debug(false).cargo_metadata(false);
-        build.define("VL_TIME_CONTEXT", None).define("VM_TRACE", "0").define("VM_COVERAGE", "0").define("VM_SC", "0");
+        build.define("VL_TIME_CONTEXT", None).define("VM_TRACE", "1").define("VM_COVERAGE", "0").define("VM_SC", "0");
         build.include(include).include("shim").include(self.root.join("include")).include(self.root.join("include/vltstd"));
         build.files(files).try_compile(name).map_err(|error| error.to_string())
     }
@@ -81,7 +84,7 @@ impl Verilator {
     /// The C++ of `core`, in `folder`.
     fn translate(&self, core: &Core, folder: &Path) -> Result<(), String> {
         let mut command = Command::new(&self.program);
-        command.env("VERILATOR_ROOT", &self.root).args(["--cc", "--top-module", "top", "--output-split", SPLIT]);
+        command.env("VERILATOR_ROOT", &self.root).args(["--cc", "--trace", "--top-module", "top", "--output-split", SPLIT]);
         command.args(["--x-assign", "unique", "--x-initial", "unique"]);
         // A later option overrules an earlier one. Not every bit of an address is for every core.
         let lint: &[_] = if core.foreign { &["-Wno-lint", "-Wno-fatal"] } else { &["-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL"] };
@@ -125,14 +128,17 @@ impl Verilator {
 }
 
 fn main() {
-    let sources = CORES.iter().flat_map(|core| core.files);
-    for path in ["build.rs", "shim", "cores"].iter().chain(sources) {
+    // One that is missing would count as changed each time.
+    let outside = CORES.iter().flat_map(|core| core.files).filter(|file| file.starts_with("../"));
+    for path in ["build.rs", "shim", "cores"].iter().chain(outside) {
         println!("cargo::rerun-if-changed={path}");
     }
     println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let verilator = Verilator::find();
+    let missing = |core: &Core| core.files.iter().any(|file| !Path::new(file).exists()) && !core.made_by.is_empty();
     let built = |core: &Core| match &verilator {
+        _ if missing(core) => Err(format!("its sources are not here ({} makes them)", core.made_by)),
         None => Err("Verilator is not here (Debian: apt-get install verilator)".to_owned()),
         Some(verilator) => verilator.build(core, &out),
     };
@@ -145,16 +151,18 @@ fn main() {
                 println!("cargo::rustc-link-lib=static={name}");
                 let _ = writeln!(
                     table,
-                    "    (\"{name}\", Ok(Functions {{ new: {name}_new, free: {name}_free, shape: {name}_shape, step: {name}_step }})),"
+                    "    (\"{name}\", Ok(Functions {{ new: {name}_new, free: {name}_free, shape: {name}_shape, step: {name}_step, trace: {name}_trace, mark: {name}_mark }})),"
                 );
                 let _ = writeln!(
                     externs,
                     "    fn {name}_new(fill: u32) -> *mut Sim;\n    fn {name}_free(sim: *mut Sim);\n    \
-                     fn {name}_shape(sim: *const Sim, to: *mut Shape);\n    fn {name}_step(sim: *mut Sim, inputs: *const In, outputs: *mut Out);"
+                     fn {name}_shape(sim: *const Sim, to: *mut Shape);\n    fn {name}_step(sim: *mut Sim, inputs: *const In, outputs: *mut Out);\n    \
+                     fn {name}_trace(sim: *mut Sim, path: *const c_char) -> bool;\n    \
+                     fn {name}_mark(sim: *mut Sim, now: u64, half: u64, marks: *const u32);"
                 );
             }
             // A mistake in a core of this project's is an error; a tool that is missing is none.
-            Err(why) if verilator.is_some() => {
+            Err(why) if verilator.is_some() && !missing(core) => {
                 println!("cargo::error=core {name}: {}", why.replace('\n', "\ncargo::error="));
                 return;
             }
@@ -165,8 +173,11 @@ fn main() {
         }
     }
     if let Some(verilator) = &verilator {
-        let files = ["verilated.cpp", "verilated_threads.cpp"].map(|file| verilator.root.join("include").join(file));
-        if let Err(why) = verilator.library("contigo_verilated", files, &out) {
+        let files = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"].map(|file| verilator.root.join("include").join(file));
+        let built = out.join("libcontigo_verilated.a");
+        let newer = |file: &Path| fs::metadata(file).and_then(|file| file.modified()).ok();
+        let is_built = files.iter().map(PathBuf::as_path).chain([Path::new("build.rs")]).all(|file| newer(file) < newer(&built));
+        if !is_built && let Err(why) = verilator.library("contigo_verilated", files, &out) {
             println!("cargo::error=Verilator's library: {why}");
         }
         println!("cargo::rustc-link-lib=static=contigo_verilated");

@@ -39,6 +39,10 @@ struct Out {
     Beat stream;
     uint32_t stream_ready;
 };
+// The runtime beside the core, for a trace: signals of 32 bits, as `Marks` in src/trace.rs.
+constexpr const char* MARK_NAMES[] = {"job", "runs", "stops", "bytes_for_device", "bytes_for_cpu",
+    "access", "offset", "value", "waits"};
+constexpr int MARKS = sizeof(MARK_NAMES) / sizeof(MARK_NAMES[0]);
 // The ports that the core has.
 struct Shape {
     uint32_t data_bits[MASTERS], stream_in_bits, stream_out_bits, has_lite, has_idle;

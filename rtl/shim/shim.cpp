@@ -1,7 +1,9 @@
-// One core behind five functions of C. The build writes a file for each core that defines CORE and
+// One core behind seven functions of C. The build writes a file for each core that defines CORE and
 // TOP, and includes this one. A port that the core lacks is left out: its words stay zero.
 #include "ports.h"
 #include "verilated.h"
+#include "verilated_vcd_c.h"
+#include <algorithm>
 #include <memory>
 
 // A port of Verilator's is an integer, or an array of words where it has more than 64 bits.
@@ -75,6 +77,29 @@ namespace {
 struct Sim {
     VerilatedContext context;
     std::unique_ptr<TOP> top;
+    // The trace, its time in picoseconds, half a cycle, and the runtime's signals.
+    std::unique_ptr<VerilatedVcdC> trace;
+    uint64_t now = 0, half = 0;
+    uint32_t marks[MARKS] = {}, code = 0;
+
+    static void declare(void* self, VerilatedVcd* vcd, uint32_t code) {
+        static_cast<Sim*>(self)->code = code;
+        vcd->pushNamePrefix("runtime.");
+        for (int n = 0; n < MARKS; ++n) vcd->declBus(code + n, MARK_NAMES[n], false, -1, 31, 0);
+        vcd->popNamePrefix();
+    }
+    static void write(void* self, VerilatedVcd::Buffer* to) {
+        Sim* sim = static_cast<Sim*>(self);
+        for (int n = 0; n < MARKS; ++n) to->fullIData(to->oldp(sim->code) + n, sim->marks[n], 32);
+    }
+    static void change(void* self, VerilatedVcd::Buffer* to) {
+        Sim* sim = static_cast<Sim*>(self);
+        for (int n = 0; n < MARKS; ++n) to->chgIData(to->oldp(sim->code) + n, sim->marks[n], 32);
+    }
+    static void nothing(void*, VerilatedVcd*) {}
+    void dump(uint64_t at) {
+        if (trace) trace->dump(at);
+    }
 };
 }
 
@@ -86,11 +111,13 @@ extern "C" Sim* GLUE(CORE, new)(uint32_t fill) {
     auto sim = std::make_unique<Sim>();
     sim->context.randReset(fill < 2 ? static_cast<int>(fill) : 2);
     sim->context.randSeed(static_cast<int>(fill));
+    sim->context.traceEverOn(true);
     sim->top = std::make_unique<TOP>(&sim->context, "top");
     return sim.release();
 }
 extern "C" void GLUE(CORE, free)(Sim* sim) {
     sim->top->final();
+    if (sim->trace) sim->trace->close();
     delete sim;
 }
 extern "C" void GLUE(CORE, shape)(const Sim* sim, Shape* to) {
@@ -105,7 +132,31 @@ extern "C" void GLUE(CORE, step)(Sim* sim, const In* in, Out* out) {
     top.eval();
     *out = Out{};
     look(top, *out);
+    sim->dump(sim->now);
     top.clk = 1;
     top.eval();
+    sim->dump(sim->now + sim->half);
     sim->context.timeInc(1);
+}
+// Every signal goes into the file from here on; false: it cannot be made.
+extern "C" bool GLUE(CORE, trace)(Sim* sim, const char* path) {
+    sim->trace = std::make_unique<VerilatedVcdC>();
+    sim->trace->set_time_unit("1ps");
+    sim->trace->set_time_resolution("1ps");
+    sim->top->trace(sim->trace.get(), 99);
+    VerilatedVcd* vcd = sim->trace->spTrace();
+    vcd->addInitCb(Sim::declare, sim);
+    vcd->addFullCb(Sim::write, sim);
+    vcd->addChgCb(Sim::change, sim);
+    vcd->addCleanupCb(Sim::nothing, sim);
+    sim->trace->open(path);
+    if (sim->trace->isOpen()) return true;
+    sim->trace.reset();
+    return false;
+}
+// The time of the next cycle, and the runtime beside it.
+extern "C" void GLUE(CORE, mark)(Sim* sim, uint64_t now, uint64_t half, const uint32_t* marks) {
+    sim->now = now;
+    sim->half = half;
+    std::copy(marks, marks + MARKS, sim->marks);
 }

@@ -1,8 +1,17 @@
-#![allow(unsafe_code, reason = "cores are C++: five functions each, which build.rs lists")]
+#![allow(unsafe_code, reason = "cores are C++: seven functions each, which build.rs lists")]
 //! A core that Verilator compiled.
 
-use crate::ports::{In, Out, Shape};
-use std::{fmt, ptr::NonNull};
+use crate::{
+    ports::{In, Out, Shape},
+    trace::Marks,
+};
+use std::{
+    ffi::{CString, c_char},
+    fmt, io,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+    ptr::NonNull,
+};
 
 /// A core's state, which C++ owns.
 #[repr(C)]
@@ -17,6 +26,8 @@ struct Functions {
     free: unsafe extern "C" fn(*mut Sim),
     shape: unsafe extern "C" fn(*const Sim, *mut Shape),
     step: unsafe extern "C" fn(*mut Sim, *const In, *mut Out),
+    trace: unsafe extern "C" fn(*mut Sim, *const c_char) -> bool,
+    mark: unsafe extern "C" fn(*mut Sim, u64, u64, *const u32),
 }
 
 include!(concat!(env!("OUT_DIR"), "/cores.rs"));
@@ -104,6 +115,26 @@ impl Core {
     #[must_use]
     pub const fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// Writes every signal of the core into a new file, as VCD, from here on. The runtime's are
+    /// beside them ([`Marks`]).
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn trace(&mut self, path: &Path) -> io::Result<()> {
+        let name = CString::new(path.as_os_str().as_bytes())?;
+        // SAFETY: `sim` is what this core's `new` gave, and C++ keeps nothing of the name.
+        let opened = unsafe { (self.functions.trace)(self.sim.as_ptr(), name.as_ptr()) };
+        if opened { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The time of the next cycle in a trace, and the runtime beside it. Times rise.
+    pub fn mark(&mut self, now_ps: u64, half_ps: u64, marks: &Marks) {
+        let words = marks.words();
+        // SAFETY: `sim` is what this core's `new` gave, and ports.h has as many names as there are
+        // words.
+        unsafe { (self.functions.mark)(self.sim.as_ptr(), now_ps, half_ps, words.as_ptr()) };
     }
 
     /// One cycle: the core sees `inputs`, the outputs are as they stand before the clock's edge.

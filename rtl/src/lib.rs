@@ -13,10 +13,12 @@ mod irq;
 mod model;
 pub mod pci;
 pub mod ports;
+mod trace;
 mod twin;
 
 pub use crate::{
     config::RtlConfig,
     core::{Core, NoCore, PowerOn},
     model::RtlModel,
+    trace::Marks,
 };

@@ -7,9 +7,11 @@ use crate::{
     core::{Core, NoCore, PowerOn},
     irq::IrqLine,
     ports::{In, MASTERS, Out},
+    trace::{self, Marks},
     twin::Twin,
 };
 use contigo::sim::{Model, SimBus, stream::StreamCounts};
+use std::{io, path::Path};
 
 /// For so long a core must have been idle before its clock is skipped. A register's write and an
 /// answer take some cycles until the core has seen to them.
@@ -46,6 +48,8 @@ pub struct RtlModel {
     /// A breach of idleness was told.
     told_idle: bool,
     irq: IrqLine,
+    /// The runtime's signals, while the core is traced.
+    marks: Option<Marks>,
 }
 
 impl RtlModel {
@@ -81,9 +85,23 @@ impl RtlModel {
             began_ns: 0,
             told_idle: false,
             irq: IrqLine::default(),
+            marks: None,
         };
         Model::reset(&mut model);
         Ok(model)
+    }
+
+    /// Writes the core's signals into a new VCD file from here on, for GTKWave or Surfer. The
+    /// runtime's are beside them on one time line, those of the whole program. A clock that is
+    /// skipped is a gap.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn trace(&mut self, path: &Path) -> io::Result<()> {
+        trace::listen();
+        self.core.trace(path)?;
+        self.marks = Some(Marks::default());
+        Ok(())
     }
 
     /// The rules that it broke.
@@ -131,6 +149,10 @@ impl RtlModel {
     /// One cycle.
     fn step(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = self.now_ns();
+        if let Some(marks) = self.marks {
+            let (cycle_ps, now_ps) = (self.config.cycle_ns * 1_000, self.cycle * self.config.cycle_ns * 1_000);
+            self.core.mark(now_ps, cycle_ps / 2, &trace::heard(marks));
+        }
         self.lite.drive(&mut self.input.lite, bus);
         for (master, input) in self.masters.iter_mut().zip(&mut self.input.axi) {
             master.drive(self.cycle, input, &mut self.findings, bus);
@@ -208,7 +230,23 @@ impl RtlModel {
 
     /// An access to a register, with the cycles that it takes.
     fn access(&mut self, offset: usize, value: Option<u32>, bus: &mut SimBus<'_>) -> u32 {
-        self.lite.begin(u32::try_from(offset).unwrap_or(u32::MAX), value, bus);
+        let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+        self.lite.begin(offset, value, bus);
+        self.mark(|marks| {
+            (marks.access, marks.offset, marks.value) = (1 + u32::from(value.is_some()), offset, value.unwrap_or(marks.value))
+        });
+        let answer = self.end_access(bus);
+        self.mark(|marks| (marks.access, marks.value) = (0, value.unwrap_or(answer)));
+        answer
+    }
+
+    fn mark(&mut self, set: impl FnOnce(&mut Marks)) {
+        if let Some(marks) = &mut self.marks {
+            set(marks);
+        }
+    }
+
+    fn end_access(&mut self, bus: &mut SimBus<'_>) -> u32 {
         // The master's own patience ends each access.
         for _ in 0..=u64::from(self.config.lite.patience_cycles) + 1 {
             if let Some(answer) = self.lite.take_answer() {
@@ -252,7 +290,9 @@ unsafe impl Model for RtlModel {
     fn run(&mut self, deadline_ns: u64, bus: &mut SimBus<'_>) -> u64 {
         let (worked, from_ns) = (self.works, bus.now_ns());
         let until = self.cycle_at(deadline_ns);
+        self.mark(|marks| marks.waits = 1);
         self.run_to(until, true, bus);
+        self.mark(|marks| marks.waits = 0);
         let is_seen = self.irq.seen_from_ns().is_some_and(|at_ns| at_ns <= self.now_ns());
         if !is_seen {
             let silent = self.config.has_irq && worked && !self.works && self.out.irq == 0;
