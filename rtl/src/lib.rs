@@ -11,6 +11,7 @@ mod config;
 pub mod core;
 mod irq;
 mod model;
+pub mod nngen;
 pub mod pci;
 pub mod ports;
 mod trace;
