@@ -154,6 +154,16 @@ impl Gemm8Model {
         self.job = Some(Job { arguments, ends_at_ns: bus.now_ns() + busy_ns + jitter_ns, irq_delay_ns, fate });
     }
 
+    /// A word of a pointer; 0 where there is none.
+    fn pointer_word(&self, offset: usize) -> u32 {
+        let words = self.arguments.pointers.iter().zip(regs::POINTERS).flat_map(|(&pointer, register)| {
+            let at = register.offset();
+            [(at, pointer & 0xFFFF_FFFF), (at + 4, pointer >> 32)]
+        });
+        let mut words = words.filter(|(at, _)| *at == offset);
+        words.next().map_or(0, |(_, word)| u32::try_from(word).unwrap_or_default())
+    }
+
     /// The job's end, whatever it came to.
     fn finish(&mut self, at_ns: u64, irq_delay_ns: Option<u64>) {
         self.job = None;
@@ -252,7 +262,8 @@ unsafe impl Model for Gemm8Model {
         }
         if self.irq_at_ns.is_some_and(|at| at <= bus.now_ns()) {
             self.irq_at_ns = None;
-            self.isr |= self.ier & regs::INT_DONE;
+            // Both bits: it takes a job when it has done one.
+            self.isr |= self.ier;
         }
     }
 
@@ -275,7 +286,7 @@ unsafe impl Model for Gemm8Model {
             o if o == regs::STATUS.offset() => self.status,
             o if o == regs::BYTES_OUT.offset() => self.bytes_out,
             o if o == regs::ID.offset() => regs::ID_VALUE,
-            _ => 0,
+            _ => self.pointer_word(offset),
         }
     }
 
@@ -292,7 +303,7 @@ unsafe impl Model for Gemm8Model {
             o if o == regs::M.offset() => self.arguments.m = value,
             o if o == regs::N.offset() => self.arguments.n = value,
             o if o == regs::K.offset() => self.arguments.k = value,
-            o if o == regs::MODE.offset() => self.arguments.mode = value,
+            o if o == regs::MODE.offset() => self.arguments.mode = value & (regs::MODE_SHIFT | regs::MODE_RELU | regs::MODE_RAW),
             o if o == regs::ABORT.offset() => self.abort = value & 1 == 1,
             _ => {
                 for (pointer, register) in self.arguments.pointers.iter_mut().zip(regs::POINTERS) {

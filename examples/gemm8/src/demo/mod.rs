@@ -13,4 +13,4 @@ pub use network::SCORES;
 pub use reference::Reference;
 #[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
 pub use run::stream_on_gpu;
-pub use run::{Measured, Outcome, REGION_BYTES, Task, stream};
+pub use run::{Measured, Outcome, REGION_BYTES, Task, stream, stream_through};

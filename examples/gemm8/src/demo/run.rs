@@ -85,7 +85,7 @@ pub fn stream<B: Backend>(
 ) -> Result<Measured, DemoError> {
     let device = SimGemm8::new(board, port);
     let engine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
-    let measured = classify(memory, engine, JOB_TIMEOUT, tasks, outcomes, done)?;
+    let measured = stream_through(memory, engine, JOB_TIMEOUT, tasks, outcomes, done)?;
     Ok(Measured { engine: "simulated gemm8", device_ns: Some(board.now_ns()), ..measured })
 }
 
@@ -103,12 +103,15 @@ pub fn stream_on_gpu<B: Backend>(
 ) -> Result<Measured, DemoError> {
     /// Real time; the first launch may compile.
     const LIMIT: Duration = Duration::from_secs(10);
-    let measured = classify(memory, Engine::new(kernel)?, LIMIT, tasks, outcomes, done)?;
+    let measured = stream_through(memory, Engine::new(kernel)?, LIMIT, tasks, outcomes, done)?;
     Ok(Measured { engine: "gemm8 as a CUDA kernel", ..measured })
 }
 
-/// Streams the images through `engine`, whichever `gemm8` it is.
-fn classify<B: Backend, D: TypedDriver<4, Args = Gemm>>(
+/// As [`stream`], through `engine`, whichever `gemm8` it is. A job may take `timeout`.
+///
+/// # Errors
+/// As [`stream`].
+pub fn stream_through<B: Backend, D: TypedDriver<4, Args = Gemm>>(
     memory: B,
     mut engine: Engine<D, 4>,
     timeout: Duration,
