@@ -12,7 +12,7 @@ use fastrand::Rng;
 
 const ABORTED: u32 = 16;
 const SEEDS: u64 = 150;
-/// From the write of ABORT to the first cycle without a new burst; a burst takes two cycles at least.
+/// From the write of ABORT until the core has seen it; a burst takes two cycles at least.
 const LATE_BURSTS: u64 = 16;
 
 #[test]

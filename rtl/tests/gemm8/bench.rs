@@ -155,7 +155,7 @@ impl<M: Model> Bench<M> {
     pub(crate) fn end(&mut self) -> (u32, u32) {
         self.wait();
         assert_eq!(self.read(CTRL), DONE | IDLE | READY);
-        assert_eq!(self.read(CTRL), IDLE, "what was read is cleared");
+        assert_eq!(self.read(CTRL), IDLE, "a read clears AP_DONE and AP_READY");
         self.write(ISR, 1);
         assert_eq!(self.read(ISR), 0);
         (self.read(STATUS), self.read(BYTES_OUT))

@@ -10,7 +10,7 @@
 //! | `bench.rs` | a gemm8, the core or the model, in plain memory with a hole |
 //! | `job.rs` | one product: its place, its bytes, the registers that start it |
 //! | `products.rs` | random products by the core and by the model: the same memory after each |
-//! | `registers.rs` | what each register does when it is read and written |
+//! | `registers.rs` | the registers, read and written |
 //! | `ends.rs` | errors of the bus at any address, arguments that are refused |
 //! | `aborts.rs` | ABORT at any time, in slow memory |
 //! | `suite.rs` | the driver, unchanged, through the suite for drivers |

@@ -1,4 +1,4 @@
-//! What each register does, on the core and on the model.
+//! The registers of the core and of the model, read and written.
 
 use super::{
     bench::{

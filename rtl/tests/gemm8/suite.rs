@@ -78,8 +78,8 @@ impl Subject for Copies {
         Kind::Copy
     }
     fn model(&self) -> RtlModel {
-        // An answer that is lost keeps the core busy for as long as a stop waits, 10 ms: so its clock is
-        // slow, 25 MHz.
+        // An answer that is lost keeps the core busy for as long as a stop waits, 10 ms. So its
+        // clock is slow: 25 MHz.
         let lite = LiteConfig { stalls: 100, ..LiteConfig::default() };
         RtlModel::new("gemm8", RtlConfig { memory: self.1.clone(), lite, cycle_ns: 40, ..RtlConfig::default() }).unwrap()
     }
