@@ -1,6 +1,6 @@
 """DMA engines between memory and a stream: `send` to the core behind them, `recv` from it."""
 
-from .cores import Core
+from .cores import Core, close_all
 from .errors import ArgumentError, BufferError, UnsupportedError
 
 #: The settings of a driver that two channels share: which of them sends, and which receives.
@@ -16,7 +16,9 @@ class Channel:
         self.name, self.engine, self._job = name, engine, None
 
     def transfer(self, buf):
-        """Starts it: an array, or a part of one."""
+        """Starts it: an array, or a part of one. One that is under way is waited for first."""
+        if not self.idle:
+            raise BufferError(f"{self.name}: a transfer is under way: wait for it")
         self._job = self.engine.start([buf])
         return self
 
@@ -102,8 +104,7 @@ class _Streams(Core):
         return Channel(name, self.driver(**which))
 
     def close(self):
-        for channel in (self._channels or {}).values():
-            channel.close()
+        close_all((self._channels or {}).values())
         self._channels = None
 
 

@@ -9,6 +9,18 @@ from .queues import _readable
 _MEMORY_BYTES = 1 << 20
 
 
+def close_all(parts):
+    """Closes each, also after one that does not stop; then raises the first error."""
+    first = None
+    for part in parts:
+        try:
+            part.close()
+        except Exception as error:  # the others run on otherwise
+            first = first or error
+    if first is not None:
+        raise first
+
+
 class Core:
     """A core of a design: `core["CTRL"]` is a register by its name in the file or its offset."""
 

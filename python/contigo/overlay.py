@@ -5,7 +5,7 @@ import warnings
 
 from . import _contigo
 from .channels import Dma, Dmac, Mcdma, Vdma
-from .cores import Core, Driven, Hls
+from .cores import Core, Driven, Hls, close_all
 from .errors import ArgumentError, DeviceError, NotFoundError
 
 #: The cores that are more than their registers, or than their jobs.
@@ -89,8 +89,7 @@ class Overlay:
 
     def close(self):
         """Stops the cores that were opened. So does the end of a `with`."""
-        for core in self._cores.values():
-            core.close()
+        close_all(self._cores.values())
 
     def __enter__(self):
         return self

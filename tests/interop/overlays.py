@@ -257,6 +257,41 @@ def a_dmac_is_one_direction():
     return []
 
 
+def a_transfer_that_nobody_waited_for_is_not_dropped():
+    with contigo.Overlay(DESIGN, simulated=7) as ol:
+        dma = ol.axi_dma_0
+        a, b, c = (dma.allocate(1000, "uint8") for _ in range(3))
+        np.asarray(a)[:] = 4
+        dma.recvchannel.transfer(b)
+        refused(contigo.BufferError, lambda: dma.recvchannel.transfer(c), "axi_dma_0.recvchannel: ", "wait for it")
+        dma.send(a)
+        assert dma.recvchannel.wait() == 1000 and (np.asarray(b) == 4).all(), "it is the first one still"
+        dma.recvchannel.transfer(c)
+        dma.send(a)
+        assert dma.recvchannel.wait() == 1000
+    return []
+
+
+def a_core_that_does_not_stop_leaves_none_running():
+    def fails(of):
+        def close():
+            closed.append(of)
+            raise contigo.DeviceError(of)
+        return close
+
+    closed = []
+    with contigo.Overlay(DESIGN, simulated=7) as ol:
+        dma, scale = ol.axi_dma_0, ol.scale_0
+        channels = dma.sendchannel, dma.recvchannel
+        for part, name in [*zip(channels, ["send", "recv"]), (scale, "scale")]:
+            part.close = fails(name)
+        refused(contigo.DeviceError, ol.close, "send")
+        assert closed == ["send", "recv", "scale"], closed
+        for part in (*channels, scale):
+            del part.close
+    return []
+
+
 def a_port_is_a_core_s():
     words = "axi_dma_0's is zynq-hp0", "scale_0's is zynq-acp", "core.port"
     refused(contigo.ArgumentError, lambda: contigo.Overlay(DESIGN, port="zynq-hp0"), *words)
@@ -278,5 +313,7 @@ OVERLAYS = [
     an_mcdma_sends_and_receives_by_channel,
     a_vdma_sends_and_receives_frames,
     a_dmac_is_one_direction,
+    a_transfer_that_nobody_waited_for_is_not_dropped,
+    a_core_that_does_not_stop_leaves_none_running,
     a_port_is_a_core_s,
 ]
