@@ -18,3 +18,5 @@ mod camera;
 mod litepcie;
 #[path = "cores/msgdma.rs"]
 mod msgdma;
+#[path = "cores/refusing.rs"]
+mod refusing;

@@ -55,6 +55,10 @@ pub(super) struct Chain<'p> {
     in_flight: usize,
     /// The next free descriptor.
     next: usize,
+    /// How many jobs had ended before the core's reset; `None`: there was none since it started.
+    ended: Option<usize>,
+    /// So many descriptors, from `next` on, were written for a job that was not given.
+    spilled: usize,
     /// The descriptors of the jobs that a stop took back: so many from the first of them on.
     stale: (usize, usize),
     /// The core has more than 32 address bits.
@@ -94,6 +98,8 @@ impl<'p> Chain<'p> {
             oldest: 0,
             in_flight: 0,
             next: 0,
+            ended: None,
+            spilled: 0,
             stale: (0, 0),
             is_wide,
             tail: Tail::default(),
@@ -120,7 +126,7 @@ impl<'p> Chain<'p> {
             unsafe { self.ring.write(self.ring.after(first, step), regs::STATUS_AT, &[regs::COMPLETE])? };
         }
         self.stale = (0, 0);
-        (self.oldest, self.next) = (0, 0);
+        (self.oldest, self.next, self.ended) = (0, 0, None);
         Ok(())
     }
 
@@ -155,6 +161,7 @@ impl<'p> Chain<'p> {
         let first = self.next;
         let (mut at, mut count, mut done) = (first, 0, 0);
         while done < transfer.len_bytes {
+            // Where this fails, those written so far name bytes of a job that never began.
             if count == self.share {
                 return Err(Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 });
             }
@@ -168,6 +175,7 @@ impl<'p> Chain<'p> {
                 moved(transfer.to, transfer.to_moves),
                 u32::try_from(piece).unwrap_or(0),
             );
+            self.spilled = self.spilled.max(count + 1);
             // SAFETY: the jobs in flight have at most `depth * share` descriptors, which are fewer
             // than there are, and these follow them. The core paused at an earlier one, or will.
             unsafe { self.ring.write(at, 0, &words)? };
@@ -176,7 +184,7 @@ impl<'p> Chain<'p> {
         if let Some(job) = self.jobs.get_mut(slot) {
             *job = Job { first, count, from: transfer.from };
         }
-        (self.next, self.in_flight) = (at, self.in_flight + 1);
+        (self.next, self.in_flight, self.spilled) = (at, self.in_flight + 1, self.spilled - count);
         Ok(self.ring.addr(self.last(slot)))
     }
 
@@ -217,8 +225,14 @@ impl<'p> Chain<'p> {
 
     /// Looks at the oldest job's last descriptor: on a port that does not snoop, a sync.
     pub(super) fn look(&mut self) -> Result<Look> {
+        self.look_at(0)
+    }
+
+    /// Looks at the last descriptor of the job `steps` behind the oldest.
+    fn look_at(&mut self, steps: usize) -> Result<Look> {
         let mut status = [0];
-        self.ring.read(self.last(self.oldest), regs::STATUS_AT, &mut status)?;
+        let slot = (self.oldest + steps) % self.depth;
+        self.ring.read(self.last(slot), regs::STATUS_AT, &mut status)?;
         Ok(match status[0] {
             status if status & regs::FAILED != 0 => Look::Failed,
             status if status & regs::COMPLETE != 0 => Look::Complete,
@@ -234,14 +248,39 @@ impl<'p> Chain<'p> {
         slot
     }
 
+    /// The core will be reset: counts the jobs that have ended. A descriptor says nothing
+    /// afterwards, because the core writes Cmplt also for a copy that its reset cut
+    /// (`axi_cdma_sg_cntlr.vhd`). One that cannot be read has not ended.
+    pub(super) fn resets(&mut self) {
+        if self.ended.is_none() {
+            let jobs = 0..self.in_flight;
+            self.ended = Some(jobs.take_while(|steps| matches!(self.look_at(*steps), Ok(Look::Complete))).count());
+        }
+    }
+
+    /// A reset has begun since the core started.
+    pub(super) const fn was_reset(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// The next job that had ended before the reset: its slot.
+    pub(super) fn tell_ended(&mut self) -> Option<usize> {
+        self.ended = Some(self.ended?.checked_sub(1)?);
+        Some(self.tell())
+    }
+
     /// Forgets the jobs that have not ended: the core was reset.
     pub(super) fn forget(&mut self) {
+        let mut count = self.spilled;
+        let mut first = self.next;
         if self.in_flight > 0 {
-            let first = self.job(self.oldest).first;
-            let count = if self.next > first { self.next - first } else { self.next + self.ring.len() - first };
+            first = self.job(self.oldest).first;
+            count += if self.next > first { self.next - first } else { self.next + self.ring.len() - first };
+        }
+        if count > 0 {
             self.stale = (first, count);
         }
-        self.in_flight = 0;
+        (self.in_flight, self.spilled) = (0, 0);
     }
 
     /// Gives the memory to whoever wants it next.

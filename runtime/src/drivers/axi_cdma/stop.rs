@@ -33,9 +33,11 @@ pub(super) fn reset(device: &impl Device, stop_us: u32) -> Result<()> {
 impl<D: Device> AxiCdma<'_, D> {
     /// Resets the core, and waits for the reset's end.
     pub(super) fn halt(&mut self) -> Result<()> {
-        if let Mode::Simple { at_work: Some(_), ended } = &mut self.mode {
+        match &mut self.mode {
             // The reset clears what tells.
-            *ended |= regs::ended_well(regs::CDMASR.read(&self.device));
+            Mode::Simple { at_work: Some(_), ended } => *ended |= regs::ended_well(regs::CDMASR.read(&self.device)),
+            Mode::Simple { at_work: None, .. } => {}
+            Mode::Sg(chain) => chain.resets(),
         }
         reset(&self.device, self.config.stop_us)?;
         self.runs = false;

@@ -85,6 +85,7 @@ impl<D: Device> AxiCdma<'_, D> {
         match &self.mode {
             Mode::Simple { at_work: None, .. } => Ok(None),
             Mode::Sg(chain) if chain.is_empty() => Ok(None),
+            Mode::Sg(chain) if chain.was_reset() => self.look_after_stop(),
             _ if !self.runs => self.look_after_stop(),
             Mode::Simple { .. } => self.look_at_registers(timeout),
             Mode::Sg(_) => self.look_at_chain(timeout),
@@ -99,11 +100,11 @@ impl<D: Device> AxiCdma<'_, D> {
                 Ok(core::mem::take(ended).then_some(Completion::of(0)))
             }
             Mode::Sg(chain) => {
-                if chain.look()? == Look::Complete {
-                    return Ok(Some(Completion::of(chain.tell())));
+                let ended = chain.tell_ended();
+                if ended.is_none() {
+                    chain.forget();
                 }
-                chain.forget();
-                Ok(None)
+                Ok(ended.map(Completion::of))
             }
         }
     }

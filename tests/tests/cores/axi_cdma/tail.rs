@@ -2,12 +2,14 @@
 #![allow(unsafe_code, reason = "how a core is built is the program's word")]
 
 use super::{DRE, LIMIT, carve};
+use crate::refusing::Refusing;
 use contigo::{
     Pool, Queue, Region,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma, regs},
     sim::SimBoard,
 };
 use contigo_testkit::lent::Preempted;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A copy of 1,000 bytes takes 0.8 us. The ring has room for 63 jobs, and 8 are in flight at most.
 #[test]
@@ -63,6 +65,36 @@ fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
         while queue.next(LIMIT).unwrap().is_some() {}
         while queue.take_back().is_some() {}
     }
+    drop(queue);
+    let memory = rings.take().unwrap();
+    let complete = memory.view::<u32>().unwrap().chunks(16).map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0).collect::<Vec<_>>();
+    assert_eq!((complete[0], &complete[1..]), (false, &[true; 15][..]));
+}
+
+/// Of a job of three descriptors the third could not be handed over.
+#[test]
+fn descriptors_of_a_job_that_never_began_are_complete() {
+    let (board, left) = (SimBoard::new(8), AtomicUsize::new(usize::MAX));
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let own = Region::new(Refusing { inner: board.memory(1024).unwrap(), left: &left }).unwrap();
+    let rings = Pool::<1>::new(own.carve(1024, contigo::Align::PAGE).unwrap(), 1024).unwrap();
+    let device = SimAxiCdma::new(&board, board.port());
+    let config = AxiCdmaConfig { length_bits: 10, depth: Some(3), ..DRE };
+    let cdma = AxiCdma::sg_simulated(device.window().unwrap(), config, rings.take().unwrap()).unwrap();
+    let mut queue: Queue<'_, _, 8, 2> = Queue::new(cdma).unwrap();
+    let mut push = |len| {
+        let refused = queue.push([carve!(region)(4096).to_device(..len), carve!(region)(4096).from_device(..)], &()).is_err();
+        queue.stop().unwrap();
+        while queue.next(LIMIT).unwrap().is_some() {}
+        while queue.take_back().is_some() {}
+        refused
+    };
+    assert!(!push(1000));
+    // The one that was taken back, and the new job's first two.
+    left.store(3, Ordering::Relaxed);
+    assert!(push(3000));
+    left.store(usize::MAX, Ordering::Relaxed);
+    assert!(!push(1000));
     drop(queue);
     let memory = rings.take().unwrap();
     let complete = memory.view::<u32>().unwrap().chunks(16).map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0).collect::<Vec<_>>();

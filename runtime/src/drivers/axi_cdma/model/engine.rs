@@ -173,6 +173,11 @@ impl AxiCdmaModel {
             && transfer.fate != Fate::Hang
         {
             let _ = transfer.run(transfer.moved_by(now_ns), self.control, &mut self.fifo, bus);
+            // The status of the last burst is taken, and its errors are masked
+            // (`axi_cdma_sg_cntlr.vhd`).
+            if let Some(at) = transfer.descriptor.filter(|_| transfer.is_in_last_burst()) {
+                let _ = bus.write(DevAddr(at + manual::BD_STATUS), &manual::BD_COMPLETE.to_le_bytes());
+            }
         }
         self.restart();
     }

@@ -88,6 +88,11 @@ impl Transfer {
         Ok(true)
     }
 
+    /// No more than a burst is left of it.
+    pub(super) const fn is_in_last_burst(&self) -> bool {
+        self.len_bytes - self.moved <= BURST_BYTES
+    }
+
     /// How many bytes it has moved by `now_ns`, where it goes on.
     pub(super) fn moved_by(&self, now_ns: u64) -> usize {
         let (passed, whole) = (now_ns.saturating_sub(self.begins_ns), (self.ends_ns - self.begins_ns).max(1));

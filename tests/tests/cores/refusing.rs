@@ -1,0 +1,25 @@
+//! Memory whose hand-over to a device fails when a test says so.
+#![allow(unsafe_code, reason = "a backend over another one")]
+
+use contigo::{Backend, Direction, Error, Result, forward};
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+/// `left` counts the hand-overs that succeed. Those behind them fail.
+pub(crate) struct Refusing<'l, B> {
+    pub(crate) inner: B,
+    pub(crate) left: &'l AtomicUsize,
+}
+
+// SAFETY: `inner` keeps all of it, and a hand-over that fails was not done.
+unsafe impl<B: Backend> Backend for Refusing<'_, B> {
+    forward!(|this| this.inner => name, mapping, segment, sync_for_cpu, held_by);
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        let took = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        took.map_err(|_| Error::Contended { tries: 1 })?;
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_device(range, direction) }
+    }
+}
