@@ -92,7 +92,8 @@ impl<'p, D: Device> Msgdma<'p, D> {
     /// dropped.
     ///
     /// # Safety
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open). The interconnect answers a write of the prefetcher when it is in
+    /// memory, so that none comes after a stop.
     pub unsafe fn prefetched(device: D, config: MsgdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
         let Some(at) = config.prefetcher_at else {
             let error = Error::Unsupported { what: "without `prefetcher_at` there is no prefetcher", fix: "say where its CSR port lies" };
@@ -185,8 +186,9 @@ unsafe impl<D: Device> Driver for Msgdma<'_, D> {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let len_bytes = operands.first().map_or(0, |first| first.len_bytes);
         let len = u32::try_from(len_bytes).map_err(|_| Error::Unexpected { name: "a job's length", value: len_bytes as u64 })?;
-        if core::mem::take(&mut self.stopped) {
+        if self.stopped {
             self.begin_anew(slot)?;
+            self.stopped = false;
         }
         match &mut self.way {
             // SAFETY: the caller's promise.

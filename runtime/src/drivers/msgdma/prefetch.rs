@@ -72,13 +72,15 @@ impl<'p> Prefetch<'p> {
     /// launched and not told may be owned still.
     pub(super) fn begin_anew(&mut self) -> Result<()> {
         let (at, owned) = (self.control_at(), if self.written { self.launched } else { self.ring.len() });
+        // Before the writes: where one fails, a cleared owner is not the end of a job.
+        (self.launched, self.waiting) = (0, 0);
+        (self.more, self.written) = (false, false);
         for steps in 0..owned {
             let place = self.place(steps);
             // SAFETY: the prefetcher was reset, and fetches nothing before it runs.
             unsafe { self.ring.write(place, at, &[0])? };
         }
-        (self.oldest, self.slot, self.launched, self.waiting) = (0, 0, 0, 0);
-        (self.more, self.written) = (false, true);
+        (self.oldest, self.slot, self.written) = (0, 0, true);
         Ok(())
     }
 

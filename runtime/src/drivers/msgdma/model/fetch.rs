@@ -125,9 +125,10 @@ impl MsgdmaModel {
     /// The prefetcher's next step, at `at_ns`.
     pub(super) fn step_fetch(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         if self.fetch.resets_at_ns.is_some_and(|resets| resets <= at_ns) {
-            let Fetch { next, poll, control, irq, line_at_ns, .. } = core::mem::take(&mut self.fetch);
+            let Fetch { next, poll, control, irq, line_at_ns, landing, .. } = core::mem::take(&mut self.fetch);
             let control = control & !(m::PREFETCHER_RUN | m::PREFETCHER_RESET);
-            self.fetch = Fetch { next, poll, control, irq, line_at_ns, ..Fetch::default() };
+            // An interconnect that answered early keeps its writes.
+            self.fetch = Fetch { next, poll, control, irq, line_at_ns, landing, ..Fetch::default() };
         }
         self.land(at_ns, bus);
         if self.fetch.write_back_at_ns.is_some_and(|due| due <= at_ns) {
