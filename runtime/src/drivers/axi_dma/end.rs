@@ -115,10 +115,11 @@ impl Lane<'_> {
             return Ok(self.ended.take());
         }
         while self.in_flight > 0 {
-            match self.next_done()? {
-                Next::Job(end) => return Ok(Some(end)),
-                Next::Descriptor => {}
-                Next::Failed | Next::Open => self.in_flight = 0,
+            match self.next_done() {
+                Ok(Next::Job(end)) => return Ok(Some(end)),
+                Ok(Next::Descriptor) => {}
+                // A fault was told before the stop.
+                Err(_) | Ok(Next::Failed | Next::Open) => self.in_flight = 0,
             }
         }
         Ok(None)

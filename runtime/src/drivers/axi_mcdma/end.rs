@@ -28,11 +28,11 @@ impl<H: Host> McdmaChannel<'_, H> {
         let (index, direction, epoch, registers) = (self.oldest, self.way.direction(), self.epoch, self.regs);
         if !self.runs {
             // Stopped: nothing changes any more, and one look says all.
-            let status = Self::look(&mut self.ring, index, direction)?;
-            if is_good(status) {
-                return self.ended(status).map(Some);
-            }
-            return Ok(None);
+            // A fault was told before the stop.
+            return match Self::look(&mut self.ring, index, direction) {
+                Ok(status) if is_good(status) => self.ended(status).map(Some),
+                _ => Ok(None),
+            };
         }
         let (ring, look_again) = (&mut self.ring, &mut self.look_again);
         let (mut channel, mut descriptor, mut found) = (0, 0, Ok(false));

@@ -42,6 +42,7 @@ fn a_length_register_that_is_narrower_than_said_is_found() {
     queue.push([pool.take().unwrap().to_device(..1030)], &()).unwrap();
     let error = queue.next(LIMIT).map(|done| done.is_some()).map_err(|failed| failed.error);
     assert!(matches!(error, Err(Error::Fault { what, .. }) if what.contains("length_bits")), "{error:?}");
+    assert!(queue.next(LIMIT).unwrap().is_none(), "told once");
 }
 
 #[test]
