@@ -1,6 +1,6 @@
 //! A tail in two halves: how a running core with wide addresses is given more descriptors, and
 //! never goes past the last one. AMD's AXI DMA and AXI CDMA have one engine for descriptors
-//! (`axi_sg`).
+//! (`axi_sg`), and the driver of AXI MCDMA takes its engine for the same.
 //!
 //! With 32 address bits one write is all, and it may come at any time. With more, the lower half
 //! counts from its own write on, and only the write of the upper half is the doorbell

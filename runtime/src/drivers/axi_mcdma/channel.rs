@@ -8,7 +8,10 @@ use super::{
     regs,
 };
 use crate::{
-    drivers::ring::{Layout, Ring},
+    drivers::{
+        ring::{Layout, Ring},
+        tail::Tail,
+    },
     job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
     mem::{CpuBuf, DevSlice},
     types::{Error, Refused, Result, forward::forward, platform::forward_as_fd},
@@ -40,9 +43,8 @@ pub struct McdmaChannel<'p, H: Host> {
     /// An interrupt was acknowledged, and not all that it told of was found.
     pub(super) look_again: bool,
     dropped: Cell<u64>,
-    /// The lower half of the tail was written since the last doorbell, and a job ended since.
-    pub(super) owed: bool,
-    pub(super) moved: bool,
+    /// How the tail was written last.
+    pub(super) tail: Tail,
 }
 
 /// A descriptor's report on what it received.
@@ -75,7 +77,7 @@ impl<'p, H: Host> McdmaChannel<'p, H> {
         // SAFETY: the core was reset, and was not told of this memory.
         let ring = unsafe { ring.cleared(regs::STATUS_AT.get(way.direction()).copied().unwrap_or_default(), regs::COMPLETE)? };
         let (oldest, slot, in_flight, runs, epoch, look_again, dropped) = (0, 0, 0, false, 0, false, Cell::new(0));
-        let (owed, moved) = (false, false);
+        let tail = Tail::default();
         let device = ManuallyDrop::new(host);
         Ok(Self {
             device,
@@ -92,8 +94,7 @@ impl<'p, H: Host> McdmaChannel<'p, H> {
             epoch,
             look_again,
             dropped,
-            owed,
-            moved,
+            tail,
         })
     }
 

@@ -10,9 +10,6 @@ use crate::{
 };
 use core::time::Duration;
 
-/// While a channel may pause with jobs left, it is looked at so often.
-const STEP_US: u32 = 20;
-
 /// Does a descriptor say that its job is done? One that failed says Completed too.
 const fn is_good(status: u32) -> bool {
     status & (regs::COMPLETE | regs::FAILED) == regs::COMPLETE
@@ -36,11 +33,9 @@ impl<H: Host> McdmaChannel<'_, H> {
         }
         let (ring, look_again) = (&mut self.ring, &mut self.look_again);
         let (mut channel, mut descriptor, mut found) = (0, 0, Ok(false));
-        let (owed, moved, [_, high]) = (&mut self.owed, self.moved, registers.tail);
-        // No interrupt tells that a channel pauses with jobs left.
-        let step_us = if *owed && moved { STEP_US } else { u32::MAX };
+        let (tail, [_, high]) = (&mut self.tail, registers.tail);
         let upper = (ring.addr(index) >> 32) as u32;
-        poll_every(&*self.device, step_us, timeout, |device| {
+        poll_every(&*self.device, tail.step_us(), timeout, |device| {
             channel = registers.status.read(device);
             // After the registers: what they said before a reset counts.
             if device.reset_epoch() != epoch {
@@ -62,9 +57,8 @@ impl<H: Host> McdmaChannel<'_, H> {
                         is_good(status) || channel & (regs::ERROR | regs::OTHER_ERROR) != 0 || status & regs::FAILED != 0
                     });
                 }
-                // Idle is of the time since the doorbell where a job ended since.
-                if *owed && moved && channel & regs::IDLE != 0 && matches!(found, Ok(false)) && descriptor & regs::COMPLETE == 0 {
-                    *owed = false;
+                if tail.may_pause() && channel & regs::IDLE != 0 && matches!(found, Ok(false)) && descriptor & regs::COMPLETE == 0 {
+                    tail.rung();
                     // SAFETY: the channel pauses before the oldest job, whose descriptor is open.
                     unsafe { high.write(device, upper) };
                 }
@@ -92,7 +86,7 @@ impl<H: Host> McdmaChannel<'_, H> {
         self.oldest = self.ring.after(index, 1);
         self.slot = if slot + 1 >= self.ring.len() { 0 } else { slot + 1 };
         self.in_flight -= 1;
-        self.moved = true;
+        self.tail.moves();
         self.look_again &= self.in_flight > 0;
         Ok(completion)
     }

@@ -63,8 +63,7 @@ impl<H: Host> McdmaChannel<'_, H> {
             }
             Ok(epoch)
         })?;
-        self.owed = self.config.address_bits > 32 && self.in_flight > 0;
-        self.moved &= self.in_flight > 0;
+        self.tail.give(self.config.address_bits > 32, self.in_flight == 0);
         self.in_flight += 1;
         Ok(())
     }
