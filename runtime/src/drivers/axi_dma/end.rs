@@ -130,7 +130,7 @@ impl Lane<'_> {
         let Some(ring) = &self.ring else { return false };
         let is_at = |piece| halves(ring.addr(ring.after(self.first, piece))).0 == current;
         match self.side {
-            Side::Mm2s => (self.done..self.pieces()).any(is_at),
+            Side::Mm2s => (0..self.pieces()).any(is_at),
             Side::S2mm => is_at(self.done),
         }
     }
@@ -139,8 +139,7 @@ impl Lane<'_> {
     fn next_done(&mut self) -> Result<Next> {
         let pieces = self.pieces();
         if self.side == Side::Mm2s {
-            // A field that is too short cuts the first of several pieces, which are the longest.
-            self.done = if self.fits_bytes == 0 && self.done == 0 { 0 } else { pieces - 1 };
+            self.done = pieces - 1;
         }
         let Some(ring) = &mut self.ring else { return Ok(Next::Open) };
         let mut words = [0; 2];
@@ -159,13 +158,8 @@ impl Lane<'_> {
         let bytes = (status & regs::BYTES_MASK) as usize;
         let is_last_piece = self.done + 1 == pieces;
         let (over, end) = match self.side {
-            Side::Mm2s => {
-                if (control ^ status) & regs::BYTES_MASK != 0 {
-                    return Err(fault::cut_length(self.side, &self.config, control, status));
-                }
-                self.fits_bytes = if pieces > 1 { bytes } else { self.fits_bytes };
-                (is_last_piece, Completion::of(self.oldest))
-            }
+            // Its count is the control's length, also where the core sent less.
+            Side::Mm2s => (is_last_piece, Completion::of(self.oldest)),
             Side::S2mm => {
                 if status & regs::LAST != 0 && !is_last_piece {
                     return Err(fault::early_end(status));

@@ -44,7 +44,7 @@ pub(super) struct Lane<'p> {
     pub(super) began: u32,
     /// The address in direct register mode.
     pub(super) addr: DevAddr,
-    /// Lengths up to this one are known to fit the core's register.
+    /// Lengths up to this one are known to fit the core's LENGTH.
     pub(super) fits_bytes: usize,
     /// An end in registers, found when the channel was stopped.
     pub(super) ended: Option<Completion>,

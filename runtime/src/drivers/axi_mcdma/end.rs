@@ -94,7 +94,8 @@ impl<H: Host> McdmaChannel<'_, H> {
     /// A descriptor's status.
     ///
     /// # Errors
-    /// [`Error::Fault`]: it sent fewer bytes than it was given.
+    /// [`Error::Fault`]: it says that it sent fewer bytes than it was given. PG288 has it count what it
+    /// moved; an AXI DMA that sends does not.
     fn look(ring: &mut Ring<'_>, index: usize, direction: usize) -> Result<u32> {
         let mut words = [0; 3];
         ring.read(index, regs::CONTROL_AT, &mut words)?;

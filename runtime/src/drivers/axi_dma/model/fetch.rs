@@ -91,6 +91,7 @@ impl Channel {
             descriptor: at,
             addr: address(pg021::BD_BUFFER),
             len_bytes: spec.length(control & pg021::BD_BYTES) as usize,
+            given_bytes: control & pg021::BD_BYTES,
             ends: self.side == Side::Mm2s && control & pg021::BD_TX_EOF != 0,
             ..NONE
         };

@@ -25,6 +25,8 @@ pub(super) struct Transfer {
     pub(super) descriptor: u64,
     pub(super) addr: u64,
     pub(super) len_bytes: usize,
+    /// The descriptor's own length, of which the core's register may cut bits.
+    pub(super) given_bytes: u32,
     pub(super) done: usize,
     /// When the next burst may begin.
     pub(super) at_ns: u64,
@@ -169,7 +171,11 @@ impl Channel {
     /// Tells the end of the transfer whose last byte went, if there is one.
     pub(super) fn settle(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         let Some((_, transfer)) = self.posted.take() else { return };
-        let count = u32::try_from(transfer.done).unwrap_or(0) & pg021::BD_BYTES;
+        let count = match self.side {
+            // "On MM2S transferred bytes equals buffer length" (`axi_dma_mm2s_sg_if.vhd`).
+            Side::Mm2s => transfer.given_bytes,
+            Side::S2mm => u32::try_from(transfer.done).unwrap_or(0) & pg021::BD_BYTES,
+        };
         if spec.sg {
             let frame = match self.side {
                 Side::Mm2s => 0,
@@ -227,6 +233,7 @@ pub(super) const NONE: Transfer = Transfer {
     descriptor: 0,
     addr: 0,
     len_bytes: 0,
+    given_bytes: 0,
     done: 0,
     at_ns: 0,
     ends: false,
