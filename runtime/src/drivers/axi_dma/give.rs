@@ -41,10 +41,11 @@ impl Lane<'_> {
     /// The descriptors of the jobs that a stop took back: the core would find them complete.
     fn forget(&mut self) -> Result<()> {
         let Some(ring) = &mut self.ring else { return Ok(()) };
-        for step in 0..core::mem::take(&mut self.given).min(ring.len()) {
+        for step in 0..self.given.min(ring.len()) {
             // SAFETY: the channel is halted.
             unsafe { ring.write(ring.after(self.first, step), regs::STATUS_AT, &[regs::COMPLETE])? };
         }
+        self.given = 0;
         Ok(())
     }
 
@@ -103,13 +104,14 @@ impl Lane<'_> {
             last = ring.after(self.head, piece);
             let control = u32::try_from(len_bytes).unwrap_or(0) & regs::BYTES_MASK | flags;
             let words = regs::descriptor(ring.addr(ring.after(last, 1)), DevAddr(operand.addr.0 + from as u64), control);
+            // Also where the write fails half-way.
+            self.given += 1;
             // SAFETY: each job in flight has `len / depth` descriptors at most, and there are fewer
             // than `depth`. So these are free: the channel stopped at an earlier one's tail, or is
             // halted.
             unsafe { ring.write(last, 0, &words)? };
         }
         self.head = ring.after(last, 1);
-        self.given += pieces;
         let tail = ring.addr(last);
         if let Some(count) = self.counts.get_mut(slot) {
             *count = u16::try_from(pieces).unwrap_or(u16::MAX);
