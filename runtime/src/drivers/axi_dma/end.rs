@@ -36,6 +36,7 @@ impl Lane<'_> {
         if !self.runs {
             return self.look_stopped();
         }
+        self.looked = true;
         let seen = core::mem::take(&mut self.seen);
         let status = if seen == 0 { regs::DMASR.read(at) } else { seen };
         if status == u32::MAX {
@@ -189,7 +190,8 @@ impl Lane<'_> {
         Ok(Next::Job(end))
     }
 
-    /// The error that DMASR tells. An error's descriptor is CURDESC's.
+    /// The error that DMASR tells. Its descriptor is the first that says so, or else CURDESC's, which
+    /// is that of an error in a fetch.
     fn fault(&mut self, at: &impl Mmio, status: u32) -> Error {
         let Some(ring) = &mut self.ring else {
             return fault::decode(self.side, status, Some(self.addr.0), None);
@@ -197,10 +199,16 @@ impl Lane<'_> {
         if status == u32::MAX {
             return fault::decode(self.side, status, None, None);
         }
+        let failed = (0..self.given.min(ring.len())).find_map(|step| {
+            let (index, mut status) = (ring.after(self.first, step), [0]);
+            let is_read = ring.read(index, regs::STATUS_AT, &mut status).is_ok();
+            (is_read && status[0] & regs::FAILED != 0).then_some(index)
+        });
         let high = if self.config.address_bits > 32 { u64::from(regs::CURDESC_HIGH.read(at)) << 32 } else { 0 };
-        let descriptor = high | u64::from(regs::CURDESC_LOW.read(at));
+        let current = high | u64::from(regs::CURDESC_LOW.read(at));
+        let descriptor = failed.map_or(current, |index| ring.addr(index));
         let mut words = [0; 5];
-        let index = (0..ring.len()).find(|&index| ring.addr(index) == descriptor);
+        let index = failed.or_else(|| (0..ring.len()).find(|&index| ring.addr(index) == current));
         let buffer = index.and_then(|index| ring.read(index, regs::BUFFER_AT, &mut words).ok());
         let [low, high, _, _, control] = words;
         // A length of 0 is DMAIntErr here, and nothing else is: the core dropped all of its bits.

@@ -34,6 +34,7 @@ impl Lane<'_> {
             // SAFETY: as above.
             None => unsafe { self.submit_registers(at, operand)? },
         }
+        self.looked = false;
         self.in_flight += 1;
         Ok(())
     }
@@ -132,14 +133,15 @@ impl Lane<'_> {
     }
 
     /// Has a channel that runs no descriptor left? It may have used up the last one since a look,
-    /// so that it is asked where no look has said so, and the next look has one read less.
+    /// so that it is asked where no look has said so, and the next look has one read less. An Idle
+    /// right after the last job's doorbell is not believed: the core tells it late.
     fn is_dry(&mut self, at: &impl Mmio) -> bool {
         if self.in_flight == 0 || core::mem::take(&mut self.idle) {
             return true;
         }
         let status = regs::DMASR.read(at);
         self.seen = if status & regs::TOLD != 0 { status } else { 0 };
-        is_idle(status)
+        self.looked && is_idle(status)
     }
 
     /// Lets the channel run, and waits until it does.

@@ -52,6 +52,8 @@ pub(super) struct Lane<'p> {
     torn: bool,
     /// The last look read Idle, and no job was given since.
     pub(super) idle: bool,
+    /// A look came since the last job was given: before, Idle may be that of the time before it.
+    pub(super) looked: bool,
     /// DMASR, where it told an end when the last job was given, and no look came since. Else 0.
     pub(super) seen: u32,
     pub(super) ran_dry: u64,
@@ -91,6 +93,7 @@ impl<'p> Lane<'p> {
             ended,
             torn,
             idle,
+            looked: false,
             seen,
             ran_dry,
             looks,
