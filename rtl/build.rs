@@ -44,10 +44,14 @@ const GEMM8: &[&str] = &[
     "../examples/gemm8/rtl/gemm8_write.v",
 ];
 
+const GATE: &[&str] = &["cores/gated/top.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"];
+
 const CORES: &[Core] = &[
     Core { name: "scratch", files: &["cores/scratch/top.v"], ..OWN },
     Core { name: "broken32", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=32"], ..OWN },
     Core { name: "broken512", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=512"], ..OWN },
+    Core { name: "gated", files: GATE, parameters: &["GATED=1"], ..OWN },
+    Core { name: "ungated", files: GATE, parameters: &["GATED=0"], ..OWN },
     Core { name: "gemm8", files: GEMM8, ..OWN },
     Core { name: "nngen", files: &["cores/nngen/top.v", "cores/nngen/made/mlp.v"], foreign: true, made_by: "rtl/cores/nngen/get", ..OWN },
     Core { name: "passes", files: &["cores/passes/top.v"], ..OWN },

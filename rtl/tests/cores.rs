@@ -3,6 +3,8 @@
 
 #[path = "cores/breaches.rs"]
 mod breaches;
+#[path = "cores/gate.rs"]
+mod gate;
 #[path = "cores/nngen.rs"]
 mod nngen;
 #[path = "cores/registers.rs"]

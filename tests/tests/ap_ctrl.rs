@@ -6,6 +6,8 @@
 mod chain;
 #[path = "ap_ctrl/files.rs"]
 mod files;
+#[path = "ap_ctrl/gated.rs"]
+mod gated;
 #[path = "ap_ctrl/maps.rs"]
 mod maps;
 #[path = "ap_ctrl/one_job.rs"]

@@ -31,6 +31,9 @@ mod first;
 #[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
 #[path = "../../docs/examples/frameworks.rs"]
 mod frameworks;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/gate.rs"]
+mod gate;
 #[cfg(target_pointer_width = "64")]
 #[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
 #[path = "../../docs/examples/gpu.rs"]

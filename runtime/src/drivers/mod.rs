@@ -13,6 +13,7 @@ pub mod ap_ctrl;
 pub mod axi_cdma;
 pub mod axi_dma;
 pub mod axi_dmac;
+pub mod axi_gate;
 pub mod axi_mcdma;
 pub mod axi_vdma;
 pub mod litepcie;

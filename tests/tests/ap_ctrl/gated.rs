@@ -1,0 +1,165 @@
+#![allow(unsafe_code, reason = "a core and its gate share a window")]
+//! A kernel behind a gate: it stops whatever it does.
+
+use super::SCALE;
+use contigo::{
+    Align, Driver, Engine, Error, Mmio, Pool, Region, Wait,
+    drivers::{
+        ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall},
+        axi_gate::{AxiGate, Gated, GatedModel, Owed, Part, regs},
+    },
+    sim::{BusError, Faults, SimBoard, SimConfig, SimDevice, SimWindow},
+};
+use std::{cell::Cell, time::Duration};
+
+type Kernel = fn(&mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError>;
+type Model = GatedModel<ApCtrlModel<Kernel>>;
+
+fn nothing(_: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
+    Ok([0; 4])
+}
+
+fn with_gated(faults: Faults, act: impl FnOnce(&SimBoard, &SimWindow<'_, Model>, &Pool<'_, 8>)) {
+    let board = SimBoard::with(SimConfig { seed: 5, faults });
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let device = SimDevice::with_model(&board, board.port(), Model::new(ApCtrlModel::new(SCALE, nothing as Kernel).unwrap()));
+    act(&board, &device.window().unwrap(), &pool);
+}
+
+type Window<'d, 'b> = Part<'d, SimWindow<'b, Model>>;
+
+fn gated<'d, 'b>(window: &'d SimWindow<'b, Model>) -> Gated<ApCtrl<Window<'d, 'b>>, Window<'d, 'b>> {
+    // SAFETY: the model is this kernel and this gate, and each part is written by one of them.
+    unsafe {
+        let kernel = ApCtrl::open(Part::new(window, 0, Model::GATE).unwrap(), SCALE).unwrap();
+        let gate = AxiGate::open(Part::new(window, Model::GATE, regs::WINDOW_BYTES).unwrap()).unwrap();
+        Gated::new(kernel, gate).in_window(Model::GATE)
+    }
+}
+
+/// Without the gate neither of them stops (`one_job`).
+#[test]
+fn a_kernel_that_hangs_or_runs_wild_stops() {
+    for faults in [Faults { hang: 1000, ..Faults::NONE }, Faults { stuck: 1000, ..Faults::NONE }] {
+        with_gated(faults, |board, window, pool| {
+            let mut engine = Engine::new(gated(window)).unwrap();
+            for _ in 0..3 {
+                let before_ns = board.now_ns();
+                let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
+                let failed = job.unwrap().wait(Duration::from_millis(1)).unwrap_err();
+                assert_eq!((failed.error, failed.buffers.is_some()), (Error::Timeout { timeout_us: 1_000 }, true));
+                assert!(board.now_ns() - before_ns < 1_100_000, "the job's limit, and little more");
+                window.wait_at_most(1_000).unwrap();
+            }
+            assert_eq!(board.counts().unowned_accesses, 0);
+        });
+    }
+}
+
+#[test]
+fn jobs_end_behind_an_open_gate() {
+    with_gated(Faults::NONE, |_, window, pool| {
+        let mut engine = Engine::new(gated(window)).unwrap();
+        for _ in 0..3 {
+            let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
+            assert!(job.unwrap().wait(Duration::from_millis(20)).is_ok());
+        }
+        assert_eq!(engine.driver().gate().owed(), Owed { reads: 0, writes: 0, beats: 0 });
+    });
+}
+
+/// The kernel of Linux runs it for a program that died: the gate stays shut, the next program opens
+/// it.
+#[test]
+fn its_stop_program_stops_a_wild_kernel() {
+    with_gated(Faults { stuck: 1000, ..Faults::NONE }, |_, window, pool| {
+        let mut engine = Engine::new(gated(window)).unwrap();
+        let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
+        std::mem::forget(job.unwrap());
+        let program = engine.driver().stop_program();
+        // SAFETY: its steps start nothing.
+        assert_eq!(unsafe { program.run(window, 1) }, Ok(()));
+        assert_eq!(window.read32(Model::GATE + regs::CONTROL.offset()), regs::STOP);
+        window.wait_at_most(100).unwrap();
+        drop(engine);
+        let next: Engine<_, 2> = Engine::new(gated(window)).unwrap();
+        drop(next);
+        assert_eq!(window.read32(Model::GATE + regs::CONTROL.offset()), 0);
+    });
+}
+
+/// Registers that answer as a test says, and a clock.
+struct Fake {
+    words: [Cell<u32>; 16],
+    now_us: Cell<u64>,
+}
+
+// SAFETY: there is no device.
+unsafe impl Mmio for &Fake {
+    fn len_bytes(&self) -> usize {
+        64
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        self.words[offset / 4].get()
+    }
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        self.words[offset / 4].set(value);
+    }
+}
+
+impl Wait for &Fake {
+    fn now_us(&self) -> u64 {
+        self.now_us.replace(self.now_us.get() + 1)
+    }
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+        self.now_us.set(self.now_us.get() + u64::from(timeout_us));
+        Ok(())
+    }
+}
+
+fn fake(words: &[(usize, u32)]) -> Fake {
+    let fake = Fake { words: Default::default(), now_us: Cell::new(0) };
+    for (offset, value) in [(0x00, 0x4741_5445), (0x04, 0x1_0000)].iter().chain(words) {
+        fake.words[offset / 4].set(*value);
+    }
+    fake
+}
+
+fn open(fake: &Fake) -> Result<AxiGate<&Fake>, Error> {
+    // SAFETY: nobody else has the fake.
+    unsafe { AxiGate::open(fake) }
+}
+
+fn told(words: &[(usize, u32)]) -> Option<Error> {
+    open(&fake(words)).unwrap().error()
+}
+
+#[test]
+fn the_gate_says_what_is_wrong() {
+    let refused = |words: &[(usize, u32)]| open(&fake(words)).map(drop);
+    assert_eq!(refused(&[(0, 7)]), Err(Error::WrongDevice { device: "axi_gate", register: "ID", expected: 0x4741_5445, found: 7 }));
+    let later = Error::WrongDevice { device: "axi_gate", register: "VERSION", expected: 0x1_0000, found: 0x2_0000 };
+    assert_eq!(refused(&[(4, 0x2_0000)]), Err(later));
+
+    let owes = fake(&[(0x10, 0), (0x14, 0x0100_0302)]);
+    let gate = open(&owes).unwrap();
+    assert_eq!(gate.owed(), Owed { reads: 2, writes: 3, beats: 256 });
+    assert_eq!(gate.shut(), Err(Error::WillNotStop { device: "axi_gate", status: 0, waited_us: 10_000 }));
+    assert_eq!(owes.words[3].get(), regs::STOP | regs::RESET, "it stays shut");
+
+    assert_eq!(told(&[]), None);
+    let errors = [
+        (0xF, "DECERR for a burst of writes"),
+        (0xD, "SLVERR for a burst of writes"),
+        (7, "DECERR for a burst of reads"),
+        (5, "SLVERR for a burst of reads"),
+    ];
+    for (error, begin) in errors {
+        let told = told(&[(0x10, regs::FAILED), (0x18, error), (0x1C, 0x1234_5678), (0x20, 9)]);
+        assert!(matches!(told, Some(Error::FaultAt { addr: 0x9_1234_5678, what, .. }) if what.starts_with(begin)), "{told:?}");
+    }
+    for (status, part) in [(regs::MISFRAMED, "WLAST"), (regs::STRAY, "nobody"), (u32::MAX, "all ones")] {
+        assert!(told(&[(0x10, status)]).unwrap().to_string().contains(part));
+    }
+}
