@@ -134,7 +134,7 @@ impl Verilator {
 fn main() {
     // One that is missing would count as changed each time.
     let outside = CORES.iter().flat_map(|core| core.files).filter(|file| file.starts_with("../"));
-    for path in ["build.rs", "shim", "cores"].iter().chain(outside) {
+    for path in ["build.rs", "shim", "cores", "gate"].iter().chain(outside) {
         println!("cargo::rerun-if-changed={path}");
     }
     println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");
