@@ -51,8 +51,8 @@ pub struct AxiDma<'p, D: Device> {
     send: Lane<'p>,
     receive: Lane<'p>,
     operands: [OperandSpec; 2],
-    /// The oldest job's packet is sent; its answer is there.
-    sent: bool,
+    /// So many packets from the oldest job's on are sent; its answer is there.
+    sent: usize,
     answer: Option<Completion>,
 }
 
@@ -78,7 +78,7 @@ impl<'p, D: Device> AxiDma<'p, D> {
         let depth = send.depth.min(receive.depth);
         (send.depth, receive.depth) = (depth, depth);
         let ([out], [back]) = (send.operand, receive.operand);
-        Ok(Self { device, send, receive, operands: [out, back], sent: false, answer: None })
+        Ok(Self { device, send, receive, operands: [out, back], sent: 0, answer: None })
     }
 
     fn both(&mut self) -> [(&mut Lane<'p>, At<'_, D>); 2] {
@@ -88,8 +88,8 @@ impl<'p, D: Device> AxiDma<'p, D> {
 
     /// The oldest job's end, where both channels told theirs.
     fn end(&mut self) -> Result<Option<Completion>> {
-        let Some(answer) = self.answer.filter(|_| self.sent) else { return Ok(None) };
-        (self.sent, self.answer) = (false, None);
+        let Some(answer) = self.answer.filter(|_| self.sent > 0) else { return Ok(None) };
+        (self.sent, self.answer) = (self.sent - 1, None);
         if answer.status & regs::LAST == 0 {
             let what = "an answer is longer than its operand; give a longer one";
             return Err(Error::Fault { device: "axi_dma", status: answer.status, what });
@@ -136,7 +136,7 @@ unsafe impl<D: Device> Driver for AxiDma<'_, D> {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let [packet, answer] = exactly(operands)?;
         if !self.send.runs {
-            (self.sent, self.answer) = (false, None);
+            (self.sent, self.answer) = (0, None);
         }
         // S2MM first: an answer that finds no room waits, and some kernels lose it.
         for ((lane, at), operand) in self.both().into_iter().zip([answer, packet]) {
@@ -150,25 +150,39 @@ unsafe impl<D: Device> Driver for AxiDma<'_, D> {
         if self.receive.in_flight == 0 && self.answer.is_none() {
             return Ok(None);
         }
-        let timeout = if self.receive.runs { timeout } else { Duration::ZERO };
-        let step_us = self.send.step_us().min(self.receive.step_us());
+        let mut left = if self.receive.runs { timeout } else { Duration::ZERO };
+        let (mut step_us, is_wide) = (self.send.step_us().min(self.receive.step_us()), self.send.config.address_bits > 32);
         let Self { device, send, receive, sent, answer, .. } = self;
-        let mut look = |device: &D| -> Result<bool> {
+        let mut look = |device: &D| -> Result<(bool, u32)> {
             if answer.is_none() {
                 *answer = look_at(device, receive)?;
             }
-            // Also while there is no answer: it may have failed.
-            if !*sent {
-                *sent = look_at(device, send)?.is_some();
+            // Also while there is no answer: it may have failed, or pause, and a kernel may need
+            // several packets for one answer.
+            if *sent == 0 || answer.is_none() {
+                *sent += usize::from(look_at(device, send)?.is_some());
             }
-            Ok(*sent && answer.is_some())
+            Ok((*sent > 0 && answer.is_some(), send.step_us().min(receive.step_us())))
         };
-        let mut found: Result<bool> = Ok(false);
-        poll_every(device, step_us, timeout, |device| {
-            found = look(device);
-            !matches!(found, Ok(false))
-        })?;
-        if found? { self.end() } else { Ok(None) }
+        // Twice at most: a channel that may pause needs shorter steps from then on.
+        for _ in 0..2 {
+            let from_us = if is_wide { device.now_us() } else { 0 };
+            let mut found = Ok((false, step_us));
+            let ended = poll_every(device, step_us, left, |device| {
+                found = look(device);
+                !matches!(found, Ok((false, next_us)) if next_us >= step_us)
+            })?;
+            let (over, next_us) = found?;
+            if over {
+                return self.end();
+            }
+            if !ended {
+                break;
+            }
+            left = left.saturating_sub(Duration::from_micros(device.now_us().saturating_sub(from_us)));
+            step_us = next_us;
+        }
+        Ok(None)
     }
 
     fn stop(&mut self) -> Result<()> {

@@ -3,13 +3,14 @@
 use super::{SOON, WITH_SG, alone, core, ring};
 use contigo::{
     Align, Pool, Queue, Region,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, CoreSpec, Side, model::manual},
+    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, CoreSpec, Side, model::manual},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig},
     },
 };
 use contigo_testkit::lent::Preempted;
+use std::time::Duration;
 
 /// A packet of 1 KiB takes 3.6 us. The ring has room for 64 jobs, and 8 are in flight at most.
 #[test]
@@ -46,6 +47,32 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
             }
         }
         assert_eq!(board.counts().unowned_accesses, 0, "{address_bits} {for_us} {in_flight}");
+    }
+}
+
+/// A kernel may need several packets for its first answer, which here takes a millisecond.
+#[test]
+fn packets_are_sent_while_the_first_answer_is_missing() {
+    for address_bits in [32, 40] {
+        let source = SourceConfig { packet_bytes: 1000, bytes_per_us: 1, ..SourceConfig::default() };
+        let spec = CoreSpec { address_bits, stream: StreamConfig::source(source, 2048), ..WITH_SG };
+        let board = SimBoard::new(1);
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let pool = Pool::<12>::new(region.carve(12 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
+        let device = core(&board, spec);
+        let config = AxiDmaConfig { address_bits, ..AxiDmaConfig::default() };
+        let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
+        let mut queue: Queue<'_, _, 6, 2> = Queue::new(driver).unwrap();
+        for jobs in [1, 5] {
+            for _ in 0..jobs {
+                queue.push([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &()).unwrap();
+            }
+            assert!(queue.next(Duration::from_micros(200)).unwrap().is_none());
+        }
+        assert_eq!(device.model(|model| model.stream().sent).unwrap(), 6, "{address_bits}");
+        for _ in 0..6 {
+            assert_eq!(queue.next(SOON).unwrap().unwrap().completion.bytes, Some(1000));
+        }
     }
 }
 
