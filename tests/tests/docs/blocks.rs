@@ -1,8 +1,9 @@
 //! Blocks of code are parts of programs that are compiled.
 //!
 //! A block `rust`, `c`, `python` or `dts` is a run of lines of a file in `SOURCES`, but for the
-//! indent. Rust's files are modules of this test, or programs; C's are compiled by `capi/tests/examples.rs`,
-//! Python's by `tests/interop/run`, and trees by `cross/tests/overlays.rs` or here.
+//! indent. Rust's files are modules of this test, or programs of their own. C's are compiled by
+//! `capi/tests/examples.rs`, Python's by `tests/interop/run`, and trees by
+//! `cross/tests/overlays.rs` or here.
 
 use crate::markdown::{Block, Page, dedent, files, pages, root};
 use std::{collections::BTreeSet, fs, path::Path};

@@ -190,8 +190,8 @@ impl Lane<'_> {
         Ok(Next::Job(end))
     }
 
-    /// The error that DMASR tells. Its descriptor is the first that says so, or else CURDESC's, which
-    /// is that of an error in a fetch.
+    /// The error that DMASR tells. Its descriptor is the first that says so, or else CURDESC's,
+    /// which is that of an error in a fetch.
     fn fault(&mut self, at: &impl Mmio, status: u32) -> Error {
         let Some(ring) = &mut self.ring else {
             return fault::decode(self.side, status, Some(self.addr.0), None);

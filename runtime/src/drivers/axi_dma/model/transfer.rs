@@ -159,6 +159,8 @@ impl Channel {
             transfer.error = pg021::SR_DMA_INT_ERR;
         }
         self.settle(now_ns, spec, bus);
+        // This one is not told yet.
+        self.idle = false;
         self.in_packet &= !(transfer.ends && self.side == Side::S2mm);
         if transfer.error != 0 {
             self.fetch.drop_all();
