@@ -46,6 +46,13 @@ const GEMM8: &[&str] = &[
 
 const GATE: &[&str] = &["cores/gated/top.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"];
 
+const NNGEN: Core = Core {
+    files: &["cores/nngen/top.v", "cores/nngen/made/mlp.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"],
+    foreign: true,
+    made_by: "rtl/cores/nngen/get",
+    ..OWN
+};
+
 const CORES: &[Core] = &[
     Core { name: "scratch", files: &["cores/scratch/top.v"], ..OWN },
     Core { name: "broken32", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=32"], ..OWN },
@@ -53,7 +60,8 @@ const CORES: &[Core] = &[
     Core { name: "gated", files: GATE, parameters: &["GATED=1"], ..OWN },
     Core { name: "ungated", files: GATE, parameters: &["GATED=0"], ..OWN },
     Core { name: "gemm8", files: GEMM8, ..OWN },
-    Core { name: "nngen", files: &["cores/nngen/top.v", "cores/nngen/made/mlp.v"], foreign: true, made_by: "rtl/cores/nngen/get", ..OWN },
+    Core { name: "nngen", parameters: &["GATED=0"], ..NNGEN },
+    Core { name: "nngen_gated", parameters: &["GATED=1"], ..NNGEN },
     Core { name: "passes", files: &["cores/passes/top.v"], ..OWN },
 ];
 

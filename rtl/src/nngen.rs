@@ -44,8 +44,9 @@ const STOP: Duration = Duration::from_millis(10);
 /// The driver of a network that NNgen made.
 ///
 /// The core breaks a driver's second rule after a stop. Its reset looks at the bursts that are
-/// sent, and not at their answers: a write may reach memory after `BUSY` reads 0, as
-/// `tests/cores/nngen.rs` shows. With a gate between the core and memory it does not.
+/// sent, and not at their answers: a write may reach memory after `BUSY` reads 0. With a gate
+/// between the core and memory, and this driver in a [`Gated`](contigo::drivers::axi_gate::Gated),
+/// none does. `tests/cores/nngen.rs` shows both.
 #[derive(Debug)]
 pub struct NnGen<D>(D);
 

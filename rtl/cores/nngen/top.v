@@ -1,6 +1,9 @@
 // The network that NNgen made (generate.py), with the port names that every core here has. Its
-// addresses have 32 bits, and it has one ID.
-module top (
+// addresses have 32 bits, and it has one ID. Where GATED is 1, the gate is before its master, and the
+// gate's registers are at 0x1000.
+module top #(
+    parameter GATED = 0
+) (
     input  wire        clk,
     input  wire        rst_n,
     output wire        irq,
@@ -54,32 +57,101 @@ module top (
     input  wire        m0_axi_rvalid,
     output wire        m0_axi_rready
 );
-    assign m0_axi_awid = 12'd0;
-    assign m0_axi_arid = 12'd0;
-    assign m0_axi_awaddr[63:32] = 32'd0;
-    assign m0_axi_araddr[63:32] = 32'd0;
-    // The BUSY register, as a driver reads it.
-    assign idle = core._saxi_register_5 == 0;
+    // ---- Registers: bit 12 of an address is the gate. The processor makes one access at a time; the
+    // data of a write wait for its address.
+    reg  asked, asked_gate;
+    wire gate_write = s_axil_awvalid ? s_axil_awaddr[12] : asked_gate;
+    wire w_valid = s_axil_wvalid & (s_axil_awvalid | asked);
+    always @(posedge clk)
+        if (!rst_n) asked <= 1'b0;
+        else if (s_axil_awvalid) {asked, asked_gate} <= {1'b1, s_axil_awaddr[12]};
+        else if (s_axil_bvalid & s_axil_bready) asked <= 1'b0;
+    wire        core_awready, core_wready, core_bvalid, core_arready, core_rvalid;
+    wire        gate_awready, gate_wready, gate_bvalid, gate_arready, gate_rvalid;
+    wire [1:0]  core_bresp, core_rresp, gate_bresp, gate_rresp;
+    wire [31:0] core_rdata, gate_rdata;
+    assign s_axil_awready = s_axil_awaddr[12] ? gate_awready : core_awready;
+    assign s_axil_wready = w_valid & (gate_write ? gate_wready : core_wready);
+    assign s_axil_arready = s_axil_araddr[12] ? gate_arready : core_arready;
+    assign {s_axil_bvalid, s_axil_rvalid} = {core_bvalid | gate_bvalid, core_rvalid | gate_rvalid};
+    assign s_axil_bresp = core_bvalid ? core_bresp : gate_bresp;
+    assign {s_axil_rdata, s_axil_rresp} = core_rvalid ? {core_rdata, core_rresp} : {gate_rdata, gate_rresp};
+
+    // ---- The core.
+    wire        gate_aresetn, gate_idle;
+    wire [31:0] awaddr, araddr, wdata, rdata;
+    wire [7:0]  awlen, arlen;
+    wire [2:0]  awsize, arsize;
+    wire [1:0]  awburst, arburst, bresp, rresp;
+    wire [3:0]  wstrb;
+    wire        awvalid, awready, wlast, wvalid, wready, bvalid, bready, arvalid, arready, rlast, rvalid, rready;
+    // The BUSY register, as a driver reads it, and the gate's IDLE.
+    assign idle = core._saxi_register_5 == 0 & gate_idle;
 
     mlp core (
-        .CLK(clk), .RESETN(rst_n), .irq(irq),
-        .maxi_awaddr(m0_axi_awaddr[31:0]), .maxi_awlen(m0_axi_awlen), .maxi_awsize(m0_axi_awsize),
-        .maxi_awburst(m0_axi_awburst), .maxi_awlock(), .maxi_awcache(), .maxi_awprot(), .maxi_awqos(), .maxi_awuser(),
-        .maxi_awvalid(m0_axi_awvalid), .maxi_awready(m0_axi_awready),
-        .maxi_wdata(m0_axi_wdata), .maxi_wstrb(m0_axi_wstrb), .maxi_wlast(m0_axi_wlast), .maxi_wvalid(m0_axi_wvalid),
-        .maxi_wready(m0_axi_wready),
-        .maxi_bresp(m0_axi_bresp), .maxi_bvalid(m0_axi_bvalid), .maxi_bready(m0_axi_bready),
-        .maxi_araddr(m0_axi_araddr[31:0]), .maxi_arlen(m0_axi_arlen), .maxi_arsize(m0_axi_arsize),
-        .maxi_arburst(m0_axi_arburst), .maxi_arlock(), .maxi_arcache(), .maxi_arprot(), .maxi_arqos(), .maxi_aruser(),
-        .maxi_arvalid(m0_axi_arvalid), .maxi_arready(m0_axi_arready),
-        .maxi_rdata(m0_axi_rdata), .maxi_rresp(m0_axi_rresp), .maxi_rlast(m0_axi_rlast), .maxi_rvalid(m0_axi_rvalid),
-        .maxi_rready(m0_axi_rready),
-        .saxi_awaddr({16'd0, s_axil_awaddr}), .saxi_awcache(4'd0), .saxi_awprot(3'd0), .saxi_awvalid(s_axil_awvalid),
-        .saxi_awready(s_axil_awready),
-        .saxi_wdata(s_axil_wdata), .saxi_wstrb(s_axil_wstrb), .saxi_wvalid(s_axil_wvalid), .saxi_wready(s_axil_wready),
-        .saxi_bresp(s_axil_bresp), .saxi_bvalid(s_axil_bvalid), .saxi_bready(s_axil_bready),
-        .saxi_araddr({16'd0, s_axil_araddr}), .saxi_arcache(4'd0), .saxi_arprot(3'd0), .saxi_arvalid(s_axil_arvalid),
-        .saxi_arready(s_axil_arready),
-        .saxi_rdata(s_axil_rdata), .saxi_rresp(s_axil_rresp), .saxi_rvalid(s_axil_rvalid), .saxi_rready(s_axil_rready)
+        .CLK(clk), .RESETN(rst_n & gate_aresetn), .irq(irq),
+        .maxi_awaddr(awaddr), .maxi_awlen(awlen), .maxi_awsize(awsize), .maxi_awburst(awburst),
+        .maxi_awlock(), .maxi_awcache(), .maxi_awprot(), .maxi_awqos(), .maxi_awuser(),
+        .maxi_awvalid(awvalid), .maxi_awready(awready),
+        .maxi_wdata(wdata), .maxi_wstrb(wstrb), .maxi_wlast(wlast), .maxi_wvalid(wvalid), .maxi_wready(wready),
+        .maxi_bresp(bresp), .maxi_bvalid(bvalid), .maxi_bready(bready),
+        .maxi_araddr(araddr), .maxi_arlen(arlen), .maxi_arsize(arsize), .maxi_arburst(arburst),
+        .maxi_arlock(), .maxi_arcache(), .maxi_arprot(), .maxi_arqos(), .maxi_aruser(),
+        .maxi_arvalid(arvalid), .maxi_arready(arready),
+        .maxi_rdata(rdata), .maxi_rresp(rresp), .maxi_rlast(rlast), .maxi_rvalid(rvalid), .maxi_rready(rready),
+        .saxi_awaddr({16'd0, s_axil_awaddr}), .saxi_awcache(4'd0), .saxi_awprot(3'd0),
+        .saxi_awvalid(s_axil_awvalid & !s_axil_awaddr[12]), .saxi_awready(core_awready),
+        .saxi_wdata(s_axil_wdata), .saxi_wstrb(s_axil_wstrb), .saxi_wvalid(w_valid & !gate_write), .saxi_wready(core_wready),
+        .saxi_bresp(core_bresp), .saxi_bvalid(core_bvalid), .saxi_bready(s_axil_bready),
+        .saxi_araddr({16'd0, s_axil_araddr}), .saxi_arcache(4'd0), .saxi_arprot(3'd0),
+        .saxi_arvalid(s_axil_arvalid & !s_axil_araddr[12]), .saxi_arready(core_arready),
+        .saxi_rdata(core_rdata), .saxi_rresp(core_rresp), .saxi_rvalid(core_rvalid), .saxi_rready(s_axil_rready)
     );
+
+    // ---- Its way to memory.
+    assign {m0_axi_awid[11:1], m0_axi_arid[11:1], m0_axi_awaddr[63:32], m0_axi_araddr[63:32]} = 86'd0;
+    generate
+        if (GATED != 0) begin : gated
+            axi_gate #(.DATA_BITS(32), .ID_BITS(1), .ADDR_BITS(32)) gate (
+                .aclk(clk), .aresetn(rst_n), .core_aresetn(gate_aresetn),
+                .s_axil_awaddr(s_axil_awaddr[11:0]), .s_axil_awvalid(s_axil_awvalid & s_axil_awaddr[12]), .s_axil_awready(gate_awready),
+                .s_axil_wdata(s_axil_wdata), .s_axil_wstrb(s_axil_wstrb), .s_axil_wvalid(w_valid & gate_write), .s_axil_wready(gate_wready),
+                .s_axil_bresp(gate_bresp), .s_axil_bvalid(gate_bvalid), .s_axil_bready(s_axil_bready),
+                .s_axil_araddr(s_axil_araddr[11:0]), .s_axil_arvalid(s_axil_arvalid & s_axil_araddr[12]), .s_axil_arready(gate_arready),
+                .s_axil_rdata(gate_rdata), .s_axil_rresp(gate_rresp), .s_axil_rvalid(gate_rvalid), .s_axil_rready(s_axil_rready),
+                .s_axi_awid(1'b0), .s_axi_awaddr(awaddr), .s_axi_awlen(awlen), .s_axi_awsize(awsize), .s_axi_awburst(awburst),
+                .s_axi_awlock(1'b0), .s_axi_awcache(4'd3), .s_axi_awprot(3'd0), .s_axi_awqos(4'd0),
+                .s_axi_awvalid(awvalid), .s_axi_awready(awready),
+                .s_axi_wdata(wdata), .s_axi_wstrb(wstrb), .s_axi_wlast(wlast), .s_axi_wvalid(wvalid), .s_axi_wready(wready),
+                .s_axi_bid(), .s_axi_bresp(bresp), .s_axi_bvalid(bvalid), .s_axi_bready(bready),
+                .s_axi_arid(1'b0), .s_axi_araddr(araddr), .s_axi_arlen(arlen), .s_axi_arsize(arsize), .s_axi_arburst(arburst),
+                .s_axi_arlock(1'b0), .s_axi_arcache(4'd3), .s_axi_arprot(3'd0), .s_axi_arqos(4'd0),
+                .s_axi_arvalid(arvalid), .s_axi_arready(arready),
+                .s_axi_rid(), .s_axi_rdata(rdata), .s_axi_rresp(rresp), .s_axi_rlast(rlast), .s_axi_rvalid(rvalid), .s_axi_rready(rready),
+                .m_axi_awid(m0_axi_awid[0]), .m_axi_awaddr(m0_axi_awaddr[31:0]), .m_axi_awlen(m0_axi_awlen), .m_axi_awsize(m0_axi_awsize),
+                .m_axi_awburst(m0_axi_awburst), .m_axi_awlock(), .m_axi_awcache(), .m_axi_awprot(), .m_axi_awqos(),
+                .m_axi_awvalid(m0_axi_awvalid), .m_axi_awready(m0_axi_awready),
+                .m_axi_wdata(m0_axi_wdata), .m_axi_wstrb(m0_axi_wstrb), .m_axi_wlast(m0_axi_wlast),
+                .m_axi_wvalid(m0_axi_wvalid), .m_axi_wready(m0_axi_wready),
+                .m_axi_bid(m0_axi_bid[0]), .m_axi_bresp(m0_axi_bresp), .m_axi_bvalid(m0_axi_bvalid), .m_axi_bready(m0_axi_bready),
+                .m_axi_arid(m0_axi_arid[0]), .m_axi_araddr(m0_axi_araddr[31:0]), .m_axi_arlen(m0_axi_arlen), .m_axi_arsize(m0_axi_arsize),
+                .m_axi_arburst(m0_axi_arburst), .m_axi_arlock(), .m_axi_arcache(), .m_axi_arprot(), .m_axi_arqos(),
+                .m_axi_arvalid(m0_axi_arvalid), .m_axi_arready(m0_axi_arready),
+                .m_axi_rid(m0_axi_rid[0]), .m_axi_rdata(m0_axi_rdata), .m_axi_rresp(m0_axi_rresp), .m_axi_rlast(m0_axi_rlast),
+                .m_axi_rvalid(m0_axi_rvalid), .m_axi_rready(m0_axi_rready)
+            );
+            assign gate_idle = gate.idle;
+        end else begin : bare
+            assign {gate_aresetn, gate_idle} = 2'b11;
+            assign {gate_awready, gate_wready, gate_bvalid, gate_arready, gate_rvalid} = 5'b0;
+            assign {gate_bresp, gate_rresp, gate_rdata} = 36'b0;
+            assign {m0_axi_awid[0], m0_axi_awaddr[31:0], m0_axi_awlen, m0_axi_awsize} = {1'b0, awaddr, awlen, awsize};
+            assign {m0_axi_awburst, m0_axi_awvalid, m0_axi_bready} = {awburst, awvalid, bready};
+            assign {m0_axi_wdata, m0_axi_wstrb, m0_axi_wlast, m0_axi_wvalid} = {wdata, wstrb, wlast, wvalid};
+            assign {m0_axi_arid[0], m0_axi_araddr[31:0], m0_axi_arlen, m0_axi_arsize} = {1'b0, araddr, arlen, arsize};
+            assign {m0_axi_arburst, m0_axi_arvalid, m0_axi_rready} = {arburst, arvalid, rready};
+            assign {awready, wready, bresp, bvalid} = {m0_axi_awready, m0_axi_wready, m0_axi_bresp, m0_axi_bvalid};
+            assign {arready, rdata, rresp, rlast, rvalid} = {m0_axi_arready, m0_axi_rdata, m0_axi_rresp, m0_axi_rlast, m0_axi_rvalid};
+        end
+    endgenerate
 endmodule

@@ -1,21 +1,31 @@
 #![allow(unsafe_code, reason = "a driver is opened on a core")]
 //! A network that NNgen made of the demo's weights, behind a driver and the engine: every digit,
-//! and stops at every moment. Its own reset is no quiesce, and the checks say so.
+//! and stops at every moment. Its own reset is no quiesce, and the checks say so. With the gate
+//! before its master, nothing is written after a stop.
 
 use crate::skip;
 use contigo::{
-    Align, Engine, Pool, Region,
-    sim::{SimBoard, SimDevice},
+    Align, Engine, Pool, Region, TypedDriver,
+    drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    sim::{SimBoard, SimDevice, SimWindow},
 };
 use contigo_gemm8::demo::{HELD_OUT, Reference, held_out};
 use contigo_rtl::{
     RtlConfig, RtlModel,
-    axi::{Breach, SlaveConfig},
+    axi::{Breach, Finding, SlaveConfig},
     nngen::{NnGen, OPERAND_BYTES, WINDOW_BYTES},
 };
 use std::{fs, time::Duration};
 
 const SLOT_BYTES: usize = 4096;
+/// The core alone, and with the gate before its master.
+const ALONE: &str = "nngen";
+const GATED: &str = "nngen_gated";
+/// The gate's registers.
+const GATE: usize = 0x1000;
+const STOPS: u32 = 60;
+/// Writes are answered after 2 µs: the core's reset does not wait for that.
+const SLOW: SlaveConfig = SlaveConfig { write_cycles: 400..=400, ..SlaveConfig::CALM };
 
 /// The weights as the core wants them in memory.
 fn weights() -> Vec<u8> {
@@ -24,20 +34,28 @@ fn weights() -> Vec<u8> {
     weights
 }
 
-fn model(test: &str, memory: SlaveConfig) -> Option<RtlModel> {
-    let config = RtlConfig { window_bytes: WINDOW_BYTES, memory, has_irq: true, ..RtlConfig::default() };
-    skip::or_skip(&format!("nngen::{test}"), RtlModel::new("nngen", config))
+fn model(test: &str, core: &str, memory: SlaveConfig) -> Option<RtlModel> {
+    let window_bytes = if core == GATED { GATE + regs::WINDOW_BYTES } else { WINDOW_BYTES };
+    let config = RtlConfig { window_bytes, memory, has_irq: true, ..RtlConfig::default() };
+    skip::or_skip(&format!("nngen::{test}"), RtlModel::new(core, config))
 }
 
-/// The first so many digits, bit for bit; the cycles that each took.
-fn digits(test: &str, memory: SlaveConfig, digits: usize) -> Option<u64> {
-    let model = model(test, memory)?;
-    let (weights, reference, board) = (weights(), Reference::new().unwrap(), SimBoard::new(7));
+/// The driver of the core that has a gate.
+fn gated(window: &SimWindow<'_, RtlModel>) -> impl TypedDriver<4, Args = ()> {
+    // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
+    // resets it; after a reset it waits for START.
+    unsafe {
+        let driver = NnGen::open(Part::new(window, 0, WINDOW_BYTES).unwrap()).unwrap();
+        Gated::new(driver, AxiGate::open(Part::new(window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap())
+    }
+}
+
+/// So many digits, bit for bit.
+fn all_digits(board: &SimBoard, driver: impl TypedDriver<4, Args = ()>, digits: usize) {
+    let (weights, reference) = (weights(), Reference::new().unwrap());
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(4 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
-    let core = SimDevice::with_model(&board, board.port(), model);
-    // SAFETY: the window is the core's, and no job is stopped.
-    let mut engine = Engine::new(unsafe { NnGen::open(core.window().unwrap()) }.unwrap()).unwrap();
+    let mut engine = Engine::new(driver).unwrap();
     let [mut scratch, mut out, mut input, mut held] = [(); 4].map(|()| pool.take().unwrap());
     held.copy_from_slice(&weights).unwrap();
     for (number, digit) in held_out().take(digits).enumerate() {
@@ -48,62 +66,96 @@ fn digits(test: &str, memory: SlaveConfig, digits: usize) -> Option<u64> {
         [scratch, out, input, held] = engine.start(operands, &()).unwrap().wait(Duration::from_millis(20)).unwrap().buffers;
         assert_eq!(out.view_at::<i32>(..64).unwrap(), reference.scores(&pixels).unwrap(), "digit {number}");
     }
-    drop((scratch, out, input, held, engine));
-    core.model(|model| {
-        assert_eq!(model.findings(), []);
-        assert_eq!((board.counts().unowned_accesses, board.counts().evictions), (0, 0));
-        Some(model.cycle() / digits as u64)
-    })
-    .unwrap()
+    assert_eq!((board.counts().unowned_accesses, board.counts().evictions), (0, 0));
+}
+
+/// The first so many digits by this core; the cycles that each took.
+fn digits(test: &str, core: &str, memory: SlaveConfig, digits: usize) -> Option<u64> {
+    let (model, board) = (model(test, core, memory)?, SimBoard::new(7));
+    let device = SimDevice::with_model(&board, board.port(), model);
+    let window = device.window().unwrap();
+    if core == GATED {
+        all_digits(&board, gated(&window), digits);
+    } else {
+        // SAFETY: the window is the core's, and no job is stopped.
+        all_digits(&board, unsafe { NnGen::open(window) }.unwrap(), digits);
+    }
+    device
+        .model(|model| {
+            assert_eq!(model.findings(), []);
+            Some(model.cycle() / digits as u64)
+        })
+        .unwrap()
 }
 
 #[test]
 fn every_digit_is_numpys_bit_for_bit() {
-    let Some(cycles) = digits("every_digit_is_numpys_bit_for_bit", SlaveConfig::CALM, HELD_OUT) else { return };
+    let Some(cycles) = digits("every_digit_is_numpys_bit_for_bit", ALONE, SlaveConfig::CALM, HELD_OUT) else { return };
     assert!((3_000..5_000).contains(&cycles), "{cycles} cycles a digit");
 }
 
 #[test]
 fn digits_are_right_in_memory_that_does_all_that_axi_allows() {
-    digits("digits_are_right_in_memory_that_does_all_that_axi_allows", SlaveConfig::HOSTILE, 100);
+    digits("digits_are_right_in_memory_that_does_all_that_axi_allows", ALONE, SlaveConfig::HOSTILE, 100);
 }
 
-/// Stops after 0 to 59 µs: how many of them were followed by writes, and by a breach of idleness
-/// with writes under way.
-fn stops(test: &str, memory: SlaveConfig) -> Option<(usize, usize)> {
-    let model = model(test, memory)?;
-    let (weights, board) = (weights(), SimBoard::new(7));
+/// The gate changes no digit, and costs few cycles.
+#[test]
+fn every_digit_is_the_same_behind_the_gate() {
+    let test = "every_digit_is_the_same_behind_the_gate";
+    let Some(cycles) = digits(test, GATED, SlaveConfig::CALM, HELD_OUT) else { return };
+    assert!((3_000..5_000).contains(&cycles), "{cycles} cycles a digit");
+    digits(test, GATED, SlaveConfig::HOSTILE, 100);
+}
+
+/// Stops after 0 to 59 µs: how many of them were followed by writes.
+fn late_writes(board: &SimBoard, device: &SimDevice<'_, RtlModel>, driver: impl TypedDriver<4, Args = ()>) -> u32 {
+    let weights = weights();
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(4 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
-    let core = SimDevice::with_model(&board, board.port(), model);
-    // SAFETY: it is not: that is shown here, in memory that nobody else has.
-    let mut engine = Engine::new(unsafe { NnGen::open(core.window().unwrap()) }.unwrap()).unwrap();
+    let mut engine = Engine::new(driver).unwrap();
     let mut late = 0;
-    for us in 0..60 {
+    for us in 0..STOPS {
         let [scratch, out, mut input, mut held] = [(); 4].map(|()| pool.take().unwrap());
         held.copy_from_slice(&weights).unwrap();
         input.copy_from_slice(&[9; 64]).unwrap();
         let operands = [scratch.from_device(..64), out.from_device(..64), input.to_device(..64), held.to_device(..weights.len())];
         let job = engine.start(operands, &()).unwrap();
-        core.run_for(us).unwrap();
+        device.run_for(us).unwrap();
         drop(job);
         let before = board.counts().bytes_written;
-        core.run_for(50).unwrap();
-        late += usize::from(board.counts().bytes_written > before);
+        device.run_for(50).unwrap();
+        late += u32::from(board.counts().bytes_written > before);
     }
-    core.model(|model| {
-        let owed = |breach: &Breach| matches!(breach, Breach::IdleWhileOwed { writes: 1.., .. });
-        assert!(model.findings().iter().all(|finding| owed(&finding.breach)), "{:?}", model.findings());
-        Some((late, model.findings().len()))
-    })
-    .unwrap()
+    late
+}
+
+/// The stops of this core that were followed by writes, and the rules that it broke.
+fn stops(test: &str, core: &str) -> Option<(u32, Vec<Finding>)> {
+    let (model, board) = (model(test, core, SLOW)?, SimBoard::new(7));
+    let device = SimDevice::with_model(&board, board.port(), model);
+    let window = device.window().unwrap();
+    let late = if core == GATED {
+        late_writes(&board, &device, gated(&window))
+    } else {
+        // SAFETY: it is not: that is shown here, in memory that nobody else has.
+        late_writes(&board, &device, unsafe { NnGen::open(window) }.unwrap())
+    };
+    println!("{core}: {late} of {STOPS} stops were followed by writes");
+    Some((late, device.model(|model| model.findings().to_vec()).unwrap()))
 }
 
 /// NNgen's reset looks at the bursts that it sends, and not at their answers: the place of a gate.
 #[test]
 fn its_own_reset_is_no_quiesce() {
-    let slow = SlaveConfig { write_cycles: 400..=400, ..SlaveConfig::CALM };
-    let Some((late, found)) = stops("its_own_reset_is_no_quiesce", slow) else { return };
-    println!("{late} of 60 stops were followed by writes, {found} were found");
-    assert!(late > 0 && found >= late, "{late} of 60 stops were followed by writes, {found} were found");
+    let Some((late, found)) = stops("its_own_reset_is_no_quiesce", ALONE) else { return };
+    let owed = |breach: &Breach| matches!(breach, Breach::IdleWhileOwed { writes: 1.., .. });
+    assert!(found.iter().all(|finding| owed(&finding.breach)), "{found:?}");
+    assert!(late > 0 && found.len() >= late as usize, "{late} of {STOPS} stops were followed by writes, {} were found", found.len());
+}
+
+#[test]
+fn behind_the_gate_nothing_is_written_after_a_stop() {
+    let Some(stops) = stops("behind_the_gate_nothing_is_written_after_a_stop", GATED) else { return };
+    assert_eq!(stops, (0, vec![]));
 }
