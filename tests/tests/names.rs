@@ -14,6 +14,8 @@ mod cores;
 mod guards;
 #[path = "names/inventory.rs"]
 mod inventory;
+#[path = "names/promises.rs"]
+mod promises;
 
 use contigo::{
     Align, Backend, Bus, CpuBuf, Device, Engine, Error, Mmio, PhysAddr, Port, Region, Wait,

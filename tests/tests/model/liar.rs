@@ -21,19 +21,19 @@ pub(crate) enum Lie {
     MoreBytes,
     /// 5: the port is said to snoop, and does not.
     WrongPort,
-    /// 9: an end is told twice.
+    /// 10: an end is told twice.
     Twice,
-    /// 9: an end is told of the next slot.
+    /// 10: an end is told of the next slot.
     WrongSlot,
-    /// 9: an end is not told.
+    /// 10: an end is not told.
     Untold,
-    /// 9: the second is told first.
+    /// 10: the second is told first.
     OutOfOrder,
-    /// 10: a fault is told before the ends that came before it.
+    /// 11: a fault is told before the ends that came before it.
     FaultFirst,
-    /// 11: after `stop` a job is told of that had not ended.
+    /// 12: after `stop` a job is told of that had not ended.
     AfterStop,
-    /// 11: after `stop` a job that had ended is not told of.
+    /// 12: after `stop` a job that had ended is not told of.
     ForgetsAtStop,
 }
 
