@@ -265,7 +265,7 @@ fn zdmas_program_waits_for_the_copy() {
 
 #[test]
 fn programs_have_a_bound_and_end_at_what_is_not_met() {
-    let write = StopStep::write(gemm8::MODE.offset(), 0xF0, 0x50);
+    let write = StopStep::write(gemm8::MODE.offset(), 0x300, 0x100);
     assert_eq!(StopProgram::new(&[write; 33]), Err(Error::TooMany { what: "steps of a stop program", most: 32 }));
     assert_eq!(StopProgram::new(&[write; 32]).unwrap().steps().len(), 32);
     for (mask, value) in [(0, 0), (0xF0, 1), (1, 3)] {
@@ -276,7 +276,7 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
     let device = SimGemm8::new(&board, board.port());
     let window = device.window().unwrap();
     // SAFETY: MODE starts nothing.
-    unsafe { gemm8::MODE.write(&window, 0x0F) };
+    unsafe { gemm8::MODE.write(&window, 0x20F) };
     let id = gemm8::ID.read(&window);
     let steps = [
         write,
@@ -287,7 +287,7 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
     ];
     // SAFETY: as above.
     assert_eq!(unsafe { StopProgram::new(&steps).unwrap().run(&window, 1) }, Err(id), "what the register says");
-    assert_eq!(gemm8::MODE.read(&window), 0x5F, "the masked bits, and no step after the one that is not met");
+    assert_eq!(gemm8::MODE.read(&window), 0x10F, "the masked bits, and no step after the one that is not met");
     let never = StopProgram::new(&[StopStep::poll_until(gemm8::ID.offset(), u32::MAX, !id, 20)]).unwrap();
     // SAFETY: as above.
     assert_eq!(unsafe { never.run(&window, 1) }, Err(id));
