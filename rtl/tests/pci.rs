@@ -1,5 +1,5 @@
-//! A card behind `contigo-pci`, with this test in QEMU's place: registers, memory, the interrupt,
-//! and what must not be reached.
+//! A card and a core behind `contigo-pci`, with this test in QEMU's place: registers, memory, the
+//! interrupt, what must not be reached, and what breaks a rule.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "tests")]
 
 use contigo::drivers::litepcie::manual;
@@ -51,8 +51,12 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
+        Self::of("litepcie")
+    }
+
+    fn of(model: &str) -> Self {
         let folder = TempDir::new().unwrap();
-        let child = program(&["--model", "litepcie", "--socket", folder.path().join("s").to_str().unwrap()]).spawn().unwrap();
+        let child = program(&["--model", model, "--socket", folder.path().join("s").to_str().unwrap()]).spawn().unwrap();
         let server = Self { child, folder };
         let begun = Instant::now();
         while !server.socket().exists() {
@@ -102,7 +106,10 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let server = Server::start();
+        Self::with(Server::start())
+    }
+
+    fn with(server: Server) -> Self {
         let client = Client::new(&server.socket()).unwrap();
         let ram = File::from(memfd_create(c"ram", MFdFlags::MFD_CLOEXEC).unwrap());
         ram.set_len(RAM_BYTES).unwrap();
@@ -170,14 +177,18 @@ impl Machine {
 
     /// Waits for the interrupt of one copy, until its bytes are in memory: they may be overtaken.
     fn copied(&mut self) {
+        self.interrupted();
+        assert_eq!(self.read(WRITER + manual::LOOP_STATUS), 1);
+        thread::sleep(Duration::from_millis(1));
+        self.read(WRITER);
+    }
+
+    fn interrupted(&self) {
         let begun = Instant::now();
         while self.event.read().is_err() {
             assert!(begun.elapsed() < PATIENCE, "no interrupt came");
             thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(self.read(WRITER + manual::LOOP_STATUS), 1);
-        thread::sleep(Duration::from_millis(1));
-        self.read(WRITER);
     }
 
     /// Nothing was copied, also after a while.
@@ -210,6 +221,68 @@ fn a_card_copies_scattered_pages_and_interrupts() {
     }
     let said = machine.ended();
     assert!(said.contains("interrupts: 50,") && said.contains("refused: 0,"), "{said}");
+}
+
+/// A machine with a model of gates; `None` where there is no Verilator.
+fn of_gates(test: &str, model: &str) -> Option<Machine> {
+    let output = program(&["--model", model, "--missing"]).output().unwrap();
+    assert!(output.status.success());
+    let missing = String::from_utf8(output.stdout).unwrap();
+    if missing.is_empty() {
+        return Some(Machine::with(Server::of(model)));
+    }
+    // The refusal is the same words.
+    let refused = program(&["--model", model, "--socket", "/nowhere"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && said.contains(missing.trim()), "{said}");
+    println!("SKIPPED: pci::{test}: {}", missing.trim());
+    None
+}
+
+#[test]
+fn a_core_in_verilog_multiplies_and_interrupts() {
+    let Some(mut machine) = of_gates("a_core_in_verilog_multiplies_and_interrupts", "gemm8") else { return };
+    machine.fill(FROM_PAGES, 1);
+    for round in 1..=20_u32 {
+        machine.fill(TO_PAGES, 0xEE);
+        // A and B are the first page, bias is the second one, C goes over both: 16 rows of 64 sums
+        // of 32 products, with GIE and IER.
+        let pointers = [(0x10, FROM), (0x1C, FROM), (0x28, FROM + PAGE as u64), (0x34, TO + 2048)];
+        for (at, addr) in pointers {
+            machine.write(at, addr as u32);
+            machine.write(at + 4, (addr >> 32) as u32);
+        }
+        for (at, value) in [(0x40, 16), (0x48, 64), (0x50, 32), (0x58, 1 << 9), (0x04, 1), (0x08, 1), (0x00, 1)] {
+            machine.write(at, value);
+        }
+        machine.interrupted();
+        assert_eq!((machine.read(0x00) & 2, machine.read(0x68), machine.read(0x78)), (2, 0, 4096), "CTRL, STATUS, BYTES_OUT");
+        machine.write(0x0C, 1);
+        let to = machine.bytes(TO_PAGES);
+        let sums = to[2048..6144].as_chunks::<4>().0;
+        assert!(sums.iter().all(|sum| u32::from_le_bytes(*sum) == 0x0101_0101 + 32), "round {round}");
+        assert!(to[..2048].iter().chain(&to[6144..]).all(|byte| *byte == 0xEE), "round {round}");
+    }
+    let said = machine.ended();
+    assert!(said.contains("interrupts: 20,") && said.contains("refused: 0,") && !said.contains("broke"), "{said}");
+}
+
+#[test]
+fn a_core_that_breaks_a_rule_fails_the_run() {
+    const TEST: &str = "a_core_that_breaks_a_rule_fails_the_run";
+    // `cores/broken/top.v`: sixteen words from here, in one burst over a boundary of 4 KiB.
+    for fault in [0, 1] {
+        let Some(mut machine) = of_gates(TEST, "broken") else { return };
+        for (at, value) in [(0x18, fault), (0x04, FROM as u32 + 0xFF0), (0x08, TO as u32), (0x0C, (FROM >> 32) as u32), (0x10, 16), (0, 1)]
+        {
+            machine.write(at, value);
+        }
+        machine.interrupted();
+        drop(machine.client);
+        let (status, said) = machine.server.ended();
+        let broke = said.contains("broke a rule: ") && said.contains("Crosses4KiB { addr: 100000ff0");
+        assert_eq!((status, broke), (Some(fault as i32), fault == 1), "{said}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Why a function is served no longer.
 
+use crate::NoCore;
 use std::{fmt, io, path::PathBuf};
 
 /// The reason why a server ends.
@@ -12,6 +13,8 @@ pub enum PciError {
         /// Its length, in bytes.
         len: usize,
     },
+    /// The core that it is made of is not here.
+    NoCore(NoCore),
     /// There is a file of that name already.
     PathExists {
         /// The path.
@@ -52,6 +55,7 @@ impl fmt::Display for PciError {
             Self::PathTooLong { path, len } => {
                 write!(f, "{} has {len} bytes: a socket's path has {} at most", path.display(), super::server::PATH_MAX_BYTES)
             }
+            Self::NoCore(why) => write!(f, "there is no such model here: {why}"),
             Self::PathExists { path } => write!(f, "{} exists: delete it if no other server listens there", path.display()),
             Self::Connection { said } => write!(f, "the connection broke: {said}"),
             Self::Mapping { error } => write!(f, "the guest's memory cannot be mapped: {error}"),
@@ -67,3 +71,9 @@ impl fmt::Display for PciError {
 }
 
 impl std::error::Error for PciError {}
+
+impl From<NoCore> for PciError {
+    fn from(why: NoCore) -> Self {
+        Self::NoCore(why)
+    }
+}

@@ -95,6 +95,11 @@ impl<M: Model> Function<M> {
             Counts { interrupts: state.msi.sent(), ..state.guest.counts }
         })
     }
+
+    /// The model, after `live`.
+    pub(super) fn into_model(self) -> M {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).model
+    }
 }
 
 impl<M: Model> State<M> {

@@ -45,6 +45,6 @@ pub use self::{
     description::{Description, Vectors},
     error::PciError,
     guest::Counts,
-    models::{MODELS, Row, row},
-    server::{Served, serve},
+    models::{MODELS, Report, Row, row},
+    server::{Fatal, Served, serve},
 };

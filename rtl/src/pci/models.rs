@@ -1,10 +1,26 @@
 //! The models by name.
 
-use super::description::{Description, Vectors};
-use contigo::{
-    drivers::litepcie::{LitepcieConfig, LitepcieModel, LitepcieSpec},
-    sim::AnyModel,
+use super::{
+    PciError,
+    description::{Description, Vectors},
+    guest::Counts,
+    server::{Fatal, Served, serve},
 };
+use crate::{
+    Core, PowerOn, RtlConfig, RtlModel,
+    axi::{Landing, SlaveConfig},
+};
+use contigo::drivers::litepcie::{LitepcieConfig, LitepcieModel, LitepcieSpec};
+use std::path::Path;
+
+/// The report of a model whose client has gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What it did.
+    pub counts: Counts,
+    /// The rules of its bus that it broke. A model that is written by hand looks for none.
+    pub findings: Vec<String>,
+}
 
 /// A model that `contigo-pci` serves.
 #[derive(Clone, Copy, Debug)]
@@ -15,25 +31,89 @@ pub struct Row {
     pub about: &'static str,
     /// Its identity.
     pub description: Description,
-    /// Makes one.
-    pub make: fn() -> AnyModel,
+    /// The core that it is made of, where it is RTL.
+    core: Option<&'static str>,
+    serve: fn(&Description, &Path, Fatal) -> Result<Report, PciError>,
+}
+
+impl Row {
+    /// Why it cannot be served here, if so.
+    #[must_use]
+    pub fn missing(&self) -> Option<PciError> {
+        Core::open(self.core?, PowerOn::Zeros).err().map(PciError::from)
+    }
+
+    /// Serves one, as [`serve`] does.
+    ///
+    /// # Errors
+    /// [`PciError`].
+    pub fn serve(&self, path: &Path, fatal: Fatal) -> Result<Report, PciError> {
+        (self.serve)(&self.description, path, fatal)
+    }
 }
 
 /// All of them. **A new one is a line here.**
-pub const MODELS: &[Row] = &[Row {
-    name: "litepcie",
-    about: "a card with LitePCIe's DMA, whose own stream is a loopback",
-    // A card of the 7 series, whose PHY has one channel: the vendor, and a device, of LitePCIe's
-    // kernel driver (`main.c`); memory controller, other.
-    description: Description { vendor: 0x10EE, device: 0x7024, class: 0x05_80_00, vectors: Vectors::Msi, slice_ns: 1_000_000 },
-    make: || {
-        let config = LitepcieConfig { address_bits: 64, ordered: true, ..LitepcieConfig::default() };
-        AnyModel::new(LitepcieModel::new(LitepcieSpec { config, ..LitepcieSpec::default() }))
+pub const MODELS: &[Row] = &[
+    Row {
+        name: "litepcie",
+        about: "a card with LitePCIe's DMA, whose own stream is a loopback",
+        // A card of the 7 series, whose PHY has one channel: the vendor, and a device, of
+        // LitePCIe's kernel driver (`main.c`); memory controller, other.
+        description: Description { vendor: 0x10EE, device: 0x7024, class: 0x05_80_00, vectors: Vectors::Msi, slice_ns: 1_000_000 },
+        core: None,
+        serve: |about, path, fatal| {
+            let config = LitepcieConfig { address_bits: 64, ordered: true, ..LitepcieConfig::default() };
+            let model = LitepcieModel::new(LitepcieSpec { config, ..LitepcieSpec::default() });
+            let Served { counts, .. } = serve(model, about, path, fatal)?;
+            Ok(Report { counts, findings: Vec::new() })
+        },
     },
-}];
+    Row {
+        name: "gemm8",
+        about: "gemm8 in Verilog, a matrix engine (examples/gemm8)",
+        description: OF_A_CORE,
+        core: Some("gemm8"),
+        serve: |about, path, fatal| rtl("gemm8", about, path, fatal),
+    },
+    Row {
+        name: "broken",
+        about: "a core that breaks a rule of AXI when told to, for tests of this program",
+        description: OF_A_CORE,
+        core: Some("broken32"),
+        serve: |about, path, fatal| rtl("broken32", about, path, fatal),
+    },
+];
+
+/// A core that nobody sells: the vendor that QEMU uses for its own (`edu`), "GM"; processing
+/// accelerator. 4 µs are 800 of its cycles, in which memory answers all that one master may be
+/// owed: so a guest that looks sees a core stop.
+const OF_A_CORE: Description = Description { vendor: 0x1234, device: 0x474D, class: 0x12_00_00, vectors: Vectors::Msi, slice_ns: 4_000 };
+
+/// A core in memory that takes its time, and that writes reach before their answer.
+fn rtl(core: &str, about: &Description, path: &Path, fatal: Fatal) -> Result<Report, PciError> {
+    let memory = SlaveConfig { read_cycles: 1..=100, write_cycles: 1..=100, stalls: 100, landing: Landing::Random, ..SlaveConfig::CALM };
+    let model = RtlModel::new(core, RtlConfig { memory, ..RtlConfig::default() })?;
+    let Served { counts, model } = serve(model, about, path, fatal)?;
+    Ok(Report { counts, findings: model.findings().iter().map(ToString::to_string).collect() })
+}
 
 /// The model of this name.
 #[must_use]
 pub fn row(name: &str) -> Option<&'static Row> {
     MODELS.iter().find(|row| row.name == name)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_that_is_not_here_is_refused_with_its_reason() {
+        let row = Row { core: Some("no-such"), serve: |about, path, fatal| rtl("no-such", about, path, fatal), ..*row("gemm8").unwrap() };
+        let refused = row.serve(Path::new("/nowhere"), |error| panic!("{error}")).unwrap_err();
+        let missing = row.missing().unwrap();
+        assert!(matches!(missing, PciError::NoCore(_)) && missing.to_string() == refused.to_string(), "{missing}");
+        assert!(missing.to_string().starts_with("there is no such model here: "), "{missing}");
+    }
 }

@@ -26,11 +26,16 @@ const TABLE_BYTES: u64 = 4096;
 /// `DmaUnmapFlags`: all of it. `vfio_user` 0.1.7 calls another bit so.
 const UNMAP_ALL: u32 = 1 << 1;
 
-/// The report on a function that was served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
+/// Ends the program, and with it QEMU.
+pub type Fatal = fn(&PciError) -> !;
+
+/// A function that was served.
+#[derive(Debug)]
+pub struct Served<M> {
     /// What it did.
     pub counts: Counts,
+    /// The model as it was left.
+    pub model: M,
 }
 
 /// QEMU's requests.
@@ -41,7 +46,7 @@ struct Requests<'f, M>(&'f Function<M>);
 ///
 /// # Errors
 /// [`PciError`], where it cannot begin, or the connection breaks.
-pub fn serve<M: Model>(model: M, about: &Description, path: &Path, fatal: fn(&PciError) -> !) -> Result<Served, PciError> {
+pub fn serve<M: Model>(model: M, about: &Description, path: &Path, fatal: Fatal) -> Result<Served<M>, PciError> {
     let len = path.as_os_str().as_bytes().len();
     if len > PATH_MAX_BYTES {
         return Err(PciError::PathTooLong { path: path.into(), len });
@@ -57,12 +62,13 @@ pub fn serve<M: Model>(model: M, about: &Description, path: &Path, fatal: fn(&Pc
     let broke = |error: vfio_user::Error| PciError::Connection { said: error.to_string() };
     let server = Server::new(path, true, interrupts(about), regions(about, bar_bytes)).map_err(broke)?;
     let function = Function::new(model, about, fatal);
-    thread::scope(|scope| {
+    let counts = thread::scope(|scope| {
         scope.spawn(|| function.live());
         let ended = server.run(&mut Requests(&function)).map_err(broke);
         let counts = function.end();
-        ended.map(|()| Served { counts })
-    })
+        ended.map(|()| counts)
+    })?;
+    Ok(Served { counts, model: function.into_model() })
 }
 
 fn regions(about: &Description, bar_bytes: u64) -> Vec<ServerRegion> {

@@ -216,17 +216,18 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     let qemu = emulator::command(board, kernel, &initramfs, tree.as_deref(), function, Console::Log)?;
     let console = folder.path().join("console.log");
     let ran = emulator::run(board, qemu, &console, Watch { verbose: options.verbose, may_be_empty: options.filter.is_some() })?;
-    if let Some(served) = served {
-        served.end(&cache.log(&format!("model-{}", board.name))?)?;
-    }
+    let trouble = match served {
+        Some(served) => served.end(&cache.log(&format!("model-{}", board.name))?)?,
+        None => None,
+    };
     // Only now under its lasting name: two runs at the same time do not write into one file.
     let log = cache.log(&format!("console-{}", board.name))?;
     fs::rename(&console, &log).map_err(|error| Failure::of_io("keeping the console's log", &log, &error))?;
-    Ok(judge(board, ran, &log))
+    Ok(judge(board, ran, trouble, &log))
 }
 
-/// The run's rows, with one more where the run as a whole failed.
-fn judge(board: &Board, ran: Ran, log: &Path) -> Vec<Row> {
+/// The run's rows, with one more where the run as a whole failed, or its model.
+fn judge(board: &Board, ran: Ran, trouble: Option<String>, log: &Path) -> Vec<Row> {
     let mut rows = ran.heard.rows;
     for row in &mut rows {
         row.board.clone_from(&board.name);
@@ -236,6 +237,7 @@ fn judge(board: &Board, ran: Ran, log: &Path) -> Vec<Row> {
         ran.last.iter().for_each(|line| say(&format!("    {line}")));
         rows.push(Row::failed(&board.name, "the run", problem));
     }
+    rows.extend(trouble.map(|trouble| Row::failed(&board.name, "the model", &trouble)));
     let count = |status| rows.iter().filter(|row| row.status == status).count();
     let (passed, failed, skipped) = (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
     say(&format!("{}: {passed} passed, {failed} failed, {skipped} skipped ({:.1} s)", board.name, ran.took.as_secs_f64()));

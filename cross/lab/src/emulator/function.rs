@@ -7,7 +7,7 @@ use contigo_cross::{
     cache_dir::CacheDir,
     command::{Running, Tool, in_words, last_lines},
     failure::{Failure, Result},
-    interrupt,
+    interrupt, toolchain,
 };
 use serde_json::json;
 use std::{
@@ -21,13 +21,15 @@ use std::{
 pub(super) const MEMORY: &str = "contigo-ram";
 /// Package and program.
 const SERVER: (&str, &str) = ("contigo-rtl", "contigo-pci");
+/// It makes a model of gates.
+const VERILATOR: &str = "verilator";
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// For a first build of everything on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 /// For its socket to appear, which takes no second.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// For its last line after QEMU has gone.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_WORDS: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
 /// Lines of its output that an error shows.
 const LAST_LINES: usize = 5;
@@ -49,11 +51,18 @@ pub(crate) struct Served {
 }
 
 impl Function {
-    /// The board's, where it has one. [`Failure::NoPackage`]: no QEMU here takes one.
+    /// The board's, where it has one. [`Failure::NoPackage`]: no QEMU here takes one, or what it is
+    /// made by is missing.
     pub(crate) fn of(cache: &CacheDir, board: &Board) -> Result<Option<Self>> {
         let Some(model) = &board.about.qemu.model else { return Ok(None) };
-        let qemu = Newer::of(cache, board.cpu())?;
-        Ok(Some(Self { model: model.clone(), server: server(cache)?, qemu }))
+        let (qemu, server) = (Newer::of(cache, board.cpu())?, server(cache)?);
+        let asked = Tool::at(&server, format!("asking what {model} lacks here")).args(["--model", model, "--missing"]);
+        let missing = asked.output(&cache.log("pci-missing")?)?;
+        if !missing.trim().is_empty() {
+            let (package, architecture) = (VERILATOR.into(), toolchain::host_architecture(cache)?);
+            return Err(Failure::NoPackage { package, architecture, reason: missing.trim().into() }.into());
+        }
+        Ok(Some(Self { model: model.clone(), server, qemu }))
     }
 
     /// The emulator.
@@ -88,12 +97,21 @@ impl Served {
     }
 
     /// Waits for its last words, which it says when QEMU has gone, and keeps its output in `log`.
-    pub(crate) fn end(mut self, log: &Path) -> Result<()> {
+    /// The trouble that it ended with, if any: a rule of its bus that it broke is such.
+    pub(crate) fn end(mut self, log: &Path) -> Result<Option<String>> {
         let begun = Instant::now();
-        while self.running.ended()?.is_none() && begun.elapsed() < LAST_WORDS {
+        let mut ended = self.running.ended()?;
+        while ended.is_none() && begun.elapsed() < LAST_WORDS {
             thread::sleep(LOOK);
+            ended = self.running.ended()?;
         }
-        fs::rename(&self.log, log).map_err(|error| Failure::of_io("keeping the model's log", log, &error))
+        fs::rename(&self.log, log).map_err(|error| Failure::of_io("keeping the model's log", log, &error))?;
+        let why = match ended {
+            Some(status) if status.success() => return Ok(None),
+            Some(status) => in_words(status),
+            None => "did not end".to_owned(),
+        };
+        Ok(Some(format!("the model: {why}: {}", last_lines(log, LAST_LINES).join("; "))))
     }
 }
 

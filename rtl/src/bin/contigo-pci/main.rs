@@ -1,6 +1,6 @@
 //! `contigo-pci`: a model as a PCI function of an emulated machine.
 
-use contigo_rtl::pci::{MODELS, PciError, Row, row, serve};
+use contigo_rtl::pci::{MODELS, PciError, Report, Row, row};
 use std::{
     env,
     fmt::Write as _,
@@ -10,16 +10,19 @@ use std::{
 };
 
 const USAGE: &str = "\
-Usage: contigo-pci --model NAME --socket PATH
+Usage: contigo-pci --model NAME (--socket PATH | --missing)
 
 Serves a model to QEMU as a PCI function, until QEMU has gone:
 
   qemu-system-… -object memory-backend-memfd,id=m,size=512M,share=on -machine …,memory-backend=m
     -device '{\"driver\":\"vfio-user-pci\",\"socket\":{\"path\":\"PATH\",\"type\":\"unix\"}}'
 
-QEMU 11.1 has vfio-user-pci. The socket is there when QEMU can be started.
+QEMU 11.1 has vfio-user-pci. The socket is there when QEMU can be started. At its end it says what
+was done, and each rule of its bus that the model broke.
 
-Exit status: 0 QEMU has gone, 1 failure, 2 wrong usage.
+--missing prints what the model lacks on this machine, and nothing where it is complete.
+
+Exit status: 0 QEMU has gone, 1 failure or a broken rule, 2 wrong usage.
 
 Models:
 ";
@@ -27,20 +30,19 @@ Models:
 /// The command line.
 enum Asked {
     Serve(&'static Row, PathBuf),
+    Missing(&'static Row),
     Help,
 }
 
 fn main() -> ExitCode {
     match asked(env::args().skip(1)) {
-        Ok(Asked::Help) => {
-            // A reader that has gone is no failure.
-            let _ = io::stdout().write_all(usage().as_bytes());
-            ExitCode::SUCCESS
-        }
-        Ok(Asked::Serve(row, socket)) => match serve((row.make)(), &row.description, &socket, end) {
-            Ok(served) => {
-                say(&format!("{}: {:?}", row.name, served.counts));
-                ExitCode::SUCCESS
+        Ok(Asked::Help) => print(&usage()),
+        Ok(Asked::Missing(row)) => print(&row.missing().map_or_else(String::new, |why| format!("{why}\n"))),
+        Ok(Asked::Serve(row, socket)) => match row.serve(&socket, end) {
+            Ok(Report { counts, findings }) => {
+                findings.iter().for_each(|finding| say(&format!("{} broke a rule: {finding}", row.name)));
+                say(&format!("{}: {counts:?}", row.name));
+                if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
             }
             Err(error) => end(&error),
         },
@@ -57,6 +59,12 @@ fn end(error: &PciError) -> ! {
     exit(1)
 }
 
+fn print(text: &str) -> ExitCode {
+    // A reader that has gone is no failure.
+    let _ = io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
 fn say(text: &str) {
     // Where even standard error is closed, the exit status has to do.
     let _ = writeln!(io::stderr(), "contigo-pci: {}", text.trim_end());
@@ -70,7 +78,7 @@ fn usage() -> String {
 }
 
 fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
-    let (mut model, mut socket) = (None, None);
+    let (mut model, mut socket, mut missing) = (None, None, false);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
         match word.as_str() {
@@ -79,11 +87,13 @@ fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
                 model = Some(row(&name).ok_or_else(|| format!("there is no model {name}"))?);
             }
             "--socket" => socket = Some(PathBuf::from(value()?)),
+            "--missing" => missing = true,
             "--help" | "-h" => return Ok(Asked::Help),
             other => return Err(format!("{other} is no option")),
         }
     }
     match (model, socket) {
+        (Some(model), None) if missing => Ok(Asked::Missing(model)),
         (Some(model), Some(socket)) => Ok(Asked::Serve(model, socket)),
         (None, _) => Err("which model? --model NAME".into()),
         (_, None) => Err("on which socket? --socket PATH".into()),

@@ -37,12 +37,16 @@ pub(crate) enum Engine {
     EduVfio(DeviceName),
     /// LitePCIe's card behind an IOMMU: `vfio:…`.
     Litepcie(DeviceName),
+    /// gemm8 behind an IOMMU: `vfio:…`.
+    Gemm8(DeviceName),
 }
 
 /// edu's vendor and device (QEMU `docs/specs/edu.rst`).
 const EDU: [&str; 2] = ["0x1234", "0x11e8"];
 /// The lab's card (`contigo-pci --model litepcie`).
 const LITEPCIE: [&str; 2] = ["0x10ee", "0x7024"];
+/// The lab's matrix engine (`contigo-pci --model gemm8`).
+const GEMM8: [&str; 2] = ["0x1234", "0x474d"];
 /// The kinds of memory that an engine without an IOMMU can be given, and that no device owns.
 const KINDS: [&str; 3] = ["hugetlb", "dma-heap", "u-dma-buf"];
 
@@ -136,8 +140,13 @@ impl Engine {
                 };
                 engines.extend(format!("{kind}:{address}").parse().ok().map(engine));
             }
-            if [vendor.as_str(), device.as_str()] == LITEPCIE && is_behind_iommu(&address) {
-                engines.extend(format!("vfio:{address}").parse().ok().map(Self::Litepcie));
+            let modelled: Option<fn(DeviceName) -> Self> = match [vendor.as_str(), device.as_str()] {
+                LITEPCIE => Some(Self::Litepcie),
+                GEMM8 => Some(Self::Gemm8),
+                _ => None,
+            };
+            if let Some(engine) = modelled.filter(|_| is_behind_iommu(&address)) {
+                engines.extend(format!("vfio:{address}").parse().ok().map(engine));
             }
         }
         engines
@@ -147,7 +156,9 @@ impl Engine {
     pub(crate) fn memories(&self) -> Vec<Memory> {
         match self {
             Self::Sim(_) => Memory::named("sim").into_iter().collect(),
-            Self::EduVfio(device) | Self::Litepcie(device) => Memory::named(&device.to_string()).into_iter().collect(),
+            Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) => {
+                Memory::named(&device.to_string()).into_iter().collect()
+            }
             Self::Soc { .. } | Self::EduPci(_) => {
                 let mut kinds = Memory::kinds();
                 if let Some(guard) = self.guard() {
@@ -173,7 +184,7 @@ impl Engine {
         match self {
             Self::Sim(kind) => format!("sim:{}", kind.name()).parse().ok(),
             Self::Soc { found, .. } => Some(found.device),
-            Self::EduPci(device) | Self::EduVfio(device) | Self::Litepcie(device) => Some(*device),
+            Self::EduPci(device) | Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) => Some(*device),
         }
     }
 
@@ -188,7 +199,7 @@ impl Engine {
         match self {
             Self::Sim(kind) => Some(*kind),
             Self::Soc { found, .. } => Some(found.engine.kind),
-            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) => None,
+            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) => None,
         }
     }
 
@@ -197,7 +208,7 @@ impl Engine {
         match self {
             Self::Soc { port, .. } => *port,
             // The port of a simulated board or of VFIO takes its place.
-            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Sim(_) => VIRT_PCIE,
+            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Sim(_) => VIRT_PCIE,
         }
     }
 
@@ -213,6 +224,7 @@ impl Engine {
             Self::Soc { found, .. } => found.label(),
             Self::EduPci(_) | Self::EduVfio(_) => "edu".into(),
             Self::Litepcie(_) => "litepcie".into(),
+            Self::Gemm8(_) => "gemm8".into(),
         }
     }
 }

@@ -78,8 +78,8 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     engines.retain(|engine| options.device.is_none_or(|device| engine.device() == Some(device)));
     let mut rows = Vec::new();
     for engine in &engines {
-        // The card's tests are its own: `vfio/litepcie.rs`.
-        for memory in engine.memories().iter().filter(|_| !matches!(engine, Engine::Litepcie(_))) {
+        // These have tests of their own: `vfio/litepcie.rs`, `vfio/gemm8.rs`.
+        for memory in engine.memories().iter().filter(|_| !matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_))) {
             rows.extend(jobs_rows(options, engine, memory));
         }
         rows.extend(engine_checks(options, engine));
@@ -132,7 +132,9 @@ impl Planned {
     fn for_user(&self, user: u32) -> Option<Self> {
         let theirs = match &self.what {
             What::Jobs { place, .. } => place.memory.device().is_some_and(|device| device.kind() != "sim") || place.memory.is("u-dma-buf"),
-            What::Check(check) => matches!(check, Check::Vfio(..) | Check::Litepcie(..) | Check::Fuzzed(_)) || check.is_for_user(),
+            What::Check(check) => {
+                matches!(check, Check::Vfio(..) | Check::Litepcie(..) | Check::Gemm8(..) | Check::Fuzzed(_)) || check.is_for_user()
+            }
             What::Nothing(_) => false,
         };
         theirs.then(|| Self { user: Some(user), ..self.clone() })
@@ -157,6 +159,7 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let (tests, make): (_, fn(usize, String) -> Check) = match engine {
         Engine::EduVfio(_) => (vfio::TESTS, Check::Vfio),
         Engine::Litepcie(_) => (vfio::litepcie::TESTS, Check::Litepcie),
+        Engine::Gemm8(_) => (vfio::gemm8::TESTS, Check::Gemm8),
         _ => (&[], Check::Vfio),
     };
     if let (Some(device), [_, ..]) = (engine.device(), tests) {

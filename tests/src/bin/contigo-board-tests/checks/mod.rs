@@ -79,6 +79,8 @@ pub(crate) enum Check {
     Vfio(usize, String),
     /// The same with LitePCIe's card.
     Litepcie(usize, String),
+    /// The same with gemm8's Verilog.
+    Gemm8(usize, String),
 }
 
 impl Check {
@@ -109,6 +111,7 @@ impl Check {
             Self::Guard(number, subject) => verdict(name, guard::TESTS.get(*number).map_or_else(no_such, |test| (test.run)(subject))),
             Self::Vfio(number, address) => vfio::row(name, vfio::TESTS, *number, address),
             Self::Litepcie(number, address) => vfio::row(name, vfio::litepcie::TESTS, *number, address),
+            Self::Gemm8(number, address) => vfio::row(name, vfio::gemm8::TESTS, *number, address),
         };
         Row { seconds: begun.elapsed().as_secs_f64(), ..row }
     }

@@ -6,8 +6,11 @@
 //! LitePCIe's card behind an IOMMU: its model in a program beside QEMU, and everything between of a
 //! real kernel's.
 
-use super::{Seen, Test, confined, pages::pages};
-use crate::checks::{self, Wrong};
+use super::{
+    Seen, Test, confined,
+    killed::{CANARY, KILLED_BYTES},
+    pages::pages,
+};
 use contigo::{
     Align, Backend, BaseAddr, CpuBuf, DevAddr, Engine, Error, Mmio, Pool, Queue, Region, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side, manual},
@@ -15,7 +18,7 @@ use contigo::{
 };
 use std::{
     fs,
-    io::Write as _,
+    io::{PipeWriter, Write as _},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -40,7 +43,6 @@ const SLOT: usize = LEN + 4096;
 const LIMIT: Duration = Duration::from_secs(2);
 /// In which a card that could write would have.
 const A_WHILE: Duration = Duration::from_millis(50);
-const CANARY: u8 = 0x5A;
 
 /// The design of the lab's card, as `boards/virt/lab/virt-pcie.toml` has it.
 fn config() -> LitepcieConfig {
@@ -83,8 +85,8 @@ fn compare(seen: &mut Seen, buffer: &CpuBuf<'_>, round: u64, len: usize) -> Resu
     Ok(())
 }
 
-/// The kernel's count of the card's interrupts.
-fn interrupts(address: &str) -> u64 {
+/// The kernel's count of the function's interrupts.
+pub(super) fn interrupts(address: &str) -> u64 {
     let all = fs::read_to_string("/proc/interrupts").unwrap_or_default();
     let ours = all.lines().filter(|line| line.contains("vfio-msi") && line.contains(address));
     ours.flat_map(|line| line.split_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok())).sum()
@@ -243,35 +245,18 @@ fn not_read(address: &str) -> Result<Seen> {
     Ok(seen)
 }
 
-/// The memory of a process that is killed. The next owner's covers its addresses, wherever in the
-/// first 2 MiB of the address space each begins.
-const KILLED_BYTES: usize = 4 << 20;
-const NEXT_BYTES: usize = 8 << 20;
 /// Descriptors over and over of that memory, each of which the card writes in 2 ms: far longer
 /// together than the next owner takes to come.
 const DESCRIPTORS: usize = 250;
 const KILLS: u64 = 5;
 
-/// A process is killed while the card writes into its memory. The next one has the same addresses,
-/// and turns bus mastering on without a reset of its own.
 fn killed(address: &str) -> Result<Seen> {
-    let mut seen = Seen::default();
-    let mut at_work = 0;
-    for _ in 0..KILLS {
-        match checks::killed_while(|mut tell| writes_on_and_on(address, &mut tell), Duration::from_millis(10)) {
-            Ok((told, _)) => at_work += u64::from(told),
-            Err(Wrong::Skipped(why) | Wrong::Failed(why)) => return Ok(Seen::failed(why)),
-        }
-        seen.canary_hits += next_owner(address)?;
-    }
-    seen.failed = at_work != KILLS;
-    seen.detail = format!("{at_work} of {KILLS} processes killed at work; {} bytes of the next owners were written", seen.canary_hits);
-    Ok(seen)
+    super::killed::killed(address, KILLS, writes_on_and_on)
 }
 
 /// In the process that is killed: more descriptors than a driver would give, all of the same
 /// memory, by registers. It says so when the card is at work.
-fn writes_on_and_on(address: &str, tell: &mut std::io::PipeWriter) -> Result<()> {
+fn writes_on_and_on(address: &str, tell: &mut PipeWriter) -> Result<()> {
     let vfio = Vfio::open(address)?;
     let memory = vfio.memory(KILLED_BYTES)?;
     let BaseAddr::Dev(DevAddr(base)) = memory.mapping().base else { return Err(Error::Busy) };
@@ -294,27 +279,4 @@ fn writes_on_and_on(address: &str, tell: &mut std::io::PipeWriter) -> Result<()>
     let _ = tell.write_all(&[1]);
     sleep(Duration::from_secs(60));
     Ok(())
-}
-
-/// How many bytes of the next owner's memory are written by somebody.
-fn next_owner(address: &str) -> Result<u64> {
-    let vfio = Vfio::open(address)?;
-    let memory = vfio.memory(NEXT_BYTES)?;
-    let mapping = memory.mapping();
-    let at = |index: usize| {
-        // SAFETY: `index` is below the mapping's length, and the memory is alive. No view of it
-        // exists: a card that writes it all the same is what is looked for.
-        unsafe { mapping.cpu.add(index) }
-    };
-    for index in 0..NEXT_BYTES {
-        // SAFETY: as above.
-        unsafe { at(index).write_volatile(CANARY) };
-    }
-    // SAFETY: no job of this process runs; whether one of another does, is the question.
-    let device = unsafe { VfioDevice::open_unreset(&vfio, 0, Interrupt::Polled, |_| Ok(())) }?;
-    sleep(A_WHILE);
-    // SAFETY: as above.
-    let written = (0..NEXT_BYTES).filter(|index| unsafe { at(*index).read_volatile() } != CANARY).count();
-    drop(device);
-    Ok(written as u64)
 }

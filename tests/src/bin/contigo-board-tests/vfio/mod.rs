@@ -3,15 +3,17 @@
     clippy::indexing_slicing,
     reason = "a test that panics has failed, which is its purpose; raw addresses are forced into a device to see them refused"
 )]
-//! Board tests of VFIO: `edu` behind an SMMU, and LitePCIe's card behind virtio-iommu. They run in
-//! a guest, as root or as any user who may open the device's files; each is a row of the lab's
-//! table.
+//! Board tests of VFIO: `edu` behind an SMMU, LitePCIe's card and gemm8 behind virtio-iommu. They
+//! run in a guest, as root or as any user who may open the device's files; each is a row of the
+//! lab's table.
 //!
 //! A test that needs the kernel's log (`/dev/kmsg`) or physical addresses (`/proc/self/pagemap`)
 //! says that it was skipped where this user may not read them.
 
 mod confined;
 mod copies;
+pub(crate) mod gemm8;
+mod killed;
 mod limits;
 pub(crate) mod litepcie;
 mod pages;
