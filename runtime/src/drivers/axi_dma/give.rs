@@ -136,7 +136,7 @@ impl Lane<'_> {
     /// so that it is asked where no look has said so, and the next look has one read less. An Idle
     /// right after the last job's doorbell is not believed: the core tells it late.
     fn is_dry(&mut self, at: &impl Mmio) -> bool {
-        if self.in_flight == 0 || core::mem::take(&mut self.idle) {
+        if core::mem::take(&mut self.idle) || self.in_flight == 0 {
             return true;
         }
         let status = regs::DMASR.read(at);
