@@ -37,7 +37,8 @@
 //!
 //! **No identity on older cores.** Opening compares the bits of STATUS that read as 0, and that a
 //! core without descriptors is empty. Newer cores have the registers "Component Configuration"; a
-//! mode or a descriptor format that differs from the settings is [`Error::WrongDevice`].
+//! mode or a descriptor format that differs from the settings is
+//! [`Error::WrongDevice`](crate::Error::WrongDevice).
 //!
 //! # The traps
 //! - The write of a descriptor's control word is the go, so it is the last.
