@@ -26,7 +26,7 @@ const VERILATOR: &str = "verilator";
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// For a first build of everything on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
-/// For its socket to appear, which takes no second.
+/// For its socket to appear, or its word about what it lacks, which take no second.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// For its last line after QEMU has gone.
 const LAST_WORDS: Duration = Duration::from_secs(10);
@@ -56,10 +56,12 @@ impl Function {
     pub(crate) fn of(cache: &CacheDir, board: &Board) -> Result<Option<Self>> {
         let Some(model) = &board.about.qemu.model else { return Ok(None) };
         let (qemu, server) = (Newer::of(cache, board.cpu())?, server(cache)?);
-        let asked = Tool::at(&server, format!("asking what {model} lacks here")).args(["--model", model, "--missing"]);
-        let missing = asked.output(&cache.log("pci-missing")?)?;
+        let asked = Tool::at(&server, format!("asking what {model} lacks here")).limit(PATIENCE);
+        let missing = asked.args(["--model", model, "--missing"]).output(&cache.log("pci-missing")?)?;
         if !missing.trim().is_empty() {
-            let (package, architecture) = (VERILATOR.into(), toolchain::host_architecture(cache)?);
+            // Without dpkg there is no word of Debian's for it.
+            let architecture = toolchain::host_architecture(cache).unwrap_or_else(|_| env::consts::ARCH.into());
+            let package = VERILATOR.into();
             return Err(Failure::NoPackage { package, architecture, reason: missing.trim().into() }.into());
         }
         Ok(Some(Self { model: model.clone(), server, qemu }))

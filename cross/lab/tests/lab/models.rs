@@ -5,8 +5,11 @@ use super::{
     world::{Outcome, World, is_gone},
 };
 
-/// A model's program: it says its number, makes its socket, and waits to be ended.
-const SERVER: &str = "echo $$ > \"$HOME/server\"; echo \"$*\" > \"$HOME/asked\"; touch \"$4\"; sleep 600";
+/// A model's program, which lacks nothing: it says its number, makes its socket, and ends with the
+/// emulator, which writes its line.
+const SERVER: &str = "case \"$*\" in *--missing) exit 0;; esac
+    echo $$ > \"$HOME/server\"; echo \"$*\" > \"$HOME/asked\"; touch \"$4\"
+    while [ ! -e \"$HOME/line\" ]; do sleep 0.02; done";
 /// The answer of a QEMU that takes one.
 const TAKES: &str = "vfio-user-pci options:";
 /// The board of every test, beside the one that has no model.
@@ -76,7 +79,23 @@ fn a_model_that_does_not_begin_fails_the_run_with_its_words() -> Outcome {
     }
     let world = World::with_emulator(&emulator(TAKES))?;
     world.board("with-card", BOARD)?;
-    world.program("contigo-pci", "echo 'there is no model card' >&2; exit 2")?;
+    world.program("contigo-pci", "case \"$*\" in *--missing) exit 0;; esac; echo 'there is no model card' >&2; exit 2")?;
     world.test(&["with-card"])?.failed_with(&["the model card ended (exit status 2): there is no model card"]);
+    Ok(())
+}
+
+#[test]
+fn a_model_that_lacks_its_tool_is_skipped_with_the_reason() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let world = World::with_emulator(&emulator(TAKES))?;
+    world.board("with-card", BOARD)?;
+    world.program("contigo-pci", "echo 'Verilator is not here'")?;
+    let said = world.test(&[])?;
+    assert_eq!(said.status, Some(0), "{said:?}");
+    for text in ["skipped: verilator", "Verilator is not here", "with-card · the run"] {
+        assert!(said.out.contains(text), "no {text} in\n{}", said.out);
+    }
     Ok(())
 }
