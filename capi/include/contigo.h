@@ -338,6 +338,13 @@ typedef struct {
     const uint8_t *map;
     /// Its length.
     size_t map_bytes;
+    /// The device that has the registers of the gate before the core (docs/gate.md); 0: there is no
+    /// gate. It is device where they are among the core's.
+    contigo_device gate;
+    /// Where they begin in its window, in bytes.
+    size_t gate_offset;
+    /// Which window, as window.
+    uint32_t gate_window;
 } contigo_engine_options;
 
 /// The form of an engine's jobs, and counts of how they went.
@@ -1131,6 +1138,10 @@ contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *c
 /// Each is stopped and closed by itself. CONTIGO_E_HAS_DRIVER: an engine has the channel, or the
 /// whole device.
 ///
+/// With a gate, contigo_queue_stop stops the core whatever it does: also a kernel of HLS, which
+/// cannot be aborted. An error of the bus ends the jobs, and its text has the address.
+/// CONTIGO_E_WRONG_DEVICE: no gate is at gate_offset.
+///
 /// The caller promises:
 /// options points to an initialised structure whose texts are NULL or NUL-terminated; engine is
 /// writable.
@@ -1138,7 +1149,8 @@ contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *c
 /// Of a real device the library cannot check the rest. The driver is for this device, as the
 /// settings and the map describe it. Nobody drives the device, except for engines of this program.
 /// The device reaches memory through port and no other way. With another driver or port it
-/// writes into other memory.
+/// writes into other memory. Where there is a gate, all that the core does to memory passes it, and
+/// its core_aresetn resets the core.
 contigo_status contigo_engine_open(const contigo_engine_options *options, contigo_engine *engine);
 
 /// Fills info with the form of the engine's jobs, and with counts of how they went.

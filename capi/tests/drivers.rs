@@ -151,6 +151,60 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
     board.close();
 }
 
+/// A kernel that hangs, or runs wild, never stops by itself.
+#[test]
+fn a_kernel_behind_a_gate_stops_whatever_it_does() {
+    for wild in [contigo_sim_options { hang: 1_000, ..sim_options() }, contigo_sim_options { stuck: 1_000, ..sim_options() }] {
+        let board = Board::with(&wild);
+        let device = sim_device(board.sim, c"ap_ctrl_gated");
+        let alone = contigo_engine_options {
+            map: MAP.as_ptr(),
+            map_bytes: MAP.len(),
+            settings: c"stop_us=1000".as_ptr(),
+            ..engine_options(c"ap_ctrl", device, board.port, 0)
+        };
+        let gated = contigo_engine_options { gate: device, gate_offset: 0x1_0000, ..alone };
+        let open = |options| unsafe { contigo_engine_open(&options, &mut 0) };
+        refused(open(contigo_engine_options { gate_offset: 0, ..gated }), CONTIGO_E_WRONG_DEVICE, "axi_gate");
+        refused(open(contigo_engine_options { gate_offset: 0x1_1000, ..gated }), CONTIGO_E_REGISTER_WINDOW, "axi_gate");
+        refused(open(contigo_engine_options { gate_offset: 2, ..gated }), CONTIGO_E_REGISTER_WINDOW, "axi_gate");
+        refused(open(contigo_engine_options { gate_window: 256, ..gated }), CONTIGO_E_VALUE, "gate_window cannot be 256");
+        refused(open(contigo_engine_options { gate: 77, ..gated }), CONTIGO_E_HANDLE, "");
+
+        let engine = open_engine(&gated);
+        for _ in 0..3 {
+            let operands = board.operands();
+            let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+            refused(wait(job, 1_000), CONTIGO_E_TIMEOUT, "");
+            release_all(&operands);
+        }
+        ok(contigo_engine_close(engine));
+
+        // A gate that is a device of its own is its engine's alone.
+        let apart = sim_device(board.sim, c"ap_ctrl_gated");
+        let engine = open_engine(&contigo_engine_options { gate: apart, ..gated });
+        let of_gate = contigo_engine_options { device: apart, ..alone };
+        refused(open(of_gate), CONTIGO_E_HAS_DRIVER, "");
+        refused(contigo_device_close(apart), CONTIGO_E_STILL_USED, "device");
+        ok(contigo_engine_close(engine));
+        let channel = contigo_engine_options {
+            settings: c"channel=0".as_ptr(),
+            gate: apart,
+            gate_offset: 0x1_0000,
+            ..engine_options(c"pl330", sim_device(board.sim, c"pl330"), board.port, board.region)
+        };
+        refused(open(channel), CONTIGO_E_UNSUPPORTED, "all channels");
+        ok(contigo_device_close(apart));
+
+        // No gate.
+        let engine = open_engine(&alone);
+        let operands = board.operands();
+        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+        refused(wait(job, 1_000), CONTIGO_E_WILL_NOT_STOP, "");
+        refused(contigo_buf_release(operands[0].buf), CONTIGO_E_DEVICE_OWNED, "");
+    }
+}
+
 #[test]
 fn a_text_that_is_no_map_is_refused_with_its_line() {
     let board = Board::new();

@@ -82,9 +82,13 @@ class Device:
         memory_bytes: int = 0,
         map: Optional[bytes] = None,
         interrupt: bool = True,
+        gate: Union[int, Device, None] = None,
         **settings: int,
     ) -> Engine:
         """A driver for it.
+
+        `gate`: the gate before the core, by its offset in bytes in the core's registers, or as a
+        device of its own. Then the core stops whatever it does (docs/gate.md).
 
         Of a guarded device it leaves its stop with the kernel, which runs it when the process ends.
         The program promises that the driver is for this device, and that nobody else drives it.
@@ -101,6 +105,7 @@ class Device:
         floats: Iterable[str] = (),
         timeout: float = 1.0,
         interrupt: bool = True,
+        gate: Union[int, Device, None] = None,
         **settings: int,
     ) -> Kernel:
         """The HLS kernel that this device is. `timeout`: seconds for one call.

@@ -100,6 +100,7 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         for one call, in seconds. After that the kernel is stopped. It cannot be aborted, so that
         the end of its job is waited for, half a second at most, or `stop_us=` microseconds. The
         longest job of the kernel belongs there. A kernel that has not ended then keeps its buffers.
+        With a gate before it (`gate=`, as in `driver`) it is stopped at once.
 
         The program promises that the map is this kernel's, and that the kernel stays inside the
         buffers that it is given. No register can prove that.

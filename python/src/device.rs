@@ -4,21 +4,21 @@
 use crate::{
     engine::Engine,
     error::{of_class, raised, raised_as, refused},
+    gate::GateIn,
     mine::Mine,
     names,
     opening::{Opening, held, stop_step},
     port::Wiring,
     region::Region,
+    register::{as_it_is, inside, word},
     shared::{Shared, limit},
 };
 use contigo::{
     Driver, Error, Mmio, Parts, Settings, StopProgram, Wait,
-    linux::vfio::{Interrupt, Vfio, VfioDevice},
     names::{AnyDevice, Attach, DeviceName},
     poll_until, same_process,
 };
 use pyo3::{
-    exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyTuple},
 };
@@ -47,6 +47,12 @@ pub(crate) struct Device {
 }
 
 impl Device {
+    /// Its opening and its window, for a driver that has the registers from now on.
+    pub(crate) fn given(&self, py: Python<'_>) -> PyResult<(&Opening, u8)> {
+        self.registers.get()?.with(py, |registers| *registers = None);
+        Ok((self.opening.get()?, self.how.window))
+    }
+
     /// Lets `act` use the registers. The first use takes them as a driver does.
     fn with<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut AnyDevice<'static>) -> PyResult<R> + Send) -> PyResult<R> {
         let opening = self.opening.get()?;
@@ -96,10 +102,15 @@ impl Device {
     /// driver has such a stop (`Device.guard["armed"]`). Drivers that share a device have none:
     /// `leave_stop` is theirs, and stays when they are opened.
     ///
+    /// `gate` is the gate before the core (docs/gate.md): where its registers begin in the core's
+    /// window, or the `Device` that it is. Then `stop()`, a time limit and the drop of a job stop
+    /// the core whatever it does, also a kernel of HLS. Without `channel`.
+    ///
     /// The program promises that the device is the one that this driver is for, and that nobody
-    /// drives it but drivers that are opened here. No register can prove that.
+    /// drives it but drivers that are opened here. No register can prove that. All that the core
+    /// does to memory passes its gate, which has the core's reset.
     #[allow(clippy::too_many_arguments, reason = "most are keywords of Python's")]
-    #[pyo3(signature = (name, *, memory=None, memory_bytes=0, map=None, interrupt=true, **settings))]
+    #[pyo3(signature = (name, *, memory=None, memory_bytes=0, map=None, interrupt=true, gate=None, **settings))]
     fn driver(
         &self,
         py: Python<'_>,
@@ -108,6 +119,7 @@ impl Device {
         memory_bytes: usize,
         map: Option<&[u8]>,
         interrupt: bool,
+        gate: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Engine> {
         let (row, opened) = (names::driver(name)?, self.opening.get()?.for_good());
@@ -125,8 +137,7 @@ impl Device {
             None => None,
         };
         let map = map.map(names::kept_bytes);
-        // The registers are the driver's now.
-        self.registers.get()?.with(py, |registers| *registers = None);
+        self.given(py)?;
         let (settings, how) = (Settings(names::kept(&text)), Attach { interrupt, ..self.how });
         let port = self.port.map(|Wiring(port)| port);
         let failed = |error| match error {
@@ -139,7 +150,12 @@ impl Device {
         let taken = unsafe { Pin::static_ref(opened).take(row, settings, port, how) }.map_err(failed)?;
         let parts = Parts { device: (), memory, settings, map };
         // SAFETY: as above.
-        let driver = unsafe { taken.open(parts) }.map_err(failed)?;
+        let mut driver = unsafe { taken.open(parts) }.map_err(failed)?;
+        if let Some(gate) = gate {
+            let at = GateIn::of(gate)?.at(py, self.how.window)?;
+            // SAFETY: the program promises how the gate is wired (above).
+            driver = unsafe { at.before(driver, opened, how) }.map_err(failed)?;
+        }
         let program = driver.stop_program();
         let engine = Engine::new(row.name, driver)?;
         if let Some(guard) = opened.guard() {
@@ -315,31 +331,4 @@ impl Device {
     fn __repr__(&self) -> String {
         format!("contigo.Device('{}')", self.name)
     }
-}
-
-/// The register at `offset`, where there is one.
-fn word(registers: &impl Mmio, offset: usize) -> PyResult<u32> {
-    inside(registers, offset)?;
-    Ok(registers.read32(offset))
-}
-
-fn inside(registers: &impl Mmio, offset: usize) -> PyResult<()> {
-    let len_bytes = registers.len_bytes();
-    if !offset.is_multiple_of(4) || offset >= len_bytes {
-        let text = format!("no register is at {offset:#x}: they are at multiples of 4, below {len_bytes:#x}");
-        return Err(PyValueError::new_err(text));
-    }
-    Ok(())
-}
-
-/// The same of a device that the kernel cannot reset, while it may not master the bus.
-fn as_it_is(vfio: &Vfio, window: u8, offset: usize) -> PyResult<u32> {
-    let mut read = None;
-    let look = |device: &mut VfioDevice<'_>| {
-        read = Some(word(device, offset));
-        Err(Error::Busy)
-    };
-    // SAFETY: `look` never returns Ok, so the device never may master the bus.
-    let refused = unsafe { VfioDevice::open_unreset(vfio, window, Interrupt::Polled, look) }.map(drop);
-    read.unwrap_or_else(|| Err(raised(refused.err().unwrap_or(Error::Busy))))
 }

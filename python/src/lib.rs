@@ -31,6 +31,7 @@ mod error;
 mod export;
 #[cfg(target_pointer_width = "64")]
 mod function;
+mod gate;
 mod handover;
 mod imported;
 mod inner;
@@ -43,6 +44,7 @@ mod operand;
 mod pool;
 mod port;
 mod region;
+mod register;
 mod renamed;
 mod shared;
 

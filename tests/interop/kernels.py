@@ -59,6 +59,22 @@ def a_kernel_is_called_like_a_function():
     return []
 
 
+def a_kernel_stands_behind_a_gate():
+    device = contigo.Device("sim:ap_ctrl_gated")
+    region = device.memory("sim", 1 << 20)
+    source, target = filled(region, range(64)), filled(region, [0] * 64)
+    for wrong, words in [(0, "this is no axi_gate"), (0x11000, "axi_gate needs a register window"), (device, "close() gives it back")]:
+        refused(contigo.ContigoError, lambda: device.kernel(SOURCE, gate=wrong), words)
+    refused(TypeError, lambda: device.kernel(SOURCE, gate="0x10000"), "the offset of its registers in bytes")
+    with device.kernel(SOURCE, gate=0x10000) as kernel:
+        assert kernel(source, target, 256) == 256 and (np.asarray(target) == range(64)).all()
+        kernel.engine.stop()
+        assert kernel(source, target, 16) == 16
+    # Bit 0 and no other: idle, open, no error.
+    assert device[0x10010] == 1
+    return []
+
+
 def a_kernel_s_jobs_follow_one_another():
     """A chain takes a job while the one before it goes on."""
     kernel, region = kernel_of_a_board()
@@ -150,6 +166,7 @@ def numbers_have_c_s_bits():
 
 KERNELS = [
     a_kernel_is_called_like_a_function,
+    a_kernel_stands_behind_a_gate,
     a_kernel_s_jobs_follow_one_another,
     a_device_that_will_not_stop_says_so,
     maps_come_from_files,

@@ -26,7 +26,7 @@ mod tests;
 
 pub(crate) use driver_ops::{DriverOps, Functions, MAX_OPERANDS};
 pub(crate) use job::{Outcome, Wait, end, next, start};
-pub(crate) use opening::EngineOptions;
+pub(crate) use opening::{EngineOptions, Gate};
 pub(crate) use queue::{ENGINES, Engine};
 
 use crate::{fault::Fault, object::buf::Buf};

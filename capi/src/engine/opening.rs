@@ -10,7 +10,7 @@ use crate::{
         region::{REGIONS, carve},
     },
 };
-use contigo::{Align, AnyDriver, Error, Parts, Settings, design::Name, drivers::ap_ctrl::describe, names};
+use contigo::{Align, AnyDriver, Error, Parts, Settings, design::Name, drivers::ap_ctrl::describe, names, names::GateAt};
 use core::ffi::CStr;
 
 /// The options of an engine that is to be opened.
@@ -28,6 +28,16 @@ pub(crate) struct EngineOptions<'t> {
     pub(crate) region_bytes: usize,
     pub(crate) settings: &'t str,
     pub(crate) map: Option<&'t [u8]>,
+    /// The gate before the core, if there is one.
+    pub(crate) gate: Option<Gate>,
+}
+
+/// Where a gate's registers are.
+pub(crate) struct Gate {
+    /// Its own device, or the core's.
+    pub(crate) device: u64,
+    pub(crate) window: u8,
+    pub(crate) offset: usize,
 }
 
 impl Engine {
@@ -35,13 +45,16 @@ impl Engine {
     ///
     /// # Safety
     /// The device is what the driver is for, as its settings and its map describe it; only engines
-    /// of this library drive it, and it is behind the port.
+    /// of this library drive it, and it is behind the port. As `GateAt::before`, where there is a
+    /// gate.
     pub(crate) unsafe fn open(options: &EngineOptions<'_>) -> Result<u64, Fault> {
         // A value that borrows is declared after the value that it borrows from, and is dropped
         // before it.
         let claimed = ENGINES.claim()?;
         let row = names::row(options.driver).map_err(|_| Misuse::NoDriver)?;
         let held = UsedDevice::of(options.device)?;
+        let own_gate = options.gate.as_ref().map(|gate| gate.device).filter(|&gate| gate != options.device);
+        let gate = own_gate.map(UsedDevice::of).transpose()?;
         let region = (options.region != 0).then(|| REGIONS.lease(options.region)).transpose()?;
         let settings = Settings(options.settings);
         // SAFETY: the caller's promise; the engine is dropped before what holds the device.
@@ -56,8 +69,15 @@ impl Engine {
         };
         let parts = Parts { device: (), memory, settings, map: options.map };
         // SAFETY: the caller's promise.
-        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, settings, options.map))?;
-        Self::put(claimed, driver, Parents { device: Some(held), _region: region, ..Parents::default() })
+        let mut driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, settings, options.map))?;
+        if let Some(Gate { window, offset, .. }) = options.gate {
+            // SAFETY: the driver with its gate is dropped before what holds the devices.
+            let (core, own) = unsafe { (held.for_ever(), gate.as_ref().map(|held| held.for_ever())) };
+            let at = GateAt { device: own, window, offset };
+            // SAFETY: the caller's promise.
+            driver = unsafe { at.before(driver, core, options.attach)? };
+        }
+        Self::put(claimed, driver, Parents { device: Some(held), _gate: gate, _region: region, ..Parents::default() })
     }
 
     /// An engine over a driver that has all it needs.

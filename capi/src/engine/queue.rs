@@ -51,6 +51,7 @@ pub(crate) struct Engine {
 #[derive(Default)]
 pub(super) struct Parents {
     pub(super) device: Option<UsedDevice>,
+    pub(super) _gate: Option<UsedDevice>,
     pub(super) _module: Option<ModuleLease>,
     pub(super) _region: Option<Lease<Region>>,
 }

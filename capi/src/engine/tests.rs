@@ -71,6 +71,9 @@ impl Fake {
             settings: ptr::null(),
             map: MAP.as_ptr(),
             map_bytes: MAP.len(),
+            gate: 0,
+            gate_offset: 0,
+            gate_window: 0,
         };
         // SAFETY: the pointers are to constants; there is no device that could move a byte.
         let engine = fake.idle(|| answer(|engine| unsafe { contigo_engine_open(&raw const options, engine) }));

@@ -10,7 +10,7 @@ use super::{
     region::contigo_region,
 };
 use crate::{
-    engine::{ENGINES, Engine, EngineOptions},
+    engine::{ENGINES, Engine, EngineOptions, Gate},
     fault::{Fault, Misuse},
     handle::Kind,
     last_error::call,
@@ -52,12 +52,19 @@ pub struct contigo_engine_options {
     pub map: *const u8,
     /// Its length.
     pub map_bytes: usize,
+    /// The device that has the registers of the gate before the core (docs/gate.md); 0: there is no
+    /// gate. It is `device` where they are among the core's.
+    pub gate: contigo_device,
+    /// Where they begin in its window, in bytes.
+    pub gate_offset: usize,
+    /// Which window, as `window`.
+    pub gate_window: u32,
 }
 
 // SAFETY: integers and pointers, `struct_size` first.
 unsafe impl Versioned for contigo_engine_options {
     const NAME: &'static str = "contigo_engine_options";
-    const LEAST: usize = mem::size_of::<Self>();
+    const LEAST: usize = mem::offset_of!(Self, gate);
 }
 
 /// The form of an engine's jobs, and counts of how they went.
@@ -108,6 +115,10 @@ unsafe impl Versioned for contigo_engine_info {
 /// Each is stopped and closed by itself. `CONTIGO_E_HAS_DRIVER`: an engine has the channel, or the
 /// whole device.
 ///
+/// With a gate, `contigo_queue_stop` stops the core whatever it does: also a kernel of HLS, which
+/// cannot be aborted. An error of the bus ends the jobs, and its text has the address.
+/// `CONTIGO_E_WRONG_DEVICE`: no gate is at `gate_offset`.
+///
 /// # Safety
 /// `options` points to an initialised structure whose texts are NULL or NUL-terminated; `engine` is
 /// writable.
@@ -115,16 +126,17 @@ unsafe impl Versioned for contigo_engine_info {
 /// Of a real device the library cannot check the rest. The driver is for this device, as the
 /// settings and the map describe it. Nobody drives the device, except for engines of this program.
 /// The device reaches memory through `port` and no other way. With another driver or port it
-/// writes into other memory.
+/// writes into other memory. Where there is a gate, all that the core does to memory passes it, and
+/// its `core_aresetn` resets the core.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(engine, "engine", || {
-            let contigo_engine_options { driver, device, port, window, polled, region, region_bytes, settings, map, map_bytes, .. } =
-                raw::read(options)?;
-            let window = u8::try_from(window)
-                .map_err(|_| Fault::from(Misuse::Value { what: "contigo_engine_options.window", value: window.into() }))?;
+            let given = raw::read(options)?;
+            let contigo_engine_options { driver, device, port, window, polled, region, region_bytes, settings, map, map_bytes, .. } = given;
+            let window = window_of(window, "contigo_engine_options.window")?;
+            let gate_window = window_of(given.gate_window, "contigo_engine_options.gate_window")?;
             Engine::open(&EngineOptions {
                 driver: raw::text(driver, "contigo_engine_options.driver")?,
                 device,
@@ -134,9 +146,14 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
                 region_bytes,
                 settings: if settings.is_null() { "" } else { raw::text(settings, "contigo_engine_options.settings")? },
                 map: if map.is_null() { None } else { Some(raw::bytes(map, map_bytes, "contigo_engine_options.map")?) },
+                gate: (given.gate != 0).then_some(Gate { device: given.gate, window: gate_window, offset: given.gate_offset }),
             })
         })
     }
+}
+
+fn window_of(window: u32, what: &'static str) -> Result<u8, Fault> {
+    u8::try_from(window).map_err(|_| Misuse::Value { what, value: window.into() }.into())
 }
 
 /// Fills `info` with the form of the engine's jobs, and with counts of how they went.

@@ -9,8 +9,8 @@ use crate::{
     table::{Lease, Object, Table},
 };
 use contigo::{
-    Settings,
-    names::{self, AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken},
+    Error, Settings,
+    names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken},
     sim::SimBoard,
 };
 use core::{ops::Deref, pin::Pin};
@@ -58,11 +58,13 @@ impl Deref for Opened {
 
 /// Puts the model of `driver`'s device on a simulated board.
 pub(crate) fn on_board(sim: u64, driver: &str) -> Result<u64, Fault> {
-    names::row(driver).map_err(|_| Misuse::NoDriver)?;
     let mut claimed = DEVICES.claim()?;
     let sim = SIMS.lease(sim)?;
     // SAFETY: the device is beside the lease, before it.
-    let device = OpenDevice::on_board(unsafe { sim.for_ever() }, driver)?;
+    let device = OpenDevice::on_board(unsafe { sim.for_ever() }, driver).map_err(|error| match error {
+        Error::NotFound { .. } => Misuse::NoDriver.into(),
+        other => Fault::from(other),
+    })?;
     claimed.locked.put(Opened { device, _sim: Some(sim) });
     Ok(claimed.raw())
 }

@@ -97,6 +97,9 @@ pub(crate) fn engine_options(driver: &CStr, device: contigo_device, port: contig
         settings: ptr::null(),
         map: ptr::null(),
         map_bytes: 0,
+        gate: 0,
+        gate_offset: 0,
+        gate_window: 0,
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) type Scene = (&'static str, fn() -> crate::sim::AnyModel);
 #[cfg(all(feature = "linux", target_os = "linux", feature = "sim"))]
 pub(crate) static SCENES: &[Scene] = &[
     #[cfg(feature = "describe")]
+    ("ap_ctrl_gated", ap_ctrl::row::gated),
+    #[cfg(feature = "describe")]
     ("ap_ctrl_hs", ap_ctrl::row::hs),
     ("axi_dma_camera", axi_dma::row::camera),
     ("axi_dma_sink", axi_dma::row::sink),

@@ -1,11 +1,11 @@
 #![allow(unsafe_code, reason = "a driver of any type is put in its place, and passes its promises on")]
 //! A driver of any type as one type.
 
-use super::{Driver, StopProgram};
-use crate::types::in_place::InPlace;
+use super::{Completion, Driver, Gate, StopProgram};
 #[cfg(all(feature = "linux", target_os = "linux"))]
-use crate::types::{Error, Result};
-use core::fmt;
+use crate::types::Error;
+use crate::types::{Result, in_place::InPlace};
+use core::{fmt, time::Duration};
 
 /// **A driver of any type, which it owns**, in a place of fixed size: so that C, Python and the
 /// tool have one type for all drivers, with no heap.
@@ -22,8 +22,21 @@ use core::fmt;
 /// ```
 pub struct AnyDriver<'a> {
     driver: InPlace<dyn Driver + Send + 'a, { AnyDriver::MAX_BYTES }>,
+    gate: Option<PlacedGate<'a>>,
     /// INVARIANT: dropped after the driver, which borrows from the core that it keeps.
     core: Option<KeepAlive<'a>>,
+}
+
+/// The gate before the core's master.
+struct PlacedGate<'a> {
+    gate: InPlace<dyn Gate + Send + 'a, { PlacedGate::MAX_BYTES }>,
+    /// Where its registers are in the driver's own window, if they are there.
+    at: Option<usize>,
+}
+
+impl PlacedGate<'_> {
+    /// A window of registers and its interrupt, of whatever kind.
+    const MAX_BYTES: usize = 1024;
 }
 
 /// A shared core that counts its drivers.
@@ -58,7 +71,29 @@ impl<'a> AnyDriver<'a> {
     #[must_use]
     pub fn new<D: Driver + Send + 'a>(driver: D) -> Self {
         // SAFETY: it casts to `D`, and that becomes what a `D` is.
-        Self { driver: unsafe { InPlace::new::<D>(driver, |place| place.cast::<D>()) }, core: None }
+        Self { driver: unsafe { InPlace::new::<D>(driver, |place| place.cast::<D>()) }, gate: None, core: None }
+    }
+
+    /// The same driver, whose core has `gate` before its master. `at` is where the gate's registers
+    /// are in the driver's own window, if they are there.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]: it has a gate already, or shares its device with other drivers,
+    /// whose jobs the gate would end.
+    ///
+    /// # Safety
+    /// As [`Gated::new`](crate::drivers::axi_gate::Gated::new).
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub(crate) unsafe fn with_gate<G: Gate + Send + 'a>(mut self, gate: G, at: Option<usize>) -> Result<Self> {
+        if self.core.is_some() {
+            return Err(Error::Unsupported { what: "a gate stops all channels of a core", fix: "open the driver without `channel`" });
+        }
+        if self.gate.is_some() {
+            return Err(Error::Unsupported { what: "the driver has a gate", fix: "join the core's masters before one gate" });
+        }
+        // SAFETY: it casts to `G`, and that becomes what a `G` is.
+        self.gate = Some(PlacedGate { gate: unsafe { InPlace::new::<G>(gate, |place| place.cast::<G>()) }, at });
+        Ok(self)
     }
 
     /// The same driver, which keeps `core` until its end. It is one of several on one device.
@@ -80,15 +115,37 @@ impl<'a> AnyDriver<'a> {
     }
 }
 
-// SAFETY: every method is the driver's own, which stays in its place.
+// SAFETY: every method is the driver's own, which stays in its place. With a gate they are those of
+// `drivers::axi_gate::Gated`.
 unsafe impl Driver for AnyDriver<'_> {
     crate::types::forward::forward!(|this| *this.driver.get() => name, port, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
-    crate::types::forward::forward!(|this| *this.driver.get_mut() => submit, poll, stop);
+    crate::types::forward::forward!(|this| *this.driver.get_mut() => submit);
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let told = self.driver.get_mut().poll(timeout);
+        match &self.gate {
+            None => told,
+            Some(placed) => placed.gate.get().error().map_or(told, Err),
+        }
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        let Some(placed) = &self.gate else { return self.driver.get_mut().stop() };
+        placed.gate.get().shut()?;
+        self.driver.get_mut().stop()?;
+        // SAFETY: the core is fresh from its reset, and its driver has stopped it.
+        unsafe { placed.gate.get().open_up() };
+        Ok(())
+    }
 
     /// None of a driver that shares its device: the kernel runs one program for a device, and this
     /// driver's leaves the siblings at work.
     fn stop_program(&self) -> StopProgram {
-        if self.core.is_some() { StopProgram::default() } else { self.driver.get().stop_program() }
+        match &self.gate {
+            _ if self.core.is_some() => StopProgram::default(),
+            Some(PlacedGate { gate, at: Some(at) }) => gate.get().program(*at),
+            _ => self.driver.get().stop_program(),
+        }
     }
 }
 

@@ -129,6 +129,11 @@ impl<'o> AnyDevice<'o> {
         Self { attachment, port, interrupts: None, _attached: Some(Attached(attached)) }
     }
 
+    /// Registers of a device that a driver has.
+    pub(super) const fn second(attachment: Attachment<'o>, port: Port) -> Self {
+        Self { attachment, port, interrupts: None, _attached: None }
+    }
+
     /// A device of which a program has only registers
     /// ([`Registers::from_dev_mem`](crate::Registers::from_dev_mem)): it is polled.
     ///
@@ -136,7 +141,7 @@ impl<'o> AnyDevice<'o> {
     /// As [`Wired::new`](crate::Wired::new); and nobody else drives these registers while it lives.
     #[must_use]
     pub const unsafe fn of_registers(registers: &'o Registers, port: Port) -> Self {
-        Self { attachment: Attachment::Plain { registers, irq: None }, port, interrupts: None, _attached: None }
+        Self::second(Attachment::Plain { registers, irq: None }, port)
     }
 
     /// Counts interrupts in `interrupts` from now on: each wait that was over before its time. A

@@ -21,6 +21,7 @@
 
 mod any_device;
 mod any_memory;
+mod core_gate;
 #[cfg(feature = "describe")]
 mod designed;
 mod device;
@@ -48,6 +49,7 @@ pub use self::designed::{Fabric, SettingsText};
 pub use self::{
     any_device::{AnyDevice, AnyIrq},
     any_memory::AnyMemory,
+    core_gate::{GateAt, GateWindow},
     device::DeviceName,
     error::{NameError, NameRule},
     found::Facts,

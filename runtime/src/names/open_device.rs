@@ -288,6 +288,26 @@ impl OpenDevice {
         Ok(AnyDevice::new(attachment, port, &self.attached))
     }
 
+    /// The registers once more, for a gate that is among them: a device that was attached is not
+    /// reset, and its driver keeps it.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]: it is behind an IOMMU, which cuts it off without a gate.
+    pub(super) fn second(&self, how: Attach, port: Port) -> Result<AnyDevice<'_>, Error> {
+        let attachment = match &self.opened {
+            Opened::Vfio(_) => {
+                return Err(Error::Unsupported {
+                    what: "a device of VFIO has its registers once",
+                    fix: "leave the gate open: the IOMMU cuts the device off",
+                });
+            }
+            #[cfg(feature = "sim")]
+            Opened::Simulated(board, models) => Attachment::Simulated(super::simulated::lent(board, models, port)?),
+            _ => self.attachment(port, how)?,
+        };
+        Ok(AnyDevice::second(attachment, port))
+    }
+
     #[cfg_attr(feature = "audit", track_caller)]
     fn attachment(&self, port: Port, how: Attach) -> Result<Attachment<'_>, Error> {
         match &self.opened {

@@ -117,8 +117,13 @@ pub(super) type Simulated<'o> = SimDevice<'o, LentModel<'o>>;
 
 /// The device, as after power-on, behind `port`.
 pub(super) fn attach<'o>(board: &'o Board, models: &'o Models, port: Port) -> Result<Simulated<'o>, Error> {
-    let model = models.as_ref().ok_or(NO_DEVICE)?;
     reset(models)?;
+    lent(board, models, port)
+}
+
+/// The device as it is.
+pub(super) fn lent<'o>(board: &'o Board, models: &'o Models, port: Port) -> Result<Simulated<'o>, Error> {
+    let model = models.as_ref().ok_or(NO_DEVICE)?;
     let window_bytes = lock::acquire(model)?.window_bytes();
     Ok(SimDevice::with_model(board.get(), port, LentModel { model, window_bytes, gone: false }))
 }

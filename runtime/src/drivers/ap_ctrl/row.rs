@@ -3,7 +3,7 @@
 
 use super::{ApCtrl, describe};
 #[cfg(feature = "sim")]
-use crate::sim::AnyModel;
+use crate::{drivers::axi_gate::GatedModel, sim::AnyModel};
 use crate::{
     hw::Device,
     job::{AnyDriver, Parts},
@@ -12,7 +12,7 @@ use crate::{
 use core::time::Duration;
 
 pub(crate) const NAME: &str = "ap_ctrl";
-pub(crate) const HELP: &str = "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us; sim:ap_ctrl is a chain, copy(from, to, n), and sim:ap_ctrl_hs the same by ap_ctrl_hs";
+pub(crate) const HELP: &str = "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us; sim:ap_ctrl is a chain, copy(from, to, n), sim:ap_ctrl_hs the same by ap_ctrl_hs, and sim:ap_ctrl_gated has a gate at 0x10000";
 /// HLS gives each kernel a name of its own.
 pub(crate) const COMPATIBLE: &[&str] = &[];
 pub(crate) const SETTINGS: &[&str] = &["stop_us"];
@@ -27,6 +27,12 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(<super:
 #[cfg(feature = "sim")]
 pub(crate) fn hs() -> AnyModel {
     AnyModel::new(super::ApCtrlModel::copier_hs())
+}
+
+/// `sim:ap_ctrl_gated`: the first one behind a gate, whose registers follow at 0x1_0000.
+#[cfg(feature = "sim")]
+pub(crate) fn gated() -> AnyModel {
+    AnyModel::new(GatedModel::new(<super::ApCtrlModel>::default()))
 }
 
 /// # Safety

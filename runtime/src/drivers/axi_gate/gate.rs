@@ -4,7 +4,7 @@
 use super::regs;
 use crate::{
     hw::{Mmio, Wait, wait::poll_every},
-    job::{StopProgram, StopStep},
+    job::{Gate, StopProgram, StopStep},
     types::{Error, Result},
 };
 use core::time::Duration;
@@ -164,5 +164,26 @@ impl<W: Mmio + Wait> AxiGate<W> {
             status & mask == value
         });
         if status & mask == value { Ok(()) } else { Err(Error::WillNotStop { device: NAME, status, waited_us: OWED_US }) }
+    }
+}
+
+impl<W: Mmio + Wait> Gate for AxiGate<W> {
+    fn shut(&self) -> Result<()> {
+        Self::shut(self)?;
+        self.release()
+    }
+
+    unsafe fn open_up(&self) {
+        self.clear_error();
+        // SAFETY: the caller's promise.
+        unsafe { Self::open_up(self) };
+    }
+
+    fn error(&self) -> Option<Error> {
+        Self::error(self)
+    }
+
+    fn program(&self, offset: usize) -> StopProgram {
+        Self::program(offset)
     }
 }

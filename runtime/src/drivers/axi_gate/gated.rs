@@ -4,7 +4,7 @@
 use super::gate::AxiGate;
 use crate::{
     hw::{Mmio, Wait},
-    job::{Completion, Driver, StopProgram, TypedDriver},
+    job::{Completion, Driver, Gate, StopProgram, TypedDriver},
     types::Result,
 };
 use core::time::Duration;
@@ -62,12 +62,10 @@ unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
     }
 
     fn stop(&mut self) -> Result<()> {
-        self.gate.shut()?;
-        self.gate.release()?;
+        Gate::shut(&self.gate)?;
         self.driver.stop()?;
-        self.gate.clear_error();
         // SAFETY: the core is fresh from its reset, and its driver has stopped it.
-        unsafe { self.gate.open_up() };
+        unsafe { Gate::open_up(&self.gate) };
         Ok(())
     }
 
