@@ -17,8 +17,8 @@ pub struct GateWindow<'o> {
     from: usize,
 }
 
-// SAFETY: 1. The registers are the device's, 2. which `OpenDevice::gate`'s caller promised, or which
-// nobody else has.
+// SAFETY: 1. The registers are the device's. 2. They are the gate's alone, as `GateAt::before`'s
+// caller promised.
 unsafe impl Mmio for GateWindow<'_> {
     fn len_bytes(&self) -> usize {
         self.device.len_bytes().saturating_sub(self.from).min(regs::WINDOW_BYTES)

@@ -12,7 +12,7 @@ use crate::{
 use core::time::Duration;
 
 pub(crate) const NAME: &str = "ap_ctrl";
-pub(crate) const HELP: &str = "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us; sim:ap_ctrl is a chain, copy(from, to, n), sim:ap_ctrl_hs the same by ap_ctrl_hs, and sim:ap_ctrl_gated has a gate at 0x10000";
+pub(crate) const HELP: &str = "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us. sim:ap_ctrl is a chain, copy(from, to, n); sim:ap_ctrl_hs is none, and sim:ap_ctrl_gated has a gate at 0x10000";
 /// HLS gives each kernel a name of its own.
 pub(crate) const COMPATIBLE: &[&str] = &[];
 pub(crate) const SETTINGS: &[&str] = &["stop_us"];
