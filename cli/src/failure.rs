@@ -4,6 +4,7 @@ use contigo::{
     Error, JobError, Refused,
     names::{DeviceName, Inventory, MemoryName},
 };
+use contigo_bringup::fpga::FpgaError;
 use contigo_gemm8::demo::DemoError;
 use nix::errno::Errno;
 use std::{fmt, io, path::PathBuf};
@@ -38,6 +39,10 @@ pub(crate) enum Failure {
     Mismatches { scores: usize, of: usize },
     /// A file could not be written.
     Write { path: PathBuf, error: io::Error, option: &'static str },
+    /// A bitstream did not get into the fabric.
+    Bitstream { file: PathBuf, error: FpgaError },
+    /// A fabric did not do what it was told, for no file's sake.
+    Fpga(FpgaError),
     /// Standard output cannot be written.
     Output(io::Error),
     /// A file in the wrong format; cannot be where the program is right.
@@ -71,6 +76,8 @@ impl fmt::Display for Failure {
             Self::Write { path, error, option } => {
                 write!(f, "cannot write {}: {error}; choose another place with {option} PATH", path.display())
             }
+            Self::Bitstream { file, error } => write!(f, "{}: {error}", file.display()),
+            Self::Fpga(error) => write!(f, "{error}"),
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
             Self::Encode(what) => write!(f, "cannot write the result: {what}"),
         }
@@ -95,6 +102,7 @@ impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Runtime(error) | Self::Memory { error, .. } | Self::Device { error, .. } | Self::Engine { error, .. } => Some(error),
+            Self::Bitstream { error, .. } | Self::Fpga(error) => Some(error),
             Self::Write { error, .. } | Self::Output(error) => Some(error),
             _ => None,
         }
@@ -104,6 +112,12 @@ impl std::error::Error for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Runtime(error)
+    }
+}
+
+impl From<FpgaError> for Failure {
+    fn from(error: FpgaError) -> Self {
+        Self::Fpga(error)
     }
 }
 

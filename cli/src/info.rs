@@ -1,10 +1,11 @@
 //! `contigo info`: the DMA memory and the devices of this machine, and what keeps the rest from
 //! working.
 
-use crate::{failure::Failure, machine::Machine, output, table};
+use crate::{failure::Failure, output, table};
 use clap::Args;
 use comfy_table::Table;
 use contigo::names::{Entry, Facts, Inventory};
+use contigo_bringup::machine::Machine;
 use serde::Serialize;
 use std::env::consts::ARCH;
 
@@ -202,7 +203,34 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::board;
+    use contigo_bringup::machine::Linux;
+    use std::{fs, io};
+    use tempfile::TempDir;
+
+    /// A board with two u-dma-bufs, one of them of an old module, and a CMA heap.
+    fn board() -> io::Result<(TempDir, Machine)> {
+        let folder = TempDir::new()?;
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap_or(folder.path()))?;
+            fs::write(path, text)
+        };
+        write("sys/class/u-dma-buf/udmabuf0/size", "1048576\n")?;
+        write("sys/class/u-dma-buf/udmabuf0/phys_addr", "0x0000000038500000\n")?;
+        write("sys/class/u-dma-buf/udmabuf0/dma_coherent", "0\n")?;
+        write("sys/class/u-dma-buf/udmabuf0/driver_version", "5.5.0\n")?;
+        write("dev/udmabuf0", "")?;
+        write("sys/class/udmabuf/udmabuf1/size", "4096\n")?;
+        write("sys/class/udmabuf/udmabuf1/phys_addr", "nonsense\n")?;
+        write("dev/dma_heap/linux,cma", "")?;
+        write("proc/sys/kernel/osrelease", "6.1.0-xilinx\n")?;
+        write("proc/meminfo", "MemTotal:  515 kB\nCmaTotal:  131072 kB\nCmaFree:  65536 kB\n")?;
+        write("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "64\n")?;
+        write("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n")?;
+        write("proc/zoneinfo", "Node 0, zone  Normal\n  spanned 4096\n  start_pfn:  0\n")?;
+        let machine = Machine::below(folder.path(), Linux);
+        Ok((folder, machine))
+    }
 
     #[test]
     fn a_board_with_everything_is_described() -> std::io::Result<()> {

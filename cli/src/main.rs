@@ -3,8 +3,8 @@
 mod boards;
 mod demo;
 mod failure;
+mod fpga;
 mod info;
-mod machine;
 mod memory;
 mod output;
 mod overlay;
@@ -59,6 +59,10 @@ enum Command {
     /// Reads design.hwh: each core's driver, registers, interrupt, port to memory, and clock. It
     /// touches no core.
     Overlay(overlay::Options),
+    /// Load bitstreams into the fabric, and see what is in one
+    ///
+    /// It checks the file and the board first, and uses the way that the kernel has.
+    Fpga(fpga::Options),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         Command::Info(options) => info::info(options),
         Command::Boards(options) => boards::boards(options),
         Command::Overlay(options) => overlay::overlay(options),
+        Command::Fpga(options) => fpga::fpga(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

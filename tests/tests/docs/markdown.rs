@@ -192,14 +192,28 @@ pub(crate) fn arguments(words: &[String], tool: &str) -> Option<Vec<String>> {
     .map(<[String]>::to_vec)
 }
 
-/// Fails where `program` has no such command or option, by its own `--help`.
-pub(crate) fn known(program: &Path, args: &[String]) -> Result<(), String> {
-    let command: Vec<_> = args.iter().take(1).filter(|arg| !arg.starts_with('-')).collect();
-    let output = std::process::Command::new(program).args(&command).arg("--help").output().map_err(|error| error.to_string())?;
+/// A command's help.
+fn help(program: &Path, command: &[&String]) -> Result<String, String> {
+    let output = std::process::Command::new(program).args(command).arg("--help").output().map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)));
     }
-    let help = String::from_utf8_lossy(&output.stdout);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Fails where `program` has no such command or option, by its own `--help`.
+pub(crate) fn known(program: &Path, args: &[String]) -> Result<(), String> {
+    let mut command: Vec<_> = args.iter().take(1).filter(|arg| !arg.starts_with('-')).collect();
+    let mut help = help(program, &command)?;
+    // A command that has commands of its own: `contigo fpga load`.
+    let own = help.split_once("\nCommands:\n").is_some_and(|(_, list)| {
+        let listed = |line: &str| args.get(1).is_some_and(|arg| line.split_whitespace().next() == Some(arg) && line.starts_with("  "));
+        list.lines().any(listed)
+    });
+    if own && !command.is_empty() {
+        command.extend(args.get(1));
+        help = self::help(program, &command)?;
+    }
     let options = help.split(|letter: char| letter.is_whitespace() || ",[]<>=".contains(letter));
     let options: BTreeSet<_> = options.filter(|word| word.starts_with('-')).collect();
     let own = args.iter().take_while(|arg| *arg != "--").filter(|arg| arg.starts_with('-'));

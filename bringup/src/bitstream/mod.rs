@@ -1,0 +1,188 @@
+//! Files that configure a fabric: `.bit`, `.bin`, `.xclbin` and `.rbf`.
+//!
+//! [`Bitstream::parse`] reads the whole of a file, once, and keeps none of it: it says which bytes
+//! are the configuration, in which order, and for which device. [`Bitstream::write`] gives those
+//! bytes to a manager in the order that it takes, piece by piece. [`Image`] is a file and what is
+//! in it.
+//!
+//! | format | container | how a whole one is known |
+//! |---|---|---|
+//! | `.bit` | fields a to e, then AMD's packets | the length in field e, the packets to DESYNC |
+//! | `.bin` | none: AMD's packets, in either byte order | the packets to DESYNC |
+//! | `.xclbin` | `axlf`, with sections | its length, the section's bounds, then as `.bit` or `.bin` |
+//! | `.rbf` | none: Cyclone V's | its tail of ones |
+
+mod bit;
+mod error;
+mod image;
+mod packets;
+mod part;
+mod rbf;
+mod xclbin;
+
+pub use error::BitstreamError;
+pub use image::Image;
+pub use part::{Family, PARTS, Part};
+use std::{
+    fmt,
+    io::{self, Write},
+    ops::Range,
+};
+
+/// No bitstream is longer: the largest UltraScale+ SoC takes about 45 MB, and a container adds
+/// little to it.
+pub const MAX_BYTES: u64 = 128 << 20;
+
+/// How many bytes are turned round at a time: a page, which every writer takes at once.
+const CHUNK_BYTES: usize = 4096;
+
+/// Which kind of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Vivado's, with a header that has names and a length.
+    Bit,
+    /// The same without its header, as `write_cfgmem` and `bootgen` make it.
+    Bin,
+    /// Vitis', where a section has one of the two before.
+    Xclbin,
+    /// Quartus' raw binary file.
+    Rbf,
+}
+
+/// The order of the four bytes of a configuration word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// As in a `.bit`: the sync word is AA 99 55 66.
+    BitFile,
+    /// Turned round, as the managers of Zynq take it: 66 55 99 AA.
+    Swapped,
+}
+
+/// The facts that a file says of itself. It owns no bytes of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bitstream {
+    /// Which kind of file it is.
+    pub format: Format,
+    /// The design's name and the tool's notes: field a of a `.bit`.
+    pub design: Option<String>,
+    /// The device and its package, as the tool writes it: `7z020clg400`. Field b.
+    pub part: Option<String>,
+    /// When it was made, as the tool writes it: fields c and d.
+    pub date: Option<String>,
+    /// The device that it asks for: its write to the register IDCODE. `None`: an `.rbf`, whose
+    /// header is not public, or an encrypted file.
+    pub idcode: Option<u32>,
+    /// How its words lie in the file.
+    pub order: ByteOrder,
+    /// Where the configuration is in the file.
+    pub payload: Range<usize>,
+    /// The offset of the sync word from the payload's beginning, in bytes.
+    pub sync_bytes: usize,
+    /// The bytes for the fabric's frames, which are at most what the device has.
+    pub frame_bytes: u64,
+    /// Whether it is for a part of the fabric. `None`: the file does not tell.
+    pub partial: Option<bool>,
+    /// The packets behind its first ones are encrypted.
+    pub encrypted: bool,
+}
+
+impl Bitstream {
+    /// Reads a file. Every length in it is compared with the bytes that are there.
+    ///
+    /// # Errors
+    /// [`BitstreamError`]: the file is none of the four formats, is cut, or breaks its format's
+    /// rules.
+    pub fn parse(file: &[u8]) -> Result<Self, BitstreamError> {
+        if file.len() as u64 > MAX_BYTES {
+            return Err(BitstreamError::TooLong { bytes: file.len() as u64, most: MAX_BYTES });
+        }
+        if xclbin::is(file) {
+            let section = xclbin::bitstream(file)?;
+            let inner = file.get(section.clone()).unwrap_or_default();
+            let mut found = if bit::is(inner) { bit::parse(inner) } else { Self::bare(inner) }?;
+            found.format = Format::Xclbin;
+            found.payload = section.start + found.payload.start..section.start + found.payload.end;
+            return Ok(found);
+        }
+        if bit::is(file) {
+            return bit::parse(file);
+        }
+        if rbf::is(file) {
+            return rbf::parse(file);
+        }
+        Self::bare(file)
+    }
+
+    /// AMD's packets without a header.
+    fn bare(file: &[u8]) -> Result<Self, BitstreamError> {
+        let found = packets::walk(file)?;
+        Ok(Self {
+            format: Format::Bin,
+            design: None,
+            part: None,
+            date: None,
+            idcode: found.idcode,
+            order: found.order,
+            payload: 0..file.len(),
+            sync_bytes: found.sync_bytes,
+            frame_bytes: found.frame_bytes,
+            partial: None,
+            encrypted: found.encrypted,
+        })
+    }
+
+    /// The device that it is for, where that is known here: by the header's name, else by IDCODE.
+    #[must_use]
+    pub fn device(&self) -> Option<&'static Part> {
+        let named = self.part.as_deref().and_then(Part::named);
+        named.or_else(|| self.idcode.and_then(Part::of_idcode))
+    }
+
+    /// The family of its device: also of one that has no row here. `None`: the file does not tell.
+    #[must_use]
+    pub fn family(&self) -> Option<Family> {
+        if self.format == Format::Rbf {
+            return Some(Family::CycloneV);
+        }
+        self.device().map(|part| part.family).or_else(|| self.part.as_deref().and_then(Family::of_name))
+    }
+
+    /// Writes the configuration of `file`, which this was read from, with its words in `order`. It
+    /// holds one page of it at a time.
+    ///
+    /// # Errors
+    /// Those of `to`. `ErrorKind::InvalidInput`: `file` is shorter than the one that was read.
+    pub fn write(&self, file: &[u8], order: ByteOrder, mut to: impl Write) -> io::Result<()> {
+        let payload = file.get(self.payload.clone()).ok_or(io::ErrorKind::InvalidInput)?;
+        if order == self.order || self.format == Format::Rbf {
+            return to.write_all(payload);
+        }
+        let mut turned = Vec::with_capacity(CHUNK_BYTES);
+        for chunk in payload.chunks(CHUNK_BYTES) {
+            turned.clear();
+            turned.extend(chunk.chunks(4).flat_map(|word| word.iter().rev()));
+            to.write_all(&turned)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bit => ".bit",
+            Self::Bin => ".bin",
+            Self::Xclbin => ".xclbin",
+            Self::Rbf => ".rbf",
+        })
+    }
+}
+
+impl fmt::Display for ByteOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BitFile => "as in a .bit",
+            Self::Swapped => "swapped, as Zynq's managers take it",
+        })
+    }
+}

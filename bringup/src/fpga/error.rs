@@ -1,0 +1,218 @@
+//! Why a fabric did not get its bitstream, and what to do.
+
+use super::{State, Way, users::User};
+use crate::bitstream::{BitstreamError, Family};
+use std::{fmt, io, path::PathBuf};
+
+/// Why a fabric was not loaded. Each says whether the fabric was touched: only [`Self::Failed`] and
+/// [`Self::NotOperating`] come after that.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FpgaError {
+    /// The file is refused for itself.
+    Bitstream(BitstreamError),
+    /// The kernel has no FPGA manager.
+    NoManager,
+    /// There are several.
+    SeveralManagers(Vec<String>),
+    /// None has this name.
+    NoSuchManager {
+        /// The name.
+        name: String,
+        /// Those that are there.
+        there: Vec<String>,
+    },
+    /// No board has this name.
+    NoSuchBoard(String),
+    /// The kernel has a manager, and programs no way to it.
+    NoWay,
+    /// A daemon has the fabric, and takes packages only.
+    Owned {
+        /// Its name.
+        daemon: &'static str,
+    },
+    /// The bitstream is for another device.
+    OtherDevice {
+        /// The one it is for.
+        file: String,
+        /// The one that is here, and who says so.
+        here: String,
+    },
+    /// It has more frames than the device.
+    TooLarge {
+        /// The bytes for frames in the file.
+        bytes: u64,
+        /// Those of the device.
+        most: u64,
+        /// The device.
+        part: &'static str,
+    },
+    /// The kernel has not enough memory left for it.
+    NoMemory {
+        /// The bytes for the file, and for the kernel's copy.
+        needs: u64,
+        /// What is left.
+        available: u64,
+    },
+    /// It is for a part of the fabric, and the caller did not say so; or the other way round.
+    Partial {
+        /// The file's own word.
+        file_is_partial: bool,
+    },
+    /// This family's manager takes whole bitstreams only.
+    NoPartial(Family),
+    /// It is encrypted, and this way hands no key on.
+    Encrypted,
+    /// The manager reads the sync word in the first bytes only.
+    LateSync {
+        /// Where it is.
+        offset: usize,
+        /// How far the manager reads.
+        header: usize,
+    },
+    /// The manager is at work for somebody else.
+    Busy(State),
+    /// Another program of Contigo's loads a bitstream.
+    Loading,
+    /// Somebody uses the fabric.
+    InUse(Vec<User>),
+    /// It cannot be seen who uses the fabric.
+    CannotSee {
+        /// The file that cannot be read.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The file could not be put where the kernel looks for it.
+    Place {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file of the kernel could not be written, before the fabric was touched.
+    Told {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The kernel or the daemon failed on the way.
+    Failed {
+        /// The way.
+        way: Way,
+        /// The manager's state after it.
+        state: State,
+        /// The manager's own words (`status`), or the daemon's.
+        words: String,
+        /// The error that the write gave, where it did.
+        error: Option<io::Error>,
+    },
+    /// All was taken, and the manager does not say that the fabric runs.
+    NotOperating {
+        /// What it says.
+        state: State,
+        /// How long it was asked, in seconds.
+        waited_s: u64,
+    },
+    /// An overlay of Contigo's is applied already.
+    Applied(PathBuf),
+    /// There is nothing that this way can unload.
+    NothingToUnload(Way),
+}
+
+impl fmt::Display for FpgaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bitstream(error) => write!(f, "{error}"),
+            Self::NoManager => f.write_str(
+                "this machine has no FPGA manager (/sys/class/fpga_manager): the kernel needs CONFIG_FPGA and the manager's driver, \
+                 and the device tree its node",
+            ),
+            Self::SeveralManagers(names) => {
+                write!(f, "there are {} FPGA managers: choose one with --manager: {}", names.len(), names.join(", "))
+            }
+            Self::NoSuchManager { name, there } => write!(f, "there is no FPGA manager {name}; there is {}", there.join(", ")),
+            Self::NoSuchBoard(name) => write!(f, "no board is called {name}: contigo boards lists them"),
+            Self::NoWay => f.write_str(
+                "this kernel has an FPGA manager, but programs have no way to it, as in mainline Linux. \
+                 Take the vendor's kernel, or one with overlays in configfs and an fpga-region, \
+                 or let the boot loader load it",
+            ),
+            Self::Owned { daemon } => write!(
+                f,
+                "{daemon} runs and keeps the fabric's account, and it takes packages only: make one and load it with dfx-mgr-client, \
+                 or stop the daemon (systemctl stop dfx-mgr) and try again"
+            ),
+            Self::OtherDevice { file, here } => write!(f, "it is for {file}, and this is {here}: build the design for this device"),
+            Self::TooLarge { bytes, most, part } => {
+                write!(f, "it has {bytes} bytes of frames, and {part} has {most}: build the design for this device")
+            }
+            Self::NoMemory { needs, available } => {
+                write!(f, "the kernel needs {needs} bytes to load it, and has {available} left: end programs, or compress the bitstream")
+            }
+            Self::Partial { file_is_partial: true } => {
+                f.write_str("it is for a part of the fabric: say --partial, with the design loaded that it belongs to")
+            }
+            Self::Partial { file_is_partial: false } => f.write_str("it is for the whole fabric: leave --partial out"),
+            Self::NoPartial(family) => write!(f, "the kernel's manager for {family} takes whole bitstreams only: leave --partial out"),
+            Self::Encrypted => f.write_str("it is encrypted, and its key is the boot loader's to use: load it from there, or plain"),
+            Self::LateSync { offset, header } => write!(
+                f,
+                "its sync word is at byte {offset}, and the manager reads the first {header} only: make the .bin anew, without padding"
+            ),
+            Self::Busy(state) => write!(f, "the FPGA manager is at work ({state}): wait for whoever loads a bitstream, and try again"),
+            Self::Loading => f.write_str("another contigo loads a bitstream: wait for its end, and try again"),
+            Self::InUse(users) => {
+                f.write_str("the fabric is in use, and would vanish under its users:")?;
+                users.iter().try_for_each(|user| write!(f, " {user};"))?;
+                f.write_str(" end them and try again")
+            }
+            Self::CannotSee { path, error } => {
+                write!(f, "it cannot be seen who uses the fabric: {}: {error}; run this as root", path.display())
+            }
+            Self::Place { path, error } => write!(
+                f,
+                "the kernel looks for the file in that folder, and it cannot be put there: {}: {error}; run this as root, or name a \
+                 folder with room in /sys/module/firmware_class/parameters/path",
+                path.display()
+            ),
+            Self::Told { path, error } => write!(f, "{}: {error}; run this as root", path.display()),
+            Self::Failed { way, state, words, error } => {
+                write!(f, "{way} failed in state \"{state}\"")?;
+                if let Some(error) = error {
+                    write!(f, " ({error})")?;
+                }
+                if !words.is_empty() {
+                    write!(f, ", and says: {words}")?;
+                }
+                write!(f, "; {}", state.cure())
+            }
+            Self::NotOperating { state, waited_s } => {
+                write!(f, "the bitstream was taken, but the FPGA manager says \"{state}\" after {waited_s} s; {}", state.cure())
+            }
+            Self::Applied(path) => write!(f, "the overlay {} is applied: contigo fpga unload takes it away", path.display()),
+            Self::NothingToUnload(way) => write!(
+                f,
+                "nothing here can be unloaded by {way}: an FPGA manager has no command that empties a fabric; load another bitstream"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for FpgaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bitstream(error) => Some(error),
+            Self::CannotSee { error, .. } | Self::Place { error, .. } | Self::Told { error, .. } => Some(error),
+            Self::Failed { error: Some(error), .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<BitstreamError> for FpgaError {
+    fn from(error: BitstreamError) -> Self {
+        Self::Bitstream(error)
+    }
+}

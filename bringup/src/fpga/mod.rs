@@ -1,0 +1,89 @@
+//! A fabric: what is loaded, who uses it, and how it gets another bitstream.
+//!
+//! [`Fpga::find`] looks at a machine and chooses the way that is there. [`Fpga::load`] goes in six
+//! steps, and stops at the first that says no; up to the fifth the fabric is untouched:
+//!
+//! 1. The file is compared with the device ([`Target`]).
+//! 2. It fits into the memory that the kernel has left for it.
+//! 3. The manager is at rest.
+//! 4. Nobody uses the fabric ([`users`]).
+//! 5. The configuration lies where the kernel looks for it, in the byte order of this manager.
+//! 6. The kernel is told, and the end is awaited.
+//!
+//! In each case the file is taken away again, and the manager's flags are as they were.
+//!
+//! # References
+//! Linux: `drivers/fpga/fpga-mgr.c`, `zynq-fpga.c`, `zynqmp-fpga.c`, `socfpga.c`,
+//! `of-fpga-region.c`; `Documentation/ABI/testing/sysfs-class-fpga-manager`. AMD's `fpga-mgr.c` has
+//! the files `firmware` and `flags`, which mainline does not have.
+
+mod around;
+mod bridge;
+mod daemon;
+mod dtbo;
+mod error;
+mod firmware;
+mod load;
+mod manager;
+mod overlay;
+mod sysfs;
+mod target;
+pub mod users;
+mod way;
+
+pub use around::{Around, around};
+pub use bridge::Bridge;
+pub use error::FpgaError;
+pub use load::{Loaded, Options};
+pub use manager::{Manager, State};
+pub use target::Target;
+pub use way::Way;
+
+use crate::machine::Machine;
+use users::User;
+
+/// A machine's fabric.
+#[derive(Debug)]
+pub struct Fpga<'a> {
+    machine: &'a Machine,
+    /// The manager in the kernel.
+    pub manager: Manager,
+    /// How a bitstream reaches it. `None`: this kernel and its daemons have no way.
+    pub way: Option<Way>,
+    /// Which device it is.
+    pub target: Target,
+}
+
+impl<'a> Fpga<'a> {
+    /// The fabric of a machine.
+    ///
+    /// # Errors
+    /// [`FpgaError::NoManager`]: the kernel knows none. [`FpgaError::SeveralManagers`]: `manager`
+    /// does not say which one. [`FpgaError::NoSuchBoard`]: `board` is no board's name.
+    pub fn find(machine: &'a Machine, manager: Option<&str>, board: Option<&str>) -> Result<Self, FpgaError> {
+        let manager = Manager::find(machine, manager)?;
+        let way = Way::find(machine, &manager);
+        let target = Target::find(machine, &manager, board)?;
+        Ok(Self { machine, manager, way, target })
+    }
+
+    /// The manager's state now.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.manager.state(self.machine)
+    }
+
+    /// The bridges between processor and fabric that the kernel knows.
+    #[must_use]
+    pub fn bridges(&self) -> Vec<Bridge> {
+        Bridge::all(self.machine)
+    }
+
+    /// Who uses the fabric now.
+    ///
+    /// # Errors
+    /// [`FpgaError::CannotSee`]: this program may not look at all programs.
+    pub fn users(&self) -> Result<Vec<User>, FpgaError> {
+        users::of(self.machine, self.target.family)
+    }
+}

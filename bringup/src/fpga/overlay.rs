@@ -1,0 +1,60 @@
+//! An overlay of the device tree onto an FPGA region, through configfs: the kernel then closes the
+//! region's bridges, loads the file, and opens them.
+//!
+//! # References
+//! Linux, `drivers/fpga/of-fpga-region.c` and `Documentation/devicetree/bindings/fpga/`. The folder
+//! in configfs is not mainline's; vendors' `Documentation/devicetree/configfs-overlays.txt`.
+
+use super::{FpgaError, Manager, Way, dtbo};
+use crate::machine::Machine;
+use std::fs;
+
+const REGIONS: &str = "sys/class/fpga_region";
+const TREE: &str = "sys/firmware/devicetree/base";
+const OVERLAYS: &str = "sys/kernel/config/device-tree/overlays";
+/// The folder of the one overlay that is Contigo's.
+const OURS: &str = "sys/kernel/config/device-tree/overlays/contigo-fpga";
+
+/// The path in the device tree of the first region, where the kernel takes overlays for it.
+pub(super) fn region(machine: &Machine) -> Option<String> {
+    if !machine.has(OVERLAYS) {
+        return None;
+    }
+    let tree = fs::canonicalize(machine.path(TREE)).ok()?;
+    machine.list(REGIONS).iter().find_map(|id| {
+        let nodes = [format!("{REGIONS}/{id}/of_node"), format!("{REGIONS}/{id}/device/of_node")];
+        let node = nodes.iter().find_map(|node| fs::canonicalize(machine.path(node)).ok())?;
+        let path = node.strip_prefix(&tree).ok()?.to_str()?.to_owned();
+        Some(format!("/{path}"))
+    })
+}
+
+/// Applies the overlay that names the file. The kernel refuses the overlay when the load fails.
+pub(super) fn load(machine: &Machine, manager: &Manager, region: &str, name: &str, partial: bool) -> Result<(), FpgaError> {
+    if machine.has(OURS) {
+        return Err(FpgaError::Applied(format!("/{OURS}").into()));
+    }
+    machine.make_dir(OURS).map_err(|error| FpgaError::Told { path: format!("/{OURS}").into(), error })?;
+    let told = machine.write(format!("{OURS}/dtbo"), &dtbo::region(region, name, partial));
+    // Some kernels take the blob, fail, and tell it here only.
+    let applied = machine.text(format!("{OURS}/status")).is_none_or(|status| status == "applied");
+    let error = match told {
+        Ok(()) if applied => return Ok(()),
+        Ok(()) => None,
+        Err(error) => Some(error),
+    };
+    let state = manager.state(machine);
+    let _ = machine.remove_dir(OURS);
+    let way = Way::Overlay { region: region.to_owned() };
+    Err(FpgaError::Failed { way, state, words: String::new(), error })
+}
+
+/// Whether an overlay of Contigo's is there.
+pub(super) fn applied(machine: &Machine) -> bool {
+    machine.has(OURS)
+}
+
+/// Takes the overlay away: the kernel ends the devices in it, and closes the region's bridges.
+pub(super) fn unload(machine: &Machine) -> Result<(), FpgaError> {
+    machine.remove_dir(OURS).map_err(|error| FpgaError::Told { path: format!("/{OURS}").into(), error })
+}

@@ -1,0 +1,154 @@
+//! Who uses a fabric: programs that have a node of it open or mapped, and the kernel's drivers.
+//!
+//! # References
+//! Linux, `Documentation/filesystems/proc.rst` (`/proc/PID/fd`, `/proc/PID/maps`),
+//! `Documentation/ABI/testing/sysfs-class-uio`.
+
+use super::FpgaError;
+use crate::{bitstream::Family, machine::Machine};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    io::ErrorKind,
+    path::Path,
+    process,
+};
+
+/// Drivers that touch no register by themselves: they hand a device to a program.
+const PASSIVE: [&str; 3] = ["uio_pdrv_genirq", "contigo", "vfio-platform"];
+/// The classes of u-dma-buf, new and old. A program that holds a block may have told a core its
+/// address.
+const BUFFERS: [&str; 2] = ["sys/class/u-dma-buf", "sys/class/udmabuf"];
+/// A device has few windows (`MAX_UIO_MAPS` is 5).
+const MAPS_MAX: usize = 5;
+
+/// A user of the fabric.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum User {
+    /// A program has a node open or mapped.
+    Program {
+        /// Its process.
+        id: u32,
+        /// Its name.
+        name: String,
+        /// The node.
+        node: String,
+    },
+    /// A driver of the kernel has a core.
+    Driver {
+        /// The driver.
+        name: String,
+        /// The core's device, on the platform bus.
+        device: String,
+    },
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program { id, name, node } => write!(f, "{name} (process {id}) has {node}"),
+            Self::Driver { name, device } => {
+                write!(f, "the driver {name} has {device} (echo {device} > /sys/bus/platform/drivers/{name}/unbind)")
+            }
+        }
+    }
+}
+
+/// Every user of a fabric of `family`. Where the family is unknown, each node of a device counts.
+pub(super) fn of(machine: &Machine, family: Option<Family>) -> Result<Vec<User>, FpgaError> {
+    let nodes = nodes(machine, family);
+    let mut users = drivers(machine, family);
+    for id in machine.list("proc") {
+        let Ok(id) = id.parse::<u32>() else { continue };
+        // This program opens none of them.
+        if id == process::id() {
+            continue;
+        }
+        let held = held(machine, id, &nodes, family)?;
+        let name = || machine.text(format!("proc/{id}/comm")).unwrap_or_default();
+        users.extend(held.into_iter().map(|node| User::Program { id, name: name(), node }));
+    }
+    users.sort_unstable();
+    Ok(users)
+}
+
+fn inside(family: Option<Family>, address: u64) -> bool {
+    family.is_none_or(|family| family.windows().iter().any(|&(first, last)| (first..=last).contains(&address)))
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
+}
+
+/// The address at the beginning of a platform device's name: `40400000.axi_dma`.
+fn address(device: &str) -> Option<u64> {
+    device.split_once('.').and_then(|(address, _)| hex(address))
+}
+
+/// The nodes in `/dev` that lead into the fabric.
+fn nodes(machine: &Machine, family: Option<Family>) -> BTreeSet<String> {
+    let uio = |id: &String| {
+        let windows = (0..MAPS_MAX).filter_map(|map| hex(&machine.text(format!("sys/class/uio/{id}/maps/map{map}/addr"))?));
+        windows.into_iter().any(|address| inside(family, address))
+    };
+    let guard = |id: &String| address(id).is_some_and(|address| inside(family, address));
+    let uio = machine.list("sys/class/uio").into_iter().filter(uio).map(|id| format!("/dev/{id}"));
+    let guards = machine.list("sys/class/contigo").into_iter().filter(guard).map(|id| format!("/dev/contigo/{id}"));
+    let buffers = BUFFERS.iter().flat_map(|class| machine.list(class)).map(|id| format!("/dev/{id}"));
+    uio.chain(guards).chain(buffers).collect()
+}
+
+/// The devices of the fabric that a driver of the kernel works with.
+fn drivers(machine: &Machine, family: Option<Family>) -> Vec<User> {
+    let folder = "sys/bus/platform/devices";
+    let mut users = Vec::new();
+    for device in machine.list(folder) {
+        // Without a family every device of the board would be one of the fabric.
+        if family.is_none() || !address(&device).is_some_and(|address| inside(family, address)) {
+            continue;
+        }
+        let driver = machine.link(format!("{folder}/{device}/driver"));
+        let name = driver.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
+        if !name.is_empty() && !PASSIVE.contains(&name) {
+            users.push(User::Driver { name: name.to_owned(), device });
+        }
+    }
+    users
+}
+
+/// The nodes that a process has open or mapped. A process that has ended meanwhile has none.
+fn held(machine: &Machine, id: u32, nodes: &BTreeSet<String>, family: Option<Family>) -> Result<BTreeSet<String>, FpgaError> {
+    let mut held = BTreeSet::new();
+    let folder = format!("proc/{id}/fd");
+    let unseen = |path: String, error: std::io::Error| match error.kind() {
+        ErrorKind::PermissionDenied => Err(FpgaError::CannotSee { path: format!("/{path}").into(), error }),
+        _ => Ok(()),
+    };
+    match machine.entries(&folder) {
+        Ok(files) => {
+            let links = files.iter().filter_map(|file| machine.link(format!("{folder}/{file}")));
+            held.extend(links.filter_map(|link| link.into_os_string().into_string().ok()).filter(|link| nodes.contains(link)));
+        }
+        Err(error) => unseen(folder, error)?,
+    }
+    let maps = format!("proc/{id}/maps");
+    match machine.read(&maps) {
+        Ok(text) => held.extend(mapped(&text, nodes, family)),
+        Err(error) => unseen(maps, error)?,
+    }
+    Ok(held)
+}
+
+/// The nodes in the text of `/proc/PID/maps`: also a part of `/dev/mem`, whose offset is the
+/// address.
+fn mapped(text: &str, nodes: &BTreeSet<String>, family: Option<Family>) -> BTreeSet<String> {
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let (offset, node) = (words.nth(2).and_then(hex).unwrap_or(0), words.nth(2).unwrap_or_default());
+        if nodes.contains(node) || (node == "/dev/mem" && inside(family, offset)) {
+            found.insert(node.to_owned(), ());
+        }
+    }
+    found.into_keys().collect()
+}

@@ -1,0 +1,13 @@
+//! Bring-up of a board, from power-on to the first job: for the tool `contigo`, and for Python.
+//!
+//! - [`bitstream`] reads a file that configures a fabric, and says what is in it: bytes in, facts
+//!   or one typed error out. It knows no machine.
+//! - [`machine`] is a machine's files, below `/` or below a folder that a test made.
+//! - [`fpga`] puts the two together: it finds the way that the kernel offers, refuses a file for
+//!   another device and a fabric in use, loads, and waits for the end.
+//!
+//! It needs `std` and Linux. The runtime does not depend on it, and firmware never gets it.
+
+pub mod bitstream;
+pub mod fpga;
+pub mod machine;

@@ -1,0 +1,238 @@
+//! A board in a folder, with a kernel that answers as Linux's FPGA managers do, and fails where a
+//! test says. It knows nothing of the code that it is for: its rules are those of `fpga-mgr.c`,
+//! `zynq-fpga.c` and `of-fpga-region.c`.
+
+use super::{Kernel, Machine, Ran};
+use std::{
+    fs, io,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+const MANAGER: &str = "sys/class/fpga_manager/fpga0";
+const OVERLAYS: &str = "sys/kernel/config/device-tree/overlays";
+const REGION: &str = "sys/firmware/devicetree/base/fpga-region";
+
+/// A fault of the next load, with the state that the manager is in afterwards.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// The error that the write gets; `None`: none, as with a kernel that tells nobody.
+    pub errno: Option<i32>,
+    /// The manager's state.
+    pub state: &'static str,
+    /// The manager's `status`.
+    pub status: &'static str,
+}
+
+/// A board in a folder.
+#[derive(Debug)]
+pub struct Board {
+    root: PathBuf,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// The fake kernel's memory.
+#[derive(Debug, Default)]
+struct Seen {
+    fault: Option<Fault>,
+    loaded: Option<Vec<u8>>,
+    flags: Vec<String>,
+    ran: Vec<String>,
+}
+
+#[derive(Debug)]
+struct FakeLinux {
+    root: PathBuf,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Board {
+    /// A board below `root` whose manager has this name, with nothing loaded and no way to it yet.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn new(root: &Path, manager: &str) -> io::Result<Self> {
+        let board = Self { root: root.to_owned(), seen: Arc::default() };
+        board.put(&format!("{MANAGER}/name"), manager)?;
+        board.put(&format!("{MANAGER}/state"), "unknown")?;
+        board.put("proc/meminfo", "MemTotal: 500000 kB\nMemAvailable: 400000 kB")?;
+        fs::create_dir_all(root.join("lib/firmware"))?;
+        Ok(board)
+    }
+
+    /// A file of it.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn put(&self, path: &str, text: &str) -> io::Result<()> {
+        let path = self.root.join(path);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(path, format!("{text}\n"))
+    }
+
+    /// The vendor's files: `firmware`, `flags`, `status`.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn with_sysfs(self) -> io::Result<Self> {
+        ["firmware", "flags", "status"]
+            .iter()
+            .zip(["", "0", ""])
+            .try_for_each(|(file, text)| self.put(&format!("{MANAGER}/{file}"), text))?;
+        Ok(self)
+    }
+
+    /// A region in the device tree, a bridge, and configfs.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn with_overlays(self) -> io::Result<Self> {
+        for folder in [REGION, OVERLAYS, "sys/class/fpga_region/region0"] {
+            fs::create_dir_all(self.root.join(folder))?;
+        }
+        symlink(self.root.join(REGION), self.root.join("sys/class/fpga_region/region0/of_node"))?;
+        self.put("sys/class/fpga_bridge/br0/name", "lwhps2fpga")?;
+        self.put("sys/class/fpga_bridge/br0/state", "disabled")?;
+        Ok(self)
+    }
+
+    /// A process with a file open, and memory mapped: the line of its `maps`.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn with_process(self, id: u32, name: &str, open: &str, maps: &str) -> io::Result<Self> {
+        self.put(&format!("proc/{id}/comm"), name)?;
+        self.put(&format!("proc/{id}/maps"), maps)?;
+        fs::create_dir_all(self.root.join(format!("proc/{id}/fd")))?;
+        symlink(open, self.root.join(format!("proc/{id}/fd/3")))?;
+        Ok(self)
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn machine(&self) -> Machine {
+        Machine::below(&self.root, FakeLinux { root: self.root.clone(), seen: Arc::clone(&self.seen) })
+    }
+
+    /// The next load fails so.
+    pub fn fail(&self, fault: Fault) {
+        lock(&self.seen).fault = Some(fault);
+    }
+
+    /// The bytes that the fabric has.
+    #[must_use]
+    pub fn loaded(&self) -> Option<Vec<u8>> {
+        lock(&self.seen).loaded.clone()
+    }
+
+    /// Every flag that was written, in order.
+    #[must_use]
+    pub fn flags(&self) -> Vec<String> {
+        lock(&self.seen).flags.clone()
+    }
+
+    /// Every program that was run, with its arguments.
+    #[must_use]
+    pub fn ran(&self) -> Vec<String> {
+        lock(&self.seen).ran.clone()
+    }
+
+    /// The files below `/lib/firmware`, and the overlays that are applied: of a load nothing stays
+    /// in the first.
+    #[must_use]
+    pub fn left(&self) -> (Vec<String>, Vec<String>) {
+        let machine = self.machine();
+        (machine.list("lib/firmware"), machine.list(OVERLAYS))
+    }
+}
+
+fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FakeLinux {
+    fn set(&self, path: &str, text: &str) -> io::Result<()> {
+        fs::write(self.root.join(path), format!("{text}\n"))
+    }
+
+    /// `fpga_mgr_firmware_load`, with `zynq-fpga.c` behind it.
+    fn load(&self, name: &str) -> io::Result<()> {
+        let named = fs::read_to_string(self.root.join("sys/module/firmware_class/parameters/path")).unwrap_or_default();
+        let folder = if named.trim().is_empty() { "lib/firmware" } else { named.trim().trim_start_matches('/') };
+        let Ok(bytes) = fs::read(self.root.join(folder).join(name)) else {
+            self.set(&format!("{MANAGER}/state"), "firmware request error")?;
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        if let Some(fault) = lock(&self.seen).fault.take() {
+            self.set(&format!("{MANAGER}/state"), fault.state)?;
+            self.set(&format!("{MANAGER}/status"), fault.status)?;
+            return fault.errno.map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)));
+        }
+        let manager = fs::read_to_string(self.root.join(MANAGER).join("name"))?;
+        let partial = fs::read_to_string(self.root.join(MANAGER).join("flags")).is_ok_and(|flags| flags.trim() == "1");
+        let synced = bytes.chunks(4).take(32).any(|word| word == [0x66, 0x55, 0x99, 0xaa]);
+        if manager.trim() == "Xilinx Zynq FPGA Manager" && (!bytes.len().is_multiple_of(4) || !(partial || synced)) {
+            self.set(&format!("{MANAGER}/state"), "write init error")?;
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        lock(&self.seen).loaded = Some(bytes);
+        self.set(&format!("{MANAGER}/state"), "operating")
+    }
+
+    /// `of_fpga_region_notify_pre_apply`: the name behind `firmware-name`, by its place in the
+    /// blob, as this overlay has no other text that ends so.
+    fn apply(&self, folder: &Path, blob: &[u8]) -> io::Result<()> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+        if !blob.starts_with(&[0xd0, 0x0d, 0xfe, 0xed]) {
+            return Err(invalid());
+        }
+        let texts = blob.split(|&byte| byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
+        // The word before the text ends in bytes that are no letters.
+        let name = texts.into_iter().find(|text| text.ends_with(".bin")).ok_or_else(invalid)?;
+        self.load(name.trim_start_matches(char::is_control))?;
+        let state = fs::read_to_string(self.root.join(MANAGER).join("state"))?;
+        let applied = state.trim() == "operating";
+        fs::write(folder.join("status"), if applied { "applied\n" } else { "unapplied\n" })?;
+        self.set("sys/class/fpga_bridge/br0/state", if applied { "enabled" } else { "disabled" })
+    }
+}
+
+impl Kernel for FakeLinux {
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        if !path.exists() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("firmware") => self.load(text.trim()),
+            Some("dtbo") => self.apply(path.parent().unwrap_or(path), bytes),
+            Some("flags") => {
+                lock(&self.seen).flags.push(text.clone());
+                fs::write(path, format!("{text}\n"))
+            }
+            _ => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    }
+
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)?;
+        ["dtbo", "path", "status"].iter().try_for_each(|file| fs::write(path.join(file), "unapplied\n"))
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir_all(path)?;
+        self.set("sys/class/fpga_bridge/br0/state", "disabled")
+    }
+
+    fn run(&self, path: &Path, arguments: &[&str]) -> io::Result<Ran> {
+        let program = path.strip_prefix(&self.root).unwrap_or(path).display();
+        lock(&self.seen).ran.push(format!("{program} {}", arguments.join(" ")));
+        let done = match arguments {
+            [_, _, "load", "bitstream", file] => self.load(file.rsplit('/').next().unwrap_or(file)),
+            _ => self.set(&format!("{MANAGER}/state"), "unknown"),
+        };
+        let output = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        Ok(Ran { success: done.is_ok(), status: Some(i32::from(done.is_err())), output })
+    }
+}

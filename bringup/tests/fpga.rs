@@ -1,0 +1,311 @@
+//! Loading on boards in folders: each way, each failure, and the board as usable as before.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+
+mod common;
+
+use common::{bin, bit, rbf, swapped, words, zynq};
+use contigo_bringup::{
+    bitstream::Image,
+    fpga::{Fpga, FpgaError, Loaded, Options, State, Way, users::User},
+    machine::{
+        Linux, Machine,
+        fake::{Board, Fault},
+    },
+};
+use nix::fcntl::{Flock, FlockArg};
+use std::{fs, os::unix::fs::symlink};
+use tempfile::TempDir;
+
+const ZYNQ: &str = "Xilinx Zynq FPGA Manager";
+const CYCLONE: &str = "Altera SOCFPGA FPGA Manager";
+const FULL: Options = Options { partial: false, outside: Vec::new(), dry_run: false };
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn sysfs(folder: &TempDir) -> Board {
+    Board::new(folder.path(), ZYNQ).unwrap().with_sysfs().unwrap()
+}
+
+fn load(board: &Board, file: Vec<u8>, options: &Options) -> Result<Loaded, FpgaError> {
+    let machine = board.machine();
+    Fpga::find(&machine, None, Some("pynq-z2"))?.load(&Image::new(file)?, options)
+}
+
+/// A board that refused is as before: nothing lies about, and the next good file loads.
+#[track_caller]
+fn as_usable_as_before(board: &Board, flags: &str) {
+    assert_eq!(board.left(), (vec![], vec![]));
+    let machine = board.machine();
+    assert_eq!(machine.text("sys/class/fpga_manager/fpga0/flags").unwrap_or_else(|| flags.to_owned()), flags);
+    let loaded = load(board, zynq(), &FULL).unwrap();
+    assert_eq!((loaded.after, board.loaded()), (State::Operating, Some(swapped(&words(0x0372_7093, 101)))));
+    if loaded.bridges_after.is_empty() {
+        assert_eq!(board.left(), (vec![], vec![]));
+    }
+}
+
+#[test]
+fn the_manager_gets_a_bit_as_a_swapped_bin_and_its_old_flags_back() {
+    let folder = folder();
+    let board = sysfs(&folder);
+    board.put("sys/class/fpga_manager/fpga0/flags", "20").unwrap();
+    let loaded = load(&board, zynq(), &FULL).unwrap();
+    assert_eq!((loaded.before, loaded.after), (State::Unknown, State::Operating));
+    assert_eq!(board.loaded(), Some(swapped(&words(0x0372_7093, 101))));
+    assert_eq!((board.flags(), board.left().0), (vec!["0".to_owned(), "20".to_owned()], vec![]));
+    // For a part of the fabric.
+    let partial = bit("rp;PARTIAL=TRUE", "7z020clg400", &bin(&words(0x0372_7093, 9)));
+    load(&board, partial.clone(), &Options { partial: true, ..FULL }).unwrap();
+    assert_eq!(board.flags(), ["0", "20", "1", "20"]);
+    assert!(matches!(load(&board, partial, &FULL), Err(FpgaError::Partial { file_is_partial: true })));
+    assert!(matches!(load(&board, zynq(), &Options { partial: true, ..FULL }), Err(FpgaError::Partial { file_is_partial: false })));
+    as_usable_as_before(&board, "20");
+}
+
+#[test]
+fn the_kernels_own_folder_is_used() {
+    let folder = folder();
+    let board = sysfs(&folder);
+    board.put("sys/module/firmware_class/parameters/path", "/run/firmware").unwrap();
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Place { path, .. }) if path.ends_with("run/firmware")));
+    fs::create_dir_all(folder.path().join("run/firmware")).unwrap();
+    load(&board, zynq(), &FULL).unwrap();
+    assert_eq!(fs::read_dir(folder.path().join("run/firmware")).unwrap().count(), 0);
+    as_usable_as_before(&board, "0");
+}
+
+#[test]
+fn a_region_gets_an_overlay_and_its_bridges_open() {
+    let folder = folder();
+    let board = Board::new(folder.path(), ZYNQ).unwrap().with_overlays().unwrap();
+    let machine = board.machine();
+    let fpga = Fpga::find(&machine, None, None).unwrap();
+    assert_eq!(fpga.way, Some(Way::Overlay { region: "/fpga-region".to_owned() }));
+    assert!(matches!(fpga.unload(), Err(FpgaError::NothingToUnload(_))));
+    for (errno, state) in [(Some(22), "write init error"), (None, "write error")] {
+        board.fail(Fault { errno, state, status: "" });
+        let failed = load(&board, zynq(), &FULL);
+        assert!(matches!(failed, Err(FpgaError::Failed { way: Way::Overlay { .. }, .. })), "{failed:?}");
+        assert_eq!(board.left(), (vec![], vec![]));
+    }
+    let loaded = load(&board, zynq(), &FULL).unwrap();
+    let open =
+        |bridges: &[contigo_bringup::fpga::Bridge]| bridges.iter().map(|bridge| (bridge.name.clone(), bridge.open)).collect::<Vec<_>>();
+    assert_eq!(open(&loaded.bridges_before), [("lwhps2fpga".to_owned(), Some(false))]);
+    assert_eq!(open(&loaded.bridges_after), [("lwhps2fpga".to_owned(), Some(true))]);
+    assert_eq!(board.left(), (vec![], vec!["contigo-fpga".to_owned()]));
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Applied(_))));
+    fpga.unload().unwrap();
+    assert_eq!(open(&fpga.bridges()), [("lwhps2fpga".to_owned(), Some(false))]);
+    as_usable_as_before(&board, "0");
+}
+
+#[test]
+fn a_daemon_is_asked_where_it_runs() {
+    let folder = folder();
+    let board = sysfs(&folder).with_process(77, "fpgad", "/dev/null", "").unwrap();
+    // Without its client, the manager is the way.
+    let machine = board.machine();
+    assert_eq!(Fpga::find(&machine, None, None).unwrap().way, Some(Way::Sysfs));
+    board.put("usr/bin/fpgad_cli", "").unwrap();
+    board.fail(Fault { errno: Some(22), state: "write error", status: "" });
+    let failed = load(&board, zynq(), &FULL).unwrap_err();
+    assert!(failed.to_string().starts_with("fpgad failed in state \"write error\", and says: Invalid argument"), "{failed}");
+    load(&board, zynq(), &FULL).unwrap();
+    let ran = board.ran();
+    assert!(ran[1].starts_with("usr/bin/fpgad_cli --device fpga0 load bitstream /lib/firmware/contigo-fpga-"), "{ran:?}");
+    Fpga::find(&machine, None, None).unwrap().unload().unwrap();
+    assert!(board.ran()[2].ends_with("fpga0 remove bitstream"));
+    as_usable_as_before(&board, "0");
+    board.put("proc/78/comm", "dfx-mgrd").unwrap();
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Owned { daemon: "dfx-mgrd" })));
+}
+
+#[test]
+fn a_file_for_another_device_is_refused_untouched() {
+    let folder = folder();
+    let board = sysfs(&folder);
+    let image = |idcode, part: &str| bit("top", part, &bin(&words(idcode, 9)));
+    let z7045 = load(&board, image(0x0373_1093, "7z045ffg900"), &FULL).unwrap_err();
+    assert_eq!(
+        z7045.to_string(),
+        "it is for 7z045 (IDCODE 0x03731093), and this is 7z020 (by --board pynq-z2): build the design for this device"
+    );
+    for other in [image(0x04a4_9093, "xck26-sfvc784"), bin(&words(0x1373_1093, 9)), rbf(4000), image(0x1234_5093, "7z020")] {
+        assert!(matches!(load(&board, other, &FULL), Err(FpgaError::OtherDevice { .. })));
+    }
+    // Frames for more than the device has.
+    let most = 32_364_512 / 32 + 1;
+    assert!(matches!(
+        load(&board, bin(&words(0x0372_7093, most)), &FULL),
+        Err(FpgaError::TooLarge { bytes: 4_045_568, most: 4_045_564, part: "7z020" })
+    ));
+    // The processor says which device it is, where nobody names the board.
+    board.put("sys/devices/soc0/family", "Xilinx Zynq").unwrap();
+    board.put("sys/devices/soc0/soc_id", "0x7").unwrap();
+    let machine = board.machine();
+    let fpga = Fpga::find(&machine, None, None).unwrap();
+    assert_eq!(fpga.target.to_string(), "7z020 (by /sys/devices/soc0/soc_id)");
+    let refused = fpga.load(&Image::new(image(0x0373_1093, "7z045")).unwrap(), &FULL);
+    assert!(matches!(refused, Err(FpgaError::OtherDevice { .. })));
+    assert_eq!(board.loaded(), None);
+    as_usable_as_before(&board, "0");
+}
+
+#[test]
+fn a_cyclone_takes_an_rbf_as_it_is() {
+    let folder = folder();
+    let board = Board::new(folder.path(), CYCLONE).unwrap().with_sysfs().unwrap();
+    let machine = board.machine();
+    let fpga = Fpga::find(&machine, None, Some("de10-nano")).unwrap();
+    fpga.load(&Image::new(rbf(4001)).unwrap(), &FULL).unwrap();
+    assert_eq!(board.loaded(), Some(rbf(4001)));
+    let refused = |file, options: &Options| fpga.load(&Image::new(file).unwrap(), options).unwrap_err();
+    assert!(matches!(refused(rbf(4001), &Options { partial: true, ..FULL }), FpgaError::NoPartial(_)));
+    assert!(matches!(refused(rbf(7_007_204), &FULL), FpgaError::TooLarge { part: "5cseba6", .. }));
+    assert!(matches!(refused(zynq(), &FULL), FpgaError::OtherDevice { .. }));
+}
+
+#[test]
+fn a_fabric_in_use_is_refused_and_each_user_named() {
+    let program = |id, name: &str, node: &str| User::Program { id, name: name.to_owned(), node: node.to_owned() };
+    let folder = folder();
+    let board = sysfs(&folder)
+        .with_process(11, "app", "/dev/uio0", "")
+        .unwrap()
+        .with_process(12, "idle", "/dev/null", "76f0a000-76f0b000 r--p 00000000 00:00 0  /lib/libc.so")
+        .unwrap()
+        .with_process(13, "mapper", "/dev/null", "76f0a000-76f0b000 rw-s 40000000 00:05 7  /dev/mem")
+        .unwrap()
+        .with_process(14, "guarded", "/dev/contigo/40000000.copy", "")
+        .unwrap()
+        .with_process(15, "buffered", "/dev/udmabuf0", "")
+        .unwrap()
+        .with_process(16, "elsewhere", "/dev/uio1", "76f0a000-76f0b000 rw-s f8003000 00:05 7  /dev/mem")
+        .unwrap();
+    board.put("sys/class/uio/uio0/maps/map0/addr", "0x40400000").unwrap();
+    board.put("sys/class/uio/uio1/maps/map0/addr", "0xf8003000").unwrap();
+    board.put("sys/class/contigo/40000000.copy/reset", "").unwrap();
+    board.put("sys/class/u-dma-buf/udmabuf0/size", "4096").unwrap();
+    let devices = folder.path().join("sys/bus/platform/devices");
+    for (device, driver) in [("40410000.dma", "xilinx-vdma"), ("40400000.axi_dma", "uio_pdrv_genirq"), ("f8003000.dma", "dma-pl330")] {
+        fs::create_dir_all(devices.join(device)).unwrap();
+        symlink(format!("../../drivers/{driver}"), devices.join(device).join("driver")).unwrap();
+    }
+    let Err(FpgaError::InUse(users)) = load(&board, zynq(), &FULL) else { panic!("it is in use") };
+    let driver = User::Driver { name: "xilinx-vdma".to_owned(), device: "40410000.dma".to_owned() };
+    let programs = [
+        program(11, "app", "/dev/uio0"),
+        program(13, "mapper", "/dev/mem"),
+        program(14, "guarded", "/dev/contigo/40000000.copy"),
+        program(15, "buffered", "/dev/udmabuf0"),
+    ];
+    assert_eq!(users, [&programs[..], &[driver]].concat());
+    assert!(FpgaError::InUse(users).to_string().contains("app (process 11) has /dev/uio0;"));
+    // A part: what its caller says is outside may be open, and all else may not.
+    let partial = || bit("rp;PARTIAL=TRUE", "7z020clg400", &bin(&words(0x0372_7093, 9)));
+    let outside = |nodes: &[&str]| Options { partial: true, outside: nodes.iter().map(ToString::to_string).collect(), dry_run: false };
+    let three = ["/dev/mem", "/dev/contigo/40000000.copy", "/dev/udmabuf0"];
+    assert!(matches!(load(&board, partial(), &outside(&three)), Err(FpgaError::InUse(users)) if users == programs[..1]));
+    load(&board, partial(), &outside(&[&three[..], &["/dev/uio0"]].concat())).unwrap();
+    for id in [11, 13, 14, 15] {
+        fs::remove_dir_all(folder.path().join(format!("proc/{id}"))).unwrap();
+    }
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::InUse(users)) if users.len() == 1));
+    fs::remove_file(devices.join("40410000.dma/driver")).unwrap();
+    as_usable_as_before(&board, "0");
+}
+
+#[test]
+fn a_manager_that_is_busy_or_fails_half_way_is_told_by_its_state() {
+    let folder = folder();
+    let board = sysfs(&folder);
+    board.put("sys/class/fpga_manager/fpga0/state", "write").unwrap();
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Busy(State::Write))));
+    board.put("sys/class/fpga_manager/fpga0/state", "operating").unwrap();
+    board.fail(Fault { errno: Some(16), state: "operating", status: "" });
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Busy(State::Operating))));
+    let failures = [
+        (Some(5), "write error", "the transfer broke off"),
+        (Some(110), "write complete error", "took all, did not start"),
+        (Some(22), "write init error", "MSEL"),
+    ];
+    for (errno, state, cure) in failures {
+        board.fail(Fault { errno, state, status: "reconfig CRC error" });
+        let failed = load(&board, zynq(), &FULL).unwrap_err();
+        let said = failed.to_string();
+        assert!(matches!(failed, FpgaError::Failed { .. }), "{said}");
+        assert!(
+            said.contains(&format!("in state \"{state}\"")) && said.contains("and says: reconfig CRC error") && said.contains(cure),
+            "{said}"
+        );
+        as_usable_as_before(&board, "0");
+    }
+    // A kernel that tells nobody.
+    board.fail(Fault { errno: None, state: "unknown", status: "" });
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::NotOperating { state: State::Unknown, .. })));
+    as_usable_as_before(&board, "0");
+}
+
+#[test]
+fn one_load_at_a_time() {
+    let folder = folder();
+    let board = sysfs(&folder);
+    let firmware = fs::File::open(folder.path().join("lib/firmware")).unwrap();
+    let other = Flock::lock(firmware, FlockArg::LockExclusiveNonblock).unwrap();
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Loading)));
+    assert_eq!((board.loaded(), board.flags()), (None, vec![]));
+    drop(other);
+    as_usable_as_before(&board, "0");
+}
+
+#[test]
+fn too_little_memory_and_a_late_sync_word_are_refused_before() {
+    let folder = folder();
+    let board = sysfs(&folder);
+    board.put("proc/meminfo", "MemAvailable: 1 kB").unwrap();
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::NoMemory { needs: 1200, available: 1024 })));
+    board.put("proc/meminfo", "MemAvailable: 100 kB").unwrap();
+    let late = [vec![0xffff_ffff; 24], words(0x0372_7093, 9)].concat();
+    assert!(matches!(load(&board, bin(&late), &FULL), Err(FpgaError::LateSync { offset: 144, header: 128 })));
+    let mut encrypted = words(0x0372_7093, 0);
+    encrypted.truncate(20);
+    encrypted.extend([0x3001_6004, 1, 2, 3, 4]);
+    assert!(matches!(load(&board, bin(&encrypted), &FULL), Err(FpgaError::Encrypted)));
+    let dry = Options { dry_run: true, ..FULL };
+    let loaded = load(&board, zynq(), &dry).unwrap();
+    assert_eq!((loaded.after, board.loaded(), board.flags()), (State::Unknown, None, vec![]));
+    as_usable_as_before(&board, "0");
+}
+
+#[test]
+fn a_machine_without_a_way_or_full_of_nonsense_says_so() {
+    let folder = folder();
+    let board = Board::new(folder.path(), ZYNQ).unwrap();
+    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::NoWay)));
+    let machine = board.machine();
+    let find = |manager, board| Fpga::find(&machine, manager, board);
+    assert!(matches!(find(None, Some("acme")), Err(FpgaError::NoSuchBoard(_))));
+    assert!(matches!(find(Some("fpga7"), None), Err(FpgaError::NoSuchManager { .. })));
+    board.put("sys/class/fpga_manager/fpga1/state", "\u{fffd}nonsense").unwrap();
+    assert!(matches!(find(None, None), Err(FpgaError::SeveralManagers(names)) if names == ["fpga0", "fpga1"]));
+    for file in
+        ["sys/class/uio/uio0/maps/map0/addr", "sys/class/fpga_bridge/x/state", "sys/devices/soc0/soc_id", "proc/9/maps", "proc/9/fd"]
+    {
+        board.put(file, "0xzz\u{0} -1").unwrap();
+    }
+    board.put("sys/devices/soc0/family", "Xilinx Zynq").unwrap();
+    board.put("proc/meminfo", "MemAvailable: -1 kB").unwrap();
+    fs::write(folder.path().join("proc/9/comm"), [0xff, 0xfe]).unwrap();
+    fs::create_dir_all(folder.path().join("sys/class/fpga_manager/fpga0/firmware")).unwrap();
+    assert_eq!(find(Some("fpga1"), None).unwrap().state(), State::Unreadable);
+    // The real kernel's answer to a write into a folder.
+    let machine = Machine::below(folder.path(), Linux);
+    let fpga = Fpga::find(&machine, Some("fpga0"), None).unwrap();
+    assert_eq!((fpga.target.part, fpga.users().unwrap().len()), (None, 0));
+    assert!(matches!(fpga.load(&Image::new(zynq()).unwrap(), &FULL), Err(FpgaError::Failed { state: State::Unknown, .. })));
+    assert_eq!(board.left(), (vec![], vec![]));
+    assert!(matches!(Fpga::find(&Machine::below("/nowhere", Linux), None, None), Err(FpgaError::NoManager)));
+}
