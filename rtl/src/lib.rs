@@ -14,6 +14,7 @@ mod model;
 pub mod nngen;
 pub mod pci;
 pub mod ports;
+pub mod table;
 mod trace;
 mod twin;
 

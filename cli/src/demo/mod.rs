@@ -21,7 +21,7 @@ use contigo_gemm8::demo::{self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTE
 use contigo_testkit::exercise::{is_counting, on_this_thread};
 use report::{Asked, Report};
 use sheet::Picture;
-use std::{cell::OnceCell, path::PathBuf, sync::atomic::AtomicUsize};
+use std::{cell::OnceCell, convert::Infallible, path::PathBuf, sync::atomic::AtomicUsize};
 use trace::Trace;
 
 const AFTER: &str = "\
@@ -72,6 +72,10 @@ pub(crate) struct Options {
     /// chrome://tracing. Latencies then include the recording.
     #[arg(long, value_name = "PATH")]
     trace: Option<PathBuf>,
+
+    /// Nothing that the demo has: an engine in Verilog is another program's
+    #[arg(long, value_name = "NAME", hide = true, value_parser = elsewhere)]
+    device: Option<Infallible>,
 }
 
 fn images(text: &str) -> Result<usize, String> {
@@ -79,6 +83,15 @@ fn images(text: &str) -> Result<usize, String> {
         Ok(images) if (1..=HELD_OUT).contains(&images) => Ok(images),
         _ => Err(format!("there are {HELD_OUT} held-out images: write a number from 1 to {HELD_OUT}")),
     }
+}
+
+/// Where the device of this name has its demo: Verilator is for developers, and not for boards.
+fn elsewhere(name: &str) -> Result<Infallible, String> {
+    Err(if name.starts_with("rtl:") {
+        format!("the demo in Verilog is `cargo run -p contigo-rtl --bin rtl-demo -- --device {name}`, in Contigo's sources")
+    } else {
+        "the engine is the simulated gemm8, or the GPU of --memory cuda; in Verilog it is rtl:gemm8".to_owned()
+    })
 }
 
 /// Classifies, checks, measures, draws and prints.

@@ -16,6 +16,8 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
         (&["demo", "--images", "898"], "a number from 1 to 897"),
         (&["demo", "--images", "0"], "a number from 1 to 897"),
         (&["demo", "--images", "many"], "a number from 1 to 897"),
+        (&["demo", "--device", "rtl:gemm8"], "cargo run -p contigo-rtl --bin rtl-demo -- --device rtl:gemm8"),
+        (&["demo", "--device", "sim:zdma"], "the engine is the simulated gemm8, or the GPU of --memory cuda"),
         (&["demo", "--seed", "-1"], "for '--seed <S>'"),
         (&["selftest", "--driver", "gpu"], "no driver is called gpu and copies memory; there are axi_dma, "),
         (&["selftest", "--driver", "sim-pl330"], "there are axi_dma, "),

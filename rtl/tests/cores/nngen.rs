@@ -9,13 +9,14 @@ use contigo::{
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
     sim::{SimBoard, SimDevice, SimWindow},
 };
-use contigo_gemm8::demo::{HELD_OUT, Reference, held_out};
+use contigo_gemm8::demo::HELD_OUT;
 use contigo_rtl::{
     RtlConfig, RtlModel,
     axi::{Breach, Finding, SlaveConfig},
     nngen::{NnGen, OPERAND_BYTES, WINDOW_BYTES},
+    table::{self, Setting, TableError},
 };
-use std::{fs, time::Duration};
+use std::fs;
 
 const SLOT_BYTES: usize = 4096;
 /// The core alone, and with the gate before its master.
@@ -34,9 +35,10 @@ fn weights() -> Vec<u8> {
     weights
 }
 
-fn model(test: &str, core: &str, memory: SlaveConfig) -> Option<RtlModel> {
+/// The core in slow memory.
+fn model(test: &str, core: &str) -> Option<RtlModel> {
     let window_bytes = if core == GATED { GATE + regs::WINDOW_BYTES } else { WINDOW_BYTES };
-    let config = RtlConfig { window_bytes, memory, has_irq: true, ..RtlConfig::default() };
+    let config = RtlConfig { window_bytes, memory: SLOW, has_irq: true, ..RtlConfig::default() };
     skip::or_skip(&format!("nngen::{test}"), RtlModel::new(core, config))
 }
 
@@ -50,62 +52,35 @@ fn gated(window: &SimWindow<'_, RtlModel>) -> impl TypedDriver<4, Args = ()> {
     }
 }
 
-/// So many digits, bit for bit.
-fn all_digits(board: &SimBoard, driver: impl TypedDriver<4, Args = ()>, digits: usize) {
-    let (weights, reference) = (weights(), Reference::new().unwrap());
-    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
-    let mut engine = Engine::new(driver).unwrap();
-    let [mut scratch, mut out, mut input, mut held] = [(); 4].map(|()| pool.take().unwrap());
-    held.copy_from_slice(&weights).unwrap();
-    for (number, digit) in held_out().take(digits).enumerate() {
-        let mut pixels = [0; 64];
-        digit.decode(&mut pixels).unwrap();
-        input.copy_from_slice(&pixels.map(i8::cast_unsigned)).unwrap();
-        let operands = [scratch.from_device(..64), out.from_device(..64), input.to_device(..64), held.to_device(..weights.len())];
-        [scratch, out, input, held] = engine.start(operands, &()).unwrap().wait(Duration::from_millis(20)).unwrap().buffers;
-        assert_eq!(out.view_at::<i32>(..64).unwrap(), reference.scores(&pixels).unwrap(), "digit {number}");
-    }
-    assert_eq!((board.counts().unowned_accesses, board.counts().evictions), (0, 0));
-}
-
 /// The first so many digits by this core; the cycles that each took.
-fn digits(test: &str, core: &str, memory: SlaveConfig, digits: usize) -> Option<u64> {
-    let (model, board) = (model(test, core, memory)?, SimBoard::new(7));
-    let device = SimDevice::with_model(&board, board.port(), model);
-    let window = device.window().unwrap();
-    if core == GATED {
-        all_digits(&board, gated(&window), digits);
-    } else {
-        // SAFETY: the window is the core's, and no job is stopped.
-        all_digits(&board, unsafe { NnGen::open(window) }.unwrap(), digits);
-    }
-    device
-        .model(|model| {
-            assert_eq!(model.findings(), []);
-            Some(model.cycle() / digits as u64)
-        })
-        .unwrap()
+fn digits(test: &str, core: &str, setting: &Setting, digits: usize) -> Option<u64> {
+    let jobs = digits as u64;
+    let tally = match table::digits::run(core, setting, jobs, 0, |_| {}) {
+        Err(TableError::NoCore(why)) => return skip::or_skip(&format!("nngen::{test}"), Err(why)),
+        tally => tally.unwrap(),
+    };
+    assert!(tally.is_good() && tally.jobs == jobs, "{tally:?}");
+    Some(tally.cycles / jobs)
 }
 
 #[test]
 fn every_digit_is_numpys_bit_for_bit() {
-    let Some(cycles) = digits("every_digit_is_numpys_bit_for_bit", ALONE, SlaveConfig::CALM, HELD_OUT) else { return };
+    let Some(cycles) = digits("every_digit_is_numpys_bit_for_bit", ALONE, &Setting::calm(7), HELD_OUT) else { return };
     assert!((3_000..5_000).contains(&cycles), "{cycles} cycles a digit");
 }
 
 #[test]
 fn digits_are_right_in_memory_that_does_all_that_axi_allows() {
-    digits("digits_are_right_in_memory_that_does_all_that_axi_allows", ALONE, SlaveConfig::HOSTILE, 100);
+    digits("digits_are_right_in_memory_that_does_all_that_axi_allows", ALONE, &Setting::hostile(7), 100);
 }
 
 /// The gate changes no digit, and costs few cycles.
 #[test]
 fn every_digit_is_the_same_behind_the_gate() {
     let test = "every_digit_is_the_same_behind_the_gate";
-    let Some(cycles) = digits(test, GATED, SlaveConfig::CALM, HELD_OUT) else { return };
+    let Some(cycles) = digits(test, GATED, &Setting::calm(7), HELD_OUT) else { return };
     assert!((3_000..5_000).contains(&cycles), "{cycles} cycles a digit");
-    digits(test, GATED, SlaveConfig::HOSTILE, 100);
+    digits(test, GATED, &Setting::hostile(7), 100);
 }
 
 /// Stops after 0 to 59 µs: how many of them were followed by writes.
@@ -132,7 +107,7 @@ fn late_writes(board: &SimBoard, device: &SimDevice<'_, RtlModel>, driver: impl 
 
 /// The stops of this core that were followed by writes, and the rules that it broke.
 fn stops(test: &str, core: &str) -> Option<(u32, Vec<Finding>)> {
-    let (model, board) = (model(test, core, SLOW)?, SimBoard::new(7));
+    let (model, board) = (model(test, core)?, SimBoard::new(7));
     let device = SimDevice::with_model(&board, board.port(), model);
     let window = device.window().unwrap();
     let late = if core == GATED {

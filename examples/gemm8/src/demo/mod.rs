@@ -9,7 +9,7 @@ mod run;
 
 pub use digits::{Digit, HELD_OUT, INK, PIXELS, SIDE, held_out};
 pub use error::DemoError;
-pub use network::SCORES;
+pub use network::{SCORES, answer};
 pub use reference::Reference;
 #[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
 pub use run::stream_on_gpu;

@@ -1,0 +1,139 @@
+//! Random jobs through any driver: each output is compared, and some jobs are stopped.
+
+use super::{Setting, TableError, Tally};
+use crate::RtlModel;
+use contigo::{
+    Align, CpuBuf, Engine, Error, Operand, Pool, Region, TypedDriver,
+    sim::{SimBoard, SimDevice},
+};
+use fastrand::Rng;
+use std::time::Duration;
+
+/// After so many jobs one more is stopped.
+pub const STOP_EVERY: u64 = 4;
+/// Virtual time that a job may take. The longest here takes 2 ms, in hostile memory.
+const TIMEOUT: Duration = Duration::from_millis(100);
+/// A write that comes after a stop has come by then. Memory answers within 400 cycles of 5 ns, and
+/// a core has at most 16 bursts under way, one after another.
+const QUIET_US: u32 = 50;
+
+/// The bytes of an operand.
+#[derive(Clone, Debug)]
+pub enum Bytes {
+    /// The core reads them.
+    Given(Vec<u8>),
+    /// The core writes them, and so they must be.
+    Expected(Vec<u8>),
+    /// The core writes so many, and nobody looks.
+    Any(usize),
+}
+
+/// A job of `N` operands.
+#[derive(Clone, Debug)]
+pub struct Job<Args, const N: usize> {
+    /// The driver's arguments.
+    pub args: Args,
+    /// The bytes of each operand.
+    pub operands: [Bytes; N],
+}
+
+/// How many jobs, of which size.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Jobs that run to their end.
+    pub jobs: u64,
+    /// After so many of them one more is stopped; 0: none is.
+    pub stop_every: u64,
+    /// The longest operand.
+    pub slot_bytes: usize,
+}
+
+/// Runs random jobs through `driver` of the core `device` on `board`. `draw` makes them, and `look`
+/// sees the buffers of each that ended.
+///
+/// # Errors
+/// [`TableError::Runtime`]: a job failed, and nothing was made to go wrong. Those of `draw`.
+pub fn run<A, D: TypedDriver<N, Args = A>, const N: usize>(
+    setting: &Setting,
+    (board, device): (&SimBoard, &SimDevice<'_, RtlModel>),
+    driver: D,
+    plan: &Plan,
+    mut draw: impl FnMut(&mut Rng, u64) -> Result<Job<A, N>, TableError>,
+    mut look: impl FnMut(&[CpuBuf<'_>; N]) -> Result<(), TableError>,
+) -> Result<Tally, TableError> {
+    let (mut tally, mut rng) = (Tally::default(), Rng::with_seed(setting.seed));
+    let region = Region::new(board.memory(N * plan.slot_bytes)?)?;
+    let pool = Pool::<N>::new(region.carve(N * plan.slot_bytes, Align::PAGE)?, plan.slot_bytes)?;
+    let mut engine = Engine::new(driver)?;
+    let mut took_us = 0;
+    for number in 0..plan.jobs {
+        let job = draw(&mut rng, number)?;
+        if plan.stop_every > 0 && number % plan.stop_every == plan.stop_every - 1 {
+            let running = engine.start(operands(&pool, &job.operands, &mut rng)?, &job.args)?;
+            device.run_for(rng.u32(..=took_us))?;
+            // A device that does not stop keeps its buffers: the next `take` says so.
+            drop(running);
+            device.run_for(QUIET_US)?;
+            tally.stops += 1;
+        }
+        let since_ns = board.now_ns();
+        let buffers = once(&mut engine, operands(&pool, &job.operands, &mut rng)?, &job.args)?;
+        took_us = u32::try_from((board.now_ns() - since_ns) / 1_000).unwrap_or(u32::MAX);
+        look(&buffers)?;
+        tally.jobs += 1;
+        tally.mismatches += u64::from(!are_right(&buffers, &job.operands)?);
+    }
+    // An access after the last job is one to bytes of nobody.
+    device.run_for(QUIET_US)?;
+    let counts = board.counts();
+    tally.stray = counts.unowned_accesses + counts.stray_accesses;
+    tally.syncs_missing = counts.evictions + counts.lost_writes;
+    device.model(|model| (tally.findings, tally.cycles) = (model.findings().to_vec(), model.cycle()))?;
+    Ok(tally)
+}
+
+/// One job, to its end.
+pub(super) fn once<'p, D: TypedDriver<N>, const N: usize>(
+    engine: &mut Engine<D, N>,
+    operands: [Operand<'p>; N],
+    args: &D::Args,
+) -> Result<[CpuBuf<'p>; N], TableError> {
+    Ok(engine.start(operands, args)?.wait(TIMEOUT)?.buffers)
+}
+
+/// Buffers of `pool` as a job's operands. Outputs hold random bytes, so that nothing is right by
+/// what was there before.
+pub(super) fn operands<'p, const N: usize>(
+    pool: &'p Pool<'_, N>,
+    bytes: &[Bytes; N],
+    rng: &mut Rng,
+) -> Result<[Operand<'p>; N], TableError> {
+    let mut taken = Vec::with_capacity(N);
+    for bytes in bytes {
+        let mut buf = pool.take()?;
+        let len = match bytes {
+            Bytes::Given(bytes) => {
+                buf.copy_from_slice(bytes)?;
+                taken.push(buf.to_device(..bytes.len()));
+                continue;
+            }
+            Bytes::Expected(bytes) => bytes.len(),
+            Bytes::Any(len) => *len,
+        };
+        rng.fill(buf.view_at_mut(..len)?);
+        taken.push(buf.from_device(..len));
+    }
+    let count = taken.len();
+    taken.try_into().map_err(|_| Error::NoSlots { slots: count }.into())
+}
+
+fn are_right<const N: usize>(buffers: &[CpuBuf<'_>; N], operands: &[Bytes; N]) -> Result<bool, TableError> {
+    for (buf, bytes) in buffers.iter().zip(operands) {
+        if let Bytes::Expected(bytes) = bytes
+            && buf.view_at::<u8>(..bytes.len())? != bytes.as_slice()
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
