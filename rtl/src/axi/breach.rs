@@ -173,6 +173,12 @@ pub enum Breach {
         /// The cycles that it did not get.
         cycles: u64,
     },
+    /// The board asks for a fault that no core of gates can have, because only its own registers
+    /// could lie so; nothing strikes.
+    NoSuchFault {
+        /// Its name in [`Faults`](contigo::sim::Faults).
+        fault: &'static str,
+    },
 }
 
 /// A breach, with its time and place.

@@ -244,3 +244,18 @@ fn interrupts_are_late_or_lost() {
     assert_eq!(ended(Faults { lost_irq: 1_000, ..Faults::NONE }), 1_000_000);
     assert_eq!(rig.findings(), [], "the board does that, not the core");
 }
+
+/// The board's fault that only a core's own registers could have is refused by its name, once.
+#[test]
+fn a_job_that_ends_short_is_no_fault_of_gates() {
+    let core = RtlModel::new("scratch", RtlConfig::default());
+    let Some(model) = skip::or_skip("breaches::a_job_that_ends_short_is_no_fault_of_gates", core) else { return };
+    let mut rig = Rig::new(model, 1);
+    rig.write(0, 1);
+    assert_eq!(rig.findings(), []);
+    rig.faults.short = 1;
+    rig.write(0, 2);
+    rig.write(0, 3);
+    let found: Vec<_> = rig.findings().iter().map(|finding| finding.breach).collect();
+    assert_eq!((found, rig.read(0)), (vec![Breach::NoSuchFault { fault: "short" }], 3));
+}
