@@ -1,7 +1,9 @@
 //! A stream loses nothing: a camera that never waits, on a descriptor ring. And every state of a
-//! queue, on the same ring.
+//! queue, on the same ring, also after a panic.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
+#[path = "camera/panics.rs"]
+mod panics;
 #[path = "camera/states.rs"]
 mod states;
 

@@ -14,6 +14,7 @@
 //! | `ends.rs` | errors of the bus at any address, arguments that are refused |
 //! | `aborts.rs` | ABORT at any time, in slow memory |
 //! | `suite.rs` | the driver, unchanged, through the suite for drivers |
+//! | `promises.rs` | `check` starts nothing; the stop program, when the program is gone |
 //! | `speed.rs` | how much of the array's peak is reached |
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
@@ -22,6 +23,7 @@ mod bench;
 mod ends;
 mod job;
 mod products;
+mod promises;
 mod registers;
 mod speed;
 mod suite;

@@ -33,6 +33,8 @@ const SUITE: &str = "tests/tests/suite/ap_ctrl.rs";
 const RTL_SUITE: &str = "rtl/tests/gemm8/suite.rs";
 const RTL_NNGEN: &str = "rtl/tests/cores/nngen.rs";
 const RTL_GATE: &str = "rtl/tests/cores/gate.rs";
+const RTL_PROMISES: &str = "rtl/tests/gemm8/promises.rs";
+const PANICS: &str = "tests/tests/camera/panics.rs";
 const RTL_ABORTS: &str = "rtl/tests/gemm8/aborts.rs";
 const CARD: &str = "tests/src/bin/contigo-board-tests/vfio/litepcie.rs";
 const EDU: &str = "tests/src/bin/contigo-board-tests/vfio/mod.rs";
@@ -57,7 +59,12 @@ const DRIVER: [Cells; 12] = [
         &[(PLAN, "timeout-stops")],
     ],
     [&[(MODEL, "faults_happen_often")], &[("rtl/tests/gemm8/products.rs", "products_are_the_models")], &[], &[]],
-    [&[("tests/tests/pl330/refused.rs", "what_cannot_be_copied_is_refused_before_anything_is_touched")], &[], &[], &[]],
+    [
+        &[("tests/tests/pl330/refused.rs", "what_cannot_be_copied_is_refused_before_anything_is_touched")],
+        &[(RTL_PROMISES, "a_check_starts_nothing")],
+        &[],
+        &[],
+    ],
     [
         &[(HAND_OVER, "accesses_to_bytes_that_were_not_handed_over_are_counted")],
         &[(RTL_SUITE, "in_calm_memory")],
@@ -70,7 +77,7 @@ const DRIVER: [Cells; 12] = [
             ("tests/tests/guard/stops.rs", "a_program_stops_a_channel_that_never_ends"),
             ("tests/tests/ap_ctrl/gated.rs", "its_stop_program_stops_a_wild_kernel"),
         ],
-        &[],
+        &[(RTL_PROMISES, "its_stop_program_stops_it_at_any_moment")],
         &[],
         &[(PLAN, "killed-program-stopped")],
     ],
@@ -80,10 +87,15 @@ const DRIVER: [Cells; 12] = [
         &[(CARD, "unmapped-is-not-read")],
         &[(PLAN, "timeout-stops")],
     ],
-    [&[], &[], &[], &[]],
+    [
+        &[(PANICS, "the_slots_of_a_driver_that_panicked_stay_the_devices"), (PANICS, "a_wait_that_panics_stops_the_device_first")],
+        &[],
+        &[],
+        &[],
+    ],
     [&[(SUITE, "chain"), (MODEL, "nothing_goes_wrong")], &[(RTL_SUITE, "in_hostile_memory")], &[(CARD, "sent-and-received")], &[]],
     [&[(MODEL, "faults_happen_often")], &[], &[], &[]],
-    [&[(MODEL, "nothing_goes_wrong")], &[], &[], &[]],
+    [&[(MODEL, "nothing_goes_wrong")], &[(RTL_SUITE, "in_calm_memory")], &[], &[]],
 ];
 
 /// The rules of memory, as ARCHITECTURE.md has them.
