@@ -46,11 +46,16 @@ const GEMM8: &[&str] = &[
 
 const GATE: &[&str] = &["cores/gated/top.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"];
 
+const MADE: Core = Core { foreign: true, made_by: "rtl/cores/get", ..OWN };
+
 const NNGEN: Core = Core {
     files: &["cores/nngen/top.v", "cores/nngen/made/mlp.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"],
-    foreign: true,
-    made_by: "rtl/cores/nngen/get",
-    ..OWN
+    ..MADE
+};
+
+const LITEX: Core = Core {
+    files: &["cores/litex/top.v", "cores/litex/made/dma.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"],
+    ..MADE
 };
 
 const CORES: &[Core] = &[
@@ -60,6 +65,8 @@ const CORES: &[Core] = &[
     Core { name: "gated", files: GATE, parameters: &["GATED=1"], ..OWN },
     Core { name: "ungated", files: GATE, parameters: &["GATED=0"], ..OWN },
     Core { name: "gemm8", files: GEMM8, ..OWN },
+    Core { name: "litex", parameters: &["GATED=0"], ..LITEX },
+    Core { name: "litex_gated", parameters: &["GATED=1"], ..LITEX },
     Core { name: "nngen", parameters: &["GATED=0"], ..NNGEN },
     Core { name: "nngen_gated", parameters: &["GATED=1"], ..NNGEN },
     Core { name: "passes", files: &["cores/passes/top.v"], ..OWN },

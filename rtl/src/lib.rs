@@ -10,6 +10,7 @@ pub mod axi;
 mod config;
 pub mod core;
 mod irq;
+pub mod litex;
 mod model;
 pub mod nngen;
 pub mod pci;

@@ -5,6 +5,8 @@
 mod breaches;
 #[path = "cores/gate.rs"]
 mod gate;
+#[path = "cores/litex.rs"]
+mod litex;
 #[path = "cores/nngen.rs"]
 mod nngen;
 #[path = "cores/registers.rs"]

@@ -1,0 +1,263 @@
+#![allow(unsafe_code, reason = "a driver is opened on a core")]
+//! LiteX's DMA behind a driver and the engine: copies, bit for bit, and stops at every moment. Its
+//! own stop forgets what is under way, and the checks say so. With the gate before its master,
+//! nothing is written after a stop, and the next job is whole.
+
+use crate::skip;
+use contigo::{
+    Align, CpuBuf, Driver, Engine, Error, Pool, Region, TypedDriver,
+    drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
+};
+use contigo_rtl::{
+    RtlConfig, RtlModel,
+    axi::{Breach, Channel, Finding, SlaveConfig},
+    litex::{LitexDma, WINDOW_BYTES},
+};
+use contigo_testkit::{
+    conformance::report,
+    exercise::Limits,
+    suite::{Kind, Subject, faults},
+};
+use std::time::Duration;
+
+const SLOT_BYTES: usize = 4096;
+/// The core alone, and with the gate before its master.
+const ALONE: &str = "litex";
+const GATED: &str = "litex_gated";
+/// The gate's registers.
+const GATE: usize = 0x1000;
+const STOPS: u32 = 60;
+const SEEDS: u64 = 8;
+/// 1,024 words, each of them an answer of 400 cycles at most.
+const A_JOB: Duration = Duration::from_millis(20);
+/// Writes are answered after 2 µs, and clearing `enable` does not wait for that.
+const SLOW: SlaveConfig = SlaveConfig { write_cycles: 400..=400, ..SlaveConfig::CALM };
+
+fn config(memory: SlaveConfig) -> RtlConfig {
+    RtlConfig { window_bytes: GATE + regs::WINDOW_BYTES, memory, ..RtlConfig::default() }
+}
+
+/// The driver of the core that has a gate.
+fn gated<'a>(window: &'a SimWindow<'_, RtlModel>) -> impl TypedDriver<2, Args = ()> + 'a {
+    // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
+    // resets it; after a reset both of its halves are off.
+    unsafe {
+        let driver = LitexDma::open(Part::new(window, 0, WINDOW_BYTES).unwrap()).unwrap();
+        Gated::new(driver, AxiGate::open(Part::new(window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap())
+    }
+}
+
+/// Jobs of one driver.
+struct Bench<'p, D> {
+    engine: Engine<D, 2>,
+    pool: &'p Pool<'p, 4>,
+}
+
+impl<D: TypedDriver<2, Args = ()>> Bench<'_, D> {
+    /// Copies these bytes over zeros; all of the output's slot.
+    fn copy(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        let [mut from, mut to] = [(); 2].map(|()| self.pool.take().unwrap());
+        from.copy_from_slice(bytes).unwrap();
+        to.view_mut::<u8>().unwrap().fill(0);
+        let done = self.engine.start([from.to_device(..bytes.len()), to.from_device(..)], &()).map_err(|refused| refused.error)?;
+        let [_, to] = done.wait(A_JOB).map_err(|failed| failed.error)?.buffers;
+        Ok(to.view::<u8>().unwrap().to_vec())
+    }
+
+    /// Starts a copy of a whole slot of this byte, and stops it after `us`.
+    fn stop(&mut self, byte: u8, us: u32, device: &SimDevice<'_, RtlModel>) {
+        let [mut from, to] = [(); 2].map(|()| self.pool.take().unwrap());
+        from.view_mut::<u8>().unwrap().fill(byte);
+        let job = self.engine.start([from.to_device(..), to.from_device(..)], &()).unwrap();
+        device.run_for(us).unwrap();
+        drop(job);
+    }
+}
+
+/// Runs `$body` with the jobs of this core, on a board; its value, and the rules that the core
+/// broke. Where the core was not built, it says so and ends the test.
+macro_rules! on_core {
+    ($test:literal, $core:expr, $memory:expr, $faults:expr, |$board:ident, $device:ident, $bench:ident| $body:expr) => {{
+        let Some(model) = skip::or_skip(concat!("litex::", $test), RtlModel::new($core, config($memory))) else { return };
+        let $board = SimBoard::with(SimConfig { seed: 7, faults: $faults });
+        let $device = SimDevice::with_model(&$board, $board.port(), model);
+        let window = $device.window().unwrap();
+        let region = Region::new($board.memory(64 << 10).unwrap()).unwrap();
+        let pool = Pool::<4>::new(region.carve(4 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
+        let value = if $core == GATED {
+            let mut $bench = Bench { engine: Engine::new(gated(&window)).unwrap(), pool: &pool };
+            $body
+        } else {
+            // SAFETY: a stopped job touches memory of this test later; nobody else has it.
+            let mut $bench = Bench { engine: Engine::new(unsafe { LitexDma::open(window) }.unwrap()).unwrap(), pool: &pool };
+            $body
+        };
+        (value, $device.model(|model| model.findings().to_vec()).unwrap())
+    }};
+}
+
+/// Any length of whole words, the shortest and the longest first.
+fn lengths(rng: &mut fastrand::Rng, most: usize) -> Vec<usize> {
+    [4, 8, 4 * 16, 4 * 17, most].into_iter().chain((0..15).map(|_| 4 * rng.usize(1..=most / 4))).collect()
+}
+
+#[test]
+fn copies_are_right_alone_and_behind_the_gate() {
+    for (core, memory, most) in [
+        (ALONE, SlaveConfig::CALM, SLOT_BYTES),
+        (GATED, SlaveConfig::CALM, SLOT_BYTES),
+        (ALONE, SlaveConfig::HOSTILE, 512),
+        (GATED, SlaveConfig::HOSTILE, 512),
+    ] {
+        let (_, found) =
+            on_core!("copies_are_right_alone_and_behind_the_gate", core, memory.clone(), Faults::NONE, |board, device, bench| {
+                let mut rng = fastrand::Rng::with_seed(3);
+                for len in lengths(&mut rng, most) {
+                    let bytes: Vec<_> = (0..len).map(|_| rng.u8(1..)).collect();
+                    let copied = bench.copy(&bytes).unwrap();
+                    assert_eq!(copied[..len], bytes, "{core}: {len} bytes");
+                    assert!(copied[len..].iter().all(|byte| *byte == 0), "{core}: nothing behind {len} bytes");
+                }
+                let seen = board.counts();
+                assert_eq!([seen.unowned_accesses, seen.stray_accesses, seen.evictions], [0; 3]);
+                assert_eq!(seen.bytes_read, seen.bytes_written);
+                let cycles = device.model(RtlModel::cycle).unwrap();
+                println!("{core}: {} bytes in {cycles} cycles, the program's own time included", seen.bytes_written);
+            });
+        assert_eq!(found, []);
+    }
+}
+
+#[test]
+fn a_length_that_is_no_whole_words_is_refused() {
+    let ((), found) =
+        on_core!("a_length_that_is_no_whole_words_is_refused", ALONE, SlaveConfig::CALM, Faults::NONE, |board, _device, bench| {
+            let error = bench.copy(&[1; 6]).unwrap_err();
+            assert_eq!(error, Error::Argument { name: "the bytes of a copy", value: 6, min: 4, max: 0xFFFF_FFFF, multiple_of: 4 });
+            assert_eq!(board.counts().bytes_read, 0);
+        });
+    assert_eq!(found, []);
+}
+
+/// How many of 60 stops were followed by writes, and how many accesses went to no memory.
+macro_rules! stops {
+    ($test:literal, $core:expr, $memory:expr) => {
+        on_core!($test, $core, $memory, Faults::NONE, |board, device, bench| {
+            let mut late = 0;
+            for us in 0..STOPS {
+                bench.stop(9, us, &device);
+                let before = board.counts().bytes_written;
+                device.run_for(50).unwrap();
+                late += u32::from(board.counts().bytes_written > before);
+            }
+            println!("{}: {late} of {STOPS} stops were followed by writes, {} accesses to no memory", $core, board.counts().stray_accesses);
+            (late, board.counts().stray_accesses)
+        })
+    };
+}
+
+/// Clearing `enable` forgets what is under way: the place of a gate.
+#[test]
+fn its_own_stop_is_no_quiesce() {
+    let ((late, _), found) = stops!("its_own_stop_is_no_quiesce", ALONE, SLOW);
+    assert!(late > STOPS / 2, "{late} of {STOPS} stops were followed by writes");
+    let owed = found.iter().filter(|finding| matches!(finding.breach, Breach::IdleWhileOwed { writes: 1.., .. })).count();
+    assert!(owed >= late as usize, "{late} stops, {found:?}");
+}
+
+/// Where memory has not taken the address yet, the address falls to 0 while it is offered, and so
+/// does the word.
+#[test]
+fn its_own_stop_writes_to_address_0() {
+    let ((_, stray), found) = stops!("its_own_stop_writes_to_address_0", ALONE, SlaveConfig { stalls: 900, ..SlaveConfig::CALM });
+    let changed = |finding: &Finding| matches!(finding.breach, Breach::PayloadChanged { channel: Channel::Aw | Channel::Ar | Channel::W });
+    assert!(stray > 0 && found.iter().any(changed), "{stray} accesses to no memory, {found:?}");
+}
+
+#[test]
+fn behind_the_gate_nothing_is_written_after_a_stop() {
+    for memory in [SLOW, SlaveConfig { stalls: 900, ..SlaveConfig::CALM }] {
+        let stops = stops!("behind_the_gate_nothing_is_written_after_a_stop", GATED, memory.clone());
+        assert_eq!(stops, ((0, 0), vec![]));
+    }
+}
+
+/// A job at once after a stop: alone the core takes an old answer for its own.
+#[test]
+fn the_next_job_is_whole_behind_the_gate_only() {
+    let bytes: Vec<u8> = (1..=128).collect();
+    for core in [ALONE, GATED] {
+        let (wrong, found) = on_core!("the_next_job_is_whole_behind_the_gate_only", core, SLOW, Faults::NONE, |_board, device, bench| {
+            let mut wrong = 0;
+            for us in 0..STOPS {
+                bench.stop(0xEE, us, &device);
+                wrong += u32::from(bench.copy(&bytes).unwrap()[..128] != bytes);
+            }
+            wrong
+        });
+        println!("{core}: {wrong} of {STOPS} jobs after a stop were wrong");
+        assert_eq!(core == GATED, wrong == 0 && found.is_empty(), "{core}: {wrong} of {STOPS} were wrong, {found:?}");
+    }
+}
+
+/// LiteX ends a word that was refused like any other.
+#[test]
+fn an_error_of_the_bus_is_told_behind_the_gate_only() {
+    for core in [ALONE, GATED] {
+        let faults = Faults { error: 1_000, ..Faults::NONE };
+        let (told, _) =
+            on_core!("an_error_of_the_bus_is_told_behind_the_gate_only", core, SlaveConfig::CALM, faults, |_board, _device, bench| {
+                bench.copy(&[1; 64])
+            });
+        match told {
+            Ok(_) => assert_eq!(core, ALONE, "the copy says that all went well"),
+            Err(error) => assert!(core == GATED && matches!(error, Error::FaultAt { device: "axi_gate", .. }), "{error}"),
+        }
+    }
+}
+
+/// The core behind the gate, through the suite for drivers.
+struct Suite;
+
+impl Subject for Suite {
+    type Model = RtlModel;
+
+    fn name(&self) -> &'static str {
+        "LiteX's DMA behind the gate"
+    }
+    fn kind(&self) -> Kind {
+        Kind::Copy
+    }
+    fn model(&self) -> RtlModel {
+        // An answer that is lost keeps a stop for 20 ms: a slow clock, 25 MHz.
+        RtlModel::new(GATED, RtlConfig { cycle_ns: 40, ..config(SlaveConfig::HOSTILE) }).unwrap()
+    }
+    fn limits(&self) -> Limits {
+        Limits { offset_align_bytes: 4, len_align_bytes: 4, len_max_bytes: 256 }
+    }
+    fn may_fail(&self, error: &Error) -> bool {
+        matches!(error, Error::FaultAt { device: "axi_gate", .. })
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, RtlModel>,
+        _: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R, Error> {
+        Ok(act(&mut gated(&window)))
+    }
+}
+
+/// Two of each kind of fault.
+#[test]
+fn the_suite_for_drivers_behind_the_gate() {
+    if skip::or_skip("litex::the_suite_for_drivers_behind_the_gate", RtlModel::new(GATED, config(SlaveConfig::CALM))).is_none() {
+        return;
+    }
+    let verdict = faults(&Suite, 0..SEEDS).map(|tally| {
+        println!("{}: {tally:?}", Suite.name());
+        assert!(tally.completed > 2 * SEEDS && tally.failed > 0 && tally.cancelled > 0 && tally.resets > 0, "{tally:?}");
+    });
+    report("suite", Suite.name(), verdict);
+}
