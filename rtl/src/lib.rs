@@ -15,6 +15,7 @@ mod model;
 pub mod nngen;
 pub mod pci;
 pub mod ports;
+pub mod s2mm;
 pub mod table;
 mod trace;
 mod twin;

@@ -13,6 +13,8 @@ mod nngen;
 mod registers;
 #[path = "cores/rig.rs"]
 mod rig;
+#[path = "cores/s2mm.rs"]
+mod s2mm;
 #[path = "cores/skip.rs"]
 mod skip;
 #[path = "cores/streams.rs"]
