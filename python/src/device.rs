@@ -147,15 +147,15 @@ impl Device {
         };
         // SAFETY: the program promises that the device is this driver's (above), and how it is
         // wired. Nothing moves a device that is open for good.
-        let taken = unsafe { Pin::static_ref(opened).take(row, settings, port, how) }.map_err(failed)?;
-        let parts = Parts { device: (), memory, settings, map };
-        // SAFETY: as above.
-        let mut driver = unsafe { taken.open(parts) }.map_err(failed)?;
+        let mut taken = unsafe { Pin::static_ref(opened).take(row, settings, port, how) }.map_err(failed)?;
         if let Some(gate) = gate {
             let at = GateIn::of(gate)?.at(py, self.how.window)?;
             // SAFETY: the program promises how the gate is wired (above).
-            driver = unsafe { at.before(driver, opened, how) }.map_err(failed)?;
+            taken = unsafe { taken.behind(at) }.map_err(failed)?;
         }
+        let parts = Parts { device: (), memory, settings, map };
+        // SAFETY: as above.
+        let driver = unsafe { taken.open(parts) }.map_err(failed)?;
         let program = driver.stop_program();
         let engine = Engine::new(row.name, driver)?;
         if let Some(guard) = opened.guard() {

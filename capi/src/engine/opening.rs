@@ -45,7 +45,7 @@ impl Engine {
     ///
     /// # Safety
     /// The device is what the driver is for, as its settings and its map describe it; only engines
-    /// of this library drive it, and it is behind the port. As `GateAt::before`, where there is a
+    /// of this library drive it, and it is behind the port. As `Taken::behind`, where there is a
     /// gate.
     pub(crate) unsafe fn open(options: &EngineOptions<'_>) -> Result<u64, Fault> {
         // A value that borrows is declared after the value that it borrows from, and is dropped
@@ -58,7 +58,13 @@ impl Engine {
         let region = (options.region != 0).then(|| REGIONS.lease(options.region)).transpose()?;
         let settings = Settings(options.settings);
         // SAFETY: the caller's promise; the engine is dropped before what holds the device.
-        let taken = unsafe { held.take(row, settings, options.port, options.attach) }.map_err(|error| named(error, settings))?;
+        let mut taken = unsafe { held.take(row, settings, options.port, options.attach) }.map_err(|error| named(error, settings))?;
+        if let Some(Gate { window, offset, .. }) = options.gate {
+            // SAFETY: the engine is dropped before what holds the gate's device.
+            let device = gate.as_ref().map(|held| unsafe { held.for_ever() });
+            // SAFETY: the caller's promise.
+            taken = unsafe { taken.behind(GateAt { device, window, offset })? };
+        }
         // A page at least: a driver of lists has room for as many jobs as it takes.
         let len_bytes = if options.region_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { options.region_bytes };
         let memory = match &region {
@@ -69,14 +75,7 @@ impl Engine {
         };
         let parts = Parts { device: (), memory, settings, map: options.map };
         // SAFETY: the caller's promise.
-        let mut driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, settings, options.map))?;
-        if let Some(Gate { window, offset, .. }) = options.gate {
-            // SAFETY: the driver with its gate is dropped before what holds the devices.
-            let (core, own) = unsafe { (held.for_ever(), gate.as_ref().map(|held| held.for_ever())) };
-            let at = GateAt { device: own, window, offset };
-            // SAFETY: the caller's promise.
-            driver = unsafe { at.before(driver, core, options.attach)? };
-        }
+        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, settings, options.map))?;
         Self::put(claimed, driver, Parents { device: Some(held), _gate: gate, _region: region, ..Parents::default() })
     }
 

@@ -1,11 +1,18 @@
 #![allow(unsafe_code, reason = "a driver of any type is put in its place, and passes its promises on")]
 //! A driver of any type as one type.
 
-use super::{Completion, Driver, Gate, StopProgram};
+use super::{Completion, Driver, Gate, Shut, StopProgram};
 #[cfg(all(feature = "linux", target_os = "linux"))]
 use crate::types::Error;
-use crate::types::{Result, in_place::InPlace};
-use core::{fmt, time::Duration};
+use crate::{
+    mem::DevSlice,
+    types::{Result, in_place::InPlace},
+};
+use core::{
+    fmt,
+    mem::{self, ManuallyDrop},
+    time::Duration,
+};
 
 /// **A driver of any type, which it owns**, in a place of fixed size: so that C, Python and the
 /// tool have one type for all drivers, with no heap.
@@ -21,7 +28,8 @@ use core::{fmt, time::Duration};
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct AnyDriver<'a> {
-    driver: InPlace<dyn Driver + Send + 'a, { AnyDriver::MAX_BYTES }>,
+    /// Dropped where the core may be touched.
+    driver: ManuallyDrop<InPlace<dyn Driver + Send + 'a, { AnyDriver::MAX_BYTES }>>,
     gate: Option<PlacedGate<'a>>,
     /// INVARIANT: dropped after the driver, which borrows from the core that it keeps.
     core: Option<KeepAlive<'a>>,
@@ -30,6 +38,7 @@ pub struct AnyDriver<'a> {
 /// The gate before the core's master.
 struct PlacedGate<'a> {
     gate: InPlace<dyn Gate + Send + 'a, { PlacedGate::MAX_BYTES }>,
+    shut: Shut,
     /// Where its registers are in the driver's own window, if they are there.
     at: Option<usize>,
 }
@@ -71,28 +80,26 @@ impl<'a> AnyDriver<'a> {
     #[must_use]
     pub fn new<D: Driver + Send + 'a>(driver: D) -> Self {
         // SAFETY: it casts to `D`, and that becomes what a `D` is.
-        Self { driver: unsafe { InPlace::new::<D>(driver, |place| place.cast::<D>()) }, gate: None, core: None }
+        let driver: InPlace<dyn Driver + Send + 'a, _> = unsafe { InPlace::new::<D>(driver, |place| place.cast::<D>()) };
+        Self { driver: ManuallyDrop::new(driver), gate: None, core: None }
     }
 
     /// The same driver, whose core has `gate` before its master. `at` is where the gate's registers
     /// are in the driver's own window, if they are there.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]: it has a gate already, or shares its device with other drivers,
-    /// whose jobs the gate would end.
+    /// [`Error::Unsupported`]: it has a gate already.
     ///
     /// # Safety
     /// As [`Gated::new`](crate::drivers::axi_gate::Gated::new).
     #[cfg(all(feature = "linux", target_os = "linux"))]
     pub(crate) unsafe fn with_gate<G: Gate + Send + 'a>(mut self, gate: G, at: Option<usize>) -> Result<Self> {
-        if self.core.is_some() {
-            return Err(Error::Unsupported { what: "a gate stops all channels of a core", fix: "open the driver without `channel`" });
-        }
         if self.gate.is_some() {
             return Err(Error::Unsupported { what: "the driver has a gate", fix: "join the core's masters before one gate" });
         }
         // SAFETY: it casts to `G`, and that becomes what a `G` is.
-        self.gate = Some(PlacedGate { gate: unsafe { InPlace::new::<G>(gate, |place| place.cast::<G>()) }, at });
+        let gate: InPlace<dyn Gate + Send + 'a, _> = unsafe { InPlace::new::<G>(gate, |place| place.cast::<G>()) };
+        self.gate = Some(PlacedGate { gate, shut: Shut::NOT, at });
         Ok(self)
     }
 
@@ -119,32 +126,49 @@ impl<'a> AnyDriver<'a> {
 // `drivers::axi_gate::Gated`.
 unsafe impl Driver for AnyDriver<'_> {
     crate::types::forward::forward!(|this| *this.driver.get() => name, port, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
-    crate::types::forward::forward!(|this| *this.driver.get_mut() => submit);
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        if let Some(placed) = &self.gate {
+            placed.shut.refuse(placed.gate.get())?;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.driver.get_mut().submit(slot, operands, words) }
+    }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let told = self.driver.get_mut().poll(timeout);
+        let driver = self.driver.get_mut();
         match &self.gate {
-            None => told,
-            Some(placed) => placed.gate.get().error().map_or(told, Err),
+            None => driver.poll(timeout),
+            Some(placed) => placed.shut.poll(placed.gate.get(), driver.depth(), || driver.poll(timeout)),
         }
     }
 
     fn stop(&mut self) -> Result<()> {
-        let Some(placed) = &self.gate else { return self.driver.get_mut().stop() };
-        placed.gate.get().shut()?;
-        self.driver.get_mut().stop()?;
-        // SAFETY: the core is fresh from its reset, and its driver has stopped it.
-        unsafe { placed.gate.get().open_up() };
-        Ok(())
+        let driver = self.driver.get_mut();
+        match &mut self.gate {
+            None => driver.stop(),
+            Some(placed) => placed.shut.stop(placed.gate.get(), || driver.stop()),
+        }
     }
 
     /// None of a driver that shares its device: the kernel runs one program for a device, and this
-    /// driver's leaves the siblings at work.
+    /// driver's leaves the siblings at work. Nor of one whose gate is elsewhere.
     fn stop_program(&self) -> StopProgram {
         match &self.gate {
             _ if self.core.is_some() => StopProgram::default(),
-            Some(PlacedGate { gate, at: Some(at) }) => gate.get().program(*at),
-            _ => self.driver.get().stop_program(),
+            Some(placed) => placed.at.map(|at| placed.gate.get().program(at)).unwrap_or_default(),
+            None => self.driver.get().stop_program(),
+        }
+    }
+}
+
+impl Drop for AnyDriver<'_> {
+    fn drop(&mut self) {
+        if self.gate.as_ref().is_none_or(|placed| placed.shut.lets_go(placed.gate.get())) {
+            // SAFETY: once, and it is not used after it.
+            unsafe { ManuallyDrop::drop(&mut self.driver) }
+        } else {
+            // The driver that is leaked borrows from it.
+            mem::forget(self.core.take());
         }
     }
 }

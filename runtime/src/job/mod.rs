@@ -49,7 +49,7 @@ pub use done::Done;
 pub(crate) use driver::no_report;
 pub use driver::{Driver, TypedDriver, exactly};
 pub use engine::{Engine, JobCounts};
-pub(crate) use gate::Gate;
+pub(crate) use gate::{Gate, Shut};
 pub use job_error::JobError;
 pub use operand_spec::OperandSpec;
 pub use parts::{Parts, Settings};

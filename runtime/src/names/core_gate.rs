@@ -5,7 +5,7 @@ use super::{AnyDevice, Attach, OpenDevice};
 use crate::{
     drivers::axi_gate::{AxiGate, regs},
     hw::{Mmio, Wait},
-    job::{AnyDriver, Driver},
+    job::AnyDriver,
     mem::Port,
     types::{Bus, Error, Result},
 };
@@ -17,7 +17,7 @@ pub struct GateWindow<'o> {
     from: usize,
 }
 
-// SAFETY: 1. The registers are the device's. 2. They are the gate's alone, as `GateAt::before`'s
+// SAFETY: 1. The registers are the device's. 2. They are the gate's alone, as `Taken::behind`'s
 // caller promised.
 unsafe impl Mmio for GateWindow<'_> {
     fn len_bytes(&self) -> usize {
@@ -53,35 +53,36 @@ pub struct GateAt<'o> {
     pub offset: usize,
 }
 
-impl<'o> GateAt<'o> {
-    /// `driver`, which has `core` attached by `how`, with the gate before it. Nothing is written
-    /// yet: the engine stops the core first, by the gate.
-    ///
-    /// Where gate and core are in one window, the driver's stop program shuts the gate.
-    ///
-    /// # Errors
-    /// - [`Error::RegisterWindow`], [`Error::WrongDevice`]: no gate is there.
-    /// - [`Error::HasDriver`]: a driver has the gate's own device.
-    /// - [`Error::Unsupported`]: `driver` has a gate, or shares its device (`channel`); or a device
-    ///   behind an IOMMU has the gate in the core's window.
-    /// - The errors of [`OpenDevice::attach`].
+/// A gate that was opened before its core's driver.
+pub(super) struct OpenGate<'o> {
+    gate: AxiGate<GateWindow<'o>>,
+    /// Where it is in the driver's window, if it is there.
+    at: Option<usize>,
+}
+
+impl<'o> OpenGate<'o> {
+    /// The gate of `core`, which is attached by `how`, behind `port`.
     ///
     /// # Safety
-    /// As [`Gated::new`](crate::drivers::axi_gate::Gated::new). In the core's window nobody but
-    /// this gate writes its registers.
-    pub unsafe fn before(self, driver: AnyDriver<'o>, core: &'o OpenDevice, how: Attach) -> Result<AnyDriver<'o>> {
-        let (from, gates) = (self.offset, Attach { window: self.window, interrupt: false });
-        let device = match self.device {
+    /// As [`Taken::behind`](super::Taken::behind).
+    pub(super) unsafe fn open(at: GateAt<'o>, core: &'o OpenDevice, how: Attach, port: Port) -> Result<Self> {
+        let (from, gates) = (at.offset, Attach { window: at.window, interrupt: false });
+        let device = match at.device {
             Some(own) => own.attach_through(Some(own.port().unwrap_or(NO_MEMORY)), gates)?,
-            None => core.second(gates, *driver.port())?,
+            None => core.second(gates, port)?,
         };
         if !from.is_multiple_of(4) {
             return Err(Error::RegisterWindow { device: "axi_gate", need_bytes: from, have_bytes: device.len_bytes() });
         }
         // SAFETY: the caller's promise.
         let gate = unsafe { AxiGate::open(GateWindow { device, from })? };
-        let in_window = self.device.is_none() && self.window == how.window;
-        // SAFETY: the caller's promise.
-        unsafe { driver.with_gate(gate, in_window.then_some(from)) }
+        Ok(Self { gate, at: (at.device.is_none() && at.window == how.window).then_some(from) })
+    }
+
+    /// # Safety
+    /// As [`Taken::behind`](super::Taken::behind), of this driver.
+    pub(super) unsafe fn before(self, driver: AnyDriver<'o>) -> Result<AnyDriver<'o>> {
+        // SAFETY: the caller's promise; `open` found a gate there.
+        unsafe { driver.with_gate(self.gate, self.at) }
     }
 }

@@ -69,8 +69,8 @@ impl Guarded {
         let window = self.windows.get(usize::from(how.window)).ok_or(no_such)?;
         let registers = match window.get() {
             Some(registers) => registers,
-            // One caller at a time is here (`OpenDevice::attached`), and no closure, so that the
-            // trace names the program's line.
+            // No closure, so that the trace names the program's line. Where two callers are here,
+            // one mapping is dropped again.
             None => {
                 let mapped = self.guard.registers(how.window.into())?;
                 window.call_once(|| mapped)

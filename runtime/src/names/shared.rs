@@ -1,8 +1,9 @@
 #![allow(unsafe_code, reason = "a core borrows from the opening that it is in, which is pinned")]
 //! How a device is taken by its drivers: by one alone, or by several, one a channel.
 
-use super::{AnyDevice, Attach, DriverRow, OpenDevice};
+use super::{AnyDevice, Attach, DriverRow, GateAt, OpenDevice, core_gate::OpenGate};
 use crate::{
+    hw::Device,
     job::{AnyCore, AnyDriver, DriverCount, KeepAlive, Parts, Settings},
     mem::Port,
     types::{Error, Result, lock},
@@ -86,6 +87,10 @@ impl Drop for SharedCore {
 #[must_use = "the device is given back when this is dropped"]
 pub struct Taken<'o> {
     row: &'static DriverRow,
+    device: &'o OpenDevice,
+    how: Attach,
+    /// Opened before the driver, which may find its core in a reset otherwise.
+    gate: Option<OpenGate<'o>>,
     share: Share<'o>,
 }
 
@@ -167,7 +172,7 @@ impl OpenDevice {
                 Some(port) => unsafe { this.attach_wired(port, how)? },
                 None => this.attach(how)?,
             };
-            return Ok(Taken { row, share: Share::Whole(device) });
+            return Ok(Taken { row, device: this, how, gate: None, share: Share::Whole(device) });
         };
         let port = port.map_or_else(|| this.port(), |port| Some(this.seen_through(port)));
         this.shared.close_idle();
@@ -192,11 +197,41 @@ impl OpenDevice {
         let core = CoreRef(NonNull::from(&*opened.core).cast::<AnyCore<'o>>());
         this.shared.drivers.fetch_add(1, Ordering::Relaxed);
         drop(held);
-        Ok(Taken { row, share: Share::Channel(core, KeepAlive::new(&this.shared)) })
+        let share = Share::Channel(core, KeepAlive::new(&this.shared));
+        Ok(Taken { row, device: this, how, gate: None, share })
     }
 }
 
 impl<'o> Taken<'o> {
+    /// The same device, whose core has a gate before its master: the driver stops it by the gate,
+    /// whatever it does. Where a program that died left the core in its reset, that ends here.
+    ///
+    /// In the driver's own window the gate is its stop program too. A gate elsewhere leaves the
+    /// kernel none.
+    ///
+    /// # Errors
+    /// - [`Error::RegisterWindow`], [`Error::WrongDevice`]: no gate is there.
+    /// - [`Error::WillNotStop`]: the core is in its reset, and the interconnect owes an answer.
+    /// - [`Error::HasDriver`]: a driver has the gate's own device.
+    /// - [`Error::Unsupported`]: the device is shared (`channel`), and the gate would stop all its
+    ///   channels; or it is behind an IOMMU, and the gate in its window.
+    /// - The errors of [`OpenDevice::attach`].
+    ///
+    /// # Safety
+    /// As [`Gated::new`](crate::drivers::axi_gate::Gated::new), of the driver that is opened. In the
+    /// core's window nobody but this gate writes the gate's registers.
+    pub unsafe fn behind(self, gate: GateAt<'o>) -> Result<Self> {
+        let port = match &self.share {
+            Share::Whole(device) => *device.port(),
+            Share::Channel(..) => {
+                return Err(Error::Unsupported { what: "a gate stops all channels of a core", fix: "open the driver without `channel`" });
+            }
+        };
+        // SAFETY: the caller's promise.
+        let gate = unsafe { OpenGate::open(gate, self.device, self.how, port)? };
+        Ok(Self { gate: Some(gate), ..self })
+    }
+
     /// Opens the driver. `parts` has no device.
     ///
     /// # Errors
@@ -208,8 +243,15 @@ impl<'o> Taken<'o> {
     pub unsafe fn open(self, parts: Parts<'o, '_, ()>) -> Result<AnyDriver<'o>> {
         let Parts { memory, settings, map, .. } = parts;
         match self.share {
-            // SAFETY: the caller's promise.
-            Share::Whole(device) => unsafe { (self.row.open)(Parts { device, memory, settings, map }) },
+            Share::Whole(device) => {
+                // SAFETY: the caller's promise.
+                let driver = unsafe { (self.row.open)(Parts { device, memory, settings, map })? };
+                match self.gate {
+                    // SAFETY: `behind`'s caller promised it.
+                    Some(gate) => unsafe { gate.before(driver) },
+                    None => Ok(driver),
+                }
+            }
             Share::Channel(core, keep) => {
                 // SAFETY: 1. The core is in its place, in the pinned opening, as long as it is
                 // counted, and `take` counted it under the lock. `Taken`, like the driver, drops

@@ -3,7 +3,7 @@
 
 use super::SCALE;
 use contigo::{
-    Align, Driver, Engine, Error, Mmio, Pool, Region, Wait,
+    Align, Completion, DevSlice, Driver, Engine, Error, Mmio, OperandSpec, Pool, Port, Region, StopProgram, Wait,
     drivers::{
         ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall},
         axi_gate::{AxiGate, Gated, GatedModel, Owed, Part, regs},
@@ -32,8 +32,8 @@ type Window<'d, 'b> = Part<'d, SimWindow<'b, Model>>;
 fn gated<'d, 'b>(window: &'d SimWindow<'b, Model>) -> Gated<ApCtrl<Window<'d, 'b>>, Window<'d, 'b>> {
     // SAFETY: the model is this kernel and this gate, and each part is written by one of them.
     unsafe {
-        let kernel = ApCtrl::open(Part::new(window, 0, Model::GATE).unwrap(), SCALE).unwrap();
         let gate = AxiGate::open(Part::new(window, Model::GATE, regs::WINDOW_BYTES).unwrap()).unwrap();
+        let kernel = ApCtrl::open(Part::new(window, 0, Model::GATE).unwrap(), SCALE).unwrap();
         Gated::new(kernel, gate).in_window(Model::GATE)
     }
 }
@@ -133,6 +133,89 @@ fn open(fake: &Fake) -> Result<AxiGate<&Fake>, Error> {
 
 fn told(words: &[(usize, u32)]) -> Option<Error> {
     open(&fake(words)).unwrap().error()
+}
+
+/// A driver that counts how often its core is touched.
+struct Touched<'c>(&'c Cell<u32>, Port);
+
+impl Touched<'_> {
+    fn touch(&self) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+// SAFETY: there is no device.
+unsafe impl Driver for Touched<'_> {
+    fn name(&self) -> &'static str {
+        "touched"
+    }
+    fn port(&self) -> &Port {
+        &self.1
+    }
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        &[]
+    }
+    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
+        Ok(())
+    }
+    unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
+        self.touch();
+        Ok(())
+    }
+    fn poll(&mut self, _: Duration) -> Result<Option<Completion>, Error> {
+        self.touch();
+        Ok(Some(Completion::of(0)))
+    }
+    fn stop(&mut self) -> Result<(), Error> {
+        self.touch();
+        Ok(())
+    }
+}
+
+impl Drop for Touched<'_> {
+    fn drop(&mut self) {
+        self.touch();
+    }
+}
+
+/// Its core is in a reset, where an access hangs, or believes that it has stopped.
+#[test]
+fn a_gate_that_does_not_shut_keeps_the_driver_from_its_core() {
+    let (touched, owes) = (Cell::new(0), fake(&[(0x10, 0)]));
+    let port = SimBoard::new(1).port();
+    // SAFETY: there is no core.
+    let mut gated = unsafe { Gated::new(Touched(&touched, port), open(&owes).unwrap()) };
+    let held = Error::WillNotStop { device: "axi_gate", status: 0, waited_us: 10_000 };
+    assert_eq!(gated.stop(), Err(held));
+    assert_eq!(gated.poll(Duration::ZERO), Err(held));
+    // SAFETY: as above.
+    assert_eq!(unsafe { gated.submit(0, &[], &[]) }, Err(held));
+    assert_eq!(gated.stop_program(), StopProgram::default(), "the core's own would be believed");
+    drop(gated);
+    assert_eq!(touched.get(), 0, "it is leaked");
+    // A program that died left it so: the next one opens no driver before memory has answered.
+    owes.words[4].set(regs::IN_RESET);
+    assert!(matches!(open(&owes), Err(Error::WillNotStop { .. })));
+    owes.words[4].set(regs::IDLE | regs::STOPPED | regs::IN_RESET);
+    assert!(matches!(open(&owes), Err(Error::WillNotStop { .. })), "the fake ends no reset");
+    assert_eq!(owes.words[3].get(), regs::STOP, "it was asked to");
+}
+
+/// A core that looks at no answer says that it is done while its last write is under way.
+#[test]
+fn the_end_of_a_lone_job_waits_for_memory() {
+    let (touched, owes) = (Cell::new(0), fake(&[(0x10, 0)]));
+    // SAFETY: there is no core.
+    let mut gated = unsafe { Gated::new(Touched(&touched, SimBoard::new(1).port()), open(&owes).unwrap()) };
+    let told = gated.poll(Duration::ZERO);
+    assert!(matches!(told, Err(Error::Fault { what, .. }) if what.contains("still owes")), "{told:?}");
+    owes.words[4].set(regs::IDLE | regs::FAILED);
+    assert!(matches!(gated.poll(Duration::ZERO), Err(Error::FaultAt { .. })));
+    owes.words[4].set(regs::IDLE);
+    assert_eq!(gated.poll(Duration::ZERO), Ok(Some(Completion::of(0))));
 }
 
 #[test]

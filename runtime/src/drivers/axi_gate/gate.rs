@@ -11,9 +11,12 @@ use core::time::Duration;
 
 /// In messages.
 const NAME: &str = "axi_gate";
-/// Waiting for a living core that owes beats, and for the interconnect. 8 bursts of 256 beats each
-/// way take 0.4 ms at 100 MHz with 10 cycles a beat.
+/// Waiting for the interconnect. 8 bursts of 256 beats each way take 0.4 ms at 100 MHz with 10
+/// cycles a beat.
 const OWED_US: u32 = 10_000;
+/// Waiting for the beats that the core owes. Nothing is lost where a core owes them for longer: its
+/// job ends by the stop.
+const BEATS_US: u32 = 1_000;
 /// Between two looks.
 const STEP_US: u32 = 1;
 /// STATUS of a gate that is shut, with its core in reset. The bits that are 0 tell it from ones.
@@ -38,10 +41,13 @@ pub struct AxiGate<W> {
 }
 
 impl<W: Mmio + Wait> AxiGate<W> {
-    /// The gate whose registers are `window`. Nothing is written.
+    /// The gate whose registers are `window`. It comes before the core's driver: where a program
+    /// that died left the core in its reset, this ends the reset, and the core's registers answer.
+    /// Still nothing passes. Otherwise nothing is written.
     ///
     /// # Errors
     /// [`Error::RegisterWindow`]; [`Error::WrongDevice`]: no gate is there, or a later one.
+    /// [`Error::WillNotStop`]: the interconnect owes an answer, and the core stays in its reset.
     ///
     /// # Safety
     /// Nobody else writes these registers while this value lives.
@@ -53,10 +59,15 @@ impl<W: Mmio + Wait> AxiGate<W> {
         let wrong = |register, expected, found| Err(Error::WrongDevice { device: NAME, register, expected, found });
         let (id, version) = (regs::ID.read(&window), regs::VERSION.read(&window));
         match version >> 16 {
-            _ if id != regs::GATE => wrong("ID", regs::GATE, id),
-            regs::MAJOR => Ok(Self { window }),
-            _ => wrong("VERSION", regs::MAJOR << 16, version),
+            _ if id != regs::GATE => return wrong("ID", regs::GATE, id),
+            regs::MAJOR => {}
+            _ => return wrong("VERSION", regs::MAJOR << 16, version),
         }
+        let gate = Self { window };
+        if regs::STATUS.read(&gate.window) & (regs::IN_RESET | regs::ZEROS) == regs::IN_RESET {
+            gate.release()?;
+        }
+        Ok(gate)
     }
 
     /// Bursts that have passed and are not answered yet.
@@ -67,7 +78,10 @@ impl<W: Mmio + Wait> AxiGate<W> {
 
     /// The first error since it was cleared, with the address of its burst.
     pub fn error(&self) -> Option<Error> {
-        let status = regs::STATUS.read(&self.window);
+        self.error_in(regs::STATUS.read(&self.window))
+    }
+
+    fn error_in(&self, status: u32) -> Option<Error> {
         let fault = |what| Some(Error::Fault { device: NAME, status, what });
         if status & regs::ZEROS != 0 {
             return fault("all ones: the gate is gone, or its clock is off");
@@ -107,16 +121,17 @@ impl<W: Mmio + Wait> AxiGate<W> {
 
     /// Lets no new burst pass, waits for what is owed, and puts the core into its reset; then the
     /// gate gives the beats that the core owed. Afterwards nothing passes or is under way. The
-    /// bound is 20 ms; a core that behaves takes as long as its bursts.
+    /// bound is 11 ms; a core that behaves takes as long as its bursts, and one that hangs 1 ms.
     ///
     /// # Errors
     /// [`Error::WillNotStop`]: the interconnect owes an answer. The gate stays shut.
     pub fn shut(&self) -> Result<()> {
         self.control(regs::STOP);
-        // A dead core owes its beats until its reset: this wait may fail.
-        let _ = self.until(regs::STOPPED, regs::STOPPED);
+        // A dead core owes its beats until its reset, and so does one that must read, which it may
+        // not any more, before it has them: this wait may fail.
+        let _ = self.until(regs::STOPPED, regs::STOPPED, BEATS_US);
         self.control(regs::STOP | regs::RESET);
-        self.until(SHUT_MASK, SHUT)
+        self.until(SHUT_MASK, SHUT, OWED_US)
     }
 
     /// Ends the core's reset; still nothing passes.
@@ -125,13 +140,14 @@ impl<W: Mmio + Wait> AxiGate<W> {
     /// [`Error::WillNotStop`], as in [`shut`](Self::shut), which comes first.
     pub fn release(&self) -> Result<()> {
         self.control(regs::STOP);
-        self.until(SHUT_MASK, SHUT & !regs::IN_RESET)
+        self.until(SHUT_MASK, SHUT & !regs::IN_RESET, OWED_US)
     }
 
     /// Lets bursts pass.
     ///
     /// # Safety
-    /// The core touches only memory that was handed to it. A core fresh from its reset does.
+    /// The core touches only memory that was handed to it. One does that is fresh from its reset,
+    /// and that its driver has stopped since.
     pub unsafe fn open_up(&self) {
         self.control(0);
     }
@@ -140,7 +156,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
     /// gone. The gate's registers are at `offset` in the window that the steps are for.
     #[must_use]
     pub fn program(offset: usize) -> StopProgram {
-        let (control, status) = (offset + regs::CONTROL.offset(), offset + regs::STATUS.offset());
+        let (control, status) = (offset.saturating_add(regs::CONTROL.offset()), offset.saturating_add(regs::STATUS.offset()));
         let steps = [
             StopStep::write(control, u32::MAX, regs::STOP | regs::RESET),
             StopStep::poll_until(status, SHUT_MASK, SHUT, OWED_US),
@@ -156,14 +172,20 @@ impl<W: Mmio + Wait> AxiGate<W> {
         unsafe { regs::CONTROL.write(&self.window, value) };
     }
 
-    fn until(&self, mask: u32, value: u32) -> Result<()> {
+    fn until(&self, mask: u32, value: u32, limit_us: u32) -> Result<()> {
+        let status = self.status_once(mask, value, limit_us);
+        if status & mask == value { Ok(()) } else { Err(Error::WillNotStop { device: NAME, status, waited_us: limit_us }) }
+    }
+
+    /// STATUS when the bits of `mask` are `value`, or at the end of the limit.
+    fn status_once(&self, mask: u32, value: u32, limit_us: u32) -> u32 {
         let mut status = 0;
         // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
-        let _ = poll_every(&self.window, STEP_US, Duration::from_micros(OWED_US.into()), |window| {
+        let _ = poll_every(&self.window, STEP_US, Duration::from_micros(limit_us.into()), |window| {
             status = regs::STATUS.read(window);
             status & mask == value
         });
-        if status & mask == value { Ok(()) } else { Err(Error::WillNotStop { device: NAME, status, waited_us: OWED_US }) }
+        status
     }
 }
 
@@ -179,8 +201,18 @@ impl<W: Mmio + Wait> Gate for AxiGate<W> {
         unsafe { Self::open_up(self) };
     }
 
-    fn error(&self) -> Option<Error> {
-        Self::error(self)
+    fn error(&self, settled: bool) -> Option<Error> {
+        if !settled {
+            return Self::error(self);
+        }
+        let status = self.status_once(regs::IDLE, regs::IDLE, OWED_US);
+        let owes = "the core said that its job is done, and memory still owes it an answer";
+        let late = (status & regs::IDLE == 0).then_some(Error::Fault { device: NAME, status, what: owes });
+        self.error_in(status).or(late)
+    }
+
+    fn held(&self) -> Error {
+        Error::WillNotStop { device: NAME, status: regs::STATUS.read(&self.window), waited_us: OWED_US }
     }
 
     fn program(&self, offset: usize) -> StopProgram {

@@ -4,43 +4,59 @@
 use super::gate::AxiGate;
 use crate::{
     hw::{Mmio, Wait},
-    job::{Completion, Driver, Gate, StopProgram, TypedDriver},
+    job::{Completion, Driver, Shut, StopProgram, TypedDriver},
+    mem::DevSlice,
     types::Result,
 };
-use core::time::Duration;
+use core::{mem::ManuallyDrop, time::Duration};
 
 /// **Any driver, made stoppable** by the gate between its core and memory.
 ///
 /// Stopping shuts the gate and resets the core by the gate's reset line, whatever the core is
 /// doing. Then the driver's own `stop` finds a core fresh from its reset, and the gate opens. So a
-/// driver whose `stop` waits for the job's end, as that of `ap_ctrl`, never waits for it. The job
-/// under way is lost.
+/// driver whose `stop` waits for the job's end, as that of `ap_ctrl`, never waits for it. The jobs
+/// under way are lost, with those that had ended and whose end was not told.
 ///
-/// A look costs one register more. An error that the gate kept is told in place of the job's end.
+/// An error that the gate kept is told in place of a job's end, also where the core looks at no
+/// answer. A driver of one job at a time tells its end when memory has answered all that passed.
+/// With several jobs in flight the core itself must count its answers, and an error ends all of
+/// them. A look costs one register more.
+///
+/// Where the gate does not shut (the interconnect owes an answer), no register of the core is
+/// touched until it does: `poll` and `submit` say [`Error::WillNotStop`](crate::Error::WillNotStop),
+/// and a driver that is dropped then is leaked.
 #[derive(Debug)]
-pub struct Gated<D, W> {
-    driver: D,
+pub struct Gated<D, W: Mmio + Wait> {
+    /// Dropped where the core may be touched.
+    driver: ManuallyDrop<D>,
     gate: AxiGate<W>,
+    shut: Shut,
     /// Where the gate's registers are in the driver's own window.
     at: Option<usize>,
 }
 
 impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
-    /// `driver` behind `gate`.
+    /// `driver` behind `gate`, which was opened first.
     ///
     /// # Safety
     /// 1. Everything that the driver's core does to memory passes this gate, and nothing else does.
     /// 2. The gate's `core_aresetn` resets the core. After a reset the core does nothing before its
     ///    next job, and the driver's `stop` sets up again all that a reset cleared.
     pub const unsafe fn new(driver: D, gate: AxiGate<W>) -> Self {
-        Self { driver, gate, at: None }
+        Self { driver: ManuallyDrop::new(driver), gate, shut: Shut::NOT, at: None }
     }
 
     /// The same, where the gate's registers are at `offset` in the driver's own window: the stop
-    /// program then shuts the gate, whatever the core does.
+    /// program then shuts the gate, whatever the core does. Without it there is none: the core's
+    /// own would believe a core in its reset.
+    ///
+    /// # Safety
+    /// This gate's registers are at `offset` of the window that the stop program is left for. At
+    /// another place the steps might start a job.
     #[must_use]
-    pub fn in_window(self, offset: usize) -> Self {
-        Self { at: Some(offset), ..self }
+    pub const unsafe fn in_window(mut self, offset: usize) -> Self {
+        self.at = Some(offset);
+        self
     }
 
     /// The gate.
@@ -53,24 +69,34 @@ impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
 // passed was answered, and the core came out of its reset, which `new`'s caller promised starts
 // nothing. 7. The program leaves the gate shut. 8. Both have limits.
 unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
-    crate::types::forward::forward!(|this| this.driver => name, port, addr_bits, operands, depth, in_order, check, submit, arm_irq, ran_dry);
+    crate::types::forward::forward!(|this| *this.driver => name, port, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        self.shut.refuse(&self.gate)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.driver.submit(slot, operands, words) }
+    }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let told = self.driver.poll(timeout);
-        // The gate knows the address, and the core may say nothing.
-        self.gate.error().map_or(told, Err)
+        let depth = self.driver.depth();
+        self.shut.poll(&self.gate, depth, || self.driver.poll(timeout))
     }
 
     fn stop(&mut self) -> Result<()> {
-        Gate::shut(&self.gate)?;
-        self.driver.stop()?;
-        // SAFETY: the core is fresh from its reset, and its driver has stopped it.
-        unsafe { Gate::open_up(&self.gate) };
-        Ok(())
+        self.shut.stop(&self.gate, || self.driver.stop())
     }
 
     fn stop_program(&self) -> StopProgram {
-        self.at.map_or_else(|| self.driver.stop_program(), AxiGate::<W>::program)
+        self.at.map(AxiGate::<W>::program).unwrap_or_default()
+    }
+}
+
+impl<D, W: Mmio + Wait> Drop for Gated<D, W> {
+    fn drop(&mut self) {
+        if self.shut.lets_go(&self.gate) {
+            // SAFETY: once, and it is not used after it.
+            unsafe { ManuallyDrop::drop(&mut self.driver) }
+        }
     }
 }
 
