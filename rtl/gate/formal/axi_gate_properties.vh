@@ -41,13 +41,14 @@ reg p_held, p_last;                // a beat that the core gave is not passed on
 reg [DATA_BITS-1:0] p_data;
 reg [DATA_BITS/8-1:0] p_strb;
 reg [COUNT_BITS:0] p_life_writes, p_life_reads; // asked since the core left its reset, and not answered
-reg [4:0] p_reset_cycles;
+reg [4:0] p_reset_cycles, p_let; // of the core's reset; of them without hold
 always @(posedge aclk)
     if (!aresetn) begin
         p_held <= 1'b0;
         p_life_writes <= 0;
         p_life_reads <= 0;
         p_reset_cycles <= 5'd0;
+        p_let <= 5'd0;
     end else begin
         if (s_axi_wvalid & s_axi_wready) begin
             p_held <= 1'b1;
@@ -58,8 +59,10 @@ always @(posedge aclk)
         p_life_writes <= core_aresetn ? p_life_writes + (s_axi_awvalid & s_axi_awready) - (s_axi_bvalid & s_axi_bready & b_hit) : 0;
         p_life_reads <= core_aresetn ? p_life_reads + (s_axi_arvalid & s_axi_arready) - (s_axi_rvalid & s_axi_rready & s_axi_rlast & r_hit) : 0;
         p_reset_cycles <= core_aresetn ? 5'd0 : p_reset_cycles == 5'd31 ? 5'd31 : p_reset_cycles + 5'd1;
+        p_let <= core_aresetn | hold ? 5'd0 : p_let == 5'd31 ? 5'd31 : p_let + 5'd1;
     end
 
+wire p_open = core_aresetn & !stop;
 wire [ASK_BITS-1:0] p_s_aw = {s_axi_awid, s_axi_awaddr, s_axi_awlen, s_axi_awsize, s_axi_awburst, s_axi_awlock, s_axi_awcache, s_axi_awprot, s_axi_awqos};
 wire [ASK_BITS-1:0] p_m_aw = {m_axi_awid, m_axi_awaddr, m_axi_awlen, m_axi_awsize, m_axi_awburst, m_axi_awlock, m_axi_awcache, m_axi_awprot, m_axi_awqos};
 wire [ASK_BITS-1:0] p_s_ar = {s_axi_arid, s_axi_araddr, s_axi_arlen, s_axi_arsize, s_axi_arburst, s_axi_arlock, s_axi_arcache, s_axi_arprot, s_axi_arqos};
@@ -92,9 +95,22 @@ always @(posedge aclk)
         if (core_aresetn) life_reads: assert (p_life_reads == p_reads_now);
         if (core_aresetn) reset_length: assert (p_reset_cycles == 0 | p_reset_cycles >= RESET_CYCLES);
         if (!core_aresetn) dead_silent: assert (!s_axi_bvalid & !s_axi_rvalid & !s_axi_awready & !s_axi_arready & !s_axi_wready);
+        // Answers pass as they are, to a core that lives.
+        b_passes: assert (s_axi_bvalid == (m_axi_bvalid & core_aresetn) & m_axi_bready == (s_axi_bready | !core_aresetn));
+        r_passes: assert (s_axi_rvalid == (m_axi_rvalid & core_aresetn) & m_axi_rready == (s_axi_rready | !core_aresetn));
+        if (s_axi_bvalid) b_same: assert (s_axi_bid == m_axi_bid & s_axi_bresp == m_axi_bresp);
+        if (s_axi_rvalid)
+            r_same: assert ({s_axi_rid, s_axi_rdata, s_axi_rresp, s_axi_rlast} == {m_axi_rid, m_axi_rdata, m_axi_rresp, m_axi_rlast});
+        // An open gate takes addresses: below its depth, where the next one has a place, and those
+        // of writes with or after the last beat that is owed.
+        if (p_open & p_beats_now == p_w & p_writes_now != DEPTH & (!m_axi_awvalid | m_axi_awready)) aw_open: assert (s_axi_awready);
+        if (p_open & p_reads_now != DEPTH & (!m_axi_arvalid | m_axi_arready)) ar_open: assert (s_axi_arready);
+        // It takes a beat wherever none waits, and offers the one that waits to a burst.
+        if (core_aresetn & (!p_held | p_w)) w_open: assert (s_axi_wready);
+        if (p_held & p_beats_now != 0) w_offered: assert (m_axi_wvalid);
         // For the induction.
         w_held: assert (w_full == p_held & (!w_full | (w_data == p_data & w_strb == p_strb & w_last == p_last)) & (w_full | w_strb == 0));
-        cycles_bounded: assert (cycles <= CYCLES & (core_aresetn ? cycles == 0 : {1'b0, p_reset_cycles} + cycles >= CYCLES));
+        cycles_bounded: assert (core_aresetn ? cycles == 0 : p_let <= p_reset_cycles & cycles == (p_let < CYCLES ? CYCLES - p_let : 0));
     end
 
 always @(posedge aclk)
@@ -113,7 +129,8 @@ always @(posedge aclk)
         // The core's reset follows CONTROL.
         if ($past(hold)) held_dead: assert (!core_aresetn);
         if ($past(core_aresetn & !hold)) alive_stays: assert (core_aresetn);
-        if ($past(!core_aresetn & !hold) & core_aresetn) released_idle: assert ($past(idle));
+        // It ends as soon as nothing is owed, hold is off and the cycles are over; never before.
+        if ($past(!core_aresetn)) released: assert (core_aresetn == $past(p_idle & !hold & p_let >= RESET_CYCLES - 1));
     end
 
 `ifdef FORMAL_PROGRESS
