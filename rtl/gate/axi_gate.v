@@ -133,6 +133,25 @@ module axi_gate #(
     localparam [3:0] CYCLES = RESET_CYCLES - 1;
     /* verilator lint_on WIDTH */
 
+    // Other parameters end the elaboration: there are no such modules.
+    generate
+        if (DATA_BITS != 32 & DATA_BITS != 64 & DATA_BITS != 128 & DATA_BITS != 256 & DATA_BITS != 512) begin : refused_data
+            axi_gate_takes_DATA_BITS_32_64_128_256_or_512 refused ();
+        end
+        if (ID_BITS < 1 | ID_BITS > 12) begin : refused_ids
+            axi_gate_takes_ID_BITS_1_to_12 refused ();
+        end
+        if (ADDR_BITS < 12 | ADDR_BITS > 64) begin : refused_addresses
+            axi_gate_takes_ADDR_BITS_12_to_64 refused ();
+        end
+        if (DEPTH < 2 | DEPTH > 32) begin : refused_depth
+            axi_gate_takes_DEPTH_2_to_32 refused ();
+        end
+        if (RESET_CYCLES < 2 | RESET_CYCLES > 16) begin : refused_cycles
+            axi_gate_takes_RESET_CYCLES_2_to_16 refused ();
+        end
+    endgenerate
+
     wire stop, hold;
 
     // ---- The core's reset. It lasts until nothing is owed, and RESET_CYCLES at least.
