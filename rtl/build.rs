@@ -42,6 +42,9 @@ const GEMM8: &[&str] = &[
     "../examples/gemm8/rtl/gemm8_times.v",
     "../examples/gemm8/rtl/gemm8_walk.v",
     "../examples/gemm8/rtl/gemm8_write.v",
+    "gate/axi_gate.v",
+    "gate/axi_gate_owed.v",
+    "gate/axi_gate_registers.v",
 ];
 
 const GATE: &[&str] = &["cores/gated/top.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"];
@@ -64,7 +67,8 @@ const CORES: &[Core] = &[
     Core { name: "broken512", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=512"], ..OWN },
     Core { name: "gated", files: GATE, parameters: &["GATED=1"], ..OWN },
     Core { name: "ungated", files: GATE, parameters: &["GATED=0"], ..OWN },
-    Core { name: "gemm8", files: GEMM8, ..OWN },
+    Core { name: "gemm8", files: GEMM8, parameters: &["GATED=0"], ..OWN },
+    Core { name: "gemm8_gated", files: GEMM8, parameters: &["GATED=1"], ..OWN },
     Core { name: "litex", parameters: &["GATED=0"], ..LITEX },
     Core { name: "litex_gated", parameters: &["GATED=1"], ..LITEX },
     Core { name: "nngen", parameters: &["GATED=0"], ..NNGEN },

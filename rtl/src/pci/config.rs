@@ -1,6 +1,6 @@
 //! Configuration space: 256 bytes, of which QEMU keeps the BARs and the interrupt's messages.
 
-use super::description::{Description, Vectors};
+use super::description::{Description, Obeys, Vectors};
 
 /// Its size.
 pub(super) const CONFIG_BYTES: usize = 256;
@@ -39,11 +39,12 @@ pub(super) enum Written {
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     bytes: [u8; CONFIG_BYTES],
+    obeys: Obeys,
 }
 
 impl Config {
     pub(super) fn new(about: &Description) -> Self {
-        let mut config = Self { bytes: [0; CONFIG_BYTES] };
+        let mut config = Self { bytes: [0; CONFIG_BYTES], obeys: about.obeys };
         config.put(0, &about.vendor.to_le_bytes());
         config.put(2, &about.device.to_le_bytes());
         config.put(at::STATUS, &[HAS_LIST]);
@@ -54,11 +55,14 @@ impl Config {
         config.put(at::CAPABILITIES, &[0x40]);
         match about.vectors {
             // 05h, one message, 64-bit addresses.
-            Vectors::Msi => config.put(at::INTERRUPT, &[0x05, 0x60, 0x80]),
+            Vectors::Msi => config.put(at::INTERRUPT, &[0x05, 0, 0x80]),
             // 11h, one message; the table at 0 of BAR 2, the pending bits at 800h.
-            Vectors::MsiX => config.put(at::INTERRUPT, &[0x11, 0x60, 0, 0, 2, 0, 0, 0, 2, 0x08, 0, 0]),
+            Vectors::MsiX => config.put(at::INTERRUPT, &[0x11, 0, 0, 0, 2, 0, 0, 0, 2, 0x08, 0, 0]),
         }
-        config.put(at::FEATURES, &[0x13, 0, 6, CAN_RESET, 0, 0]);
+        if about.obeys == Obeys::Pci {
+            config.put(at::INTERRUPT + 1, &[at::FEATURES as u8]);
+            config.put(at::FEATURES, &[0x13, 0, 6, CAN_RESET, 0, 0]);
+        }
         config
     }
 
@@ -81,7 +85,7 @@ impl Config {
         for (at, byte) in (at..).zip(from) {
             match at {
                 at::COMMAND | 0x05 => self.put(at, &[*byte]),
-                _ if at == at::FEATURES + 4 && byte & RESET != 0 => {
+                _ if at == at::FEATURES + 4 && byte & RESET != 0 && self.obeys == Obeys::Pci => {
                     self.reset();
                     written = Written::Reset;
                 }
@@ -93,7 +97,7 @@ impl Config {
 
     /// May the function access memory?
     pub(super) fn is_bus_master(&self) -> bool {
-        self.bytes.get(at::COMMAND).is_some_and(|command| command & BUS_MASTER != 0)
+        self.obeys == Obeys::Registers || self.bytes.get(at::COMMAND).is_some_and(|command| command & BUS_MASTER != 0)
     }
 
     /// As after power-on.

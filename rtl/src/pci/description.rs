@@ -11,6 +11,8 @@ pub struct Description {
     pub class: u32,
     /// How it interrupts.
     pub vectors: Vectors,
+    /// What stops it.
+    pub obeys: Obeys,
     /// The most time that the model lets pass at once, in its own nanoseconds. A guest's register
     /// access waits as long as the model needs for that: 1 ms for one of events, some 20 µs for one
     /// of gates.
@@ -24,4 +26,14 @@ pub enum Vectors {
     Msi,
     /// The same with a table, which is BAR 2.
     MsiX,
+}
+
+/// What keeps a function from memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obeys {
+    /// Bus mastering and a reset of its own, as PCI has them.
+    Pci,
+    /// Its registers alone. A core on a SoC's bus has neither: it may always access memory, and
+    /// whoever wants it to stop must know how.
+    Registers,
 }

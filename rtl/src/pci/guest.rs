@@ -178,3 +178,23 @@ impl SimMemory for Guest {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_more_than_the_table_holds_is_told() {
+        let mut guest = Guest::default();
+        let page = |index: usize| index as u64 * 0x1000;
+        for index in 0..MAPS_MAX {
+            guest.map(DmaMapFlags::READ, 0, page(index), 0x1000, None);
+        }
+        assert!(guest.wrong.is_none() && guest.maps.len() == MAPS_MAX);
+        // In the place of an older one there is room.
+        guest.map(DmaMapFlags::READ, 0, page(7), 0x1000, None);
+        assert!(guest.wrong.is_none() && guest.counts.unmaps == 1);
+        guest.map(DmaMapFlags::READ, 0, page(MAPS_MAX), 0x1000, None);
+        assert!(matches!(guest.wrong, Some(PciError::TooManyMaps { most: MAPS_MAX })), "{:?}", guest.wrong);
+    }
+}

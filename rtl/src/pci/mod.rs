@@ -42,7 +42,7 @@ mod msi;
 mod server;
 
 pub use self::{
-    description::{Description, Vectors},
+    description::{Description, Obeys, Vectors},
     error::PciError,
     guest::Counts,
     models::{MODELS, Report, Row, row},

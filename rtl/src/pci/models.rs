@@ -2,7 +2,7 @@
 
 use super::{
     PciError,
-    description::{Description, Vectors},
+    description::{Description, Obeys, Vectors},
     guest::Counts,
     server::{Fatal, Served, serve},
 };
@@ -59,7 +59,14 @@ pub const MODELS: &[Row] = &[
         about: "a card with LitePCIe's DMA, whose own stream is a loopback",
         // A card of the 7 series, whose PHY has one channel: the vendor, and a device, of
         // LitePCIe's kernel driver (`main.c`); memory controller, other.
-        description: Description { vendor: 0x10EE, device: 0x7024, class: 0x05_80_00, vectors: Vectors::Msi, slice_ns: 1_000_000 },
+        description: Description {
+            vendor: 0x10EE,
+            device: 0x7024,
+            class: 0x05_80_00,
+            vectors: Vectors::Msi,
+            obeys: Obeys::Pci,
+            slice_ns: 1_000_000,
+        },
         core: None,
         serve: |about, path, fatal| {
             let config = LitepcieConfig { address_bits: 64, ordered: true, ..LitepcieConfig::default() };
@@ -71,9 +78,16 @@ pub const MODELS: &[Row] = &[
     Row {
         name: "gemm8",
         about: "gemm8 in Verilog, a matrix engine (examples/gemm8)",
-        description: OF_A_CORE,
+        description: Description { vectors: Vectors::MsiX, ..OF_A_CORE },
         core: Some("gemm8"),
         serve: |about, path, fatal| rtl("gemm8", about, path, fatal),
+    },
+    Row {
+        name: "gemm8-gated",
+        about: "the same behind the gate (docs/gate.md), as on a SoC: nothing but its registers stops it",
+        description: Description { device: 0x4754, obeys: Obeys::Registers, ..OF_A_CORE },
+        core: Some("gemm8_gated"),
+        serve: |about, path, fatal| rtl("gemm8_gated", about, path, fatal),
     },
     Row {
         name: "broken",
@@ -87,12 +101,26 @@ pub const MODELS: &[Row] = &[
 /// A core that nobody sells: the vendor that QEMU uses for its own (`edu`), "GM"; processing
 /// accelerator. 4 µs are 800 of its cycles, in which memory answers all that one master may be
 /// owed: so a guest that looks sees a core stop.
-const OF_A_CORE: Description = Description { vendor: 0x1234, device: 0x474D, class: 0x12_00_00, vectors: Vectors::Msi, slice_ns: 4_000 };
+const OF_A_CORE: Description =
+    Description { vendor: 0x1234, device: 0x474D, class: 0x12_00_00, vectors: Vectors::Msi, obeys: Obeys::Pci, slice_ns: 4_000 };
+
+/// Registers of a core, then those of its gate where it has one.
+const WINDOW_BYTES: usize = 0x2000;
+
+/// A gate that was told to stop holds a core's addresses back, and a core that waits for its writes
+/// takes no answer of a read meanwhile. A driver lets that last for 10 ms, which are half of this,
+/// before it resets the core.
+const STOP_CYCLES: u32 = 4_000_000;
 
 /// A core in memory that takes its time, and that writes reach before their answer.
 fn rtl(core: &str, about: &Description, path: &Path, fatal: Fatal) -> Result<Report, PciError> {
-    let memory = SlaveConfig { read_cycles: 1..=100, write_cycles: 1..=100, stalls: 100, landing: Landing::Random, ..SlaveConfig::CALM };
-    let model = RtlModel::new(core, RtlConfig { memory, ..RtlConfig::default() })?;
+    let patience_cycles = match about.obeys {
+        Obeys::Pci => SlaveConfig::CALM.patience_cycles,
+        Obeys::Registers => STOP_CYCLES,
+    };
+    let calm = SlaveConfig { patience_cycles, ..SlaveConfig::CALM };
+    let memory = SlaveConfig { read_cycles: 1..=100, write_cycles: 1..=100, stalls: 100, landing: Landing::Random, ..calm };
+    let model = RtlModel::new(core, RtlConfig { memory, window_bytes: WINDOW_BYTES, ..RtlConfig::default() })?;
     let Served { counts, model } = serve(model, about, path, fatal)?;
     Ok(Report { counts, findings: model.findings().iter().map(ToString::to_string).collect() })
 }

@@ -141,3 +141,48 @@ impl<M: Model> ServerBackend for Requests<'_, M> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, unsafe_code, reason = "tests; a model that does nothing keeps every promise")]
+mod tests {
+    use super::*;
+    use crate::pci::row;
+    use contigo::sim::SimBus;
+
+    /// A model with a window of so many bytes.
+    struct Window(usize);
+
+    // SAFETY: it touches no memory.
+    unsafe impl Model for Window {
+        const WINDOW_BYTES: usize = usize::MAX;
+
+        fn window_bytes(&self) -> usize {
+            self.0
+        }
+
+        fn advance(&mut self, _bus: &mut SimBus<'_>) {}
+
+        fn read32(&mut self, _offset: usize, _bus: &mut SimBus<'_>) -> u32 {
+            0
+        }
+
+        fn write32(&mut self, _offset: usize, _value: u32, _bus: &mut SimBus<'_>) {}
+
+        fn irq_at_ns(&self) -> Option<u64> {
+            None
+        }
+
+        fn reset(&mut self) {}
+    }
+
+    #[test]
+    fn a_window_that_is_no_bar_is_refused() {
+        let about = row("litepcie").unwrap().description;
+        let served = |bytes| serve(Window(bytes), &about, Path::new("/no-such-folder/socket"), |error| panic!("{error}")).map(drop);
+        for wrong in [0, BAR_MAX_BYTES + 1] {
+            assert!(matches!(served(wrong), Err(PciError::Window { bytes }) if bytes == wrong), "{wrong}");
+        }
+        // The largest is none of that: there is only no such folder.
+        assert!(matches!(served(BAR_MAX_BYTES), Err(PciError::Connection { .. })));
+    }
+}
