@@ -38,6 +38,7 @@ share() {
 bind_pci() {
 	for function in /sys/bus/pci/devices/*; do
 		if [ "$(cat "$function/vendor") $(cat "$function/device")" = "$1 $2" ]; then
+			[ -e "$function/driver" ] && basename "$function" > "$function/driver/unbind"
 			echo "$3" > "$function/driver_override"
 			basename "$function" > /sys/bus/pci/drivers_probe
 			[ "$(basename "$(readlink "$function/driver")")" = "$3" ] && return

@@ -79,6 +79,9 @@ pub(crate) struct Kernel {
     /// More options of a kernel that is built here, without `CONFIG_`: this variant's alone.
     #[serde(default)]
     pub(crate) options: Vec<String>,
+    /// With `stock`: the project's module is built by Debian's headers of that kernel, and loaded.
+    #[serde(default)]
+    pub(crate) headers: bool,
     /// Modules to load before the tests, with what they depend on.
     #[serde(default)]
     pub(crate) modules: Vec<String>,

@@ -1,7 +1,7 @@
-//! The project's own kernel modules, built against a kernel that was built here. Each is kept by
-//! the hash of its sources and of the kernel, whole or not at all.
+//! The project's own kernel modules, built against a kernel that was built here, or against Debian's
+//! headers. Each is kept by the hash of its sources and of the kernel, whole or not at all.
 
-use super::Kernel;
+use super::{Kernel, headers};
 use crate::board::Board;
 use anyhow::Context;
 use contigo_cross::{
@@ -30,33 +30,37 @@ struct Module {
     name: &'static str,
     /// Where its sources are, and where they are built: the first one's `Kbuild` is the module's.
     folders: Vec<(&'static str, PathBuf)>,
+    /// The kernel's tree.
+    tree: PathBuf,
     /// Its own check, which builds it: a word of the compiler, of sparse or of checkpatch ends it.
     checks: bool,
 }
 
 /// The modules for `kernel`, in the order in which they are loaded: the lab's own, then that of
-/// `helpers` (`kernel-helpers/`), each where its sources are there. None where the kernel is
-/// Debian's own, whose headers are not here.
+/// `helpers` (`kernel-helpers/`), each where its sources are there. For Debian's own kernel none, or
+/// the second one, where the board asks for its headers; nothing is checked there.
 pub(crate) fn modules(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers: &Path) -> Result<Vec<PathBuf>> {
-    if kernel.source.is_none() {
-        return Ok(Vec::new());
-    }
-    let lab = Module { name: "contigo_lab", folders: vec![("module", helpers.join("../cross/lab/module"))], checks: false };
+    let (tree, checks) = match (&kernel.source, board.about.kernel.headers) {
+        (Some(_), _) => (kernel.folder.clone(), true),
+        (None, true) => (headers::tree(cache, board.cpu(), &kernel.release)?, false),
+        (None, false) => return Ok(Vec::new()),
+    };
     let own = ["module", "uapi"].map(|folder| (folder, helpers.join(folder)));
-    let own = Module { name: "contigo", folders: own.into(), checks: true };
-    let has_sources = |module: &Module| module.folders.first().is_some_and(|(_, folder)| folder.join("Kbuild").is_file());
-    [lab, own].iter().filter(|module| has_sources(module)).map(|module| module.built(cache, board, kernel)).collect()
+    let own = Module { name: "contigo", folders: own.into(), tree: tree.clone(), checks };
+    let lab = Module { name: "contigo_lab", folders: vec![("module", helpers.join("../cross/lab/module"))], tree, checks: false };
+    let has_sources = |module: &&Module| module.folders.first().is_some_and(|(_, folder)| folder.join("Kbuild").is_file());
+    [&lab, &own][usize::from(!checks)..].iter().copied().filter(has_sources).map(|module| module.built(cache, board)).collect()
 }
 
 impl Module {
     /// Its file, built now or before.
-    fn built(&self, cache: &CacheDir, board: &Board, kernel: &Kernel) -> Result<PathBuf> {
+    fn built(&self, cache: &CacheDir, board: &Board) -> Result<PathBuf> {
         let mut sources = Vec::new();
         for (to, from) in &self.folders {
             sources.extend(files(from)?.into_iter().map(|(name, bytes)| (format!("{to}/{name}"), bytes)));
         }
         let mut hash = Sha256::new();
-        let built_for = kernel.folder.file_name().unwrap_or_default().as_encoded_bytes();
+        let built_for = self.tree.file_name().unwrap_or_default().as_encoded_bytes();
         for part in [built_for].into_iter().chain(sources.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes])) {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -77,15 +81,15 @@ impl Module {
             copied.map_err(|error| Failure::of_io("copying the module's sources", &place, &error))?;
         }
         let folder = work.path().join("module");
-        self.make(board, kernel, &folder)?.run(&cache.log(&format!("module-{}-{}", self.name, board.name))?)?;
+        self.make(board, &folder)?.run(&cache.log(&format!("module-{}-{}", self.name, board.name))?)?;
         let (built, place) = (folder.join(&made), staging.path().join(&made));
         fs::copy(&built, &place).with_context(|| format!("make ended well, but there is no {}", built.display()))?;
         Ok(staging.commit()?.join(made))
     }
 
     /// The call of make that builds it in `folder`.
-    fn make(&self, board: &Board, kernel: &Kernel, folder: &Path) -> Result<Tool> {
-        let (cpu, name, kernel) = (board.cpu(), self.name, kernel.folder.display().to_string());
+    fn make(&self, board: &Board, folder: &Path) -> Result<Tool> {
+        let (cpu, name, kernel) = (board.cpu(), self.name, self.tree.display().to_string());
         let config = fs::read_to_string(Path::new(&kernel).join(".config")).unwrap_or_default();
         let what = if self.checks { "building and checking" } else { "building" };
         let tool = Tool::new("make", format!("{what} the module {name} for {}", board.name))?.limit(BUILD_LIMIT).writes(folder).arg("-C");
@@ -95,7 +99,9 @@ impl Module {
             let kunit = config.contains("CONFIG_KUNIT=y\n").then_some("CONTIGO_KUNIT=y");
             tool.arg(folder).args(["check".into(), format!("KDIR={kernel}")]).args(kunit)
         } else {
-            tool.arg(&kernel).args([format!("M={}", folder.display()), "modules".into()])
+            // Debian's headers name a compiler by its version, and want pahole for what no module needs.
+            let own = [format!("CC={}gcc", cpu.prefix()), "CONFIG_DEBUG_INFO_BTF_MODULES=".into()];
+            tool.arg(&kernel).args([format!("M={}", folder.display()), "modules".into()]).args(own)
         };
         Ok(tool.args([format!("ARCH={}", cpu.linux()), format!("CROSS_COMPILE={}", cpu.prefix())]).env("LC_ALL", "C.UTF-8"))
     }

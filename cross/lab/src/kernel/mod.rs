@@ -3,6 +3,7 @@
 
 mod build;
 mod config;
+mod headers;
 mod helper;
 mod source;
 mod stock;
