@@ -60,7 +60,8 @@ impl Config {
             Vectors::MsiX => config.put(at::INTERRUPT, &[0x11, 0, 0, 0, 2, 0, 0, 0, 2, 0x08, 0, 0]),
         }
         if about.obeys == Obeys::Pci {
-            config.put(at::INTERRUPT + 1, &[at::FEATURES as u8]);
+            // The next one in the list.
+            config.put(at::INTERRUPT + 1, &[0x60]);
             config.put(at::FEATURES, &[0x13, 0, 6, CAN_RESET, 0, 0]);
         }
         config

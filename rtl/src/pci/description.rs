@@ -11,7 +11,7 @@ pub struct Description {
     pub class: u32,
     /// How it interrupts.
     pub vectors: Vectors,
-    /// What stops it.
+    /// It is stopped by this.
     pub obeys: Obeys,
     /// The most time that the model lets pass at once, in its own nanoseconds. A guest's register
     /// access waits as long as the model needs for that: 1 ms for one of events, some 20 µs for one
@@ -28,7 +28,7 @@ pub enum Vectors {
     MsiX,
 }
 
-/// What keeps a function from memory.
+/// A function's rein: it is kept from memory by this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obeys {
     /// Bus mastering and a reset of its own, as PCI has them.

@@ -6,8 +6,8 @@ use vfio_bindings::bindings::vfio::{
     VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_MSIX_IRQ_INDEX,
 };
 
-/// Starts a product whose end interrupts: A and B are the first page, bias is the second one, C goes
-/// over both: 16 rows of 64 sums of 32 products, with GIE and IER.
+/// Starts a product whose end interrupts. A and B are the first page, bias is the second one, C
+/// goes over both: 16 rows of 64 sums of 32 products, with GIE and IER.
 fn start(machine: &mut Machine) {
     machine.fill(TO_PAGES, 0xEE);
     let pointers = [(0x10, FROM), (0x1C, FROM), (0x28, FROM + PAGE as u64), (0x34, TO + 2048)];

@@ -10,8 +10,9 @@ After this page you know where each promise of the runtime was seen to hold, and
 - **Simulated board:** `cargo test --workspace`, with models of the devices. It has two memories for
   each block, so that a missing sync shows. Rules that need no device are in this column, too.
 - **RTL:** `cargo test -p contigo-rtl`. Verilator runs the Verilog of a core on the same board.
-- **RTL or a model under a kernel:** the lab's board `virt-pcie`. A model beside QEMU is driven by a
-  real kernel's VFIO.
+- **RTL or a model under a kernel:** the lab's boards `virt-pcie`, with a model beside QEMU, and
+  `virt-rtl` and `virt-rtl-gate`, with Verilog there. A real kernel drives it by VFIO, by UIO, and
+  by the module `contigo`.
 - **QEMU's own engines:** the lab's other boards. The names are those of its rows.
 - **Silicon:** nothing yet. No board with an FPGA was at hand.
 
@@ -37,6 +38,8 @@ const RTL_PROMISES: &str = "rtl/tests/gemm8/promises.rs";
 const PANICS: &str = "tests/tests/camera/panics.rs";
 const RTL_ABORTS: &str = "rtl/tests/gemm8/aborts.rs";
 const CARD: &str = "tests/src/bin/contigo-board-tests/vfio/litepcie.rs";
+const GEMM8: &str = "tests/src/bin/contigo-board-tests/vfio/gemm8.rs";
+const GATED: &str = "tests/src/bin/contigo-board-tests/gemm8/gated.rs";
 const EDU: &str = "tests/src/bin/contigo-board-tests/vfio/mod.rs";
 const PLAN: &str = "tests/src/bin/contigo-board-tests/plan.rs";
 const GUARD: &str = "tests/src/bin/contigo-board-tests/checks/guard/mod.rs";
@@ -46,7 +49,7 @@ const DRIVER: [Cells; 12] = [
     [
         &[(HAND_OVER, "an_engine_that_overruns_or_stops_too_late_is_seen"), (SUITE, "hs")],
         &[(RTL_SUITE, "in_hostile_memory"), (RTL_ABORTS, "an_abort_ends_in_silence")],
-        &[(CARD, "loopback-by-interrupt")],
+        &[(CARD, "loopback-by-interrupt"), (GEMM8, "products-by-interrupt")],
         &[(EDU, "copies-msi")],
     ],
     [
@@ -55,7 +58,7 @@ const DRIVER: [Cells; 12] = [
             ("tests/tests/ap_ctrl/gated.rs", "a_kernel_that_hangs_or_runs_wild_stops"),
         ],
         &[(RTL_NNGEN, "behind_the_gate_nothing_is_written_after_a_stop"), (RTL_GATE, "with_the_gate_no_write_comes_after_the_stop")],
-        &[],
+        &[(GEMM8, "timeout-stops"), (GATED, "guard-timeout-stops")],
         &[(PLAN, "timeout-stops")],
     ],
     [&[(MODEL, "faults_happen_often")], &[("rtl/tests/gemm8/products.rs", "products_are_the_models")], &[], &[]],
@@ -68,7 +71,7 @@ const DRIVER: [Cells; 12] = [
     [
         &[(HAND_OVER, "accesses_to_bytes_that_were_not_handed_over_are_counted")],
         &[(RTL_SUITE, "in_calm_memory")],
-        &[(CARD, "unmapped-is-not-written")],
+        &[(CARD, "unmapped-is-not-written"), (GEMM8, "unmapped-is-not-written")],
         &[(EDU, "physical-address-faults")],
     ],
     [&[("tests/tests/closed_holes.rs", "a_device_has_one_driver")], &[], &[], &[(PLAN, "uio-in-use-refused"), (GUARD, "guard-exclusive")]],
@@ -78,13 +81,13 @@ const DRIVER: [Cells; 12] = [
             ("tests/tests/ap_ctrl/gated.rs", "its_stop_program_stops_a_wild_kernel"),
         ],
         &[(RTL_PROMISES, "its_stop_program_stops_it_at_any_moment")],
-        &[],
+        &[(GATED, "guard-killed-while-it-writes")],
         &[(PLAN, "killed-program-stopped")],
     ],
     [
         &[("tests/tests/closed_holes.rs", "stopping_takes_the_time_it_says")],
         &[(RTL_ABORTS, "an_abort_ends_in_silence")],
-        &[(CARD, "unmapped-is-not-read")],
+        &[(CARD, "unmapped-is-not-read"), (GEMM8, "timeout-stops")],
         &[(PLAN, "timeout-stops")],
     ],
     [
@@ -122,7 +125,10 @@ const MEMORY: [(&str, Cells); 11] = [
         [&[("runtime/src/linux/barrier_tests.rs", "every_way_back_has_a_barrier")], &[], &[], &[]],
     ),
     ("A device touches only bytes that were handed over to it", DRIVER[0]),
-    ("Leak, never free, what a device may own", [&[(MODEL, "devices_get_stuck")], &[], &[], &[(GUARD, "guard-kept")]]),
+    (
+        "Leak, never free, what a device may own",
+        [&[(MODEL, "devices_get_stuck")], &[], &[(GATED, "guard-killed-unarmed-is-kept")], &[(GUARD, "guard-kept")]],
+    ),
     (
         "Safety never rests on `Drop`",
         [

@@ -1,5 +1,6 @@
-//! The project's own kernel modules, built against a kernel that was built here, or against Debian's
-//! headers. Each is kept by the hash of its sources and of the kernel, whole or not at all.
+//! The project's own kernel modules, built against a kernel that was built here, or against
+//! Debian's headers. Each is kept by the hash of its sources and of the kernel, whole or not at
+//! all.
 
 use super::{Kernel, headers};
 use crate::board::Board;
@@ -37,8 +38,8 @@ struct Module {
 }
 
 /// The modules for `kernel`, in the order in which they are loaded: the lab's own, then that of
-/// `helpers` (`kernel-helpers/`), each where its sources are there. For Debian's own kernel none, or
-/// the second one, where the board asks for its headers; nothing is checked there.
+/// `helpers` (`kernel-helpers/`), each where its sources are there. For Debian's own kernel none,
+/// or the second one, where the board asks for its headers; nothing is checked there.
 pub(crate) fn modules(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers: &Path) -> Result<Vec<PathBuf>> {
     let (tree, checks) = match (&kernel.source, board.about.kernel.headers) {
         (Some(_), _) => (kernel.folder.clone(), true),
@@ -49,7 +50,7 @@ pub(crate) fn modules(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers:
     let own = Module { name: "contigo", folders: own.into(), tree: tree.clone(), checks };
     let lab = Module { name: "contigo_lab", folders: vec![("module", helpers.join("../cross/lab/module"))], tree, checks: false };
     let has_sources = |module: &&Module| module.folders.first().is_some_and(|(_, folder)| folder.join("Kbuild").is_file());
-    [&lab, &own][usize::from(!checks)..].iter().copied().filter(has_sources).map(|module| module.built(cache, board)).collect()
+    [lab, own].iter().skip(usize::from(!checks)).filter(has_sources).map(|module| module.built(cache, board)).collect()
 }
 
 impl Module {
@@ -99,7 +100,8 @@ impl Module {
             let kunit = config.contains("CONFIG_KUNIT=y\n").then_some("CONTIGO_KUNIT=y");
             tool.arg(folder).args(["check".into(), format!("KDIR={kernel}")]).args(kunit)
         } else {
-            // Debian's headers name a compiler by its version, and want pahole for what no module needs.
+            // Debian's headers name a compiler by its version, and want pahole for what no module
+            // needs.
             let own = [format!("CC={}gcc", cpu.prefix()), "CONFIG_DEBUG_INFO_BTF_MODULES=".into()];
             tool.arg(&kernel).args([format!("M={}", folder.display()), "modules".into()]).args(own)
         };

@@ -39,6 +39,8 @@ pub(crate) enum Engine {
     Litepcie(DeviceName),
     /// gemm8 behind an IOMMU: `vfio:…`.
     Gemm8(DeviceName),
+    /// gemm8 behind the gate, with no IOMMU: `pci:…`, or by the module contigo, `guard:…`.
+    Gated(DeviceName),
 }
 
 /// edu's vendor and device (QEMU `docs/specs/edu.rst`).
@@ -47,6 +49,8 @@ const EDU: [&str; 2] = ["0x1234", "0x11e8"];
 const LITEPCIE: [&str; 2] = ["0x10ee", "0x7024"];
 /// The lab's matrix engine (`contigo-pci --model gemm8`).
 const GEMM8: [&str; 2] = ["0x1234", "0x474d"];
+/// The same behind the gate (`contigo-pci --model gemm8-gated`).
+const GATED: [&str; 2] = ["0x1234", "0x4754"];
 /// The kinds of memory that an engine without an IOMMU can be given, and that no device owns.
 const KINDS: [&str; 3] = ["hugetlb", "dma-heap", "u-dma-buf"];
 
@@ -140,6 +144,10 @@ impl Engine {
                 };
                 engines.extend(format!("{kind}:{address}").parse().ok().map(engine));
             }
+            if [vendor.as_str(), device.as_str()] == GATED {
+                let kind = if is_guarded(&address) { "guard" } else { "pci" };
+                engines.extend(format!("{kind}:{address}").parse().ok().map(Self::Gated));
+            }
             let modelled: Option<fn(DeviceName) -> Self> = match [vendor.as_str(), device.as_str()] {
                 LITEPCIE => Some(Self::Litepcie),
                 GEMM8 => Some(Self::Gemm8),
@@ -156,6 +164,8 @@ impl Engine {
     pub(crate) fn memories(&self) -> Vec<Memory> {
         match self {
             Self::Sim(_) => Memory::named("sim").into_iter().collect(),
+            // Its tests choose their own: `gemm8/ground.rs`.
+            Self::Gated(_) => Vec::new(),
             Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) => {
                 Memory::named(&device.to_string()).into_iter().collect()
             }
@@ -184,7 +194,9 @@ impl Engine {
         match self {
             Self::Sim(kind) => format!("sim:{}", kind.name()).parse().ok(),
             Self::Soc { found, .. } => Some(found.device),
-            Self::EduPci(device) | Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) => Some(*device),
+            Self::EduPci(device) | Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) | Self::Gated(device) => {
+                Some(*device)
+            }
         }
     }
 
@@ -199,7 +211,7 @@ impl Engine {
         match self {
             Self::Sim(kind) => Some(*kind),
             Self::Soc { found, .. } => Some(found.engine.kind),
-            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) => None,
+            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Gated(_) => None,
         }
     }
 
@@ -208,7 +220,7 @@ impl Engine {
         match self {
             Self::Soc { port, .. } => *port,
             // The port of a simulated board or of VFIO takes its place.
-            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Sim(_) => VIRT_PCIE,
+            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Gated(_) | Self::Sim(_) => VIRT_PCIE,
         }
     }
 
@@ -225,6 +237,7 @@ impl Engine {
             Self::EduPci(_) | Self::EduVfio(_) => "edu".into(),
             Self::Litepcie(_) => "litepcie".into(),
             Self::Gemm8(_) => "gemm8".into(),
+            Self::Gated(_) => "gemm8, gated".into(),
         }
     }
 }

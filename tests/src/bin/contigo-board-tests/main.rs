@@ -9,6 +9,7 @@
 
 mod checks;
 mod child;
+mod gemm8;
 mod heap;
 mod jobs;
 mod lab;

@@ -2,7 +2,7 @@
 
 use crate::{
     checks::{Check, KEPT, LOCKED_DOWN, Subject, TAKEN, TESTS},
-    child, jobs,
+    child, gemm8, jobs,
     machine::{self, Engine, Memory},
     options::Options,
     row::{Name, Row, Status},
@@ -91,7 +91,7 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
             rows.push(Planned::check("pinned-page-stays", "hugetlb", "", What::Check(Check::Pinned)));
         }
     }
-    if let Some(guard) = engines.iter().find_map(Engine::guard)
+    if let Some(guard) = engines.iter().filter(|engine| !matches!(engine, Engine::Gated(_))).find_map(Engine::guard)
         && let Some(heap) = machine::heaps().into_iter().next()
     {
         rows.push(Planned::check(UNLOADED, "", "", What::Check(Check::Unloaded { guard, heap })));
@@ -133,7 +133,9 @@ impl Planned {
         let theirs = match &self.what {
             What::Jobs { place, .. } => place.memory.device().is_some_and(|device| device.kind() != "sim") || place.memory.is("u-dma-buf"),
             What::Check(check) => {
-                matches!(check, Check::Vfio(..) | Check::Litepcie(..) | Check::Gemm8(..) | Check::Fuzzed(_)) || check.is_for_user()
+                matches!(check, Check::Vfio(..) | Check::Litepcie(..) | Check::Gemm8(..) | Check::Fuzzed(_))
+                    || matches!(check, Check::Gated(_, _, device) if device.kind() == "guard")
+                    || check.is_for_user()
             }
             What::Nothing(_) => false,
         };
@@ -156,6 +158,13 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
 /// The checks of an engine, in the first memory that it can be given here.
 fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let label = engine.label();
+    if let Engine::Gated(device) = engine {
+        let tests = if device.kind() == "guard" { gemm8::GUARD } else { gemm8::UIO };
+        let check = |(number, (name, _)): (usize, &gemm8::Test)| {
+            Planned::check(name, "", &label, What::Check(Check::Gated(tests, number, *device)))
+        };
+        return tests.iter().enumerate().map(check).collect();
+    }
     let (tests, make): (_, fn(usize, String) -> Check) = match engine {
         Engine::EduVfio(_) => (vfio::TESTS, Check::Vfio),
         Engine::Litepcie(_) => (vfio::litepcie::TESTS, Check::Litepcie),

@@ -121,8 +121,8 @@ impl Place {
         match self.engine {
             // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.
             Engine::EduPci(_) | Engine::EduVfio(_) => unsafe { task.with_edu(&region, attached) },
-            // They are no engines of copies: `vfio/` has their tests.
-            Engine::Litepcie(_) | Engine::Gemm8(_) => Err(Error::NotFound { what: "copy engine", among: 0 }),
+            // They are no engines of copies: `vfio/` and `gemm8/` have their tests.
+            Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_) => Err(Error::NotFound { what: "copy engine", among: 0 }),
             Engine::Sim(kind) => {
                 // SAFETY: the model is a `kind`.
                 unsafe { task.with_kind(&region, Counted::new(attached, &came), kind, false, Line::Counted(&came)) }

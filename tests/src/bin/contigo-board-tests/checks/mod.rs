@@ -18,6 +18,7 @@ pub(crate) use guard::{KEPT, LOCKED_DOWN, Subject, TAKEN, TESTS};
 pub(crate) use killed::killed_while;
 
 use crate::{
+    gemm8,
     jobs::refused,
     row::{Name, Row, Status},
     setup::{Bench, Place},
@@ -81,6 +82,8 @@ pub(crate) enum Check {
     Litepcie(usize, String),
     /// The same with gemm8's Verilog.
     Gemm8(usize, String),
+    /// One of the tests of gemm8 behind the gate, by its number, with the device of this name.
+    Gated(&'static [gemm8::Test], usize, DeviceName),
 }
 
 impl Check {
@@ -112,6 +115,10 @@ impl Check {
             Self::Vfio(number, address) => vfio::row(name, vfio::TESTS, *number, address),
             Self::Litepcie(number, address) => vfio::row(name, vfio::litepcie::TESTS, *number, address),
             Self::Gemm8(number, address) => vfio::row(name, vfio::gemm8::TESTS, *number, address),
+            Self::Gated(tests, number, device) => match tests.get(*number) {
+                Some((_, test)) => vfio::seen(name, test(device)),
+                None => verdict(name, no_such()),
+            },
         };
         Row { seconds: begun.elapsed().as_secs_f64(), ..row }
     }

@@ -12,15 +12,17 @@
 
 mod confined;
 mod copies;
+mod forced;
 pub(crate) mod gemm8;
 mod killed;
 mod limits;
 pub(crate) mod litepcie;
 mod pages;
 mod raw_address;
+mod revoked;
 mod row;
 
-use self::row::Seen;
+pub(crate) use self::row::Seen;
 use crate::row::{Name, Row, Status};
 
 use contigo::{
@@ -53,14 +55,14 @@ pub(crate) const TESTS: &[Test] = &[
     ("opened", confined::opened),
     // The first ones of which the kernel reports something: it reports ten accesses in five
     // seconds.
-    ("raw-address-faults", confined::raw_address),
-    ("physical-address-faults", confined::physical_address),
-    ("revoked-while-it-reads", confined::revoked_while_reading),
-    ("revoked-while-it-writes", confined::revoked_while_writing),
-    ("physical-address-faults-many", confined::physical_address_many),
-    ("revoked-while-it-reads-many", confined::revoked_while_reading_many),
-    ("revoked-while-it-writes-many", confined::revoked_while_writing_many),
-    ("closed-while-it-runs", confined::closed_while_running),
+    ("raw-address-faults", forced::raw_address),
+    ("physical-address-faults", forced::physical_address),
+    ("revoked-while-it-reads", revoked::revoked_while_reading),
+    ("revoked-while-it-writes", revoked::revoked_while_writing),
+    ("physical-address-faults-many", forced::physical_address_many),
+    ("revoked-while-it-reads-many", revoked::revoked_while_reading_many),
+    ("revoked-while-it-writes-many", revoked::revoked_while_writing_many),
+    ("closed-while-it-runs", revoked::closed_while_running),
     ("memory-of-another-bus-is-refused", confined::another_bus),
     ("copies-msi", copies::msi),
     ("copies-intx", copies::intx),
@@ -72,8 +74,15 @@ pub(crate) const TESTS: &[Test] = &[
 
 /// Test `number` of `tests`, on the PCI function at `address`.
 pub(crate) fn row(name: &Name, tests: &[Test], number: usize, address: &str) -> Row {
-    let Some((_, test)) = tests.get(number) else { return Row::new(name, Status::Failed, "there is no such test") };
-    match test(address) {
+    match tests.get(number) {
+        Some((_, test)) => seen(name, test(address)),
+        None => Row::new(name, Status::Failed, "there is no such test"),
+    }
+}
+
+/// The row of what a test saw.
+pub(crate) fn seen(name: &Name, outcome: Result<Seen>) -> Row {
+    match outcome {
         Ok(outcome) => {
             let wrong = outcome.failed || outcome.mismatches + outcome.canary_hits > 0;
             let status = match (wrong, outcome.skipped) {

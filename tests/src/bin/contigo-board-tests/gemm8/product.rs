@@ -1,0 +1,173 @@
+#![allow(clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+//! Products of gemm8, in whatever memory and behind whatever device: operands, a run, and the
+//! comparison with the processor's arithmetic.
+
+use crate::vfio::Seen;
+use contigo::{Align, Backend, CpuBuf, Engine, Error, Region, Result, TypedDriver};
+use contigo_gemm8::{Gemm, Output, requantize};
+use fastrand::Rng;
+use std::{thread::sleep, time::Duration};
+
+/// The byte that no product is filled with, and that is behind each.
+pub(crate) const CANARY: u8 = 0x5A;
+/// A, B, bias and C of the largest random product, with room behind each.
+pub(crate) const SLOTS: [usize; 4] = [16 << 10, 256 << 10, 4 << 10, 128 << 10];
+/// A product takes a tenth of a second or so, for Verilator's clock is slow.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+/// In which a core that could write would have.
+pub(crate) const A_WHILE: Duration = Duration::from_millis(50);
+
+/// A, B, bias and C.
+pub(crate) type Operands<'p> = [CpuBuf<'p>; 4];
+
+/// A buffer of whole pages.
+pub(crate) fn carve<'p, B: Backend>(region: &'p Region<B>, len: usize) -> Result<CpuBuf<'p>> {
+    Ok(region.carve(len, Align::PAGE)?.into_buf())
+}
+
+/// The operands of any random product.
+pub(crate) fn operands<'p, B: Backend>(region: &'p Region<B>) -> Result<Operands<'p>> {
+    let [a, b, bias, c] = SLOTS;
+    Ok([carve(region, a)?, carve(region, b)?, carve(region, bias)?, carve(region, c)?])
+}
+
+/// The lengths of A, B, bias and C. None here is longer than a few MiB.
+pub(crate) fn lens(gemm: &Gemm) -> [usize; 4] {
+    gemm.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+}
+
+/// Mostly small ones. One in four has many columns, one in four long sums.
+pub(crate) fn random(rng: &mut Rng) -> Gemm {
+    let n = 16 * if rng.u8(..4) == 0 { rng.u32(17..=40) } else { rng.u32(1..=8) };
+    let k = 16 * if rng.u8(..4) == 0 { rng.u32(7..=24) } else { rng.u32(1..=6) };
+    let relu = rng.bool();
+    let output = if rng.bool() { Output::Int32 { relu } } else { Output::Int8 { relu, shift: rng.u32(..32) } };
+    Gemm { m: rng.u32(1..=40), n, k, output }
+}
+
+/// Random operands, and a C that is nothing of theirs.
+pub(crate) fn fill([a, b, bias, c]: &mut Operands<'_>, rng: &mut Rng) -> Result<()> {
+    for bytes in [a.view_mut::<u8>()?, b.view_mut::<u8>()?] {
+        rng.fill(bytes);
+    }
+    // Sums of all sizes, so that each shift has some that are neither 0 nor saturated.
+    bias.view_mut::<i32>()?.fill_with(|| rng.i32(..) >> rng.u32(..32));
+    c.view_mut::<u8>()?.fill(CANARY);
+    Ok(())
+}
+
+/// Starts a product, and waits for it.
+pub(crate) fn run<'p, D: TypedDriver<4, Args = Gemm>>(
+    core: &mut Engine<D, 4>,
+    [a, b, bias, c]: Operands<'p>,
+    gemm: &Gemm,
+    limit: Duration,
+) -> core::result::Result<Operands<'p>, Stopped<'p>> {
+    let [a_len, b_len, bias_len, c_len] = lens(gemm);
+    let operands = [a.to_device(..a_len), b.to_device(..b_len), bias.to_device(..bias_len), c.from_device(..c_len)];
+    let job = core.start(operands, gemm).map_err(|refused| Stopped { error: refused.error, buffers: None })?;
+    match job.wait(limit) {
+        Ok(done) => Ok(done.buffers),
+        Err(failed) => Err(Stopped {
+            error: failed.error,
+            buffers: failed
+                .buffers
+                .and_then(|[a, b, bias, c]| Some([a.into_cpu().ok()?, b.into_cpu().ok()?, bias.into_cpu().ok()?, c.into_cpu().ok()?])),
+        }),
+    }
+}
+
+/// A job that was not done, with its memory where the core has stopped.
+pub(crate) struct Stopped<'p> {
+    pub(crate) error: Error,
+    pub(crate) buffers: Option<Operands<'p>>,
+}
+
+impl From<Stopped<'_>> for Error {
+    fn from(stopped: Stopped<'_>) -> Self {
+        stopped.error
+    }
+}
+
+/// Compares C with the processor's arithmetic, and what is behind it with what was there.
+pub(crate) fn compare(seen: &mut Seen, [a, b, bias, c]: &Operands<'_>, gemm: &Gemm) -> Result<()> {
+    let (m, n, k) = (gemm.m as usize, gemm.n as usize, gemm.k as usize);
+    let each = lens(gemm)[3] / (m * n);
+    let (a, b, bias, c) = (a.view::<i8>()?, b.view::<i8>()?, bias.view::<i32>()?, c.view::<u8>()?);
+    let mut wrong = 0;
+    for (row, found) in a.chunks(k).zip(c.chunks(n * each)).take(m) {
+        let mut sums = bias[..n].to_vec();
+        for (a, columns) in row.iter().zip(b.chunks(n)) {
+            for (sum, b) in sums.iter_mut().zip(columns) {
+                *sum = sum.wrapping_add(i32::from(*a) * i32::from(*b));
+            }
+        }
+        for (sum, found) in sums.into_iter().zip(found.chunks(each)) {
+            let expected = requantize(sum, gemm.output).to_le_bytes();
+            wrong += expected.iter().zip(found).filter(|(expected, found)| expected != found).count() as u64;
+        }
+    }
+    let len = m * n * each;
+    seen.mismatches += wrong;
+    seen.canary_hits += c[len..].iter().filter(|byte| **byte != CANARY).count() as u64;
+    (seen.jobs, seen.bytes) = (seen.jobs + 1, seen.bytes + len as u64);
+    Ok(())
+}
+
+/// A random product with all that belongs to it.
+pub(crate) fn product<'p, D: TypedDriver<4, Args = Gemm>>(
+    seen: &mut Seen,
+    core: &mut Engine<D, 4>,
+    mut operands: Operands<'p>,
+    rng: &mut Rng,
+) -> Result<Operands<'p>> {
+    let gemm = random(rng);
+    fill(&mut operands, rng)?;
+    let operands = run(core, operands, &gemm, LIMIT)?;
+    compare(seen, &operands, &gemm)?;
+    Ok(operands)
+}
+
+/// C first, at the region's beginning. Every word of it becomes bias', for A is zero.
+pub(crate) fn long_operands<'p, B: Backend>(region: &'p Region<B>, gemm: &Gemm) -> Result<Operands<'p>> {
+    let [a, b, bias, c] = lens(gemm);
+    let c = carve(region, c)?;
+    let [mut a, mut b, mut bias] = [carve(region, a)?, carve(region, b)?, carve(region, bias)?];
+    for (buffer, byte) in [(&mut a, 0), (&mut b, 1), (&mut bias, !CANARY)] {
+        buffer.view_mut::<u8>()?.fill(byte);
+    }
+    Ok([a, b, bias, c])
+}
+
+/// How often a job is stopped in its midst.
+const TIMEOUTS: u64 = 10;
+
+/// Jobs that take too long are stopped: nothing is written after that, and the next product is
+/// right.
+pub(crate) fn timeouts<D: TypedDriver<4, Args = Gemm>>(
+    core: &mut Engine<D, 4>,
+    gemm: &Gemm,
+    mut long: Operands<'_>,
+    mut few: Operands<'_>,
+) -> Result<Seen> {
+    let (mut seen, mut at_work, mut rng) = (Seen::default(), 0, Rng::with_seed(2));
+    for round in 0..TIMEOUTS {
+        long[3].view_mut::<u8>()?.fill(CANARY);
+        let limit = Duration::from_millis(2 + 8 * round);
+        let Err(late) = run(core, long, gemm, limit) else { return Ok(Seen::failed("the long product was over at once")) };
+        let (Error::Timeout { .. }, Some(buffers)) = (late.error, late.buffers) else { return Ok(Seen::failed(late.error.to_string())) };
+        long = buffers;
+        let c = long[3].view_mut::<u8>()?;
+        at_work += u64::from(c.iter().any(|byte| *byte != CANARY));
+        c.fill(CANARY);
+        sleep(A_WHILE);
+        seen.canary_hits += long[3].view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+        few = product(&mut seen, core, few, &mut rng)?;
+    }
+    seen.failed = at_work == 0;
+    seen.detail = format!(
+        "{TIMEOUTS} products stopped, {at_work} of them while C was written; {} bytes written afterwards; each next one was right",
+        seen.canary_hits
+    );
+    Ok(seen)
+}

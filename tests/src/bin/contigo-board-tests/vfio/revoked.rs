@@ -1,0 +1,175 @@
+#![allow(unsafe_code, reason = "memory is read through a raw pointer that a device may still write")]
+//! Memory that is taken away while the device is at work.
+
+use super::{
+    LEN, LIMIT, Seen, VfioEdu, WIDE,
+    confined::{CANARY, Refused},
+    open_edu,
+};
+use contigo::{
+    Align, Attempt, DevAddr, Engine, Error, Region, Result,
+    linux::vfio::{Interrupt, Vfio},
+};
+use contigo_testkit::edu::{FaultWatch as _, IommuFault, Unwatched};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Well into a transfer of 100 ms, and well before its end.
+const IN_THE_FIRST: Duration = Duration::from_millis(40);
+const IN_THE_SECOND: Duration = Duration::from_millis(150);
+/// No transfer ends sooner after the start of its job: 100 ms each, by a clock that is read in
+/// whole milliseconds (hw/misc/edu.c).
+const FIRST_ENDS: Duration = Duration::from_millis(99);
+const SECOND_ENDS: Duration = Duration::from_millis(198);
+/// On a busy host a guest may sleep through the end of a transfer, and what comes after it shows
+/// nothing. It may so often.
+const TRIES: usize = 5;
+
+pub(super) fn revoked_while_reading(address: &str) -> Result<Seen> {
+    revoked(address, Refused::One, false)
+}
+
+pub(super) fn revoked_while_writing(address: &str) -> Result<Seen> {
+    revoked(address, Refused::One, true)
+}
+
+pub(super) fn revoked_while_reading_many(address: &str) -> Result<Seen> {
+    revoked(address, Refused::Many, false)
+}
+
+pub(super) fn revoked_while_writing_many(address: &str) -> Result<Seen> {
+    revoked(address, Refused::Many, true)
+}
+
+/// The result of `test` the first time that it comes before the end of the transfer.
+fn in_time<T>(mut test: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+    for _ in 0..TRIES {
+        if let Some(shown) = test()? {
+            return Ok(Some(shown));
+        }
+    }
+    Ok(None)
+}
+
+fn too_late() -> Seen {
+    Seen::failed(format!("{TRIES} times the transfer was over before it could be stopped: this machine is too busy"))
+}
+
+fn revoked(address: &str, refused: Refused, writes: bool) -> Result<Seen> {
+    Ok(in_time(|| revoked_once(address, refused, writes))?.unwrap_or_else(too_late))
+}
+
+/// Takes the block away that the device is about to write, or to read, while its transfer is under
+/// way; `None` if that was over.
+fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<Seen>> {
+    let vfio = Vfio::open(address)?;
+    let (source, target) = (Region::new(vfio.memory(4096)?)?, Region::new(vfio.memory(4096)?)?);
+    let (mut from, mut to) = (source.carve(4096, Align::PAGE)?.into_buf(), target.carve(4096, Align::PAGE)?.into_buf());
+    from.view_mut::<u8>()?.fill(0x99);
+    to.view_mut::<u8>()?.fill(CANARY);
+    let taken = if writes { target.base() } else { source.base() };
+    let mut log = refused.log(address);
+    let len = refused.len();
+    let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?)?;
+    let started = Instant::now();
+    let mut job = engine.start([from.to_device(..len), to.from_device(..len)], &())?;
+    if writes {
+        let Some(running) = until_the_second(job)? else { return Ok(None) };
+        job = running;
+    } else {
+        thread::sleep(IN_THE_FIRST);
+    }
+    vfio.revoke(taken)?;
+    let late = started.elapsed() >= if writes { SECOND_ENDS } else { FIRST_ENDS };
+    let again = vfio.revoke(taken);
+    let [from, to] = job.wait(LIMIT)?.buffers;
+    if late {
+        return Ok(None);
+    }
+    let mut outcome = Seen { jobs: 1, ..Seen::default() };
+    // A read that was refused gives edu zeros (QEMU), and those it may write: never what it was not
+    // allowed to read.
+    let allowed = if writes { CANARY } else { 0 };
+    outcome.canary_hits += to.view_at::<u8>(..len)?.iter().filter(|byte| **byte != allowed).count() as u64;
+    outcome.canary_hits += to.view_at::<u8>(len..)?.iter().filter(|byte| **byte != CANARY).count() as u64;
+    outcome.canary_hits += from.view::<u8>()?.iter().filter(|byte| **byte != 0x99).count() as u64;
+    let fault = match &mut log {
+        None => "nobody watched".to_owned(),
+        Some(log) => match log.seen(500_000)? {
+            Some(fault @ IommuFault { event: 0x10, addr, write, .. }) if addr == taken.raw() && write == writes => format!("{fault:x?}"),
+            other => {
+                outcome.failed = true;
+                format!("no fault at {taken:?}: {other:x?}")
+            }
+        },
+    };
+    outcome.failed |= !matches!(again, Err(Error::NotOurs { .. }));
+    drop((from, to));
+    drop((source, target));
+    outcome.failed |= vfio.leaked_bytes()? != 0;
+    let done = if writes { "written" } else { "read" };
+    outcome.detail = format!("{len} bytes at {:#x} taken away, nothing {done}; {fault}; edu says done", taken.raw());
+    Ok(Some(outcome))
+}
+
+/// A job is forgotten, its engine and its device are closed: the transfer under way touches
+/// nothing.
+pub(super) fn closed_while_running(address: &str) -> Result<Seen> {
+    let Some(changed) = in_time(|| forgotten(address))? else { return Ok(too_late()) };
+    // And it opens again, in the same process.
+    let vfio = Vfio::open(address)?;
+    let region = Region::new(vfio.memory(2 * 4096)?)?;
+    let (mut from, to) = (region.carve(4096, Align::PAGE)?.into_buf(), region.carve(4096, Align::PAGE)?.into_buf());
+    from.view_mut::<u8>()?.fill(0x42);
+    let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?)?;
+    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+    let mismatches = to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x42).count() as u64;
+    let detail = "nothing was written after the device was closed; it opened again, and the next job was right";
+    Ok(Seen { jobs: 2, bytes: LEN as u64, mismatches, canary_hits: changed, ..Seen::shown(detail) })
+}
+
+/// How many bytes of a forgotten job's destination changed; `None` if the transfer was over before
+/// the device was closed.
+fn forgotten(address: &str) -> Result<Option<u64>> {
+    let vfio = Vfio::open(address)?;
+    let port = vfio.port();
+    let region = Region::new(vfio.memory(2 * 4096)?)?;
+    let (mut from, mut to) = (region.carve(4096, Align::PAGE)?.into_buf(), region.carve(4096, Align::PAGE)?.into_buf());
+    from.view_mut::<u8>()?.fill(0x99);
+    to.view_mut::<u8>()?.fill(CANARY);
+    let target = to.offset_bytes() as u64;
+    let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Polled, Unwatched)?)?;
+    let started = Instant::now();
+    let job = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?;
+    let Some(job) = until_the_second(job)? else { return Ok(None) };
+    std::mem::forget(job);
+    // Bus mastering ends here, in the middle of the second transfer.
+    drop(engine);
+    if started.elapsed() >= SECOND_ENDS {
+        return Ok(None);
+    }
+    thread::sleep(Duration::from_millis(150));
+    let bytes = region.host_ptr_of(&port, DevAddr(region.base().raw() + target))?;
+    // SAFETY: 4096 bytes of the region, which is alive; the device may no longer write them, and
+    // where it does all the same, a volatile read sees it.
+    let changed = (0..4096).filter(|index| unsafe { bytes.add(*index).read_volatile() } != CANARY).count();
+    Ok(Some(changed as u64))
+}
+
+type Job<'e, 'p, 'v> = contigo::Running<'e, 'p, VfioEdu<'v, WIDE, Unwatched>, 2>;
+
+/// The job, 50 ms into its second transfer, whose doorbell is rung by looking; `None` if it is
+/// over.
+fn until_the_second<'e, 'p, 'v>(mut job: Job<'e, 'p, 'v>) -> Result<Option<Job<'e, 'p, 'v>>> {
+    let limit = Instant::now() + IN_THE_SECOND;
+    while Instant::now() < limit {
+        job = match job.try_wait()? {
+            Attempt::Pending(job) => job,
+            Attempt::Done(_) => return Ok(None),
+        };
+        thread::sleep(Duration::from_millis(2));
+    }
+    Ok(Some(job))
+}
