@@ -53,7 +53,10 @@ pub(super) fn driver<'d, 'o>(device: &'d AnyDevice<'o>) -> Result<Driver<'d, 'o>
     let part = |from| unsafe { Part::new(device, from, GATE) };
     // SAFETY: the function is gemm8's Verilog, whose only master passes the gate in the same window
     // (`rtl/cores/gemm8/top.v`), which has its reset.
-    Ok(unsafe { Gated::new(Gemm8::open(part(0)?)?, AxiGate::open(part(GATE)?)?) }.in_window(GATE))
+    unsafe {
+        let gate = AxiGate::open(part(GATE)?)?;
+        Ok(Gated::new(Gemm8::open(part(0)?)?, gate).in_window(GATE))
+    }
 }
 
 /// The engine. The module gets the program that stops it, where that has the device.
