@@ -42,6 +42,8 @@ pub enum PciError {
         /// Its size.
         most: usize,
     },
+    /// The model panicked, or its server did. Nothing it holds can be relied on.
+    Panicked,
     /// A register window that is no BAR's size.
     Window {
         /// Its size, in bytes.
@@ -65,6 +67,7 @@ impl fmt::Display for PciError {
                  give QEMU -object memory-backend-memfd,id=m,share=on and memory-backend=m"
             ),
             Self::TooManyMaps { most } => write!(f, "more than {most} maps: map larger pieces, or give the function less memory"),
+            Self::Panicked => f.write_str("the model panicked: the words above say where"),
             Self::Window { bytes } => write!(f, "a register window of {bytes} bytes: a BAR of 32 bits has 1 to 2^30"),
         }
     }

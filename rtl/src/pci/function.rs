@@ -11,6 +11,7 @@ use super::{
 use contigo::sim::{Faults, Model, SimBus};
 use fastrand::Rng;
 use std::{
+    panic::{self, AssertUnwindSafe},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -63,7 +64,17 @@ impl<M: Model> Function<M> {
 
     fn state(&self) -> MutexGuard<'_, State<M>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(|_| (self.fatal)(&PciError::Panicked))
+    }
+
+    /// The whole work of one of the two threads. A panic in it ends the program: the other thread
+    /// would wait for ever, or go on with a broken model.
+    pub(super) fn or_fatal<T>(&self, work: impl FnOnce() -> T) -> T {
+        panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
+            self.wake.notify_one();
+            (self.fatal)(&PciError::Panicked)
+        })
     }
 
     fn check(&self, state: &State<M>) {
@@ -98,7 +109,8 @@ impl<M: Model> Function<M> {
 
     /// The model, after `live`.
     pub(super) fn into_model(self) -> M {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).model
+        let fatal = self.fatal;
+        self.state.into_inner().unwrap_or_else(|_| fatal(&PciError::Panicked)).model
     }
 }
 
@@ -177,5 +189,54 @@ impl<M: Model> State<M> {
         self.config.reset();
         self.msi.line(false);
         self.guest.counts.resets += 1;
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code, clippy::panic, clippy::unwrap_used, reason = "a model that panics, which reaches no memory")]
+mod tests {
+    use super::{
+        super::{Obeys, Vectors},
+        *,
+    };
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering},
+        thread,
+    };
+
+    struct Broken;
+
+    // SAFETY: it touches no memory.
+    unsafe impl Model for Broken {
+        const WINDOW_BYTES: usize = 4096;
+        fn advance(&mut self, _: &mut SimBus<'_>) {}
+        fn read32(&mut self, _: usize, _: &mut SimBus<'_>) -> u32 {
+            panic!("the model is broken")
+        }
+        fn write32(&mut self, _: usize, _: u32, _: &mut SimBus<'_>) {}
+        fn irq_at_ns(&self) -> Option<u64> {
+            None
+        }
+        fn reset(&mut self) {}
+    }
+
+    /// It ends one thread here, where the real one ends the program.
+    #[test]
+    fn a_model_that_panics_is_fatal_in_both_threads() {
+        static TOLD: AtomicUsize = AtomicUsize::new(0);
+        let fatal: fn(&PciError) -> ! = |error| {
+            assert!(matches!(error, PciError::Panicked));
+            TOLD.fetch_add(1, Ordering::SeqCst);
+            panic!("{error}")
+        };
+        let about = Description { vendor: 1, device: 1, class: 0, vectors: Vectors::Msi, obeys: Obeys::Pci, slice_ns: 1_000 };
+        let function = Function::new(Broken, &about, fatal);
+        thread::scope(|scope| {
+            let lives = scope.spawn(|| function.or_fatal(|| function.live()));
+            let serves = scope.spawn(|| function.or_fatal(|| function.with(|state| state.read(0, &mut [0; 4]))));
+            assert!(serves.join().is_err() && lives.join().is_err());
+        });
+        // `live` is told of the lock, and its own panic of that.
+        assert_eq!(TOLD.load(Ordering::SeqCst), 3);
     }
 }

@@ -7,7 +7,14 @@ use contigo::{
     sim::{BusError, SimMemory},
 };
 use memmap2::MmapRaw;
-use std::{collections::BTreeMap, fs::File, io, os::unix::fs::MetadataExt, ptr};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io,
+    os::unix::fs::MetadataExt,
+    ptr,
+    sync::atomic::{Ordering, fence},
+};
 use vfio_user::DmaMapFlags;
 
 /// Pieces that are mapped at once, at most: 1 GiB in pages of 4 KiB, which is how an IOMMU hands
@@ -48,6 +55,7 @@ struct Ram {
 /// A piece of memory that the function may reach.
 #[derive(Clone, Copy, Debug)]
 struct Map {
+    /// Not 0.
     len: u64,
     flags: DmaMapFlags,
     /// Which file, and where in it. `None`: QEMU did not share it. A neighbour's registers are such
@@ -70,8 +78,12 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// Lets the function reach `len` bytes at `addr`.
+    /// Lets the function reach `len` bytes at `addr`. No bytes are no piece: one would hide an
+    /// older piece from `unmap`.
     pub(super) fn map(&mut self, flags: DmaMapFlags, offset: u64, addr: u64, len: u64, file: Option<File>) {
+        if len == 0 {
+            return;
+        }
         self.unmap(addr, len);
         self.counts.maps += 1;
         if self.maps.len() == MAPS_MAX {
@@ -110,8 +122,9 @@ impl Guest {
     /// Takes away every piece that has a byte of these. A piece that is only touched goes whole: a
     /// fault is better than a byte too many.
     pub(super) fn unmap(&mut self, addr: u64, len: u64) {
-        let last = addr.saturating_add(len.saturating_sub(1));
-        let touches = |(&at, map): (&u64, &Map)| (at.saturating_add(map.len.saturating_sub(1)) >= addr && map.len > 0).then_some(at);
+        let Some(more) = len.checked_sub(1) else { return };
+        let last = addr.saturating_add(more);
+        let touches = |(&at, map): (&u64, &Map)| (at.saturating_add(map.len - 1) >= addr).then_some(at);
         while let Some(at) = self.maps.range(..=last).next_back().and_then(touches) {
             self.maps.remove(&at);
             self.counts.unmaps += 1;
@@ -164,12 +177,16 @@ impl SimMemory for Guest {
         // is within `to`. The two do not overlap: one is this program's. The guest may write
         // meanwhile, as it may under a device; no reference to its memory is made.
         self.runs(addr.0, len, DmaMapFlags::READ, |memory, done, many| unsafe { ptr::copy_nonoverlapping(memory, bytes.add(done), many) })?;
+        // As on PCI, a later read does not pass this one: the guest runs on another processor.
+        fence(Ordering::Acquire);
         self.counts.read_bytes += len as u64;
         Ok(())
     }
 
     fn write(&mut self, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
         let (bytes, len) = (from.as_ptr(), from.len());
+        // As on PCI, this write passes no earlier one: data is there before its descriptor says so.
+        fence(Ordering::Release);
         // SAFETY: as in `read`, the other way round.
         self.runs(addr.0, len, DmaMapFlags::WRITE, |memory, done, many| unsafe {
             ptr::copy_nonoverlapping(bytes.add(done), memory, many);
@@ -196,5 +213,16 @@ mod tests {
         assert!(guest.wrong.is_none() && guest.counts.unmaps == 1);
         guest.map(DmaMapFlags::READ, 0, page(MAPS_MAX), 0x1000, None);
         assert!(matches!(guest.wrong, Some(PciError::TooManyMaps { most: MAPS_MAX })), "{:?}", guest.wrong);
+    }
+
+    #[test]
+    fn a_map_of_no_bytes_hides_none() {
+        let mut guest = Guest::default();
+        guest.map(DmaMapFlags::READ_WRITE, 0, 0x2000, 0, None);
+        guest.map(DmaMapFlags::READ_WRITE, 0, 0x1000, 0x2000, None);
+        guest.unmap(0x1800, 0);
+        assert_eq!((guest.maps.len(), guest.counts.maps), (1, 1));
+        guest.unmap(0x1000, 0x2000);
+        assert!(guest.maps.is_empty(), "{:?}", guest.maps);
     }
 }

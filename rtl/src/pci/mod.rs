@@ -23,6 +23,10 @@
 //!   state that must not go on ends the program, and QEMU with it.
 //! - There is no INTx. A server cannot lower that line, and a guest that is quick finds it high
 //!   with nobody to blame.
+//! - The interrupt's line is looked at after each register access and each slice of time. **A line
+//!   that falls and rises again inside one sends no message.** So a driver that has cleared its
+//!   interrupt reads the status once more, as it does for any interrupt of an edge.
+//! - A panic of a model ends the program: the guest would wait for ever.
 //! - A write by this process is not seen by an emulator that has compiled the page: no DMA into
 //!   code.
 //!

@@ -63,8 +63,8 @@ pub fn serve<M: Model>(model: M, about: &Description, path: &Path, fatal: Fatal)
     let server = Server::new(path, true, interrupts(about), regions(about, bar_bytes)).map_err(broke)?;
     let function = Function::new(model, about, fatal);
     let counts = thread::scope(|scope| {
-        scope.spawn(|| function.live());
-        let ended = server.run(&mut Requests(&function)).map_err(broke);
+        scope.spawn(|| function.or_fatal(|| function.live()));
+        let ended = function.or_fatal(|| server.run(&mut Requests(&function))).map_err(broke);
         let counts = function.end();
         ended.map(|()| counts)
     })?;
