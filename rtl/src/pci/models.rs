@@ -108,8 +108,8 @@ const OF_A_CORE: Description =
 const WINDOW_BYTES: usize = 0x2000;
 
 /// A gate that was told to stop holds a core's addresses back, and a core that waits for its writes
-/// takes no answer of a read meanwhile. Whoever stops it lets that last for 10 ms at most, half of
-/// this, before he resets the core.
+/// takes no answer of a read meanwhile. A stop lets that last for 1 ms at most before it resets
+/// the core, a twentieth of this.
 const STOP_CYCLES: u32 = 4_000_000;
 
 /// A core in memory that takes its time, and that writes reach before their answer.

@@ -31,8 +31,8 @@ pub(crate) trait Gate {
 }
 
 /// A driver's word about its gate: it was told to shut, and was not opened since. Until then no
-/// register of the core is touched: the core may be in its reset, where an access hangs, and where
-/// it would say that it has stopped while memory still owes it an answer.
+/// register of the core is touched. The core may be in its reset, where an access may hang. Or it
+/// would say there that it has stopped, while memory still owes it an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Shut(bool);
 

@@ -218,8 +218,8 @@ impl<'o> Taken<'o> {
     /// - The errors of [`OpenDevice::attach`].
     ///
     /// # Safety
-    /// As [`Gated::new`](crate::drivers::axi_gate::Gated::new), of the driver that is opened. In the
-    /// core's window nobody but this gate writes the gate's registers.
+    /// As [`Gated::new`](crate::drivers::axi_gate::Gated::new), of the driver that is opened. In
+    /// the core's window nobody but this gate writes the gate's registers.
     pub unsafe fn behind(self, gate: GateAt<'o>) -> Result<Self> {
         let port = match &self.share {
             Share::Whole(device) => *device.port(),

@@ -22,9 +22,9 @@ use core::{mem::ManuallyDrop, time::Duration};
 /// With several jobs in flight the core itself must count its answers, and an error ends all of
 /// them. A look costs one register more.
 ///
-/// Where the gate does not shut (the interconnect owes an answer), no register of the core is
-/// touched until it does: `poll` and `submit` say [`Error::WillNotStop`](crate::Error::WillNotStop),
-/// and a driver that is dropped then is leaked.
+/// Where the gate does not shut, because the interconnect owes an answer, no register of the core
+/// is touched until it does. `poll` and `submit` are
+/// [`Error::WillNotStop`](crate::Error::WillNotStop) then, and a driver that is dropped is leaked.
 #[derive(Debug)]
 pub struct Gated<D, W: Mmio + Wait> {
     /// Dropped where the core may be touched.
