@@ -26,34 +26,34 @@ use vfio_bindings::bindings::vfio::{
 use vfio_user::Client;
 
 /// For everything that is waited for: far more than it takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// In which a card that could reach memory would have: its copy takes 20 µs.
-pub const A_WHILE: Duration = Duration::from_millis(20);
+pub(crate) const A_WHILE: Duration = Duration::from_millis(20);
 /// The guest's memory.
-pub const RAM_BYTES: u64 = 1 << 20;
-pub const PAGE: usize = 4096;
+pub(crate) const RAM_BYTES: u64 = 1 << 20;
+pub(crate) const PAGE: usize = 4096;
 /// I/O addresses, as an IOMMU hands them out.
-pub const FROM: u64 = 0x1_0000_0000;
-pub const TO: u64 = 0x2_0000_0000;
+pub(crate) const FROM: u64 = 0x1_0000_0000;
+pub(crate) const TO: u64 = 0x2_0000_0000;
 /// Where those are in the guest's memory: two pages each, which do not follow each other.
-pub const FROM_PAGES: [u64; 2] = [0x8000, 0x3000];
-pub const TO_PAGES: [u64; 2] = [0x9000, 0x1000];
+pub(crate) const FROM_PAGES: [u64; 2] = [0x8000, 0x3000];
+pub(crate) const TO_PAGES: [u64; 2] = [0x9000, 0x1000];
 /// The card's lanes.
-pub const WRITER: usize = manual::DMA0 + manual::WRITER;
-pub const READER: usize = manual::DMA0 + manual::READER;
+pub(crate) const WRITER: usize = manual::DMA0 + manual::WRITER;
+pub(crate) const READER: usize = manual::DMA0 + manual::READER;
 
 /// A server that ends with its test.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
     folder: TempDir,
 }
 
 impl Server {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::of("litepcie")
     }
 
-    pub fn of(model: &str) -> Self {
+    pub(crate) fn of(model: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let child = program(&["--model", model, "--socket", folder.path().join("s").to_str().unwrap()]).spawn().unwrap();
         let server = Self { child, folder };
@@ -65,12 +65,12 @@ impl Server {
         server
     }
 
-    pub fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("s")
     }
 
     /// Connects. The socket has its name a moment before it listens.
-    pub fn connect<T, E: Debug>(&self, connect: impl Fn(&Path) -> Result<T, E>) -> T {
+    pub(crate) fn connect<T, E: Debug>(&self, connect: impl Fn(&Path) -> Result<T, E>) -> T {
         let begun = Instant::now();
         loop {
             match connect(&self.socket()) {
@@ -81,7 +81,7 @@ impl Server {
     }
 
     /// Its end: status and standard error.
-    pub fn ended(mut self) -> (Option<i32>, String) {
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let begun = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
             assert!(begun.elapsed() < PATIENCE, "it does not end");
@@ -100,27 +100,27 @@ impl Drop for Server {
     }
 }
 
-pub fn program(words: &[&str]) -> Command {
+pub(crate) fn program(words: &[&str]) -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_contigo-pci"));
     program.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     program
 }
 
 /// QEMU, with a guest that has one card.
-pub struct Machine {
-    pub client: Client,
-    pub ram: File,
+pub(crate) struct Machine {
+    pub(crate) client: Client,
+    pub(crate) ram: File,
     event: EventFd,
-    pub server: Server,
+    pub(crate) server: Server,
 }
 
 impl Machine {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(Server::start(), VFIO_PCI_MSI_IRQ_INDEX)
     }
 
     /// The interrupt is listened to by VFIO's number of it.
-    pub fn with(server: Server, interrupt: u32) -> Self {
+    pub(crate) fn with(server: Server, interrupt: u32) -> Self {
         let client = server.connect(Client::new);
         let ram = File::from(memfd_create(c"ram", MFdFlags::MFD_CLOEXEC).unwrap());
         ram.set_len(RAM_BYTES).unwrap();
@@ -138,31 +138,31 @@ impl Machine {
     }
 
     /// One page of the guest's for the card.
-    pub fn map(&mut self, addr: u64, page: u64) {
+    pub(crate) fn map(&mut self, addr: u64, page: u64) {
         self.client.dma_map(page, addr, PAGE as u64, self.ram.as_raw_fd()).unwrap();
     }
 
     /// The command register: 2 memory, 4 bus master.
-    pub fn command(&mut self, value: u16) {
+    pub(crate) fn command(&mut self, value: u16) {
         self.client.region_write(VFIO_PCI_CONFIG_REGION_INDEX, 4, &value.to_le_bytes()).unwrap();
     }
 
-    pub fn write(&mut self, at: usize, value: u32) {
+    pub(crate) fn write(&mut self, at: usize, value: u32) {
         self.client.region_write(VFIO_PCI_BAR0_REGION_INDEX, at as u64, &value.to_le_bytes()).unwrap();
     }
 
-    pub fn read(&mut self, at: usize) -> u32 {
+    pub(crate) fn read(&mut self, at: usize) -> u32 {
         let mut bytes = [0; 4];
         self.client.region_read(VFIO_PCI_BAR0_REGION_INDEX, at as u64, &mut bytes).unwrap();
         u32::from_le_bytes(bytes)
     }
 
-    pub fn fill(&self, pages: [u64; 2], byte: u8) {
+    pub(crate) fn fill(&self, pages: [u64; 2], byte: u8) {
         pages.iter().for_each(|page| self.ram.write_all_at(&[byte; PAGE], *page).unwrap());
     }
 
     /// Both pages, one after the other.
-    pub fn bytes(&self, pages: [u64; 2]) -> Vec<u8> {
+    pub(crate) fn bytes(&self, pages: [u64; 2]) -> Vec<u8> {
         let mut bytes = vec![0; 2 * PAGE];
         for (page, to) in pages.iter().zip(bytes.chunks_mut(PAGE)) {
             self.ram.read_exact_at(to, *page).unwrap();
@@ -171,7 +171,7 @@ impl Machine {
     }
 
     /// Lets the card copy `len` bytes from `FROM` to `TO`.
-    pub fn copy(&mut self, len: u32) {
+    pub(crate) fn copy(&mut self, len: u32) {
         for lane in [WRITER, READER] {
             self.write(lane, 0);
             self.write(lane + manual::FLUSH, 1);
@@ -187,14 +187,14 @@ impl Machine {
     }
 
     /// Waits for the interrupt of one copy, until its bytes are in memory: they may be overtaken.
-    pub fn copied(&mut self) {
+    pub(crate) fn copied(&mut self) {
         self.interrupted();
         assert_eq!(self.read(WRITER + manual::LOOP_STATUS), 1);
         thread::sleep(Duration::from_millis(1));
         self.read(WRITER);
     }
 
-    pub fn interrupted(&self) {
+    pub(crate) fn interrupted(&self) {
         let begun = Instant::now();
         while self.event.read().is_err() {
             assert!(begun.elapsed() < PATIENCE, "no interrupt came");
@@ -203,14 +203,14 @@ impl Machine {
     }
 
     /// Nothing was copied, also after a while.
-    pub fn nothing_copied(&mut self, pages: [u64; 2], was: u8) {
+    pub(crate) fn nothing_copied(&mut self, pages: [u64; 2], was: u8) {
         thread::sleep(A_WHILE);
         assert_eq!(self.read(WRITER + manual::LOOP_STATUS), 0);
         assert!(self.bytes(pages).iter().all(|byte| *byte == was));
     }
 
     /// The server's end, and its words.
-    pub fn ended(self) -> String {
+    pub(crate) fn ended(self) -> String {
         drop(self.client);
         let (status, said) = self.server.ended();
         assert_eq!(status, Some(0), "{said}");
@@ -219,7 +219,7 @@ impl Machine {
 }
 
 /// A machine with a model of gates; `None` where there is no Verilator.
-pub fn of_gates(test: &str, model: &str, interrupt: u32) -> Option<Machine> {
+pub(crate) fn of_gates(test: &str, model: &str, interrupt: u32) -> Option<Machine> {
     let output = program(&["--model", model, "--missing"]).output().unwrap();
     assert!(output.status.success());
     let missing = String::from_utf8(output.stdout).unwrap();
