@@ -56,7 +56,8 @@ impl SlaveConfig {
         patience_cycles: 10_000,
     };
 
-    /// Memory that does all that AXI allows, except for errors.
+    /// Memory that stalls, reorders and answers late, as AXI allows. There are no errors, and its
+    /// readies wait for nobody.
     pub const HOSTILE: Self = Self {
         read_cycles: 1..=60,
         write_cycles: 1..=400,

@@ -28,7 +28,7 @@ const GATED: &str = "litex_gated";
 /// The gate's registers.
 const GATE: usize = 0x1000;
 const STOPS: u32 = 60;
-const SEEDS: u64 = 8;
+const SEEDS: u64 = 24;
 /// 1,024 words, each of them an answer of 400 cycles at most.
 const A_JOB: Duration = Duration::from_millis(20);
 /// Writes are answered after 2 µs, and clearing `enable` does not wait for that.
@@ -249,7 +249,7 @@ impl Subject for Suite {
     }
 }
 
-/// Two of each kind of fault.
+/// So many seeds that each kind of fault strikes, a lost answer too.
 #[test]
 fn the_suite_for_drivers_behind_the_gate() {
     if skip::or_skip("litex::the_suite_for_drivers_behind_the_gate", RtlModel::new(GATED, config(SlaveConfig::CALM))).is_none() {
