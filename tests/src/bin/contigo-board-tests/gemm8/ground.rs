@@ -65,7 +65,7 @@ fn huge_page() -> Result<OwnedFd> {
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_HUGETLB | MFdFlags::MFD_ALLOW_SEALING;
     let page = memfd_create(c"block", flags).map_err(os("memfd_create"))?;
     // It is there from here on, or there is none.
-    fallocate(&page, FallocateFlags::empty(), 0, BYTES as i64).map_err(os("fallocate"))?;
+    fallocate(&page, FallocateFlags::empty(), 0, BYTES as nix::libc::off_t).map_err(os("fallocate"))?;
     fcntl(&page, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK)).map_err(os("fcntl(F_ADD_SEALS)"))?;
     let device = OpenOptions::new().read(true).write(true).open("/dev/udmabuf");
     let device = device.map_err(|error| Error::Os { call: "open(/dev/udmabuf)", errno: error.raw_os_error().unwrap_or(0) })?;
