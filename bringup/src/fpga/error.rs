@@ -51,7 +51,7 @@ pub enum FpgaError {
     NoMemory {
         /// The bytes for the file, and for the kernel's copy.
         needs: u64,
-        /// What is left.
+        /// The bytes that are left.
         available: u64,
     },
     /// It is for a part of the fabric, and the caller did not say so; or the other way round.
@@ -110,7 +110,7 @@ pub enum FpgaError {
     },
     /// All was taken, and the manager does not say that the fabric runs.
     NotOperating {
-        /// What it says.
+        /// The manager's word.
         state: State,
         /// How long it was asked, in seconds.
         waited_s: u64,

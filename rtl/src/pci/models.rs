@@ -16,7 +16,7 @@ use std::path::Path;
 /// The report of a model whose client has gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// What it did.
+    /// Its counts.
     pub counts: Counts,
     /// The rules of its bus that it broke. A model that is written by hand looks for none.
     pub findings: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Report {
 pub struct Row {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// A line about it.
     pub about: &'static str,
     /// Its identity.
     pub description: Description,

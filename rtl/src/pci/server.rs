@@ -32,7 +32,7 @@ pub type Fatal = fn(&PciError) -> !;
 /// A function that was served.
 #[derive(Debug)]
 pub struct Served<M> {
-    /// What it did.
+    /// Its counts.
     pub counts: Counts,
     /// The model as it was left.
     pub model: M,

@@ -35,7 +35,7 @@ impl Setting {
         Self { seed, coherent: false, stalls: "calm", memory: SlaveConfig::CALM, register_stalls: 0, trace: None }
     }
 
-    /// Memory that does all that AXI allows, behind the same port.
+    /// Memory that stalls and reorders, behind the same port.
     #[must_use]
     pub const fn hostile(seed: u64) -> Self {
         Self { seed, coherent: false, stalls: "hostile", memory: SlaveConfig::HOSTILE, register_stalls: 300, trace: None }

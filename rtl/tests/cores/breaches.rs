@@ -1,5 +1,5 @@
 //! Each check finds its fault, and nothing else; a core without a fault breaks no rule, in memory
-//! that does all that AXI allows.
+//! that stalls and reorders.
 
 use crate::{rig::Rig, skip};
 use contigo::sim::{Faults, Model};

@@ -1,4 +1,4 @@
-//! The gate between a core that cannot be stopped and memory that does all that AXI allows.
+//! The gate between a core that cannot be stopped and memory that stalls and reorders.
 
 use super::{rig::Rig, skip::or_skip};
 use contigo::{

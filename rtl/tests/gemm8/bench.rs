@@ -92,7 +92,7 @@ pub(crate) fn core(test: &str, config: RtlConfig, bytes: Vec<u8>, seed: u64) -> 
 }
 
 /// The settings of a seed: memory that answers at once, memory that takes its time, and memory that
-/// does all that AXI allows.
+/// stalls and reorders.
 pub(crate) fn settings(seed: u64) -> RtlConfig {
     let memory = match seed % 3 {
         0 => SlaveConfig { read_cycles: 0..=0, write_cycles: 0..=0, outstanding: 16, ..SlaveConfig::CALM },

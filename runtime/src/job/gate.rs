@@ -33,7 +33,7 @@ pub(crate) trait Gate {
 /// A driver's word about its gate: it was told to shut, and was not opened since. Until then no
 /// register of the core is touched. The core may be in its reset, where an access may hang. Or it
 /// would say there that it has stopped, while memory still owes it an answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Shut(bool);
 
 impl Shut {

@@ -12,7 +12,7 @@ use crate::{
 
 /// A gate's registers: in its own device's window, or in its core's.
 #[derive(Debug)]
-pub struct GateWindow<'o> {
+pub(super) struct GateWindow<'o> {
     device: AnyDevice<'o>,
     from: usize,
 }

@@ -49,7 +49,7 @@ pub use self::designed::{Fabric, SettingsText};
 pub use self::{
     any_device::{AnyDevice, AnyIrq},
     any_memory::AnyMemory,
-    core_gate::{GateAt, GateWindow},
+    core_gate::GateAt,
     device::DeviceName,
     error::{NameError, NameRule},
     found::Facts,
