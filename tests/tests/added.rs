@@ -169,8 +169,10 @@ fn runs(command: &mut Command) -> String {
     said
 }
 
+/// Without the optimization that the workspace's tests have: these run once.
 fn cargo(copy: &Copied, words: &str) -> String {
-    runs(copy.command("cargo").args(words.split(' ')))
+    let plain = ["contigo", "contigo-testkit"].map(|package| format!("--config=profile.dev.package.{package}.opt-level=0"));
+    runs(copy.command("cargo").args(words.split(' ')).args(plain))
 }
 
 fn the_suite_and_the_tool(copy: &Copied) {

@@ -125,13 +125,14 @@ pub(super) fn arguments(memory: &str, socket: &Path) -> Result<[String; 4]> {
     Ok(["-object".into(), format!("memory-backend-memfd,id={MEMORY},size={memory},share=on"), "-device".into(), device.to_string()])
 }
 
-/// The program, built for this machine.
+/// The program, built for this machine as tests are: its C++ is then built once for both, and it is
+/// optimized in either profile.
 fn server(cache: &CacheDir) -> Result<PathBuf> {
     let (package, program) = SERVER;
     let log = cache.log("cargo-pci")?;
     let cargo = env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
     let build = Tool::at(&cargo, format!("building {program}")).current_dir(WORKSPACE).limit(BUILD_LIMIT);
-    let build = build.args(["build", "--release", "--locked", "--message-format=json-render-diagnostics"]);
+    let build = build.args(["build", "--locked", "--message-format=json-render-diagnostics"]);
     let said = build.args(["--package", package, "--bin", program]).output(&log)?;
     let built = crate::guest::executables(&said).into_iter().find(|(name, _)| name == program);
     built.map(|(_, path)| path).ok_or_else(|| anyhow!("cargo built no {program}; its log is {}", log.display()))
