@@ -156,16 +156,21 @@ impl Device {
         let parts = Parts { device: (), memory, settings, map };
         // SAFETY: as above.
         let driver = unsafe { taken.open(parts) }.map_err(failed)?;
+        // SAFETY: the driver has stopped the device, or the kernel does so by `program`; it gets no
+        // memory but of jobs.
+        let enable = || py.detach(|| unsafe { opened.enable_bus_master() }).map_err(raised);
         let program = driver.stop_program();
-        let engine = Engine::new(row.name, driver)?;
-        if let Some(guard) = opened.guard() {
-            // SAFETY: the program only stops the device (`Driver`, 7), which is the guard's, by the
-            // window that the driver has.
-            unsafe { self.opening.get()?.arm(py, guard, &program, self.how.window.into(), true)? };
-        }
-        // SAFETY: its driver has stopped it (`Engine::new`), and gives it no memory but of jobs.
-        py.detach(|| unsafe { opened.enable_bus_master() }).map_err(raised)?;
-        Ok(engine)
+        let Some(guard) = opened.guard() else {
+            let engine = Engine::new(row.name, driver)?;
+            enable()?;
+            return Ok(engine);
+        };
+        // SAFETY: the program only stops the device (`Driver`, 7), which is the guard's, by the
+        // window that the driver has.
+        unsafe { self.opening.get()?.arm(py, guard, &program, self.how.window.into(), true)? };
+        // The kernel may run the program here, which shuts a gate; the engine opens it.
+        enable()?;
+        Engine::new(row.name, driver)
     }
 
     /// The kernel called `entry` of a GPU: contigo/device.py has its documentation.

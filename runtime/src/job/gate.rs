@@ -18,8 +18,8 @@ pub(crate) trait Gate {
     /// The core touches only memory that was handed to it.
     unsafe fn open_up(&self);
 
-    /// The first error since the gate opened. With `settled` it first waits for what memory owes,
-    /// and a core that is owed an answer for too long is an error too.
+    /// The first error since the gate opened; that somebody shut it is one. With `settled` it first
+    /// waits for what memory owes, and a core that is owed an answer for too long is an error too.
     fn error(&self, settled: bool) -> Option<Error>;
 
     /// The error of a gate that did not shut.

@@ -89,6 +89,24 @@ fn its_stop_program_stops_a_wild_kernel() {
     });
 }
 
+/// The kernel's module runs it when a PCI function begins to master the bus. The job before a stop
+/// says so, and the next one goes.
+#[test]
+fn a_gate_that_a_stop_program_shut_is_told() {
+    with_gated(Faults::NONE, |_, window, pool| {
+        let mut engine = Engine::new(gated(window)).unwrap();
+        let program = engine.driver().stop_program();
+        // SAFETY: its steps start nothing.
+        assert_eq!(unsafe { program.run(window, 1) }, Ok(()));
+        let mut job = || {
+            let operands = [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)];
+            engine.start(operands, &[3, 5, 1, 0]).unwrap().wait(Duration::from_millis(20)).map(|_| ()).map_err(|failed| failed.error)
+        };
+        assert!(job().is_err_and(|error| error.to_string().contains("somebody else shut the gate")));
+        assert_eq!(job(), Ok(()));
+    });
+}
+
 /// Registers that answer as a test says, and a clock.
 struct Fake {
     words: [Cell<u32>; 16],

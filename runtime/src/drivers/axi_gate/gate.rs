@@ -202,13 +202,15 @@ impl<W: Mmio + Wait> Gate for AxiGate<W> {
     }
 
     fn error(&self, settled: bool) -> Option<Error> {
-        if !settled {
-            return Self::error(self);
-        }
-        let status = self.status_once(regs::IDLE, regs::IDLE, OWED_US);
-        let owes = "the core said that its job is done, and memory still owes it an answer";
-        let late = (status & regs::IDLE == 0).then_some(Error::Fault { device: NAME, status, what: owes });
-        self.error_in(status).or(late)
+        let status = if settled { self.status_once(regs::IDLE, regs::IDLE, OWED_US) } else { regs::STATUS.read(&self.window) };
+        let what = if status & regs::STOPPED != 0 {
+            Some("somebody else shut the gate, as a stop program does; stop the engine, which opens it")
+        } else if settled && status & regs::IDLE == 0 {
+            Some("the core said that its job is done, and memory still owes it an answer")
+        } else {
+            None
+        };
+        self.error_in(status).or(what.map(|what| Error::Fault { device: NAME, status, what }))
     }
 
     fn held(&self) -> Error {
