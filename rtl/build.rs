@@ -96,13 +96,13 @@ impl Verilator {
         root.join("include/verilated.cpp").exists().then_some(Self { program, root })
     }
 
-    /// A C++ build of `files`, as every part of it is built.
-    fn library(&self, name: &str, files: impl IntoIterator<Item = PathBuf>, include: &Path) -> Result<(), String> {
+    /// A C++ build of `files` into `out`, as every part of it is built.
+    fn library(&self, name: &str, files: impl IntoIterator<Item = PathBuf>, include: &Path, out: &Path) -> Result<(), String> {
         let mut build = cc::Build::new();
         build.cpp(true).std("c++20").opt_level(1).warnings(false).debug(false).cargo_metadata(false);
         build.define("VL_TIME_CONTEXT", None).define("VM_TRACE", "1").define("VM_COVERAGE", "0").define("VM_SC", "0");
         build.include(include).include("shim").include(self.root.join("include")).include(self.root.join("include/vltstd"));
-        build.files(files).try_compile(name).map_err(|error| error.to_string())
+        build.files(files).out_dir(out).try_compile(name).map_err(|error| error.to_string())
     }
 
     /// The C++ of `core`, in `folder`.
@@ -146,7 +146,7 @@ impl Verilator {
         let text = format!("#include \"V{name}.h\"\n#define CORE {name}\n#define TOP V{name}\n#include \"shim.cpp\"\n");
         fs::write(&shim, text).map_err(|error| error.to_string())?;
         let files = fs::read_dir(&folder).map_err(|error| error.to_string())?.flatten().map(|entry| entry.path());
-        self.library(name, files.filter(|path| path.extension().is_some_and(|ending| ending == "cpp")), &folder)?;
+        self.library(name, files.filter(|path| path.extension().is_some_and(|ending| ending == "cpp")), &folder, out)?;
         fs::write(&stamp, hash).map_err(|error| error.to_string())
     }
 }
@@ -158,7 +158,13 @@ fn main() {
         println!("cargo::rerun-if-changed={path}");
     }
     println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let own = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    // target/debug/rtl: Clippy's build and that of the tests have folders of their own, and the
+    // same C++, which takes two minutes. Cargo lets one of them build at a time.
+    let out = own.ancestors().nth(3).unwrap_or(&own).join("rtl");
+    if let Err(error) = fs::create_dir_all(&out) {
+        println!("cargo::error={}: {error}", out.display());
+    }
     let verilator = Verilator::find();
     let missing = |core: &Core| core.files.iter().any(|file| !Path::new(file).exists()) && !core.made_by.is_empty();
     let built = |core: &Core| match &verilator {
@@ -201,7 +207,7 @@ fn main() {
         let built = out.join("libcontigo_verilated.a");
         let newer = |file: &Path| fs::metadata(file).and_then(|file| file.modified()).ok();
         let is_built = files.iter().map(PathBuf::as_path).chain([Path::new("build.rs")]).all(|file| newer(file) < newer(&built));
-        if !is_built && let Err(why) = verilator.library("contigo_verilated", files, &out) {
+        if !is_built && let Err(why) = verilator.library("contigo_verilated", files, &out, &out) {
             println!("cargo::error=Verilator's library: {why}");
         }
         println!("cargo::rustc-link-lib=static=contigo_verilated");
@@ -209,7 +215,7 @@ fn main() {
     }
     let externs = if externs.is_empty() { externs } else { format!("unsafe extern \"C\" {{\n{externs}}}\n") };
     let text = format!("{externs}static CORES: &[(&str, Result<Functions, &str>)] = &[\n{table}];\n");
-    if let Err(error) = fs::write(out.join("cores.rs"), text) {
+    if let Err(error) = fs::write(own.join("cores.rs"), text) {
         println!("cargo::error=the table of cores: {error}");
     }
 }

@@ -37,8 +37,8 @@ const SETS: [(&[&str], &[&str], u32); 7] = [
     (&["--package=contigo-tests", "--test=pl330"], &["named::the_last_one"], 1),
 ];
 
-/// The two models of the accesses that a reference forbids, each with how many of the sets it reads.
-/// A leak of the runtime's on purpose is no finding.
+/// The two models of the accesses that a reference forbids, each with how many of the sets it
+/// reads. A leak of the runtime's on purpose is no finding.
 const MODELS: [(&str, &str, usize); 2] =
     [("Stacked Borrows", "-Zmiri-ignore-leaks", 5), ("Tree Borrows", "-Zmiri-ignore-leaks -Zmiri-tree-borrows", SETS.len())];
 
