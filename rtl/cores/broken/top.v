@@ -67,7 +67,8 @@ module top #(
         F_W_CHANGES = 7, F_AR_DROPS = 8, F_AR_CHANGES = 9, F_RESERVED = 10, F_WIDE = 11, F_WRAP_LENGTH = 12,
         F_WRAP_UNALIGNED = 13, F_STROBES = 14, F_DATA_WAITS = 15, F_NO_DATA = 16, F_NO_ADDRESS = 17, F_NO_BREADY = 18,
         F_NO_RREADY = 19, F_IDLE_EARLY = 20, F_NO_ANSWER = 21, F_R_TWICE = 22, F_B_UNASKED = 23, F_REGISTER_ERROR = 24,
-        F_NO_IRQ = 25, F_UNKNOWN = 26, F_R_CHANGES = 27, F_B_DROPS = 28, F_NEVER_IDLE = 29, F_VALID_IN_RESET = 30;
+        F_NO_IRQ = 25, F_UNKNOWN = 26, F_R_CHANGES = 27, F_B_DROPS = 28, F_NEVER_IDLE = 29, F_VALID_IN_RESET = 30,
+        F_AW_WAITS = 31, F_W_WAITS = 32, F_AR_WAITS = 33, F_B_WAITS = 34, F_R_WAITS = 35, F_ADDRESS_WAITS = 36;
 
     localparam IDLE = 0, PLAN = 1, ASK = 2, READ = 3, WRITE = 4, ANSWER = 5;
 
@@ -95,8 +96,8 @@ module top #(
     assign s_axil_awready = reg_write;
     assign s_axil_wready = reg_write;
     assign s_axil_arready = reg_read;
-    assign s_axil_bvalid = b_valid && !(fault == F_B_DROPS && b_waited);
-    assign s_axil_rvalid = r_valid;
+    assign s_axil_bvalid = b_valid && !(fault == F_B_DROPS && b_waited) && (fault != F_B_WAITS || s_axil_bready);
+    assign s_axil_rvalid = r_valid && (fault != F_R_WAITS || s_axil_rready);
     assign s_axil_rdata = fault == F_R_CHANGES && r_waited ? ~r_data : r_data;
     assign s_axil_bresp = 2'b00;
     assign s_axil_rresp = fault == F_REGISTER_ERROR ? 2'b10 : 2'b00;
@@ -116,7 +117,8 @@ module top #(
 
     wire drops = waited;
     wire [1:0] read_burst = fault == F_WRAP_LENGTH || fault == F_WRAP_UNALIGNED ? 2'b10 : 2'b01;
-    assign m0_axi_arvalid = (state == ASK && !(fault == F_AR_DROPS && drops)) || (kept_fault && !rst_n);
+    wire ask = state == ASK && !(fault == F_AR_DROPS && drops) && (fault != F_AR_WAITS || m0_axi_arready);
+    assign m0_axi_arvalid = ask || (kept_fault && !rst_n);
     assign m0_axi_arid = {11'd0, fault == F_AR_CHANGES && waited};
     assign m0_axi_araddr = fault == F_WRAP_UNALIGNED ? from + 1 : from;
     assign m0_axi_arlen = {3'd0, beats} - 8'd1;
@@ -124,16 +126,16 @@ module top #(
     assign m0_axi_arburst = read_burst;
     assign m0_axi_rready = state == READ && fault != F_NO_RREADY;
 
-    wire address = state == WRITE && !aw_taken && fault != F_NO_ADDRESS;
+    wire address = state == WRITE && !aw_taken && fault != F_NO_ADDRESS && (fault != F_ADDRESS_WAITS || w_taken);
     wire data = state == WRITE && !w_taken && fault != F_NO_DATA && !(fault == F_DATA_WAITS && !aw_taken);
-    assign m0_axi_awvalid = address && !(fault == F_AW_DROPS && drops);
+    assign m0_axi_awvalid = address && !(fault == F_AW_DROPS && drops) && (fault != F_AW_WAITS || m0_axi_awready);
     assign m0_axi_awid = {10'd0, fault == F_UNKNOWN && never_set, fault == F_AW_CHANGES && waited};
     assign m0_axi_awaddr = to;
     assign m0_axi_awlen = {3'd0, beats} - 8'd1;
     assign m0_axi_awsize = fault == F_STROBES ? 3'd0 : SIZE[2:0];
     assign m0_axi_awburst = fault == F_RESERVED ? 2'b11 : 2'b01;
     wire last_beat = fault == F_EARLY_LAST ? at + 5'd2 >= beats : at + 5'd1 == beats;
-    assign m0_axi_wvalid = data && !(fault == F_W_DROPS && w_waited);
+    assign m0_axi_wvalid = data && !(fault == F_W_DROPS && w_waited) && (fault != F_W_WAITS || m0_axi_wready);
     assign m0_axi_wdata = fault == F_W_CHANGES && w_waited ? ~held[at[3:0]] : held[at[3:0]];
     assign m0_axi_wstrb = {(DATA_BITS / 8){1'b1}};
     assign m0_axi_wlast = last_beat && fault != F_NO_LAST;

@@ -108,6 +108,19 @@ pub enum Breach {
         /// For so many cycles.
         cycles: u32,
     },
+    /// A write's address waits until its data is taken (A3.3.1): with memory that waits for the
+    /// address, neither comes.
+    AddressWaitsForData {
+        /// For so many cycles.
+        cycles: u32,
+    },
+    /// Valid waits for ready (A3.2.1): with memory that waits for valid, neither comes.
+    ValidWaitsForReady {
+        /// Where.
+        channel: Channel,
+        /// So many times in a row it came only with a ready.
+        times: u32,
+    },
     /// A write's address was taken, and the data does not come.
     DataMissing {
         /// The burst's first byte.

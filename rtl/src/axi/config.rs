@@ -32,6 +32,14 @@ pub struct SlaveConfig {
     pub landing: Landing,
     /// It takes a write's address only after its data has come (A3.3.1 allows it).
     pub data_first: bool,
+    /// It takes a write's data only after its address (A3.3.1 allows it): a crossbar that routes
+    /// data by addresses. `data_first` goes before it.
+    pub address_first: bool,
+    /// It is ready only in a cycle after it saw valid (A3.2.1 allows it).
+    pub ready_after_valid: bool,
+    /// The three above come and go, too. They are drawn at a reset, and each time that the
+    /// direction has nothing under way. One that is set stays.
+    pub draws: bool,
     /// So many bursts of 1,000 are answered with SLVERR.
     pub errors: u16,
     /// So many bursts of 1,000 are never answered.
@@ -51,13 +59,16 @@ impl SlaveConfig {
         interleaves: false,
         landing: Landing::AtAnswer,
         data_first: false,
+        address_first: false,
+        ready_after_valid: false,
+        draws: false,
         errors: 0,
         lost: 0,
         patience_cycles: 10_000,
     };
 
-    /// Memory that stalls, reorders and answers late, as AXI allows. There are no errors, and its
-    /// readies wait for nobody.
+    /// Memory that does all that AXI allows on the ports of the model, except for errors. Whether
+    /// it waits for valid, for a write's data or for its address comes from the seed.
     pub const HOSTILE: Self = Self {
         read_cycles: 1..=60,
         write_cycles: 1..=400,
@@ -65,6 +76,7 @@ impl SlaveConfig {
         reorders: true,
         interleaves: true,
         landing: Landing::Random,
+        draws: true,
         ..Self::CALM
     };
 }

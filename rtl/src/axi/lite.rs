@@ -14,7 +14,8 @@ const APART_CYCLES: u8 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiteConfig {
     /// In so many cycles of 1,000 it does not take an answer. Above 0, a write's address and data
-    /// also come one after the other, in either order.
+    /// also come one after the other, in either order, and in every second access, by chance, it
+    /// takes an answer only in a cycle after it saw valid.
     pub stalls: u16,
     /// After so many cycles without an answer, there will be none. A processor waits for ever.
     pub patience_cycles: u32,
@@ -57,6 +58,9 @@ pub struct LiteMaster {
     r: Watch<(u32, u32)>,
     /// An answer that nobody asked for is on the wires, and was told: B, R.
     stray: [bool; 2],
+    /// This access' answer is taken only after its valid; the valids of the last cycle: B, R.
+    after_valid: bool,
+    asked: [bool; 2],
     patience: Patience,
 }
 
@@ -72,6 +76,8 @@ impl LiteMaster {
             b: Watch::new(Channel::B),
             r: Watch::new(Channel::R),
             stray: [false; 2],
+            after_valid: false,
+            asked: [false; 2],
             patience: Patience::new(),
         }
     }
@@ -85,6 +91,7 @@ impl LiteMaster {
         }
         let mut later = || if self.config.stalls > 0 { bus.rng().u8(..APART_CYCLES) } else { 0 };
         self.access = Some(Access { offset, value, address_in: Some(later()), data_in: value.map(|_| later()) });
+        self.after_valid = self.config.stalls > 0 && bus.rng().bool();
         self.answer = None;
     }
 
@@ -101,11 +108,8 @@ impl LiteMaster {
 
     /// The core's inputs.
     pub fn drive(&mut self, input: &mut LiteIn, bus: &mut SimBus<'_>) {
-        *input = LiteIn {
-            bready: u32::from(!bus.strikes(self.config.stalls)),
-            rready: u32::from(!bus.strikes(self.config.stalls)),
-            ..LiteIn::default()
-        };
+        let mut ready = |asked: bool| u32::from(!bus.strikes(self.config.stalls) && (asked || !self.after_valid));
+        *input = LiteIn { bready: ready(self.asked[0]), rready: ready(self.asked[1]), ..LiteIn::default() };
         let Some(access) = &mut self.access else { return };
         let comes = |cycles: &mut Option<u8>| {
             let now = *cycles == Some(0);
@@ -129,6 +133,7 @@ impl LiteMaster {
                 findings.add(now, None, breach);
             }
         };
+        self.asked = [out.bvalid & !input.bready == 1, out.rvalid & !input.rready == 1];
         found(self.b.see(out.bvalid, input.bready, out.bresp));
         found(self.r.see(out.rvalid, input.rready, (out.rdata, out.rresp)));
         let is_asked = |write: bool| self.access.is_some_and(|access| access.is_asked() && access.value.is_some() == write);

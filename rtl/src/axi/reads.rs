@@ -1,6 +1,8 @@
 //! The read half of memory: AR and R.
 
-use super::{Breach, Burst, Channel, Landing, cycle::Cycle, fate::Fate, order, watch::Patience, watch::Watch};
+use super::{
+    Breach, Burst, Channel, Landing, cycle::Cycle, fate::Fate, habits::Habits, order, ready::Ready, watch::Patience, watch::Watch,
+};
 use crate::ports::{AxiAddress, AxiIn, AxiOut, DATA_WORDS};
 use contigo::DevAddr;
 
@@ -28,12 +30,22 @@ pub(super) struct Reads {
     /// The place of the burst whose beat is on the wires, and that beat.
     offered: Option<(usize, Beat)>,
     address: Watch<AxiAddress>,
+    address_ready: Ready,
+    /// `None`: they are drawn with the next cycle.
+    habits: Option<Habits>,
     ready: Patience,
 }
 
 impl Reads {
     pub(super) const fn new() -> Self {
-        Self { queue: Vec::new(), offered: None, address: Watch::new(Channel::Ar), ready: Patience::new() }
+        Self {
+            queue: Vec::new(),
+            offered: None,
+            address: Watch::new(Channel::Ar),
+            address_ready: Ready::new(Channel::Ar),
+            habits: None,
+            ready: Patience::new(),
+        }
     }
 
     pub(super) fn reset(&mut self) {
@@ -49,7 +61,9 @@ impl Reads {
     }
 
     pub(super) fn drive(&mut self, input: &mut AxiIn, cycle: &mut Cycle<'_, '_>) {
-        input.arready = u32::from(self.queue.len() < cycle.config.outstanding && !cycle.stalls());
+        let habits = *self.habits.get_or_insert_with(|| Habits::draw(cycle.config, cycle.bus));
+        let room = self.queue.len() < cycle.config.outstanding;
+        input.arready = self.address_ready.drive(room, habits.ready_after_valid(cycle.config), cycle);
         if self.offered.is_none() && !self.queue.is_empty() && !cycle.stalls() {
             self.offered = self.choose(cycle).and_then(|place| Some((place, self.queue.get(place)?.beat(cycle))));
         }
@@ -72,8 +86,8 @@ impl Reads {
     }
 
     pub(super) fn take(&mut self, input: &AxiIn, out: &AxiOut, cycle: &mut Cycle<'_, '_>) {
-        let breach = self.address.see(out.ar.valid, input.arready, out.ar);
-        cycle.found(breach);
+        let breaches = [self.address.see(out.ar.valid, input.arready, out.ar), self.address_ready.see(out.ar.valid, input.arready)];
+        breaches.into_iter().for_each(|breach| cycle.found(breach));
         if input.rvalid & out.rready == 1
             && let Some((place, (_, response))) = self.offered.take()
             && let Some(read) = self.queue.get_mut(place)
@@ -84,6 +98,7 @@ impl Reads {
             if read.taken == read.burst.beats {
                 cycle.counts.overtook += u64::from(place > 0);
                 self.queue.remove(place);
+                self.habits = self.habits.filter(|_| !self.queue.is_empty());
             }
         }
         let waits = self.offered.map(|(place, _)| place);

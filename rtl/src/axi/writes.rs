@@ -5,7 +5,9 @@ use super::{
     burst::strobes,
     cycle::Cycle,
     fate::Fate,
+    habits::Habits,
     order,
+    ready::Ready,
     watch::{Patience, Watch},
 };
 use crate::ports::{AxiAddress, AxiIn, AxiOut, DATA_WORDS};
@@ -63,11 +65,16 @@ pub(super) struct Writes {
     offered: Option<(usize, u32, u32)>,
     address: Watch<AxiAddress>,
     data: Watch<Beat>,
+    address_ready: Ready,
+    data_ready: Ready,
+    /// `None`: they are drawn with the next cycle.
+    habits: Option<Habits>,
     answer: Patience,
     data_owed: Patience,
     address_owed: Patience,
     data_waits: Patience,
-    /// The data of the address on the wires waits for that address: it is taken without.
+    address_waits: Patience,
+    /// One of address and data waits for the other: the one on the wires is taken without.
     gave_up: bool,
 }
 
@@ -80,10 +87,14 @@ impl Writes {
             offered: None,
             address: Watch::new(Channel::Aw),
             data: Watch::new(Channel::W),
+            address_ready: Ready::new(Channel::Aw),
+            data_ready: Ready::new(Channel::W),
+            habits: None,
             answer: Patience::new(),
             data_owed: Patience::new(),
             address_owed: Patience::new(),
             data_waits: Patience::new(),
+            address_waits: Patience::new(),
             gave_up: false,
         }
     }
@@ -102,9 +113,12 @@ impl Writes {
 
     pub(super) fn drive(&mut self, input: &mut AxiIn, cycle: &mut Cycle<'_, '_>) {
         let room = self.open.len() + self.pending.len() < cycle.config.outstanding;
-        let in_turn = !cycle.config.data_first || self.gave_up || !self.early.is_empty();
-        input.awready = u32::from(room && in_turn && !cycle.stalls());
-        input.wready = u32::from(self.early.len() < MOST_EARLY && !cycle.stalls());
+        let habits = *self.habits.get_or_insert_with(|| Habits::draw(cycle.config, cycle.bus));
+        let after_valid = habits.ready_after_valid(cycle.config);
+        let address_in_turn = !habits.data_first(cycle.config) || self.gave_up || !self.early.is_empty();
+        let data_in_turn = !habits.address_first(cycle.config) || self.gave_up || !self.open.is_empty();
+        input.awready = self.address_ready.drive(room && address_in_turn, after_valid, cycle);
+        input.wready = self.data_ready.drive(self.early.len() < MOST_EARLY && data_in_turn, after_valid, cycle);
         for place in 0..self.pending.len() {
             if self.pending.get(place).is_some_and(|write| write.lands <= cycle.now) {
                 self.land(place, cycle);
@@ -133,13 +147,19 @@ impl Writes {
 
     pub(super) fn take(&mut self, input: &AxiIn, out: &AxiOut, cycle: &mut Cycle<'_, '_>) {
         let beat = Beat { data: out.wdata, strobes: u64::from(out.wstrb[0]) | u64::from(out.wstrb[1]) << 32, last: out.wlast == 1 };
-        let breaches = [self.address.see(out.aw.valid, input.awready, out.aw), self.data.see(out.wvalid, input.wready, beat)];
+        let breaches = [
+            self.address.see(out.aw.valid, input.awready, out.aw),
+            self.data.see(out.wvalid, input.wready, beat),
+            self.address_ready.see(out.aw.valid, input.awready),
+            self.data_ready.see(out.wvalid, input.wready),
+        ];
         breaches.into_iter().for_each(|breach| cycle.found(breach));
         if input.bvalid & out.bready == 1
             && let Some((place, _, response)) = self.offered.take()
             && place < self.pending.len()
         {
             self.pending.remove(place);
+            self.habits = self.habits.filter(|_| self.owed() > 0);
             cycle.counts.errors += u64::from(response != 0);
             cycle.counts.overtook += u64::from(place > 0);
         }
@@ -190,11 +210,17 @@ impl Writes {
         if self.address_owed.is_over(open.is_none() && !self.early.is_empty() && out.aw.valid == 0, cycles) {
             cycle.found(Some(Breach::AddressMissing { cycles }));
         }
-        let waits = cycle.config.data_first && out.aw.valid == 1 && out.wvalid == 0 && self.owed() == 0;
+        let habits = self.habits.unwrap_or_default();
+        let waits = habits.data_first(cycle.config) && out.aw.valid == 1 && out.wvalid == 0 && self.owed() == 0;
         if self.data_waits.is_over(waits, cycles) {
             self.gave_up = true;
             let (burst, _) = Burst::new(&out.aw, cycle.bus_bytes);
             cycle.found(Some(Breach::DataWaitsForAddress { addr: burst.addr, cycles }));
+        }
+        let waits = habits.address_first(cycle.config) && out.wvalid == 1 && out.aw.valid == 0 && self.owed() == 0;
+        if self.address_waits.is_over(waits, cycles) {
+            self.gave_up = true;
+            cycle.found(Some(Breach::AddressWaitsForData { cycles }));
         }
     }
 }

@@ -127,12 +127,26 @@ fn channels_stay_valid() {
 fn nothing_waits_for_ever() {
     let data_first = |config: &mut RtlConfig| config.memory.data_first = true;
     breaks(15, 40, data_first, |breach| matches!(breach, Breach::DataWaitsForAddress { cycles: 2_000, .. }));
-    breaks_at_once(16, |breach| matches!(breach, Breach::DataMissing { cycles: 2_000, .. }));
-    breaks_at_once(17, |breach| matches!(breach, Breach::AddressMissing { cycles: 2_000 }));
+    let address_first = |config: &mut RtlConfig| config.memory.address_first = true;
+    breaks(36, 40, address_first, |breach| *breach == Breach::AddressWaitsForData { cycles: 2_000 });
+    // Memory that waits for the other of data and address names them so.
+    let waits_for_none = |config: &mut RtlConfig| config.memory.draws = false;
+    breaks(16, 40, waits_for_none, |breach| matches!(breach, Breach::DataMissing { cycles: 2_000, .. }));
+    breaks(17, 40, waits_for_none, |breach| matches!(breach, Breach::AddressMissing { cycles: 2_000 }));
     breaks_at_once(18, |breach| matches!(breach, Breach::AnswerNotTaken { channel: Channel::B, .. }));
     breaks_at_once(19, |breach| matches!(breach, Breach::AnswerNotTaken { channel: Channel::R, .. }));
     let short = |config: &mut RtlConfig| config.most_cycles = 5_000;
     breaks(29, 1, short, |breach| matches!(breach, Breach::Lagged { cycles: 1.. }));
+}
+
+#[test]
+fn valid_waits_for_no_ready() {
+    let after = |config: &mut RtlConfig| config.memory.ready_after_valid = true;
+    breaks(31, 400, after, |breach| *breach == Breach::ValidWaitsForReady { channel: Channel::Aw, times: 6 });
+    breaks(32, 400, after, |breach| *breach == Breach::ValidWaitsForReady { channel: Channel::W, times: 6 });
+    breaks(33, 400, after, |breach| *breach == Breach::ValidWaitsForReady { channel: Channel::Ar, times: 6 });
+    breaks(34, 40, |_| (), |breach| matches!(breach, Breach::NoAnswer { write: true, cycles: 1_000, .. }));
+    breaks(35, 40, |_| (), |breach| matches!(breach, Breach::NoAnswer { write: false, cycles: 1_000, .. }));
 }
 
 #[test]
