@@ -61,11 +61,13 @@ module axi_gate_registers #(
     localparam [7:0]  DEPTH_WIDTH = DEPTH;
     /* verilator lint_on WIDTH */
 
-    // A write is taken when its address and its data are there and the last one was answered.
-    wire write = s_axil_awvalid & s_axil_wvalid & !s_axil_bvalid;
+    // A write is taken in the cycle after its address and its data are there and the last one was
+    // answered. No output depends on an input of the same cycle (A3.1.1).
+    reg  ready;
+    wire write = ready & s_axil_awvalid & s_axil_wvalid;
     wire read = s_axil_arvalid & !s_axil_rvalid;
-    assign s_axil_awready = write;
-    assign s_axil_wready = write;
+    assign s_axil_awready = ready;
+    assign s_axil_wready = ready;
     assign s_axil_arready = !s_axil_rvalid;
     assign s_axil_bresp = 2'b00;
     assign s_axil_rresp = 2'b00;
@@ -90,10 +92,11 @@ module axi_gate_registers #(
 
     always @(posedge aclk)
         if (!aresetn) begin
-            {stop, hold, s_axil_bvalid, s_axil_rvalid} <= 4'b0;
+            {stop, hold, ready, s_axil_bvalid, s_axil_rvalid} <= 5'b0;
             {latched, framing, stray} <= 3'b0;
             {read_bursts, read_beats, write_bursts, write_beats, errors} <= 160'b0;
         end else begin
+            ready <= s_axil_awvalid & s_axil_wvalid & !ready & !s_axil_bvalid;
             if (control) {hold, stop} <= s_axil_wdata[1:0];
             if (write) s_axil_bvalid <= 1'b1;
             else if (s_axil_bready) s_axil_bvalid <= 1'b0;

@@ -6,7 +6,7 @@ reg p_past = 1'b0;
 always @(posedge aclk) p_past <= 1'b1;
 initial assume (!aresetn);
 
-wire p_write = s_axil_awvalid & s_axil_awready;
+wire p_write = s_axil_awvalid & s_axil_awready & s_axil_wvalid & s_axil_wready;
 wire p_control = p_write & s_axil_awaddr[11:2] == 10'h03 & s_axil_wstrb[0];
 wire p_clear = p_write & s_axil_awaddr[11:2] == 10'h06 & s_axil_wstrb[0] & s_axil_wdata[0];
 wire p_b_bad = b_taken & b_resp >= 2'd2;
@@ -83,5 +83,7 @@ always @(posedge aclk)
         if ($past(p_read)) read_answers: assert (((s_axil_rdata ^ $past(p_answer)) & $past(p_answers)) == 0 & s_axil_rresp == 0);
         read_valid: assert (s_axil_rvalid == $past(p_read | (s_axil_rvalid & !s_axil_rready)));
         if ($past(s_axil_rvalid & !s_axil_rready)) read_stable: assert (s_axil_rdata == $past(s_axil_rdata));
+        // A write is taken in the cycle after it waits, whole; nothing of this cycle says so.
+        write_taken: assert (s_axil_awready == $past(s_axil_awvalid & s_axil_wvalid & !s_axil_awready & !s_axil_bvalid));
         write_valid: assert (s_axil_bvalid == $past(p_write | (s_axil_bvalid & !s_axil_bready)) & s_axil_bresp == 0);
     end
