@@ -14,7 +14,7 @@ const APART_CYCLES: u8 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiteConfig {
     /// In so many cycles of 1,000 it does not take an answer. Above 0, a write's address and data
-    /// also come one after the other, in either order, and in every second access, by chance, it
+    /// also come one after the other, in either order. In every second access, by chance, it then
     /// takes an answer only in a cycle after it saw valid.
     pub stalls: u16,
     /// After so many cycles without an answer, there will be none. A processor waits for ever.
