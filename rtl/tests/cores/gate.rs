@@ -32,7 +32,7 @@ const STOPS: u64 = 60;
 
 fn rig(test: &str, core: &str, seed: u64) -> Option<Rig> {
     // Every third has its data first, and every third its address; the others draw.
-    let memory = SlaveConfig { data_first: seed % 3 == 0, address_first: seed % 3 == 1, ..SlaveConfig::HOSTILE };
+    let memory = SlaveConfig { data_first: seed.is_multiple_of(3), address_first: seed % 3 == 1, ..SlaveConfig::HOSTILE };
     let config = RtlConfig { memory, window_bytes: 0x2000, ..RtlConfig::default() };
     Some(Rig::new(or_skip(test, RtlModel::new(core, config))?, seed))
 }
