@@ -7,6 +7,7 @@ use std::{
     fmt::Write,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
+    io,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -142,13 +143,32 @@ impl Verilator {
         let _ = fs::remove_dir_all(&folder);
         self.translate(core, &folder)?;
         let name = core.name;
-        let shim = folder.join("shim_of_core.cpp");
+        let shim = folder.join(SHIM);
         let text = format!("#include \"V{name}.h\"\n#define CORE {name}\n#define TOP V{name}\n#include \"shim.cpp\"\n");
         fs::write(&shim, text).map_err(|error| error.to_string())?;
-        let files = fs::read_dir(&folder).map_err(|error| error.to_string())?.flatten().map(|entry| entry.path());
-        self.library(name, files.filter(|path| path.extension().is_some_and(|ending| ending == "cpp")), &folder, out)?;
+        let files = halves(&folder).map_err(|error| error.to_string())?;
+        self.library(name, files, &folder, out)?;
         fs::write(&stamp, hash).map_err(|error| error.to_string())
     }
+}
+
+/// The last file of a core, whose macros the others must not see.
+const SHIM: &str = "shim_of_core.inc";
+
+/// The C++ of a core's folder as two files of about one size, which include the others. Verilator's
+/// header takes the compiler longer than most of its files.
+fn halves(folder: &Path) -> io::Result<[PathBuf; 2]> {
+    let files = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|ending| ending == "cpp")).collect();
+    files.sort_by_key(|path| fs::metadata(path).map_or(0, |file| file.len()));
+    let half = |first: usize, name: &str| {
+        let last = (first == 0).then_some(SHIM.as_ref());
+        let names = files.iter().skip(first).step_by(2).filter_map(|file| file.file_name()).chain(last);
+        let text: String = names.map(|name| format!("#include {name:?}\n")).collect();
+        let path = folder.join(name);
+        fs::write(&path, text).map(|()| path)
+    };
+    Ok([half(0, "half_0.cc")?, half(1, "half_1.cc")?])
 }
 
 fn main() {
