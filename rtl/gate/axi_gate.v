@@ -28,6 +28,7 @@ module axi_gate #(
 
     // Registers.
     input  wire [11:0]            s_axil_awaddr,
+    input  wire [2:0]             s_axil_awprot, // ignored, as arprot: Platform Designer wants both
     input  wire                   s_axil_awvalid,
     output wire                   s_axil_awready,
     input  wire [31:0]            s_axil_wdata,
@@ -38,6 +39,7 @@ module axi_gate #(
     output wire                   s_axil_bvalid,
     input  wire                   s_axil_bready,
     input  wire [11:0]            s_axil_araddr,
+    input  wire [2:0]             s_axil_arprot,
     input  wire                   s_axil_arvalid,
     output wire                   s_axil_arready,
     output wire [31:0]            s_axil_rdata,

@@ -5,7 +5,7 @@
 //   m_axi_gmem_r  --> feed --> array (rows) --> drain (requantize) --+
 //   m_axi_gmem_aw, w, b <---- write <-- bursts, walk, times <--------+
 //
-// All reads have one ID, and all writes, so that answers come in order.
+// It has no IDs: all reads are of one, and all writes, so that answers come in order.
 module gemm8 #(
     parameter       ROWS  = 8,       // of A at a time: 1, 2, 4, 8 or 16
     parameter [3:0] CACHE = 4'b0011  // AxCACHE: modifiable and bufferable
@@ -17,7 +17,8 @@ module gemm8 #(
     // verilator lint_on SYMRSVDWORD
     output         idle,             // AP_IDLE as a wire; it may stay open
 
-    input  [7:0]   s_axi_control_awaddr,
+    input  [11:0]  s_axi_control_awaddr,  // the low eight count
+    input  [2:0]   s_axi_control_awprot,  // ignored, as arprot: Platform Designer wants both
     input          s_axi_control_awvalid,
     output         s_axi_control_awready,
     input  [31:0]  s_axi_control_wdata,
@@ -27,7 +28,8 @@ module gemm8 #(
     output [1:0]   s_axi_control_bresp,
     output         s_axi_control_bvalid,
     input          s_axi_control_bready,
-    input  [7:0]   s_axi_control_araddr,
+    input  [11:0]  s_axi_control_araddr,
+    input  [2:0]   s_axi_control_arprot,
     input          s_axi_control_arvalid,
     output         s_axi_control_arready,
     output [31:0]  s_axi_control_rdata,
@@ -35,7 +37,6 @@ module gemm8 #(
     output         s_axi_control_rvalid,
     input          s_axi_control_rready,
 
-    output [0:0]   m_axi_gmem_awid,
     output [63:0]  m_axi_gmem_awaddr,
     output [7:0]   m_axi_gmem_awlen,
     output [2:0]   m_axi_gmem_awsize,
@@ -52,7 +53,6 @@ module gemm8 #(
     input  [1:0]   m_axi_gmem_bresp,
     input          m_axi_gmem_bvalid,
     output         m_axi_gmem_bready,
-    output [0:0]   m_axi_gmem_arid,
     output [63:0]  m_axi_gmem_araddr,
     output [7:0]   m_axi_gmem_arlen,
     output [2:0]   m_axi_gmem_arsize,
@@ -80,12 +80,12 @@ module gemm8 #(
 
     gemm8_control control (
         .clk(clk), .rst_n(rst_n),
-        .s_axi_control_awaddr(s_axi_control_awaddr), .s_axi_control_awvalid(s_axi_control_awvalid),
+        .s_axi_control_awaddr(s_axi_control_awaddr[7:0]), .s_axi_control_awvalid(s_axi_control_awvalid),
         .s_axi_control_awready(s_axi_control_awready), .s_axi_control_wdata(s_axi_control_wdata),
         .s_axi_control_wstrb(s_axi_control_wstrb), .s_axi_control_wvalid(s_axi_control_wvalid),
         .s_axi_control_wready(s_axi_control_wready), .s_axi_control_bresp(s_axi_control_bresp),
         .s_axi_control_bvalid(s_axi_control_bvalid), .s_axi_control_bready(s_axi_control_bready),
-        .s_axi_control_araddr(s_axi_control_araddr), .s_axi_control_arvalid(s_axi_control_arvalid),
+        .s_axi_control_araddr(s_axi_control_araddr[7:0]), .s_axi_control_arvalid(s_axi_control_arvalid),
         .s_axi_control_arready(s_axi_control_arready), .s_axi_control_rdata(s_axi_control_rdata),
         .s_axi_control_rresp(s_axi_control_rresp), .s_axi_control_rvalid(s_axi_control_rvalid),
         .s_axi_control_rready(s_axi_control_rready),
@@ -180,14 +180,12 @@ module gemm8 #(
         .failed(write_failed), .bytes(bytes_out)
     );
 
-    assign m_axi_gmem_awid    = 1'b0;
     assign m_axi_gmem_awsize  = 3'd4;
     assign m_axi_gmem_awburst = 2'd1;
     assign m_axi_gmem_awcache = CACHE;
     assign m_axi_gmem_awprot  = 3'd0;
     assign m_axi_gmem_wstrb   = 16'hFFFF;
     assign m_axi_gmem_bready  = 1'b1;
-    assign m_axi_gmem_arid    = 1'b0;
     assign m_axi_gmem_arsize  = 3'd4;
     assign m_axi_gmem_arburst = 2'd1;
     assign m_axi_gmem_arcache = CACHE;

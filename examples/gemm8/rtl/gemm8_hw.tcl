@@ -34,9 +34,10 @@ proc ports {interface prefix list} {
 
 add_interface control axi4lite end
 ports control s_axi_control {
-    awaddr Input 8 awvalid Input 1 awready Output 1 wdata Input 32 wstrb Input 4 wvalid Input 1
-    wready Output 1 bresp Output 2 bvalid Output 1 bready Input 1 araddr Input 8 arvalid Input 1
-    arready Output 1 rdata Output 32 rresp Output 2 rvalid Output 1 rready Input 1
+    awaddr Input 12 awprot Input 3 awvalid Input 1 awready Output 1 wdata Input 32 wstrb Input 4
+    wvalid Input 1 wready Output 1 bresp Output 2 bvalid Output 1 bready Input 1
+    araddr Input 12 arprot Input 3 arvalid Input 1 arready Output 1 rdata Output 32 rresp Output 2
+    rvalid Output 1 rready Input 1
 }
 
 add_interface gmem axi4 start
@@ -44,10 +45,10 @@ set_interface_property gmem readIssuingCapability 12
 set_interface_property gmem writeIssuingCapability 4
 set_interface_property gmem combinedIssuingCapability 16
 ports gmem m_axi_gmem {
-    awid Output 1 awaddr Output 64 awlen Output 8 awsize Output 3 awburst Output 2 awcache Output 4
+    awaddr Output 64 awlen Output 8 awsize Output 3 awburst Output 2 awcache Output 4
     awprot Output 3 awvalid Output 1 awready Input 1 wdata Output 128 wstrb Output 16
     wlast Output 1 wvalid Output 1 wready Input 1 bresp Input 2 bvalid Input 1 bready Output 1
-    arid Output 1 araddr Output 64 arlen Output 8 arsize Output 3 arburst Output 2 arcache Output 4
+    araddr Output 64 arlen Output 8 arsize Output 3 arburst Output 2 arcache Output 4
     arprot Output 3 arvalid Output 1 arready Input 1 rdata Input 128 rresp Input 2 rlast Input 1
     rvalid Input 1 rready Output 1
 }

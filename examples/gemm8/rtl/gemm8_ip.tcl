@@ -12,6 +12,9 @@ set_property top gemm8 [current_fileset]
 ipx::package_project -root_dir gemm8_ip -vendor contigo -library user -taxonomy /UserIP \
     -import_files -set_current true
 set core [ipx::current_core]
+# Every family, not that of the project's part alone (UG1118, "Automatic Family Support").
+set_property supported_families {} $core
+set_property auto_family_support_level level_2 $core
 # The names of the ports are those that the packager infers AXI interfaces from.
 ipx::infer_bus_interface clk xilinx.com:signal:clock_rtl:1.0 $core
 ipx::infer_bus_interface rst_n xilinx.com:signal:reset_rtl:1.0 $core

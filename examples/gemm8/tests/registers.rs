@@ -1,9 +1,35 @@
 //! The contract's table of registers is the only one: the driver's constants are compared with it,
-//! and the Verilog's are made from it.
+//! and the Verilog's are made from it. The scripts for vendors' tools have the Verilog's ports.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_gemm8::{MAP, regs};
-use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    fmt::Write as _,
+    fs,
+    io::{ErrorKind, Write as _, stderr},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// Commands of Platform Designer and Vivado that print what they are given. All others do nothing.
+const STUBS: &str = r#"
+proc unknown args {}
+proc package args {}
+proc add_fileset_file {name kind word path} {puts "file $path"}
+proc add_interface {name type direction} {puts "interface $name $type"}
+proc add_interface_port {interface port role direction bits} {puts "port $port $direction $bits $interface $role"}
+proc add_files paths {foreach path $paths {puts "file [file tail $path]"}}
+proc set_property {name value object} {puts "set $name $value"}
+namespace eval ipx {}
+proc ipx::infer_bus_interface {port type core} {puts "port $port"}
+proc ipx::associate_bus_interfaces {kind name clock port core} {puts "associate $kind $name $clock $port"}
+"#;
+
+/// Every signal of AXI4-Lite (IHI 0022, table B1-1). Intel's and ADI's components have them all.
+const AXI_LITE: &str = "araddr arprot arready arvalid awaddr awprot awready awvalid bready bresp bvalid \
+                        rdata rready rresp rvalid wdata wready wstrb wvalid";
 
 /// The table of README.md: offsets, values after reset, and the numbers of bits that have a name.
 #[derive(Default)]
@@ -128,4 +154,88 @@ fn the_verilog_has_the_contracts_numbers() {
         fs::write(&path, &text).unwrap();
     }
     assert!(fs::read_to_string(&path).is_ok_and(|old| old == text), "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-gemm8 --test registers");
+}
+
+/// The folder of the Verilog and of the tools' scripts.
+fn rtl() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/rtl"))
+}
+
+/// The words of each line that a script of `rtl/` prints with `STUBS`; none without `tclsh`.
+fn said(test: &str, script: &str) -> Option<Vec<Vec<String>>> {
+    let mut tclsh = match Command::new("tclsh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let _ = writeln!(stderr(), "SKIPPED: {test}: tclsh is not here (Debian: tcl)");
+            return None;
+        }
+        started => started.unwrap(),
+    };
+    let path = rtl().join(script);
+    write!(tclsh.stdin.take().unwrap(), "{STUBS}if {{[catch {{source {{{}}}}} why]}} {{puts stderr $why; exit 1}}", path.display())
+        .unwrap();
+    let done = tclsh.wait_with_output().unwrap();
+    assert!(done.status.success(), "{script}");
+    let text = String::from_utf8(done.stdout).unwrap();
+    Some(text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect())
+}
+
+/// The direction and the bits of each port of `gemm8.v`, by its name.
+fn ports() -> BTreeMap<String, (String, u32)> {
+    let text = fs::read_to_string(rtl().join("gemm8.v")).unwrap();
+    let list = text.split("\n) (\n").nth(1).unwrap().split("\n);").next().unwrap();
+    let lines = list.lines().filter_map(|line| line.split("//").next()).map(|line| line.trim().trim_end_matches(','));
+    let port = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        assert!((2..=3).contains(&words.len()), "no port: {line}");
+        let (direction, name) = (words[0], words[words.len() - 1]);
+        let high = words[1].strip_prefix('[').and_then(|range| range.strip_suffix(":0]"));
+        let bits = high.map_or(1, |high| number(high) + 1);
+        let direction = BTreeMap::from([("input", "Input"), ("output", "Output")])[direction];
+        (name.to_owned(), (direction.to_owned(), bits))
+    };
+    lines.filter(|line| !line.is_empty()).map(port).collect()
+}
+
+/// Fails unless a script has every source of the engine, and no other.
+fn has_the_sources(said: &[Vec<String>]) {
+    let names = fs::read_dir(rtl()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let sources: BTreeSet<_> = names.filter(|name| name.starts_with("gemm8") && !name.ends_with("tcl")).collect();
+    assert_eq!(said.iter().filter(|line| line[0] == "file").map(|line| line[1].clone()).collect::<BTreeSet<_>>(), sources);
+}
+
+#[test]
+fn platform_designer_gets_the_engines_ports_and_whole_interfaces() {
+    let Some(said) = said("platform_designer_gets_the_engines_ports_and_whole_interfaces", "gemm8_hw.tcl") else { return };
+    has_the_sources(&said);
+    let declared = said.iter().filter(|line| line[0] == "port");
+    assert_eq!(declared.map(|line| (line[1].clone(), (line[2].clone(), number(&line[3])))).collect::<BTreeMap<_, _>>(), ports());
+    for interface in said.iter().filter(|line| line[0] == "interface") {
+        let of_it = said.iter().filter(|line| line[0] == "port" && line[4] == interface[1]);
+        let bits: BTreeMap<_, _> = of_it.map(|line| (line[5].as_str(), number(&line[3]))).collect();
+        match interface[2].as_str() {
+            "axi4lite" => {
+                assert!(bits.keys().copied().eq(AXI_LITE.split(' ')), "{bits:?}");
+                // Intel 683609, "AMBA 4 AXI-Lite Slave Requirements": 12 bits at least.
+                assert!(bits["awaddr"] >= 12 && bits["araddr"] >= 12, "{bits:?}");
+            }
+            "axi4" => assert!(
+                [("awid", "bid"), ("arid", "rid")].iter().all(|(asked, answered)| bits.get(asked) == bits.get(answered)),
+                "an ID comes back, or there is none: {bits:?}"
+            ),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn vivado_gets_the_engines_interfaces_for_every_family() {
+    let Some(said) = said("vivado_gets_the_engines_interfaces_for_every_family", "gemm8_ip.tcl") else { return };
+    has_the_sources(&said);
+    let ports = ports();
+    assert!(said.iter().filter(|line| line[0] == "port").all(|line| ports.contains_key(&line[1])));
+    let clocked = said.iter().filter(|line| line[0] == "associate" && line[1] == "-busif" && line[3..] == ["-clock", "clk"]);
+    let interfaces = ports.keys().filter_map(|name| name.strip_suffix("_awaddr").map(str::to_owned));
+    assert_eq!(clocked.map(|line| line[2].clone()).collect::<BTreeSet<_>>(), interfaces.collect());
+    // Else only the family of the project's part has the IP (UG1118, "Automatic Family Support").
+    assert!(said.iter().any(|line| line[1..] == ["auto_family_support_level", "level_2"]));
 }

@@ -126,10 +126,10 @@ module top #(
         if (GATED != 0) begin : gated
             axi_gate #(.DATA_BITS(32), .ID_BITS(12), .ADDR_BITS(64), .DEPTH(8)) gate (
                 .aclk(clk), .aresetn(rst_n), .core_aresetn(gate_aresetn),
-                .s_axil_awaddr(s_axil_awaddr[11:0]), .s_axil_awvalid(s_axil_awvalid & s_axil_awaddr[12]), .s_axil_awready(gate_awready),
+                .s_axil_awaddr(s_axil_awaddr[11:0]), .s_axil_awprot(3'd0), .s_axil_awvalid(s_axil_awvalid & s_axil_awaddr[12]), .s_axil_awready(gate_awready),
                 .s_axil_wdata(s_axil_wdata), .s_axil_wstrb(s_axil_wstrb), .s_axil_wvalid(s_axil_wvalid & s_axil_awaddr[12]),
                 .s_axil_wready(gate_wready), .s_axil_bresp(gate_bresp), .s_axil_bvalid(gate_bvalid), .s_axil_bready(s_axil_bready),
-                .s_axil_araddr(s_axil_araddr[11:0]), .s_axil_arvalid(s_axil_arvalid & s_axil_araddr[12]), .s_axil_arready(gate_arready),
+                .s_axil_araddr(s_axil_araddr[11:0]), .s_axil_arprot(3'd0), .s_axil_arvalid(s_axil_arvalid & s_axil_araddr[12]), .s_axil_arready(gate_arready),
                 .s_axil_rdata(gate_rdata), .s_axil_rresp(gate_rresp), .s_axil_rvalid(gate_rvalid), .s_axil_rready(s_axil_rready),
                 .s_axi_awid(c_awid), .s_axi_awaddr({32'b0, aw_addr}), .s_axi_awlen(8'd15), .s_axi_awsize(3'd2), .s_axi_awburst(2'd1),
                 .s_axi_awlock(1'b0), .s_axi_awcache(4'd3), .s_axi_awprot(3'd0), .s_axi_awqos(4'd0),

@@ -78,9 +78,8 @@ module top #(
     assign s_axil_bresp = core_bvalid ? core_bresp : gate_bresp;
     assign {s_axil_rdata, s_axil_rresp} = core_rvalid ? {core_rdata, core_rresp} : {gate_rdata, gate_rresp};
 
-    // ---- The core. It has one ID for all bursts.
+    // ---- The core. It has no IDs.
     wire         gate_aresetn, gate_idle, core_idle;
-    wire         awid, arid;
     wire [63:0]  awaddr, araddr;
     wire [7:0]   awlen, arlen;
     wire [2:0]   awsize, arsize, awprot, arprot;
@@ -93,22 +92,24 @@ module top #(
 
     gemm8 core (
         .clk(clk), .rst_n(rst_n & gate_aresetn), .interrupt(irq), .idle(core_idle),
-        .s_axi_control_awaddr(s_axil_awaddr[7:0]), .s_axi_control_awvalid(s_axil_awvalid & !at_gate),
+        .s_axi_control_awaddr({4'd0, s_axil_awaddr[7:0]}), .s_axi_control_awprot(3'd0),
+        .s_axi_control_awvalid(s_axil_awvalid & !at_gate),
         .s_axi_control_awready(core_awready), .s_axi_control_wdata(s_axil_wdata),
         .s_axi_control_wstrb(s_axil_wstrb), .s_axi_control_wvalid(w_valid & !gate_write),
         .s_axi_control_wready(core_wready), .s_axi_control_bresp(core_bresp),
         .s_axi_control_bvalid(core_bvalid), .s_axi_control_bready(s_axil_bready),
-        .s_axi_control_araddr(s_axil_araddr[7:0]), .s_axi_control_arvalid(s_axil_arvalid & !at_gate_read),
+        .s_axi_control_araddr({4'd0, s_axil_araddr[7:0]}), .s_axi_control_arprot(3'd0),
+        .s_axi_control_arvalid(s_axil_arvalid & !at_gate_read),
         .s_axi_control_arready(core_arready), .s_axi_control_rdata(core_rdata),
         .s_axi_control_rresp(core_rresp), .s_axi_control_rvalid(core_rvalid),
         .s_axi_control_rready(s_axil_rready),
-        .m_axi_gmem_awid(awid), .m_axi_gmem_awaddr(awaddr), .m_axi_gmem_awlen(awlen), .m_axi_gmem_awsize(awsize),
+        .m_axi_gmem_awaddr(awaddr), .m_axi_gmem_awlen(awlen), .m_axi_gmem_awsize(awsize),
         .m_axi_gmem_awburst(awburst), .m_axi_gmem_awcache(awcache), .m_axi_gmem_awprot(awprot),
         .m_axi_gmem_awvalid(awvalid), .m_axi_gmem_awready(awready),
         .m_axi_gmem_wdata(wdata), .m_axi_gmem_wstrb(wstrb), .m_axi_gmem_wlast(wlast),
         .m_axi_gmem_wvalid(wvalid), .m_axi_gmem_wready(wready),
         .m_axi_gmem_bresp(bresp), .m_axi_gmem_bvalid(bvalid), .m_axi_gmem_bready(bready),
-        .m_axi_gmem_arid(arid), .m_axi_gmem_araddr(araddr), .m_axi_gmem_arlen(arlen), .m_axi_gmem_arsize(arsize),
+        .m_axi_gmem_araddr(araddr), .m_axi_gmem_arlen(arlen), .m_axi_gmem_arsize(arsize),
         .m_axi_gmem_arburst(arburst), .m_axi_gmem_arcache(arcache), .m_axi_gmem_arprot(arprot),
         .m_axi_gmem_arvalid(arvalid), .m_axi_gmem_arready(arready),
         .m_axi_gmem_rdata(rdata), .m_axi_gmem_rresp(rresp), .m_axi_gmem_rlast(rlast),
@@ -122,17 +123,17 @@ module top #(
         if (GATED != 0) begin : gated
             axi_gate #(.DATA_BITS(128), .ID_BITS(1), .ADDR_BITS(64), .DEPTH(16)) gate (
                 .aclk(clk), .aresetn(rst_n), .core_aresetn(gate_aresetn),
-                .s_axil_awaddr(s_axil_awaddr[11:0]), .s_axil_awvalid(s_axil_awvalid & at_gate), .s_axil_awready(gate_awready),
+                .s_axil_awaddr(s_axil_awaddr[11:0]), .s_axil_awprot(3'd0), .s_axil_awvalid(s_axil_awvalid & at_gate), .s_axil_awready(gate_awready),
                 .s_axil_wdata(s_axil_wdata), .s_axil_wstrb(s_axil_wstrb), .s_axil_wvalid(w_valid & gate_write), .s_axil_wready(gate_wready),
                 .s_axil_bresp(gate_bresp), .s_axil_bvalid(gate_bvalid), .s_axil_bready(s_axil_bready),
-                .s_axil_araddr(s_axil_araddr[11:0]), .s_axil_arvalid(s_axil_arvalid & at_gate_read), .s_axil_arready(gate_arready),
+                .s_axil_araddr(s_axil_araddr[11:0]), .s_axil_arprot(3'd0), .s_axil_arvalid(s_axil_arvalid & at_gate_read), .s_axil_arready(gate_arready),
                 .s_axil_rdata(gate_rdata), .s_axil_rresp(gate_rresp), .s_axil_rvalid(gate_rvalid), .s_axil_rready(s_axil_rready),
-                .s_axi_awid(awid), .s_axi_awaddr(awaddr), .s_axi_awlen(awlen), .s_axi_awsize(awsize), .s_axi_awburst(awburst),
+                .s_axi_awid(1'b0), .s_axi_awaddr(awaddr), .s_axi_awlen(awlen), .s_axi_awsize(awsize), .s_axi_awburst(awburst),
                 .s_axi_awlock(1'b0), .s_axi_awcache(awcache), .s_axi_awprot(awprot), .s_axi_awqos(4'd0),
                 .s_axi_awvalid(awvalid), .s_axi_awready(awready),
                 .s_axi_wdata(wdata), .s_axi_wstrb(wstrb), .s_axi_wlast(wlast), .s_axi_wvalid(wvalid), .s_axi_wready(wready),
                 .s_axi_bid(), .s_axi_bresp(bresp), .s_axi_bvalid(bvalid), .s_axi_bready(bready),
-                .s_axi_arid(arid), .s_axi_araddr(araddr), .s_axi_arlen(arlen), .s_axi_arsize(arsize), .s_axi_arburst(arburst),
+                .s_axi_arid(1'b0), .s_axi_araddr(araddr), .s_axi_arlen(arlen), .s_axi_arsize(arsize), .s_axi_arburst(arburst),
                 .s_axi_arlock(1'b0), .s_axi_arcache(arcache), .s_axi_arprot(arprot), .s_axi_arqos(4'd0),
                 .s_axi_arvalid(arvalid), .s_axi_arready(arready),
                 .s_axi_rid(), .s_axi_rdata(rdata), .s_axi_rresp(rresp), .s_axi_rlast(rlast), .s_axi_rvalid(rvalid), .s_axi_rready(rready),
@@ -153,10 +154,10 @@ module top #(
             assign {gate_aresetn, gate_idle} = 2'b11;
             assign {gate_awready, gate_wready, gate_bvalid, gate_arready, gate_rvalid} = 5'b0;
             assign {gate_bresp, gate_rresp, gate_rdata} = 36'b0;
-            assign {m0_axi_awid[0], m0_axi_awaddr, m0_axi_awlen, m0_axi_awsize} = {awid, awaddr, awlen, awsize};
+            assign {m0_axi_awid[0], m0_axi_awaddr, m0_axi_awlen, m0_axi_awsize} = {1'b0, awaddr, awlen, awsize};
             assign {m0_axi_awburst, m0_axi_awvalid, m0_axi_bready} = {awburst, awvalid, bready};
             assign {m0_axi_wdata, m0_axi_wstrb, m0_axi_wlast, m0_axi_wvalid} = {wdata, wstrb, wlast, wvalid};
-            assign {m0_axi_arid[0], m0_axi_araddr, m0_axi_arlen, m0_axi_arsize} = {arid, araddr, arlen, arsize};
+            assign {m0_axi_arid[0], m0_axi_araddr, m0_axi_arlen, m0_axi_arsize} = {1'b0, araddr, arlen, arsize};
             assign {m0_axi_arburst, m0_axi_arvalid, m0_axi_rready} = {arburst, arvalid, rready};
             assign {awready, wready, bresp, bvalid} = {m0_axi_awready, m0_axi_wready, m0_axi_bresp, m0_axi_bvalid};
             assign {arready, rdata, rresp, rlast, rvalid} = {m0_axi_arready, m0_axi_rdata, m0_axi_rresp, m0_axi_rlast, m0_axi_rvalid};
