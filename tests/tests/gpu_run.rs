@@ -1,5 +1,5 @@
 //! `tests/gpu/run` as a bundle, with programs of a line each in the place of the real ones: its
-//! steps, limits, table and exit status. `.ci/run` dry-runs the steps of a machine with sources.
+//! steps, limits, table and exit status. `.ci/run --all` dry-runs those of a machine with sources.
 //! The kernel of its step `hang` is here too, executed as the stand-in does it: it ends by itself.
 
 use contigo_testkit::emulated;
