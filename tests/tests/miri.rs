@@ -1,7 +1,7 @@
 //! Miri reads the runtime's unsafe code a second time: the core's own tests, its end-to-end file
-//! and its error paths, under both aliasing models. It needs the nightly component `miri`, and
-//! about two minutes, so it runs where `CONTIGO_MIRI=1` says so: `.ci/run` does. Elsewhere it
-//! prints that it was skipped.
+//! and its error paths, under both aliasing models. One model alone reads two long sets. It needs
+//! the nightly component `miri`, and some minutes, so it runs where `CONTIGO_MIRI=1` says so:
+//! `.ci/run` does. Elsewhere it prints that it was skipped.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use nix::{
