@@ -11,8 +11,8 @@ After this page you know where each promise of the runtime was seen to hold, and
   each block, so that a missing sync shows. Rules that need no device are in this column, too.
 - **RTL:** `cargo test -p contigo-rtl`. Verilator runs the Verilog of a core on the same board.
 - **RTL or a model under a kernel:** the lab's boards `virt-pcie`, with a model beside QEMU, and
-  `virt-rtl` and `virt-rtl-gate`, with Verilog there. A real kernel drives it by VFIO, by UIO, and
-  by the module `contigo`.
+  `virt-rtl`, `virt-rtl-gate` and `virt-rtl-armv7`, with Verilog there. A real kernel drives it by
+  VFIO, by UIO, and by the module `contigo`.
 - **QEMU's own engines:** the lab's other boards. The names are those of its rows.
 - **Silicon:** nothing yet. No board with an FPGA was at hand.
 

@@ -40,7 +40,8 @@ fn every_board_of_the_project_can_be_read() -> Outcome {
     let list: serde_json::Value = serde_json::from_str(&said.out)?;
     let list = list.as_array().ok_or("no array")?;
     let names: Vec<_> = list.iter().filter_map(|board| board.get("board")?.as_str()).collect();
-    for name in ["virt", "virt-debug", "virt-debug-smmu", "virt-rtl-armv7", "virt-rtl-gate", "virt-smmu", "zynq-6.1", "zynq-6.12", "zynqmp"] {
+    for name in ["virt", "virt-debug", "virt-debug-smmu", "virt-rtl-armv7", "virt-rtl-gate", "virt-smmu", "zynq-6.1", "zynq-6.12", "zynqmp"]
+    {
         assert!(names.contains(&name), "no {name} in {names:?}");
     }
     assert!(list.iter().all(|board| board.get("cached").is_some_and(serde_json::Value::is_null)), "an empty cache has no kernel");

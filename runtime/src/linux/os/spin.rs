@@ -1,14 +1,17 @@
+#![allow(unsafe_code, reason = "the vector that the kernel gives a program is read by a function of the C library")]
 //! A wait with no interrupt.
 
 use crate::{hw::Wait, types::Error};
-use nix::time::{ClockId, clock_gettime};
+use nix::{
+    libc,
+    time::{ClockId, clock_gettime},
+};
 
 /// No interrupt: a pause between looks, and no system call: `clock_gettime` is answered by the
 /// vDSO. 32-bit Arm cores without the architected timer have no such answer (Cortex-A9: Zynq-7000,
 /// Cyclone V). There the clock is first asked after 1,000 looks, so that a short job makes no
 /// system call there either. By them a wait may last longer than its limit: some 0.2 ms, by the
-/// count of 32 pauses and one read of a register for each. Other 32-bit cores do the same, because
-/// a program cannot tell them apart.
+/// count of 32 pauses and one read of a register for each. A slower read makes that longer.
 ///
 /// Its `wait` is one pause of about a microsecond, whatever time it is given: also for a time of 0,
 /// and never longer. [`poll_until`](crate::poll_until) asks the clock between two pauses, so that a
@@ -29,7 +32,7 @@ impl Wait for Spin {
     fn looks_before_clock(&self) -> u32 {
         /// Longer than the jobs for which a program polls at all.
         const LOOKS: u32 = 1_000;
-        if cfg!(target_arch = "arm") { LOOKS } else { 0 }
+        if cfg!(target_arch = "arm") && !has_shared_clock() { LOOKS } else { 0 }
     }
 
     fn wait_at_most(&self, _timeout_us: u32) -> Result<(), Error> {
@@ -40,4 +43,16 @@ impl Wait for Spin {
         }
         Ok(())
     }
+}
+
+/// Whether a 32-bit Arm kernel answers the clock from its vDSO: there is one, and the processor has
+/// the architected timer, whose event stream the kernel announces (Linux
+/// `arch/arm/include/asm/arch_timer.h`). A kernel without that stream is taken for one without a
+/// clock.
+fn has_shared_clock() -> bool {
+    /// `HWCAP_EVTSTRM` of Linux `arch/arm/include/uapi/asm/hwcap.h`.
+    const EVENT_STREAM: libc::c_ulong = 1 << 21;
+    // SAFETY: reads what the kernel gave the program at its start; an unknown number gives 0.
+    let given = |kind| unsafe { libc::getauxval(kind) };
+    given(libc::AT_HWCAP) & EVENT_STREAM != 0 && given(libc::AT_SYSINFO_EHDR) != 0
 }
