@@ -75,7 +75,12 @@ const CORES: &[Core] = &[
     Core { name: "nngen", parameters: &["GATED=0"], ..NNGEN },
     Core { name: "nngen_gated", parameters: &["GATED=1"], ..NNGEN },
     Core { name: "passes", files: &["cores/passes/top.v"], ..OWN },
-    Core { name: "s2mm", files: &["cores/s2mm/top.v", "cores/s2mm/s2mm_intake.v", "cores/s2mm/s2mm_writer.v"], ..OWN },
+    Core {
+        name: "s2mm",
+        files: &["cores/s2mm/top.v", "cores/s2mm/s2mm_intake.v", "cores/s2mm/s2mm_writer.v"],
+        parameters: &["FAULTS=1"],
+        ..OWN
+    },
 ];
 
 /// Verilator's part of a core is split into files of about so many operations, so that two

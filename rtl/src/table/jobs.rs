@@ -12,10 +12,10 @@ use std::time::Duration;
 /// After so many jobs one more is stopped.
 pub const STOP_EVERY: u64 = 4;
 /// Virtual time that a job may take. The longest here takes 2 ms, in hostile memory.
-const TIMEOUT: Duration = Duration::from_millis(100);
+pub(super) const TIMEOUT_US: u32 = 100_000;
 /// A write that comes after a stop has come by then. Memory answers within 400 cycles of 5 ns, and
 /// a core has at most 16 bursts under way, one after another.
-const QUIET_US: u32 = 50;
+pub(super) const QUIET_US: u32 = 50;
 
 /// The bytes of an operand.
 #[derive(Clone, Debug)]
@@ -85,10 +85,7 @@ pub fn run<A, D: TypedDriver<N, Args = A>, const N: usize>(
     }
     // An access after the last job is one to bytes of nobody.
     device.run_for(QUIET_US)?;
-    let counts = board.counts();
-    tally.stray = counts.unowned_accesses + counts.stray_accesses;
-    tally.syncs_missing = counts.evictions + counts.lost_writes;
-    device.model(|model| (tally.findings, tally.cycles) = (model.findings().to_vec(), model.cycle()))?;
+    tally.judge(board, device)?;
     Ok(tally)
 }
 
@@ -98,7 +95,7 @@ pub(super) fn once<'p, D: TypedDriver<N>, const N: usize>(
     operands: [Operand<'p>; N],
     args: &D::Args,
 ) -> Result<[CpuBuf<'p>; N], TableError> {
-    Ok(engine.start(operands, args)?.wait(TIMEOUT)?.buffers)
+    Ok(engine.start(operands, args)?.wait(Duration::from_micros(TIMEOUT_US.into()))?.buffers)
 }
 
 /// Buffers of `pool` as a job's operands. Outputs hold random bytes, so that nothing is right by

@@ -7,7 +7,9 @@
 
 pub mod digits;
 mod error;
+pub mod frames;
 pub mod jobs;
+pub mod litex;
 pub mod products;
 mod row;
 mod setting;
@@ -35,6 +37,9 @@ pub const CASES: &[Case] = &[
     Case { core: "gemm8", run: products::run, keeps: true },
     Case { core: "nngen", run: |setting, jobs| digits::run("nngen", setting, jobs, 0, |_| {}), keeps: true },
     Case { core: "nngen_gated", run: |setting, jobs| digits::run("nngen_gated", setting, jobs, jobs::STOP_EVERY, |_| {}), keeps: true },
+    Case { core: "litex", run: litex::alone, keeps: true },
+    Case { core: "litex_gated", run: litex::gated, keeps: true },
+    Case { core: "s2mm", run: |setting, jobs| frames::run(0, setting, jobs), keeps: true },
     Case { core: "gated", run: words::gated, keeps: true },
     Case { core: "ungated", run: words::ungated, keeps: false },
 ];

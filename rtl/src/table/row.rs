@@ -2,9 +2,11 @@
 
 use super::{Case, Setting, TableError};
 use crate::{
+    RtlModel,
     axi::Finding,
     core::{Core, NoCore, PowerOn},
 };
+use contigo::sim::{SimBoard, SimDevice};
 use std::{fmt, time::Instant};
 
 /// The rules broken that a row names; it counts the others.
@@ -31,6 +33,15 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Takes the counts of the board and of the core, at the end of a run.
+    pub(super) fn judge(&mut self, board: &SimBoard, device: &SimDevice<'_, RtlModel>) -> Result<(), TableError> {
+        let counts = board.counts();
+        self.stray = counts.unowned_accesses + counts.stray_accesses;
+        self.syncs_missing = counts.evictions + counts.lost_writes;
+        device.model(|model| (self.findings, self.cycles) = (model.findings().to_vec(), model.cycle()))?;
+        Ok(())
+    }
+
     /// Nothing went wrong.
     #[must_use]
     pub fn is_good(&self) -> bool {

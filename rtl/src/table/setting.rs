@@ -66,9 +66,16 @@ impl Setting {
         window_bytes: usize,
         has_irq: bool,
     ) -> Result<SimDevice<'b, RtlModel>, TableError> {
+        self.device_with(board, core, RtlConfig { window_bytes, has_irq, ..RtlConfig::default() })
+    }
+
+    /// The same with more settings. Memory and the processor's side are this row's.
+    ///
+    /// # Errors
+    /// As [`Setting::device`].
+    pub fn device_with<'b>(&self, board: &'b SimBoard, core: &str, config: RtlConfig) -> Result<SimDevice<'b, RtlModel>, TableError> {
         let lite = LiteConfig { stalls: self.register_stalls, ..LiteConfig::default() };
-        let config = RtlConfig { memory: self.memory.clone(), lite, window_bytes, has_irq, ..RtlConfig::default() };
-        let mut model = RtlModel::new(core, config)?;
+        let mut model = RtlModel::new(core, RtlConfig { memory: self.memory.clone(), lite, ..config })?;
         self.trace.as_deref().map_or(Ok(()), |path| model.trace(path))?;
         Ok(SimDevice::with_model(board, self.port(board), model))
     }

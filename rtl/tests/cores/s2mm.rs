@@ -4,17 +4,22 @@
 
 use crate::skip;
 use contigo::{
-    Align, Pool, Region, Stream, TypedDriver,
+    Align, CpuBuf, Driver, Error, Pool, Region, Stream, TypedDriver,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
     sim::{
-        Model, SimBoard, SimDevice,
-        stream::{SourceConfig, StreamConfig, packet},
+        Model, SimBoard, SimDevice, SimWindow,
+        stream::{SourceConfig, StreamConfig, StreamCounts, packet},
     },
 };
 use contigo_rtl::{
     RtlConfig, RtlModel,
     axi::SlaveConfig,
     s2mm::{DEPTH, S2mm, WINDOW_BYTES},
+};
+use contigo_testkit::{
+    conformance::report,
+    exercise::Limits,
+    suite::{Kind, Subject, faults},
 };
 use std::time::Duration;
 
@@ -203,4 +208,62 @@ fn a_stop_ends_when_all_is_answered() {
     }
     assert!(frames > 20, "{frames} frames came before the stops");
     assert_eq!(device.model(|model| model.findings().to_vec()).unwrap(), []);
+}
+
+/// The core through the suite for drivers.
+struct Suite;
+
+/// The packets of the suite's source.
+const SUITE_PACKET: usize = 1024;
+/// So many seeds that each kind of fault strikes, a lost answer too.
+const SEEDS: u64 = 16;
+
+impl Subject for Suite {
+    type Model = RtlModel;
+
+    fn name(&self) -> &'static str {
+        "s2mm's RTL"
+    }
+    fn kind(&self) -> Kind {
+        Kind::Receive
+    }
+    fn model(&self) -> RtlModel {
+        let source = SourceConfig { packet_bytes: SUITE_PACKET, bytes_per_us: 50, gap_ns: 500, ..SourceConfig::default() };
+        let memory = SlaveConfig { stalls: 300, ..late(20) };
+        // A lost answer keeps a stop for 10 ms: a slow clock, 12.5 MHz.
+        RtlModel::new("s2mm", RtlConfig { has_irq: false, cycle_ns: 80, ..config(memory, source) }).unwrap()
+    }
+    fn stream(&self, model: &RtlModel) -> Option<StreamCounts> {
+        model.stream_counts()
+    }
+    fn limits(&self) -> Limits {
+        Limits { offset_align_bytes: 8, len_align_bytes: 8, len_max_bytes: PACKET }
+    }
+    fn packet_bytes(&self) -> usize {
+        SUITE_PACKET
+    }
+    fn may_fail(&self, error: &Error) -> bool {
+        matches!(error, Error::Fault { what, .. } if what.starts_with("memory answered") || what.starts_with("the packet's rest"))
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, RtlModel>,
+        _: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R, Error> {
+        // SAFETY: the window is the core's, and the only one.
+        Ok(act(&mut unsafe { S2mm::open(window) }?))
+    }
+}
+
+#[test]
+fn the_suite_for_drivers() {
+    if skip::or_skip("s2mm::the_suite_for_drivers", RtlModel::new("s2mm", RtlConfig::default())).is_none() {
+        return;
+    }
+    let verdict = faults(&Suite, 0..SEEDS).map(|tally| {
+        println!("{}: {tally:?}", Suite.name());
+        assert!(tally.completed > 2 * SEEDS && tally.failed > 0 && tally.cancelled > 0 && tally.resets > 0, "{tally:?}");
+    });
+    report("suite", Suite.name(), verdict);
 }
