@@ -1,5 +1,7 @@
 //! A function's identity.
 
+use super::Faults;
+
 /// A PCI function's identity, and how its time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
@@ -17,6 +19,8 @@ pub struct Description {
     /// access waits as long as the model needs for that: 1 ms for one of events, some 20 µs for one
     /// of gates.
     pub slice_ns: u64,
+    /// Its mistakes.
+    pub faults: Faults,
 }
 
 /// The capability that its interrupt has. Each has one vector.

@@ -15,6 +15,16 @@ pub enum PciError {
     },
     /// The core that it is made of is not here.
     NoCore(NoCore),
+    /// There is no model of that name.
+    NoModel {
+        /// The name.
+        name: String,
+    },
+    /// There is no mistake of that name.
+    NoFault {
+        /// The name.
+        name: String,
+    },
     /// There is a file of that name already.
     PathExists {
         /// The path.
@@ -58,6 +68,8 @@ impl fmt::Display for PciError {
                 write!(f, "{} has {len} bytes: a socket's path has {} at most", path.display(), super::server::PATH_MAX_BYTES)
             }
             Self::NoCore(why) => write!(f, "there is no such model here: {why}"),
+            Self::NoModel { name } => write!(f, "there is no model {name}"),
+            Self::NoFault { name } => write!(f, "there is no mistake {name}: bus-master, reset, unmap and bytes are known"),
             Self::PathExists { path } => write!(f, "{} exists: delete it if no other server listens there", path.display()),
             Self::Connection { said } => write!(f, "the connection broke: {said}"),
             Self::Mapping { error } => write!(f, "the guest's memory cannot be mapped: {error}"),

@@ -5,10 +5,11 @@ use super::{
     clock::Clock,
     config::{Config, Written},
     description::Description,
+    faults::{Fault, Faults},
     guest::{Counts, Guest},
     msi::Msi,
 };
-use contigo::sim::{Faults, Model, SimBus};
+use contigo::sim::{self, Model, SimBus};
 use fastrand::Rng;
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -20,12 +21,13 @@ use std::{
 /// look takes a microsecond or so.
 const LOOK_NS: (u64, u64) = (50_000, 2_000_000);
 /// A model over the guest's memory does as its registers say, and nothing goes wrong.
-const FAULTS: Faults = Faults::NONE;
+const FAULTS: sim::Faults = sim::Faults::NONE;
 
 /// A model with what is around it.
 pub(super) struct State<M> {
     model: M,
     window_bytes: usize,
+    faults: Faults,
     clock: Clock,
     rng: Rng,
     pub(super) guest: Guest,
@@ -48,8 +50,8 @@ impl<M: Model> Function<M> {
     pub(super) fn new(model: M, about: &Description, fatal: fn(&PciError) -> !) -> Self {
         let window_bytes = model.window_bytes();
         let (clock, rng) = (Clock::new(about.slice_ns), Rng::with_seed(1));
-        let (guest, config, msi) = (Guest::default(), Config::new(about), Msi::new(about.vectors));
-        let state = State { model, window_bytes, clock, rng, guest, config, msi, ended: false };
+        let (guest, config, msi) = (Guest::with(about.faults), Config::new(about), Msi::new(about.vectors));
+        let state = State { model, window_bytes, faults: about.faults, clock, rng, guest, config, msi, ended: false };
         Self { state: Mutex::new(state), turn: Mutex::new(()), wake: Condvar::new(), fatal }
     }
 
@@ -125,7 +127,7 @@ impl<M: Model> State<M> {
     /// Does something with the model, and tells the guest of its interrupt.
     fn on_bus<T>(&mut self, work: impl FnOnce(&mut M, &mut SimBus<'_>) -> T) -> T {
         self.guest.now_ns = self.clock.now_ns();
-        self.guest.is_bus_master = self.config.is_bus_master();
+        self.guest.is_bus_master = self.config.is_bus_master() || self.faults.has(Fault::BusMaster);
         let done = work(&mut self.model, &mut SimBus::over(&mut self.guest, &mut self.rng, &FAULTS));
         self.msi.line(self.model.irq_at_ns().is_some_and(|at_ns| at_ns <= self.clock.now_ns()));
         done
@@ -185,7 +187,9 @@ impl<M: Model> State<M> {
 
     /// The function as after power-on.
     pub(super) fn reset(&mut self) {
-        self.model.reset();
+        if !self.faults.has(Fault::Reset) {
+            self.model.reset();
+        }
         self.config.reset();
         self.msi.line(false);
         self.guest.counts.resets += 1;
@@ -229,7 +233,8 @@ mod tests {
             TOLD.fetch_add(1, Ordering::SeqCst);
             panic!("{error}")
         };
-        let about = Description { vendor: 1, device: 1, class: 0, vectors: Vectors::Msi, obeys: Obeys::Pci, slice_ns: 1_000 };
+        let about =
+            Description { vendor: 1, device: 1, class: 0, vectors: Vectors::Msi, obeys: Obeys::Pci, slice_ns: 1_000, faults: Faults::NONE };
         let function = Function::new(Broken, &about, fatal);
         thread::scope(|scope| {
             let lives = scope.spawn(|| function.or_fatal(|| function.live()));

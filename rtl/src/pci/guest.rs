@@ -1,7 +1,10 @@
 #![allow(unsafe_code, reason = "the guest's memory is copied through raw pointers: it is no memory of this program's")]
 //! The guest's memory as the function reaches it: by the maps that QEMU keeps for it.
 
-use super::PciError;
+use super::{
+    PciError,
+    faults::{Fault, Faults},
+};
 use contigo::{
     DevAddr,
     sim::{BusError, SimMemory},
@@ -69,6 +72,7 @@ pub(super) struct Guest {
     files: Vec<Ram>,
     /// By their first address. None overlaps another.
     maps: BTreeMap<u64, Map>,
+    faults: Faults,
     /// The function may access memory.
     pub(super) is_bus_master: bool,
     pub(super) now_ns: u64,
@@ -78,13 +82,17 @@ pub(super) struct Guest {
 }
 
 impl Guest {
+    pub(super) fn with(faults: Faults) -> Self {
+        Self { faults, ..Self::default() }
+    }
+
     /// Lets the function reach `len` bytes at `addr`. No bytes are no piece: one would hide an
     /// older piece from `unmap`.
     pub(super) fn map(&mut self, flags: DmaMapFlags, offset: u64, addr: u64, len: u64, file: Option<File>) {
         if len == 0 {
             return;
         }
-        self.unmap(addr, len);
+        self.forget(addr, len);
         self.counts.maps += 1;
         if self.maps.len() == MAPS_MAX {
             self.wrong = Some(PciError::TooManyMaps { most: MAPS_MAX });
@@ -122,6 +130,12 @@ impl Guest {
     /// Takes away every piece that has a byte of these. A piece that is only touched goes whole: a
     /// fault is better than a byte too many.
     pub(super) fn unmap(&mut self, addr: u64, len: u64) {
+        if !self.faults.has(Fault::Unmap) {
+            self.forget(addr, len);
+        }
+    }
+
+    fn forget(&mut self, addr: u64, len: u64) {
         let Some(more) = len.checked_sub(1) else { return };
         let last = addr.saturating_add(more);
         let touches = |(&at, map): (&u64, &Map)| (at.saturating_add(map.len - 1) >= addr).then_some(at);
@@ -132,6 +146,9 @@ impl Guest {
     }
 
     pub(super) fn unmap_all(&mut self) {
+        if self.faults.has(Fault::Unmap) {
+            return;
+        }
         self.counts.unmaps += self.maps.len() as u64;
         self.maps.clear();
     }
@@ -184,6 +201,14 @@ impl SimMemory for Guest {
     }
 
     fn write(&mut self, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
+        let mut turned = Vec::new();
+        let from = match from.split_first() {
+            Some((first, rest)) if self.faults.has(Fault::Bytes) => {
+                turned.extend([&[first ^ 1], rest].concat());
+                turned.as_slice()
+            }
+            _ => from,
+        };
         let (bytes, len) = (from.as_ptr(), from.len());
         // As on PCI, this write passes no earlier one: data is there before its descriptor says so.
         fence(Ordering::Release);

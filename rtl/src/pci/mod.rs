@@ -39,6 +39,7 @@ mod clock;
 mod config;
 mod description;
 mod error;
+mod faults;
 mod function;
 mod guest;
 mod models;
@@ -48,6 +49,7 @@ mod server;
 pub use self::{
     description::{Description, Obeys, Vectors},
     error::PciError,
+    faults::{Fault, Faults},
     guest::Counts,
     models::{MODELS, Report, Row, row},
     server::{Fatal, Served, serve},

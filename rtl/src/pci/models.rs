@@ -3,6 +3,7 @@
 use super::{
     PciError,
     description::{Description, Obeys, Vectors},
+    faults::Faults,
     guest::Counts,
     server::{Fatal, Served, serve},
 };
@@ -66,6 +67,7 @@ pub const MODELS: &[Row] = &[
             vectors: Vectors::Msi,
             obeys: Obeys::Pci,
             slice_ns: 1_000_000,
+            faults: Faults::NONE,
         },
         core: None,
         serve: |about, path, fatal| {
@@ -101,8 +103,15 @@ pub const MODELS: &[Row] = &[
 /// A core that nobody sells: the vendor that QEMU uses for its own (`edu`), "GM"; processing
 /// accelerator. 4 µs are 800 of its cycles, in which memory answers all that one master may be
 /// owed: so a guest that looks sees a core stop.
-const OF_A_CORE: Description =
-    Description { vendor: 0x1234, device: 0x474D, class: 0x12_00_00, vectors: Vectors::Msi, obeys: Obeys::Pci, slice_ns: 4_000 };
+const OF_A_CORE: Description = Description {
+    vendor: 0x1234,
+    device: 0x474D,
+    class: 0x12_00_00,
+    vectors: Vectors::Msi,
+    obeys: Obeys::Pci,
+    slice_ns: 4_000,
+    faults: Faults::NONE,
+};
 
 /// Registers of a core, then those of its gate where it has one.
 const WINDOW_BYTES: usize = 0x2000;
@@ -125,10 +134,15 @@ fn rtl(core: &str, about: &Description, path: &Path, fatal: Fatal) -> Result<Rep
     Ok(Report { counts, findings: model.findings().iter().map(ToString::to_string).collect() })
 }
 
-/// The model of this name.
-#[must_use]
-pub fn row(name: &str) -> Option<&'static Row> {
-    MODELS.iter().find(|row| row.name == name)
+/// The model of this name. After a colon it has the mistakes that it shall make ([`Faults::of`]).
+///
+/// # Errors
+/// [`PciError::NoModel`], [`PciError::NoFault`].
+pub fn row(name: &str) -> Result<Row, PciError> {
+    let (name, faults) = name.split_once(':').map_or((name, None), |(name, faults)| (name, Some(faults)));
+    let mut row = *MODELS.iter().find(|row| row.name == name).ok_or_else(|| PciError::NoModel { name: name.into() })?;
+    row.description.faults = faults.map_or(Ok(Faults::NONE), Faults::of)?;
+    Ok(row)
 }
 
 #[cfg(test)]
@@ -138,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_core_that_is_not_here_is_refused_with_its_reason() {
-        let row = Row { core: Some("no-such"), serve: |about, path, fatal| rtl("no-such", about, path, fatal), ..*row("gemm8").unwrap() };
+        let row = Row { core: Some("no-such"), serve: |about, path, fatal| rtl("no-such", about, path, fatal), ..row("gemm8").unwrap() };
         let refused = row.serve(Path::new("/nowhere"), |error| panic!("{error}")).unwrap_err();
         let missing = row.missing().unwrap();
         assert!(matches!(missing, PciError::NoCore(_)) && missing.to_string() == refused.to_string(), "{missing}");

@@ -1,9 +1,9 @@
 //! LitePCIe's card: a model that is written by hand.
 
-use super::machine::{FROM, FROM_PAGES, Machine, PAGE, TO, TO_PAGES, WRITER};
+use super::machine::{FROM, FROM_PAGES, Machine, PAGE, Server, TO, TO_PAGES, WRITER};
 use contigo::drivers::litepcie::manual;
 use std::os::unix::fs::FileExt;
-use vfio_bindings::bindings::vfio::{VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX};
+use vfio_bindings::bindings::vfio::{VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX};
 
 #[test]
 fn a_card_copies_scattered_pages_and_interrupts() {
@@ -69,4 +69,38 @@ fn a_function_that_is_no_bus_master_or_was_reset_reaches_nothing() {
     machine.client.region_read(VFIO_PCI_BAR0_REGION_INDEX, manual::MSI as u64, &mut part).unwrap();
     machine.client.region_write(VFIO_PCI_BAR0_REGION_INDEX, manual::MSI as u64, &[7]).unwrap();
     assert_eq!((part, machine.read(manual::MSI)), ([0b10], 0b10));
+}
+
+/// The tests above look where each mistake shows.
+#[test]
+fn each_mistake_of_a_function_shows() {
+    let with = |mistakes: &str| {
+        let machine = Machine::with(Server::of(&format!("litepcie:{mistakes}")), VFIO_PCI_MSI_IRQ_INDEX);
+        machine.fill(FROM_PAGES, 0x11);
+        machine.fill(TO_PAGES, 0xEE);
+        machine
+    };
+    let arrives = |mut machine: Machine| {
+        machine.copied();
+        let to = machine.bytes(TO_PAGES);
+        machine.ended();
+        to
+    };
+    let mut machine = with("bus-master");
+    machine.command(2);
+    machine.copy(8192);
+    assert_eq!(arrives(machine), [0x11; 2 * PAGE]);
+    let mut machine = with("unmap");
+    machine.client.dma_unmap(TO, 2 * PAGE as u64).unwrap();
+    machine.copy(8192);
+    assert_eq!(arrives(machine), [0x11; 2 * PAGE]);
+    let mut machine = with("reset");
+    machine.copy(8192);
+    machine.client.region_write(VFIO_PCI_CONFIG_REGION_INDEX, 0x64, &[1]).unwrap();
+    assert_eq!(machine.read(manual::MSI), 0b10, "the card's registers are what they were");
+    machine.ended();
+    let mut machine = with("bytes");
+    machine.copy(8192);
+    let to = arrives(machine);
+    assert!(to.contains(&0x10) && to.iter().all(|byte| byte | 1 == 0x11), "{to:x?}");
 }

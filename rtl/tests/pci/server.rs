@@ -72,6 +72,7 @@ fn wrong_usage_and_wrong_sockets_say_what_is_right() {
         (&[], 2, "--model NAME"),
         (&["--model", "litepcie"], 2, "--socket PATH"),
         (&["--model", "no-such"], 2, "there is no model no-such"),
+        (&["--model", "gemm8:reset+no-such"], 2, "there is no mistake no-such: bus-master, reset"),
         (&["--socket"], 2, "needs a value"),
         (&["--speed"], 2, "--speed is no option"),
         (&["--model", "litepcie", "--socket", &exists], 1, "exists: delete it"),
