@@ -129,7 +129,8 @@ fn nothing_waits_for_ever() {
     breaks(15, 40, data_first, |breach| matches!(breach, Breach::DataWaitsForAddress { cycles: 2_000, .. }));
     let address_first = |config: &mut RtlConfig| config.memory.address_first = true;
     breaks(36, 40, address_first, |breach| *breach == Breach::AddressWaitsForData { cycles: 2_000 });
-    // Memory that waits for the other of data and address names them so.
+    // These never send one half of a write. Memory that draws may be waiting for that half, and
+    // then tells the other half as the one that waits: here it draws nothing.
     let waits_for_none = |config: &mut RtlConfig| config.memory.draws = false;
     breaks(16, 40, waits_for_none, |breach| matches!(breach, Breach::DataMissing { cycles: 2_000, .. }));
     breaks(17, 40, waits_for_none, |breach| matches!(breach, Breach::AddressMissing { cycles: 2_000 }));
