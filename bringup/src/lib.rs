@@ -3,11 +3,13 @@
 //! - [`bitstream`] reads a file that configures a fabric, and says what is in it: bytes in, facts
 //!   or one typed error out. It knows no machine.
 //! - [`machine`] is a machine's files, below `/` or below a folder that a test made.
-//! - [`fpga`] puts the two together: it finds the way that the kernel offers, refuses a file for
-//!   another device and a fabric in use, loads, and waits for the end.
+//! - [`power`] reads the rails that a board measures, and the energy of a piece of work.
+//! - [`fpga`] puts the first two together: it finds the way that the kernel offers, loads, and
+//!   waits for the end. It refuses a file for another device and a fabric in use.
 //!
 //! It needs `std` and Linux. The runtime does not depend on it, and firmware never gets it.
 
 pub mod bitstream;
 pub mod fpga;
 pub mod machine;
+pub mod power;

@@ -8,6 +8,7 @@ mod info;
 mod memory;
 mod output;
 mod overlay;
+mod power;
 mod selftest;
 mod table;
 
@@ -63,6 +64,10 @@ enum Command {
     ///
     /// It checks the file and the board first, and uses the way that the kernel has.
     Fpga(fpga::Options),
+    /// Show the rails that this board measures, and their power
+    ///
+    /// Reads files only. `contigo demo --power` has the energy of an image.
+    Power(power::Options),
 }
 
 fn main() -> ExitCode {
@@ -73,6 +78,7 @@ fn main() -> ExitCode {
         Command::Boards(options) => boards::boards(options),
         Command::Overlay(options) => overlay::overlay(options),
         Command::Fpga(options) => fpga::fpga(options),
+        Command::Power(options) => power::power(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,7 @@
 //! `contigo demo`: real handwritten digits, through real or simulated memory, on the simulated
 //! engine.
 
+mod energies;
 mod progress;
 mod report;
 mod sheet;
@@ -17,8 +18,13 @@ use contigo::{
     names::{MemoryName, OpenDevice},
     sim::{OnBoard, SimBoard},
 };
+use contigo_bringup::{
+    machine::Machine,
+    power::{self, Rail},
+};
 use contigo_gemm8::demo::{self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task};
 use contigo_testkit::exercise::{is_counting, on_this_thread};
+use energies::Energies;
 use report::{Asked, Report};
 use sheet::Picture;
 use std::{cell::OnceCell, convert::Infallible, path::PathBuf, sync::atomic::AtomicUsize};
@@ -73,6 +79,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PATH")]
     trace: Option<PathBuf>,
 
+    /// Read the board's power monitors while the images run: the energy of an image, for each rail
+    ///
+    /// contigo power lists them. An idle board's power is in it, and is shown beside.
+    #[arg(long)]
+    power: bool,
+
     /// Nothing that the demo has: an engine in Verilog is another program's
     #[arg(long, value_name = "NAME", hide = true, value_parser = elsewhere)]
     device: Option<Infallible>,
@@ -83,6 +95,15 @@ fn images(text: &str) -> Result<usize, String> {
         Ok(images) if (1..=HELD_OUT).contains(&images) => Ok(images),
         _ => Err(format!("there are {HELD_OUT} held-out images: write a number from 1 to {HELD_OUT}")),
     }
+}
+
+/// The rails for `--power`, of which there is one at least.
+fn rails(machine: &Machine) -> Result<Vec<Rail>, Failure> {
+    let rails = power::rails(machine);
+    if rails.is_empty() {
+        return Err(Failure::Usage("--power: no rail is measured here (contigo power); leave --power out".to_owned()));
+    }
+    Ok(rails)
 }
 
 /// Where the device of this name has its demo: Verilator is for developers, and not for boards.
@@ -116,10 +137,13 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
 
     let trace = options.trace.as_deref().map(|path| (path, Trace::listening()));
     let done = AtomicUsize::new(0);
-    let (measured, heap_allocations) = progress::beside(&done, tasks.len(), || {
-        let before = on_this_thread();
-        let measured = measure(&seeded, seed, &tasks, &mut outcomes, &done);
-        (measured, on_this_thread() - before)
+    let rails = if options.power { rails(&Machine::this())? } else { Vec::new() };
+    let ((measured, heap_allocations), energies) = power::beside(&rails, power::STEP, || {
+        progress::beside(&done, tasks.len(), || {
+            let before = on_this_thread();
+            let measured = measure(&seeded, seed, &tasks, &mut outcomes, &done);
+            (measured, on_this_thread() - before)
+        })
     });
     let measured = measured?;
 
@@ -129,7 +153,8 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let labels: Vec<_> = pictures.iter().map(|picture| picture.label).collect();
     let asked = Asked { memory: &memory, seed, sheet: &options.png };
     let audit = trace.map(|(_, trace)| trace.rows());
-    let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, audit);
+    let energies = options.power.then(|| Energies::new(&energies, outcomes.len()));
+    let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, energies, audit);
     let drawn = sheet::write(&options.png, &report.title(), &pictures);
     let traced = trace.map_or(Ok(()), |(path, trace)| trace.write(path));
     if options.json {

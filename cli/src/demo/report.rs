@@ -1,6 +1,9 @@
 //! The demo's closing report, as text or JSON.
 
-use super::trace::{Audit, Row};
+use super::{
+    energies::Energies,
+    trace::{Audit, Row},
+};
 use crate::failure::Failure;
 use contigo::names::MemoryName;
 use contigo_gemm8::demo::{Measured, Outcome, SCORES};
@@ -30,6 +33,9 @@ pub(crate) struct Report {
     /// Virtual, where the device is simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     device_time_us_per_image: Option<f64>,
+    /// With `--power`: each rail's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    energy: Option<Energies>,
     sheet: String,
     /// With `--trace`: what was done, by site.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,6 +75,7 @@ impl Report {
         outcomes: &[Outcome],
         measured: &Measured,
         heap_allocations: u64,
+        energy: Option<Energies>,
         audit: Option<Vec<Row>>,
     ) -> Self {
         let images = outcomes.len();
@@ -102,6 +109,7 @@ impl Report {
             sync_calls: stats.syncs,
             latency_us: Latency { p50: us(percentile(&latencies, 50)), p99: us(percentile(&latencies, 99)) },
             device_time_us_per_image: device_ns.map(|device_ns| hundredths(us(device_ns) / ratio(images, 1))),
+            energy,
             sheet: asked.sheet.display().to_string(),
             audit,
         }
@@ -142,6 +150,9 @@ impl fmt::Display for Report {
         row("latency p99", format_args!("{:.1} us", self.latency_us.p99))?;
         if let Some(device_time_us) = self.device_time_us_per_image {
             row("device time", format_args!("{device_time_us:.2} us per image, virtual"))?;
+        }
+        if let Some(energies) = &self.energy {
+            energies.lines().try_for_each(|line| row("energy", format_args!("{line}")))?;
         }
         write!(f, "{:>16}: {}", "contact sheet", self.sheet)?;
         self.audit.iter().try_for_each(|rows| write!(f, "\n{}", Audit(rows)))

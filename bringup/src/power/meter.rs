@@ -1,0 +1,109 @@
+//! Readings beside a piece of work.
+
+use super::{Energy, Gauge, PowerError, Rail};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Between two readings: an INA226 or INA260 has a new value every 2 ms at the least, and more
+/// often than this its bus would be busy with nothing else.
+pub const STEP: Duration = Duration::from_millis(10);
+
+/// Readings before the work begins, for the idle power.
+const BEFORE: u32 = 10;
+
+/// Runs `work` on this thread, while another thread reads each of `rails` every `step`. Threads are
+/// started before the work begins, and waited for after it has ended.
+///
+/// A rail that fails has the error in its place, and the others go on.
+pub fn beside<R>(rails: &[Rail], step: Duration, work: impl FnOnce() -> R) -> (R, Vec<Energy>) {
+    if rails.is_empty() {
+        return (work(), Vec::new());
+    }
+    let mut lines: Vec<_> = rails.iter().map(Line::open).collect();
+    for _ in 0..BEFORE {
+        lines.iter_mut().for_each(Line::idle);
+        thread::sleep(step);
+    }
+    let over = AtomicBool::new(false);
+    let result = thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            while !over.load(Ordering::Acquire) {
+                lines.iter_mut().for_each(Line::read);
+                thread::park_timeout(step);
+            }
+            lines.iter_mut().for_each(Line::read);
+        });
+        // The reader ends also where the work panics.
+        let _over = Over { flag: &over, reader: reader.thread() };
+        work()
+    });
+    (result, lines.into_iter().map(|line| line.energy).collect())
+}
+
+/// Tells the reader that the work is over.
+struct Over<'a> {
+    flag: &'a AtomicBool,
+    reader: &'a thread::Thread,
+}
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.flag.store(true, Ordering::Release);
+        self.reader.unpark();
+    }
+}
+
+/// A rail while it is read.
+struct Line {
+    gauge: Option<Gauge>,
+    energy: Energy,
+    idles: i64,
+    first: Option<Instant>,
+    last: Option<(Instant, i64)>,
+}
+
+impl Line {
+    fn open(rail: &Rail) -> Self {
+        let (gauge, error) = match rail.open() {
+            Ok(gauge) => (Some(gauge), None),
+            Err(error) => (None, Some(error)),
+        };
+        let energy = Energy { rail: rail.name.clone(), idle_microwatts: 0, readings: 0, time: Duration::ZERO, femtojoules: 0, error };
+        Self { gauge, energy, idles: 0, first: None, last: None }
+    }
+
+    fn power(&mut self) -> Option<i64> {
+        let read: Result<i64, PowerError> = self.gauge.as_ref()?.microwatts();
+        read.map_err(|error| {
+            self.gauge = None;
+            self.energy.error = Some(error);
+        })
+        .ok()
+    }
+
+    fn idle(&mut self) {
+        let Some(power) = self.power() else { return };
+        self.idles = self.idles.saturating_add(1);
+        // The mean so far, moved by its share of the new one.
+        self.energy.idle_microwatts =
+            self.energy.idle_microwatts.saturating_add(power.saturating_sub(self.energy.idle_microwatts) / self.idles);
+    }
+
+    /// One reading more, and the trapezoid between it and the one before.
+    fn read(&mut self) {
+        let Some(power) = self.power() else { return };
+        let now = Instant::now();
+        let first = *self.first.get_or_insert(now);
+        if let Some((then, before)) = self.last {
+            let ns = i128::try_from((now - then).as_nanos()).unwrap_or(i128::MAX);
+            let area = (i128::from(before) + i128::from(power)).saturating_mul(ns) / 2;
+            self.energy.femtojoules = self.energy.femtojoules.saturating_add(area);
+        }
+        self.energy.readings = self.energy.readings.saturating_add(1);
+        self.energy.time = now - first;
+        self.last = Some((now, power));
+    }
+}

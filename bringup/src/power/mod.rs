@@ -1,0 +1,29 @@
+//! Power: the rails that a board measures, and the energy that a piece of work takes.
+//!
+//! A monitor (INA226, INA260, INA3221, or a regulator on PMBus) is read by the kernel's own driver,
+//! which calibrates it by the board's device tree. Its files are below `/sys/class/hwmon` (Linux,
+//! `Documentation/hwmon/sysfs-interface.rst`), and anybody may read them.
+//!
+//! ```
+//! use contigo_bringup::{machine::Machine, power};
+//! use std::time::Duration;
+//!
+//! let rails = power::rails(&Machine::this());
+//! let (sum, energies) = power::beside(&rails, power::STEP, || (0..1_000_u64).sum::<u64>());
+//! assert_eq!(sum, 499_500);
+//! for energy in energies {
+//!     println!("{}: {:?} J", energy.rail, energy.joules());
+//! }
+//! ```
+
+mod energy;
+mod gauge;
+mod meter;
+mod rail;
+#[cfg(test)]
+mod tests;
+
+pub use energy::Energy;
+pub use gauge::{Gauge, PowerError};
+pub use meter::{STEP, beside};
+pub use rail::{Rail, rails};

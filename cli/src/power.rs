@@ -1,0 +1,60 @@
+//! `contigo power`: the rails that this board measures.
+
+use crate::{failure::Failure, output, table};
+use clap::Args;
+use contigo_bringup::{
+    machine::Machine,
+    power::{self, Rail},
+};
+use serde::Serialize;
+
+/// The options of `power`.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Print a JSON array instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// One rail, and its power now.
+#[derive(Debug, Serialize)]
+struct Entry {
+    rail: String,
+    chip: String,
+    /// The monitor's own interval between two values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    update_ms: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl Entry {
+    #[allow(clippy::cast_precision_loss, reason = "a rail of a board has less than a gigawatt")]
+    fn of(rail: &Rail) -> Self {
+        let (watts, error) = match rail.open().and_then(|gauge| gauge.microwatts()) {
+            Ok(microwatts) => (Some(microwatts as f64 / 1e6), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Self { rail: rail.name.clone(), chip: rail.chip.clone(), update_ms: rail.update_ms, watts, error }
+    }
+}
+
+/// Prints the rails.
+pub(crate) fn power(options: &Options) -> Result<(), Failure> {
+    let entries: Vec<_> = power::rails(&Machine::this()).iter().map(Entry::of).collect();
+    if options.json {
+        return output::json(&entries);
+    }
+    if entries.is_empty() {
+        return output::text("no rail is measured here: no driver of the kernel has a power monitor (/sys/class/hwmon)");
+    }
+    let mut table = table::new(&["rail", "chip", "power", "new value every"]);
+    for Entry { rail, chip, update_ms, watts, error } in &entries {
+        let power = watts.map_or_else(|| error.clone().unwrap_or_default(), |watts| format!("{watts:.3} W"));
+        let update = update_ms.map_or_else(|| "–".to_owned(), |ms| format!("{ms} ms"));
+        table.add_row([rail, chip, &power, &update]);
+    }
+    output::text(table)
+}
