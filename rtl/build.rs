@@ -2,6 +2,9 @@
 //! that `src/core.rs` has. A core that cannot be built is listed with the reason, and its tests are
 //! skipped by name.
 
+#[path = "build/ports.rs"]
+mod ports;
+
 use std::{
     env,
     fmt::Write,
@@ -135,7 +138,7 @@ impl Verilator {
     fn build(&self, core: &Core, out: &Path) -> Result<(), String> {
         let folder = out.join(core.name);
         let stamp = out.join(format!("{}.stamp", core.name));
-        let shim = ["shim/ports.h", "shim/shim.cpp", "build.rs"];
+        let shim = ["shim/ports.h", "shim/shim.cpp", "build.rs", "build/ports.rs"];
         let mut hash = DefaultHasher::new();
         for file in core.files.iter().chain(&shim) {
             fs::read(file).map_err(|error| format!("{file}: {error}"))?.hash(&mut hash);
@@ -145,9 +148,13 @@ impl Verilator {
         if fs::read_to_string(&stamp).is_ok_and(|built| built == hash) {
             return Ok(());
         }
+        if !core.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return Err("a core's name is a word of C++: letters, digits and _".to_owned());
+        }
         let _ = fs::remove_dir_all(&folder);
         self.translate(core, &folder)?;
         let name = core.name;
+        ports::check(&fs::read_to_string(folder.join(format!("V{name}.h"))).map_err(|error| error.to_string())?)?;
         let shim = folder.join(SHIM);
         let text = format!("#include \"V{name}.h\"\n#define CORE {name}\n#define TOP V{name}\n#include \"shim.cpp\"\n");
         fs::write(&shim, text).map_err(|error| error.to_string())?;
@@ -179,7 +186,7 @@ fn halves(folder: &Path) -> io::Result<[PathBuf; 2]> {
 fn main() {
     // One that is missing would count as changed each time.
     let outside = CORES.iter().flat_map(|core| core.files).filter(|file| file.starts_with("../"));
-    for path in ["build.rs", "shim", "cores", "gate"].iter().chain(outside) {
+    for path in ["build.rs", "build", "shim", "cores", "gate"].iter().chain(outside) {
         println!("cargo::rerun-if-changed={path}");
     }
     println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");
@@ -194,7 +201,10 @@ fn main() {
     let missing = |core: &Core| core.files.iter().any(|file| !Path::new(file).exists()) && !core.made_by.is_empty();
     let built = |core: &Core| match &verilator {
         _ if missing(core) => Err(format!("its sources are not here ({} makes them)", core.made_by)),
-        None => Err("Verilator is not here (Debian: apt-get install verilator)".to_owned()),
+        None => Err(match env::var_os("VERILATOR_ROOT") {
+            Some(root) => format!("Verilator is not below {} (VERILATOR_ROOT)", root.display()),
+            None => "Verilator is not here (Debian: apt-get install verilator)".to_owned(),
+        }),
         Some(verilator) => verilator.build(core, &out),
     };
     let (mut table, mut externs) = (String::new(), String::new());

@@ -61,7 +61,10 @@ impl fmt::Display for NoCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotBuilt { name, why } => write!(f, "core {name} was not built: {why}"),
-            Self::Unknown => f.write_str("no core has this name; rtl/build.rs lists them"),
+            Self::Unknown => {
+                f.write_str("no core has this name; rtl/build.rs lists them:")?;
+                CORES.iter().try_for_each(|(name, _)| write!(f, " {name}"))
+            }
         }
     }
 }

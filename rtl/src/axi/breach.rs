@@ -211,7 +211,7 @@ impl fmt::Display for Finding {
         if let Some(master) = self.master {
             write!(f, ", master {master}")?;
         }
-        write!(f, ": {:x?}", self.breach)
+        write!(f, ": {}", self.breach)
     }
 }
 

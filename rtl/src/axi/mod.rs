@@ -14,6 +14,7 @@ mod ready;
 mod slave;
 mod stream;
 mod watch;
+mod words;
 mod writes;
 
 pub use breach::{Breach, Channel, Finding, Findings};

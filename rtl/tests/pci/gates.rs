@@ -90,7 +90,7 @@ fn a_core_that_breaks_a_rule_fails_the_run() {
         machine.interrupted();
         drop(machine.client);
         let (status, said) = machine.server.ended();
-        let broke = said.contains("broke a rule: ") && said.contains("Crosses4KiB { addr: 100000ff0");
+        let broke = said.contains("broke a rule: ") && said.contains("bytes at 0x100000ff0 goes over 4 KiB");
         assert_eq!((status, broke), (Some(fault as i32), fault == 1), "{said}");
     }
 }

@@ -48,8 +48,8 @@ impl Wait for Spin {
 /// Whether a 32-bit Arm kernel answers the clock from its vDSO: there is one, and the processor has
 /// the architected timer, whose event stream the kernel announces (Linux
 /// `arch/arm/include/asm/arch_timer.h`). A kernel without that stream is taken for one without a
-/// clock. With both, a system call still answers where the firmware left the timer unset, the
-/// timer has an erratum, or the kernel was told another clock source: as on any processor.
+/// clock. With both, a system call still answers where the timer has an erratum, or the firmware
+/// left it unset, or somebody chose another clock: as on any processor.
 fn has_shared_clock() -> bool {
     /// `HWCAP_EVTSTRM` of Linux `arch/arm/include/uapi/asm/hwcap.h`.
     const EVENT_STREAM: libc::c_ulong = 1 << 21;
