@@ -1,6 +1,6 @@
 //! A rail whose files are open.
 
-use super::rail::From;
+use super::rail::Reading;
 use std::{
     fmt,
     fs::File,
@@ -13,8 +13,7 @@ use std::{
 /// The longest number that the kernel writes into such a file, with room.
 const NUMBER_MAX_BYTES: usize = 32;
 
-/// A rail whose files are open. Each reading makes the kernel ask the chip across its bus, which
-/// takes some 0.3 ms with I2C at 400 kHz.
+/// A rail whose files are open. Each reading makes the kernel ask the chip across its bus.
 #[derive(Debug)]
 pub struct Gauge(Files);
 
@@ -74,10 +73,10 @@ impl fmt::Display for PowerError {
 impl std::error::Error for PowerError {}
 
 impl Gauge {
-    pub(super) fn open(from: &From) -> Result<Self, PowerError> {
+    pub(super) fn open(from: &Reading) -> Result<Self, PowerError> {
         Ok(Self(match from {
-            From::Power(path) => Files::Power(Source::open(path)?),
-            From::Product { millivolts, milliamperes } => {
+            Reading::Power(path) => Files::Power(Source::open(path)?),
+            Reading::Product { millivolts, milliamperes } => {
                 Files::Product { millivolts: Source::open(millivolts)?, milliamperes: Source::open(milliamperes)? }
             }
         }))

@@ -19,12 +19,12 @@ pub struct Rail {
     pub chip: String,
     /// How often the chip has a new value, in milliseconds, where its driver says so.
     pub update_ms: Option<u32>,
-    pub(super) from: From,
+    pub(super) from: Reading,
 }
 
 /// The files that tell a rail's power.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum From {
+pub(super) enum Reading {
     /// Microwatts.
     Power(PathBuf),
     /// Millivolts and milliamperes of one channel.
@@ -41,8 +41,7 @@ impl Rail {
     }
 }
 
-/// The rails of a machine, by monitor and channel. None where no driver has a monitor: a PYNQ-Z2
-/// and a DE10-Nano have none that the processor reaches.
+/// The rails of a machine, by monitor and channel. None where no driver has a monitor.
 ///
 /// A channel counts where it has `powerN_input`. INA3221 has none: there it is the product of
 /// `inN_input` and `currN_input` (Linux, `Documentation/hwmon/ina3221.rst`).
@@ -65,12 +64,12 @@ fn of_monitor(machine: &Machine, folder: &str) -> Vec<Rail> {
     (1..=CHANNELS_MAX)
         .filter_map(|channel| {
             if let Some(power) = file(format!("power{channel}_input")) {
-                return Some(rail(label("power", channel), From::Power(power)));
+                return Some(rail(label("power", channel), Reading::Power(power)));
             }
             // Only of this chip it is said that both numbers are of one channel. It has three:
             // in4 is the voltage at the first one's shunt, and curr4 the sum of all currents.
             let [millivolts, milliamperes] = ["in", "curr"].map(|kind| file(format!("{kind}{channel}_input")));
-            let from = From::Product { millivolts: millivolts?, milliamperes: milliamperes? };
+            let from = Reading::Product { millivolts: millivolts?, milliamperes: milliamperes? };
             (chip == "ina3221" && channel <= 3).then(|| rail(label("in", channel), from))
         })
         .collect()
