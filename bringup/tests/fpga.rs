@@ -115,12 +115,38 @@ fn a_daemon_is_asked_where_it_runs() {
     assert!(failed.to_string().starts_with("fpgad failed in state \"write error\", and says: Invalid argument"), "{failed}");
     load(&board, zynq(), &FULL).unwrap();
     let ran = board.ran();
-    assert!(ran[1].starts_with("usr/bin/fpgad_cli --device fpga0 load bitstream /lib/firmware/contigo-fpga-"), "{ran:?}");
+    assert!(ran[1].starts_with("usr/bin/fpgad_cli --device fpga0 load bitstream /lib/firmware/contigo-fpga."), "{ran:?}");
     Fpga::find(&machine, None, None).unwrap().unload().unwrap();
     assert!(board.ran()[2].ends_with("fpga0 remove bitstream"));
     as_usable_as_before(&board, "0");
-    board.put("proc/78/comm", "dfx-mgrd").unwrap();
-    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Owned { daemon: "dfx-mgrd" })));
+}
+
+#[test]
+fn dfx_mgr_is_asked_and_believed_by_its_words_not_its_status() {
+    let folder = folder();
+    let board = sysfs(&folder).with_process(78, "dfx-mgrd", "/dev/null", "").unwrap();
+    let file = "/lib/firmware/contigo-fpga.bin";
+    load(&board, zynq(), &FULL).unwrap();
+    let partial = bit("rp;PARTIAL=TRUE", "7z020clg400", &bin(&words(0x0372_7093, 9)));
+    load(&board, partial, &Options { partial: true, ..FULL }).unwrap();
+    let machine = board.machine();
+    let fpga = Fpga::find(&machine, None, None).unwrap();
+    fpga.unload().unwrap();
+    let client = "usr/bin/dfx-mgr-client";
+    // It takes no whole design while it has one.
+    let words = ["-unloadByName contigo-fpga.bin".to_owned(), format!("-b {file} -f Full"), format!("-b {file} -f Partial")];
+    let asked = [&words[..], &words[..1]].concat();
+    assert_eq!(board.ran(), asked.iter().map(|words| format!("{client} {words}")).collect::<Vec<_>>());
+    board.fail(Fault { errno: Some(22), state: "write error", status: "" });
+    let failed = load(&board, zynq(), &FULL).unwrap_err();
+    assert!(failed.to_string().starts_with("dfx-mgrd failed in state \"write error\", and says: Load Error"), "{failed}");
+    assert_eq!(board.left(), (vec![], vec![]));
+    // One before 2025.2 takes packages only.
+    board.put("etc/dfx-mgrd/old", "").unwrap();
+    for refused in [load(&board, zynq(), &FULL).map(|_| ()), fpga.unload()] {
+        assert!(matches!(refused, Err(FpgaError::Owned { daemon: "dfx-mgrd" })), "{refused:?}");
+    }
+    assert_eq!(board.left(), (vec![], vec![]));
 }
 
 #[test]

@@ -2,14 +2,21 @@
 //!
 //! # References
 //! fpgad, `cli/README.md`: `load bitstream FILE`, `remove bitstream`. dfx-mgr, `README.md`: its
-//! daemon loads packages of `/lib/firmware/xilinx` into slots, each with an overlay of its own.
+//! daemon loads packages of `/lib/firmware/xilinx`; since 2025.2 a file, too ("Lightweight use
+//! cases"), and since 2026.1 it unloads by name. `example/sys/linux/dfx-mgr-client.c` has the words.
 
-use super::{FpgaError, Manager, Way};
+use super::{FpgaError, Manager, Way, firmware::NAME};
 use crate::machine::Machine;
-use std::path::Path;
+use std::{io::ErrorKind, path::Path};
 
 /// Where fpgad's client is: its snap, then as a package installs it, then as Cargo builds it.
 const CLIENTS: [&str; 3] = ["snap/bin/fpgad", "usr/bin/fpgad", "usr/bin/fpgad_cli"];
+/// dfx-mgr's client.
+const DFX: &str = "usr/bin/dfx-mgr-client";
+/// The client's words for a load that went well. Older ones end with status 0 in each case.
+const DFX_LOADED: &str = "Loaded with slot_handle";
+/// The same for an option that it does not have.
+const DFX_OLD: &str = "not recognized";
 
 /// The daemon that runs on a machine.
 pub(super) fn find(machine: &Machine) -> Option<Way> {
@@ -31,6 +38,34 @@ pub(super) fn find(machine: &Machine) -> Option<Way> {
 /// Lets fpgad load the file at `path`, which the machine calls so.
 pub(super) fn load(machine: &Machine, client: &str, manager: &Manager, path: &Path) -> Result<(), FpgaError> {
     ask(machine, client, manager, &["load", "bitstream", &path.to_string_lossy()])
+}
+
+/// Lets dfx-mgr load the file at `path`, for the whole fabric or for a part of it.
+pub(super) fn dfx_load(machine: &Machine, manager: &Manager, path: &Path, partial: bool) -> Result<(), FpgaError> {
+    let kind = if partial { "Partial" } else { "Full" };
+    if !partial {
+        // It takes no whole design while it has one. Where there is none of ours, it says so, and
+        // the load has the last word.
+        let _ = dfx_unload(machine, manager);
+    }
+    dfx_ask(machine, manager, &["-b", &path.to_string_lossy(), "-f", kind], DFX_LOADED)
+}
+
+/// Lets dfx-mgr take away the design that Contigo loaded.
+pub(super) fn dfx_unload(machine: &Machine, manager: &Manager) -> Result<(), FpgaError> {
+    dfx_ask(machine, manager, &["-unloadByName", NAME], "(Ok)")
+}
+
+/// Its client's answer must have the words `done`.
+fn dfx_ask(machine: &Machine, manager: &Manager, arguments: &[&str], done: &str) -> Result<(), FpgaError> {
+    let (words, error) = match machine.run(DFX, arguments) {
+        Ok(ran) if ran.output.contains(done) => return Ok(()),
+        Ok(ran) if ran.output.contains(DFX_OLD) => return Err(FpgaError::Owned { daemon: "dfx-mgrd" }),
+        Ok(ran) => (ran.output, None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(FpgaError::Owned { daemon: "dfx-mgrd" }),
+        Err(error) => (String::new(), Some(error)),
+    };
+    Err(FpgaError::Failed { way: Way::DfxMgr, state: manager.state(machine), words, error })
 }
 
 /// Lets fpgad take away what it loaded.

@@ -26,7 +26,7 @@ pub enum FpgaError {
     NoSuchBoard(String),
     /// The kernel has a manager, and programs no way to it.
     NoWay,
-    /// A daemon has the fabric, and takes packages only.
+    /// A daemon has the fabric, and is too old to do this with a file.
     Owned {
         /// Its name.
         daemon: &'static str,
@@ -141,8 +141,8 @@ impl fmt::Display for FpgaError {
             ),
             Self::Owned { daemon } => write!(
                 f,
-                "{daemon} runs and keeps the fabric's account, and it takes packages only: make one and load it with dfx-mgr-client, \
-                 or stop the daemon (systemctl stop dfx-mgr) and try again"
+                "{daemon} runs and keeps the fabric's account. A file is taken since 2025.2, and given up by its name since 2026.1. \
+                 This one does neither: use its client with a package, or stop it (systemctl stop dfx-mgr)"
             ),
             Self::OtherDevice { file, here } => write!(f, "it is for {file}, and this is {here}: build the design for this device"),
             Self::TooLarge { bytes, most, part } => {

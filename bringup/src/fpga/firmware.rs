@@ -13,13 +13,14 @@ use std::{
     fs,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
-    process,
 };
 
 /// The folder that the kernel looks into first where somebody named one.
 const NAMED: &str = "sys/module/firmware_class/parameters/path";
 /// The folder that it looks into anyway.
 const USUAL: &str = "lib/firmware";
+/// The file. It is always the same, because dfx-mgr unloads by it; a lock keeps two loads apart.
+pub(super) const NAME: &str = "contigo-fpga.bin";
 
 /// A configuration in the kernel's folder. Dropping it takes it away.
 pub(super) struct Firmware {
@@ -27,7 +28,7 @@ pub(super) struct Firmware {
     /// On the folder, as long as the load: AMD's manager takes no lock of its own.
     _one: Flock<fs::File>,
     /// Its name below the folder, as the kernel is told it.
-    pub(super) name: String,
+    pub(super) name: &'static str,
 }
 
 impl Firmware {
@@ -42,10 +43,9 @@ impl Firmware {
             Errno::EWOULDBLOCK => FpgaError::Loading,
             errno => wrong(errno.into()),
         })?;
-        let name = format!("contigo-fpga-{}.bin", process::id());
-        let (path, making) = (folder.join(&name), folder.join(format!(".{name}.part")));
+        let (path, making) = (folder.join(NAME), folder.join(format!(".{NAME}.part")));
         // It takes away what is there of either name, also when the next line fails.
-        let firmware = Self { path, _one: one, name };
+        let firmware = Self { path, _one: one, name: NAME };
         match write(&making, image, order).and_then(|()| fs::rename(&making, &firmware.path)) {
             Ok(()) => Ok(firmware),
             Err(error) => {

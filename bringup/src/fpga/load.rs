@@ -46,9 +46,6 @@ impl Fpga<'_> {
     /// that had begun has emptied the fabric, and takes the next bitstream as before.
     pub fn load(&self, image: &Image, options: &Options) -> Result<Loaded, FpgaError> {
         let (machine, way) = (self.machine, self.way.as_ref().ok_or(FpgaError::NoWay)?);
-        if *way == Way::DfxMgr {
-            return Err(FpgaError::Owned { daemon: "dfx-mgrd" });
-        }
         self.check(&image.bitstream, options.partial)?;
         self.room(image)?;
         let (before, bridges_before) = (self.state(), self.bridges());
@@ -61,10 +58,10 @@ impl Fpga<'_> {
         }
         let firmware = Firmware::place(machine, image, self.manager.order())?;
         match way {
-            Way::Sysfs => sysfs::load(machine, &self.manager, &firmware.name, options.partial)?,
-            Way::Overlay { region } => overlay::load(machine, &self.manager, region, &firmware.name, options.partial)?,
+            Way::Sysfs => sysfs::load(machine, &self.manager, firmware.name, options.partial)?,
+            Way::Overlay { region } => overlay::load(machine, &self.manager, region, firmware.name, options.partial)?,
             Way::Fpgad { client } => daemon::load(machine, client, &self.manager, &machine.name(firmware.path()))?,
-            Way::DfxMgr => return Err(FpgaError::Owned { daemon: "dfx-mgrd" }),
+            Way::DfxMgr => daemon::dfx_load(machine, &self.manager, &machine.name(firmware.path()), options.partial)?,
         }
         let after = self.operating()?;
         Ok(Loaded { before, after, bridges_before, bridges_after: self.bridges() })
@@ -82,7 +79,10 @@ impl Fpga<'_> {
             return Err(FpgaError::Busy(state));
         }
         match way {
-            Way::DfxMgr => Err(FpgaError::Owned { daemon: "dfx-mgrd" }),
+            Way::DfxMgr => {
+                self.quiet(&Options::default())?;
+                daemon::dfx_unload(self.machine, &self.manager)
+            }
             Way::Overlay { .. } if overlay::applied(self.machine) => {
                 self.quiet(&Options::default())?;
                 overlay::unload(self.machine)

@@ -198,6 +198,21 @@ impl FakeLinux {
     }
 }
 
+impl FakeLinux {
+    /// `dfx-mgr-client.c`, which says its success in words. One before 2025.2 has no such options.
+    fn dfx(&self, done: bool, words: &str) -> Ran {
+        let old = self.root.join("etc/dfx-mgrd/old").exists();
+        let output = if old {
+            "Option not recognized, Try again."
+        } else if done {
+            words
+        } else {
+            "Load Error: Unable to load"
+        };
+        Ran { success: true, status: Some(0), output: output.to_owned() }
+    }
+}
+
 impl Kernel for FakeLinux {
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         if !path.exists() {
@@ -230,6 +245,10 @@ impl Kernel for FakeLinux {
         lock(&self.seen).ran.push(format!("{program} {}", arguments.join(" ")));
         let done = match arguments {
             [_, _, "load", "bitstream", file] => self.load(file.rsplit('/').next().unwrap_or(file)),
+            ["-b", file, ..] => {
+                return Ok(self.dfx(self.load(file.rsplit('/').next().unwrap_or(file)).is_ok(), "Loaded with slot_handle 1"));
+            }
+            ["-unloadByName", _] => return Ok(self.dfx(true, "unload returns: 0 (Ok)")),
             _ => self.set(&format!("{MANAGER}/state"), "unknown"),
         };
         let output = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
