@@ -3,7 +3,8 @@
 //! # References
 //! fpgad, `cli/README.md`: `load bitstream FILE`, `remove bitstream`. dfx-mgr, `README.md`: its
 //! daemon loads packages of `/lib/firmware/xilinx`; since 2025.2 a file, too ("Lightweight use
-//! cases"), and since 2026.1 it unloads by name. `example/sys/linux/dfx-mgr-client.c` has the words.
+//! cases"), and since 2026.1 it unloads by name. Its
+//! `example/sys/linux/dfx-mgr-client.c` has the words.
 
 use super::{FpgaError, Manager, Way, firmware::NAME};
 use crate::machine::Machine;
