@@ -142,7 +142,8 @@ impl fmt::Display for FpgaError {
             Self::Owned { daemon } => write!(
                 f,
                 "{daemon} runs and keeps the fabric's account. A file is taken since 2025.2, and given up by its name since \
-                 2026.1. This one does neither: use its client with a package, or stop it (systemctl stop dfx-mgr)"
+                 2026.1. This one does neither: use its client with a package, or stop it: \
+                 systemctl stop dfx-mgr"
             ),
             Self::OtherDevice { file, here } => write!(f, "it is for {file}, and this is {here}: build the design for this device"),
             Self::TooLarge { bytes, most, part } => {
