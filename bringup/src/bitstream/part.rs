@@ -34,8 +34,8 @@ const fn zynq(name: &'static str, idcode: u32, full_bits: u64) -> Part {
     Part { name, family: Family::Zynq7000, idcode: Some(idcode), full_bytes: Some(full_bits / 8) }
 }
 
-const fn zynqmp(name: &'static str, idcode: Option<u32>) -> Part {
-    Part { name, family: Family::ZynqMp, idcode, full_bytes: None }
+const fn zynqmp(name: &'static str, idcode: u32) -> Part {
+    Part { name, family: Family::ZynqMp, idcode: Some(idcode), full_bytes: None }
 }
 
 const fn cyclone(name: &'static str, full_bits: u64) -> Part {
@@ -46,7 +46,8 @@ const fn cyclone(name: &'static str, full_bits: u64) -> Part {
 ///
 /// # References
 /// Zynq-7000: UG585, `PSS_IDCODE`, and the numbers and lengths of U-Boot's `zynqpl.h`. Zynq
-/// UltraScale+: Vivado's part properties. Cyclone V: its datasheet, "Configuration Files".
+/// UltraScale+: Vivado's part properties; ZU9EG: `ZYNQ_ULTRAPLUS_PL_DAP_ID` of AMD's xilskey.
+/// Cyclone V: its datasheet, "Configuration Files".
 pub const PARTS: &[Part] = &[
     zynq("7z007s", 0x0372_3093, 16_669_920),
     zynq("7z010", 0x0372_2093, 16_669_920),
@@ -58,10 +59,10 @@ pub const PARTS: &[Part] = &[
     zynq("7z035", 0x0373_2093, 106_571_232),
     zynq("7z045", 0x0373_1093, 106_571_232),
     zynq("7z100", 0x0373_6093, 139_330_784),
-    zynqmp("k26", Some(0x04a4_9093)),
-    zynqmp("zu3eg", Some(0x04a4_2093)),
-    zynqmp("zu5ev", Some(0x04a4_6093)),
-    zynqmp("zu9eg", None),
+    zynqmp("k26", 0x04a4_9093),
+    zynqmp("zu3eg", 0x04a4_2093),
+    zynqmp("zu5ev", 0x04a4_6093),
+    zynqmp("zu9eg", 0x0484_a093),
     cyclone("5cseba2", 33_958_560),
     cyclone("5cseba4", 33_958_560),
     cyclone("5cseba5", 56_057_632),
