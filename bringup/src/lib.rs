@@ -4,7 +4,8 @@
 //!   or one typed error out. It knows no machine.
 //! - [`machine`] is a machine's files, below `/` or below a folder that a test made.
 //! - [`power`] reads the rails that a board measures, and the energy of a piece of work.
-//! - [`fpga`] puts the first two together: it finds the way that the kernel offers, loads, and
+//! - [`resets`] pulses a core's reset line: any pin of embedded-hal's, a GPIO, or a guard's.
+//! - [`fpga`] puts a bitstream into a machine: it finds the way that the kernel offers, loads, and
 //!   waits for the end. It refuses a file for another device and a fabric in use.
 //!
 //! It needs `std` and Linux. The runtime does not depend on it, and firmware never gets it.
@@ -13,3 +14,4 @@ pub mod bitstream;
 pub mod fpga;
 pub mod machine;
 pub mod power;
+pub mod resets;

@@ -4,7 +4,7 @@ use contigo::{
     Error, JobError, Refused,
     names::{DeviceName, Inventory, MemoryName},
 };
-use contigo_bringup::fpga::FpgaError;
+use contigo_bringup::{fpga::FpgaError, resets::ResetError};
 use contigo_gemm8::demo::DemoError;
 use nix::errno::Errno;
 use std::{fmt, io, path::PathBuf};
@@ -43,6 +43,8 @@ pub(crate) enum Failure {
     Bitstream { file: PathBuf, error: FpgaError },
     /// A fabric did not do what it was told, for no file's sake.
     Fpga(FpgaError),
+    /// A core was not reset.
+    Reset(ResetError),
     /// Standard output cannot be written.
     Output(io::Error),
     /// A file in the wrong format; cannot be where the program is right.
@@ -78,6 +80,7 @@ impl fmt::Display for Failure {
             }
             Self::Bitstream { file, error } => write!(f, "{}: {error}", file.display()),
             Self::Fpga(error) => write!(f, "{error}"),
+            Self::Reset(error) => write!(f, "{error}"),
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
             Self::Encode(what) => write!(f, "cannot write the result: {what}"),
         }
@@ -103,6 +106,7 @@ impl std::error::Error for Failure {
         match self {
             Self::Runtime(error) | Self::Memory { error, .. } | Self::Device { error, .. } | Self::Engine { error, .. } => Some(error),
             Self::Bitstream { error, .. } | Self::Fpga(error) => Some(error),
+            Self::Reset(error) => Some(error),
             Self::Write { error, .. } | Self::Output(error) => Some(error),
             _ => None,
         }
@@ -118,6 +122,12 @@ impl From<Error> for Failure {
 impl From<FpgaError> for Failure {
     fn from(error: FpgaError) -> Self {
         Self::Fpga(error)
+    }
+}
+
+impl From<ResetError> for Failure {
+    fn from(error: ResetError) -> Self {
+        Self::Reset(error)
     }
 }
 

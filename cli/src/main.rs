@@ -9,6 +9,7 @@ mod memory;
 mod output;
 mod overlay;
 mod power;
+mod reset;
 mod selftest;
 mod table;
 
@@ -68,6 +69,11 @@ enum Command {
     ///
     /// Reads files only. `contigo demo --power` has the energy of an image.
     Power(power::Options),
+    /// Reset a core by its line, or list the lines that this machine has
+    ///
+    /// By the kernel module where it guards the core, else by a GPIO: an EMIO line, or a carrier's.
+    /// A line that somebody else has is refused.
+    Reset(reset::Options),
 }
 
 fn main() -> ExitCode {
@@ -79,6 +85,7 @@ fn main() -> ExitCode {
         Command::Overlay(options) => overlay::overlay(options),
         Command::Fpga(options) => fpga::fpga(options),
         Command::Power(options) => power::power(options),
+        Command::Reset(options) => reset::reset(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,6 +10,7 @@ mod listed;
 mod overlay;
 mod refused;
 mod renamed;
+mod reset;
 mod selftest;
 mod tables;
 mod trace;

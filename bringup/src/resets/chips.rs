@@ -1,0 +1,64 @@
+//! The GPIO lines of this machine, by the kernel's character devices.
+
+use super::{Active, GpioLine, Place, ResetError, ResetLine};
+use crate::machine::Machine;
+use embedded_hal::digital::PinState;
+use linux_embedded_hal::{
+    CdevPin,
+    gpio_cdev::{Chip, LineRequestFlags},
+};
+use std::path::PathBuf;
+
+/// The name under which others see a line of ours.
+const CONSUMER: &str = "contigo reset";
+
+/// The most lines of one chip that are looked at; ZynqMP's has 174, and an FPGA's core 64.
+const LINES_MAX: u32 = 1024;
+
+/// Each line of each chip, and who has it. It asks for no line, and changes none.
+///
+/// # Errors
+/// [`ResetError::Chip`]: a chip's file cannot be opened or read.
+pub fn lines(machine: &Machine) -> Result<Vec<GpioLine>, ResetError> {
+    let mut all = Vec::new();
+    for (chip, path) in files(machine) {
+        let told = |error| ResetError::Chip { chip: chip.clone(), error };
+        let mut device = Chip::new(path).map_err(told)?;
+        let label = device.label().to_owned();
+        for offset in 0..device.num_lines().min(LINES_MAX) {
+            let info = device.get_line(offset).and_then(|line| line.info()).map_err(told)?;
+            let name = info.name().map(str::to_owned);
+            let consumer = info.is_used().then(|| info.consumer().unwrap_or_default().to_owned());
+            let active_low = info.is_active_low();
+            all.push(GpioLine { chip: chip.clone(), label: label.clone(), offset, name, consumer, active_low });
+        }
+    }
+    Ok(all)
+}
+
+/// The line at `place`, as an output that is released. Nobody else gets it until it is dropped.
+/// Which level it has after that is the chip's driver's choice; most leave it.
+///
+/// # Errors
+/// Those of [`lines`] and of [`GpioLine::choose`]; [`ResetError::InUse`] also where somebody else
+/// was faster; [`ResetError::NotAnOutput`]: the chip refuses.
+pub fn open(machine: &Machine, place: &Place, active: Active) -> Result<ResetLine<CdevPin>, ResetError> {
+    let all = lines(machine)?;
+    let line = GpioLine::choose(&all, place)?;
+    let told = |error| ResetError::Chip { chip: line.chip.clone(), error };
+    let wanted = Chip::new(machine.path(format!("dev/{}", line.chip))).and_then(|mut chip| chip.get_line(line.offset)).map_err(told)?;
+    // Levels are as on the wire here: the kernel turns none round.
+    let released = u8::from(active.released() == PinState::High);
+    let handle = wanted.request(LineRequestFlags::OUTPUT, released, CONSUMER).map_err(|error| match wanted.info() {
+        Ok(info) if info.is_used() => {
+            ResetError::InUse { line: line.to_string(), consumer: info.consumer().unwrap_or_default().to_owned() }
+        }
+        _ => ResetError::NotAnOutput { line: line.to_string(), error },
+    })?;
+    Ok(ResetLine::new(CdevPin::new(handle).map_err(told)?, active))
+}
+
+fn files(machine: &Machine) -> Vec<(String, PathBuf)> {
+    let chips = machine.list("dev").into_iter().filter(|name| name.starts_with("gpiochip"));
+    chips.map(|chip| (chip.clone(), machine.path(format!("dev/{chip}")))).collect()
+}

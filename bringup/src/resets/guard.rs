@@ -1,0 +1,91 @@
+//! A device whose reset is the kernel module's.
+
+use super::{Place, ResetError};
+use crate::machine::Machine;
+use nix::errno::Errno;
+
+const CLASS: &str = "sys/class/contigo";
+
+/// A device that the kernel module guards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guarded {
+    /// The kernel's name: `40000000.copy`.
+    pub device: String,
+    /// Programs that have it open, by name and process. Without privilege only one's own are seen.
+    pub users: Vec<String>,
+}
+
+impl Guarded {
+    /// Each guarded device of a machine, and who has it.
+    #[must_use]
+    pub fn all(machine: &Machine) -> Vec<Self> {
+        machine.list(CLASS).into_iter().map(|device| Self { users: users(machine, &device), device }).collect()
+    }
+
+    /// The one that is called `name`: by the kernel, by address, or as a node with its address or
+    /// without.
+    ///
+    /// # Errors
+    /// [`ResetError::NoSuchLine`], [`ResetError::Ambiguous`].
+    pub fn find(machine: &Machine, name: &str) -> Result<Self, ResetError> {
+        let all = Self::all(machine);
+        let among = all.len();
+        let place = || Place::Guard(name.to_owned());
+        if let Some(exact) = all.iter().find(|guarded| guarded.device == name) {
+            return Ok(exact.clone());
+        }
+        let mut found: Vec<_> = all.into_iter().filter(|guarded| guarded.is(name)).collect();
+        match found.len() {
+            0 => Err(ResetError::NoSuchLine { place: place(), among }),
+            1 => found.pop().ok_or_else(|| ResetError::NoSuchLine { place: place(), among }),
+            _ => Err(ResetError::Ambiguous { place: place(), there: found.into_iter().map(|guarded| guarded.device).collect() }),
+        }
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.device.split_once('.').is_some_and(|(addr, word)| match name.split_once('@') {
+            Some((node, at)) => (node, at) == (word, addr),
+            None => name == addr || name == word,
+        })
+    }
+
+    /// Resets it by the lines of its node's `resets`. The module takes it from its program, and
+    /// holds the lines until somebody opens it: this reset has no width.
+    ///
+    /// # Errors
+    /// [`ResetError::InUse`]: a program has it, and `take` is false. [`ResetError::NoResets`]: its
+    /// node has none. [`ResetError::Guard`]: the kernel's own.
+    pub fn reset(&self, machine: &Machine, take: bool) -> Result<(), ResetError> {
+        self.free(take)?;
+        machine.write(format!("{CLASS}/{}/reset", self.device), b"1").map_err(|error| {
+            if error.raw_os_error() == Some(Errno::EOPNOTSUPP as i32) {
+                ResetError::NoResets { device: self.device.clone() }
+            } else {
+                ResetError::Guard { device: self.device.clone(), error }
+            }
+        })
+    }
+
+    /// Whether [`reset`](Self::reset) would take it from nobody, or may.
+    ///
+    /// # Errors
+    /// [`ResetError::InUse`].
+    pub fn free(&self, take: bool) -> Result<(), ResetError> {
+        if take || self.users.is_empty() {
+            return Ok(());
+        }
+        Err(ResetError::InUse { line: format!("guard:{}", self.device), consumer: self.users.join(", ") })
+    }
+}
+
+/// The programs with a guard's file open.
+fn users(machine: &Machine, device: &str) -> Vec<String> {
+    let node = format!("/dev/contigo/{device}");
+    let processes = machine.list("proc").into_iter().filter(|id| id.bytes().all(|byte| byte.is_ascii_digit()));
+    let open = |id: &String| {
+        let folder = format!("proc/{id}/fd");
+        machine.list(&folder).iter().any(|fd| machine.link(format!("{folder}/{fd}")).is_some_and(|to| to.as_os_str() == node.as_str()))
+    };
+    let name = |id: String| format!("{} (process {id})", machine.text(format!("proc/{id}/comm")).unwrap_or_default());
+    processes.filter(open).map(name).collect()
+}
