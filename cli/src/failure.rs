@@ -4,7 +4,7 @@ use contigo::{
     Error, JobError, Refused,
     names::{DeviceName, Inventory, MemoryName},
 };
-use contigo_bringup::{fpga::FpgaError, resets::ResetError};
+use contigo_bringup::{doctor::DoctorError, fpga::FpgaError, resets::ResetError};
 use contigo_gemm8::demo::DemoError;
 use nix::errno::Errno;
 use std::{fmt, io, path::PathBuf};
@@ -45,6 +45,8 @@ pub(crate) enum Failure {
     Fpga(FpgaError),
     /// A core was not reset.
     Reset(ResetError),
+    /// The doctor was shown a folder that is no machine's.
+    Doctor(DoctorError),
     /// Standard output cannot be written.
     Output(io::Error),
     /// A file in the wrong format; cannot be where the program is right.
@@ -81,9 +83,17 @@ impl fmt::Display for Failure {
             Self::Bitstream { file, error } => write!(f, "{}: {error}", file.display()),
             Self::Fpga(error) => write!(f, "{error}"),
             Self::Reset(error) => write!(f, "{error}"),
+            Self::Doctor(error) => write!(f, "{error}"),
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
             Self::Encode(what) => write!(f, "cannot write the result: {what}"),
         }
+    }
+}
+
+impl Failure {
+    /// The exit status. The doctor's 1 says that it found something.
+    pub(crate) fn status(&self) -> u8 {
+        if matches!(self, Self::Doctor(_)) { 2 } else { 1 }
     }
 }
 
@@ -108,6 +118,7 @@ impl std::error::Error for Failure {
             Self::Bitstream { error, .. } | Self::Fpga(error) => Some(error),
             Self::Reset(error) => Some(error),
             Self::Write { error, .. } | Self::Output(error) => Some(error),
+            Self::Doctor(error) => Some(error),
             _ => None,
         }
     }
@@ -128,6 +139,12 @@ impl From<FpgaError> for Failure {
 impl From<ResetError> for Failure {
     fn from(error: ResetError) -> Self {
         Self::Reset(error)
+    }
+}
+
+impl From<DoctorError> for Failure {
+    fn from(error: DoctorError) -> Self {
+        Self::Doctor(error)
     }
 }
 

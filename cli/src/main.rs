@@ -2,6 +2,7 @@
 
 mod boards;
 mod demo;
+mod doctor;
 mod failure;
 mod fpga;
 mod info;
@@ -54,6 +55,11 @@ enum Command {
     /// Reads files only: opens no device, changes nothing, needs no privilege; only NVIDIA's driver
     /// is loaded and asked, where it is.
     Info(info::Options),
+    /// Find what keeps DMA from working on this machine, each with its cause and its cure
+    ///
+    /// Reads files only: memory, drivers, interrupts, clocks, rights, kernel. Exit status: 0 no
+    /// fault, 1 faults found, 2 could not look.
+    Doctor(doctor::Options),
     /// List the boards that Contigo knows, and what their bus masters reach
     Boards(boards::Options),
     /// Show a block design of Vivado's, and write the device-tree overlay for its cores
@@ -81,18 +87,24 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::demo(options),
         Command::Selftest(options) => selftest::selftest(options),
         Command::Info(options) => info::info(options),
+        Command::Doctor(options) => return end(doctor::doctor(options)),
         Command::Boards(options) => boards::boards(options),
         Command::Overlay(options) => overlay::overlay(options),
         Command::Fpga(options) => fpga::fpga(options),
         Command::Power(options) => power::power(options),
         Command::Reset(options) => reset::reset(options),
     };
+    end(done.map(|()| ExitCode::SUCCESS))
+}
+
+/// A command's exit status, or its failure in one line.
+fn end(done: Result<ExitCode, failure::Failure>) -> ExitCode {
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(failure) => {
             // Where even standard error is closed, the exit status has to do.
             let _ = writeln!(io::stderr(), "contigo: {failure}");
-            ExitCode::FAILURE
+            ExitCode::from(failure.status())
         }
     }
 }

@@ -4,9 +4,13 @@ use crate::{failure::Failure, output, table};
 use clap::Args;
 use contigo_bringup::{
     machine::Machine,
+    plain,
     power::{self, Rail},
 };
 use serde::Serialize;
+
+/// The most letters of a rail's or a chip's name: the kernel's own are shorter.
+const NAME_MAX: usize = 64;
 
 /// The options of `power`.
 #[derive(Args, Debug)]
@@ -37,7 +41,7 @@ impl Entry {
             Ok(microwatts) => (Some(microwatts as f64 / 1e6), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        Self { rail: rail.name.clone(), chip: rail.chip.clone(), update_ms: rail.update_ms, watts, error }
+        Self { rail: plain(&rail.name, NAME_MAX), chip: plain(&rail.chip, NAME_MAX), update_ms: rail.update_ms, watts, error }
     }
 }
 

@@ -11,7 +11,8 @@
 """
 
 from ._contigo import (
-    Buffer, Done, Engine, Handover, Imported, Job, Operand, Pool, Region, View, __version__, inventory, open_memory,
+    Buffer, Done, Engine, Handover, Imported, Job, Operand, Pool, Region, View, __version__, doctor, inventory,
+    open_memory,
 )
 from .errors import (
     ArgumentError, BufferError, BusyError, ContigoError, DeviceError, ForkedError, MemoryError, NotFoundError, OSError, PermissionError,
@@ -30,7 +31,7 @@ __all__ = [
     "ArgumentError", "Buffer", "BusyError", "ContigoError", "Core", "Device", "DeviceError", "Done",
     "Engine", "ForkedError", "Function", "Handover", "Imported", "Job", "Kernel", "KernelMap",
     "MMIO", "NotFoundError", "Operand", "Overlay", "Pool", "Queue", "Region", "Registers", "Stream",
-    "UnsupportedError", "View", "__version__", "allocate", "inventory", "open_device",
+    "UnsupportedError", "View", "__version__", "allocate", "doctor", "inventory", "open_device",
     "open_memory",
 ]
 

@@ -28,6 +28,17 @@ class _Entry(TypedDict):
     coherent: Optional[bool]
     note: Optional[str]
 
+class _Finding(TypedDict):
+    """One check of the doctor, and its answer here."""
+    id: str
+    area: str
+    title: str
+    verdict: str
+    found: str
+    cause: str
+    cure: str
+    source: str
+
 class _Spec(TypedDict):
     """An operand of a job: the device's use of it, and three sizes in bytes."""
     direction: _Direction
@@ -563,6 +574,12 @@ def open_memory(name: str, bytes: Optional[int] = None, *, port: Optional[_Port]
     A device that it belongs to is opened with it.
     """
 open_device = Device
+def doctor(*, machine: Union[str, os.PathLike[str], None] = None) -> list[_Finding]:
+    """Each check of the doctor, and its answer for this machine.
+
+    `verdict` is "fine", "skipped", "note" or "fault". With `machine` a copy of another machine's
+    files is read. FileNotFoundError: that folder is no machine's.
+    """
 def inventory() -> list[_Entry]:
     """The memory and the devices of this machine, and why the rest is missing.
 

@@ -25,6 +25,7 @@
 mod buffer;
 mod design;
 mod device;
+mod doctor;
 mod dtype;
 mod engine;
 mod error;
@@ -73,5 +74,6 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(design::_fabric, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::_kernel_map, module)?)?;
     module.add_function(wrap_pyfunction!(region::open_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
     module.add_function(wrap_pyfunction!(names::inventory, module)?)
 }

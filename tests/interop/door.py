@@ -5,6 +5,7 @@ import errno
 import gc
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import contigo
@@ -20,6 +21,20 @@ def every_kind_is_listed_or_missed():
     assert {("memory", "u-dma-buf"), ("memory", "dma-heap"), ("memory", "vfio"), ("device", "vfio"), ("device", "guard")} <= kinds, kinds
     names = [(entry["what"], entry["name"]) for entry in found if entry["state"] == "ready"]
     assert {("memory", "sim"), ("device", "sim:zdma"), ("device", "sim:board")} <= set(names), names
+    return []
+
+
+def the_doctor_finds_a_planted_fault():
+    with tempfile.TemporaryDirectory() as folder:
+        refused(FileNotFoundError, lambda: contigo.doctor(machine=folder), "mount /proc")
+        (Path(folder) / "proc").mkdir()
+        (Path(folder) / "proc/meminfo").write_text("MemTotal: 500000 kB\n")
+        found = contigo.doctor(machine=folder)
+        assert len(found) >= 40 and all(check["verdict"] in ("fine", "skipped") for check in found), found
+        (Path(folder) / "proc/cmdline").write_text("swiotlb=force\n")
+        (bad,) = [check for check in contigo.doctor(machine=folder) if check["verdict"] == "fault"]
+        assert (bad["id"], bad["found"]) == ("swiotlb-forced", "swiotlb=force") and bad["cause"] and bad["cure"], bad
+    assert [check["id"] for check in contigo.doctor()] == [check["id"] for check in found]
     return []
 
 
@@ -158,6 +173,7 @@ def each_error_has_its_class():
 DOOR = [
     each_error_has_its_class,
     every_kind_is_listed_or_missed,
+    the_doctor_finds_a_planted_fault,
     a_name_that_is_none_is_told_what_there_is,
     one_opening_serves_registers_and_memory,
     what_no_module_guards_has_no_stop_with_the_kernel,

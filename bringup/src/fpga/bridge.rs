@@ -15,7 +15,7 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    pub(super) fn all(machine: &Machine) -> Vec<Self> {
+    pub(crate) fn all(machine: &Machine) -> Vec<Self> {
         let folder = "sys/class/fpga_bridge";
         let bridge = |id: String| Self {
             open: machine.text(format!("{folder}/{id}/state")).and_then(|state| match state.as_str() {

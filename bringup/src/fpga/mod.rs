@@ -37,6 +37,7 @@ pub use error::FpgaError;
 pub use load::{Loaded, Options};
 pub use manager::{Manager, State};
 pub use target::Target;
+pub(crate) use target::family_of;
 pub use way::Way;
 
 use crate::machine::Machine;

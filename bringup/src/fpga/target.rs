@@ -41,14 +41,7 @@ impl Target {
         if let Some(family) = manager.family() {
             return Ok(Self { family: Some(family), part: None, from: manager.name.clone() });
         }
-        let root = machine.text("sys/firmware/devicetree/base/compatible").unwrap_or_default();
-        let families = [
-            (&contigo_boards::zynq7000::SOC, Family::Zynq7000),
-            (&contigo_boards::zynqmp::SOC, Family::ZynqMp),
-            (&contigo_boards::cyclone_v::SOC, Family::CycloneV),
-        ];
-        let soc = contigo_boards::by_compatible(root.as_bytes());
-        let family = families.iter().find(|(known, _)| soc == Some(*known)).map(|&(_, family)| family);
+        let family = family_of(machine);
         Ok(Self { family, part: None, from: if family.is_some() { "the device tree" } else { "nothing" }.to_owned() })
     }
 
@@ -77,6 +70,18 @@ impl Target {
             _ => Ok(()),
         }
     }
+}
+
+/// The family of a machine, by its device tree.
+pub(crate) fn family_of(machine: &Machine) -> Option<Family> {
+    let root = machine.text("sys/firmware/devicetree/base/compatible").unwrap_or_default();
+    let families = [
+        (&contigo_boards::zynq7000::SOC, Family::Zynq7000),
+        (&contigo_boards::zynqmp::SOC, Family::ZynqMp),
+        (&contigo_boards::cyclone_v::SOC, Family::CycloneV),
+    ];
+    let soc = contigo_boards::by_compatible(root.as_bytes());
+    families.iter().find(|(known, _)| soc == Some(*known)).map(|&(_, family)| family)
 }
 
 impl std::fmt::Display for Target {

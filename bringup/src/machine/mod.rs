@@ -66,15 +66,29 @@ impl Machine {
     /// As those of [`fs::File::open`] and [`io::Read::read_to_string`].
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<String> {
         let mut text = String::new();
-        io::Read::read_to_string(&mut io::Read::take(fs::File::open(self.path(path))?, TEXT_MAX_BYTES), &mut text)?;
+        io::Read::read_to_string(&mut io::Read::take(self.open(path.as_ref())?, TEXT_MAX_BYTES), &mut text)?;
         text.truncate(text.trim_end().len());
         Ok(text)
+    }
+
+    /// A file's bytes, of which the first 4 MiB are read. `None`: it cannot be read.
+    #[must_use]
+    pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut io::Read::take(self.open(path.as_ref()).ok()?, TEXT_MAX_BYTES), &mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// A file of the kernel is a regular one. A pipe that somebody put there would be waited for.
+    fn open(&self, path: &Path) -> io::Result<fs::File> {
+        let path = self.inside(path)?;
+        if fs::metadata(&path)?.is_file() { fs::File::open(path) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
     /// Whether there is such a file or folder.
     #[must_use]
     pub fn has(&self, path: impl AsRef<Path>) -> bool {
-        self.path(path).exists()
+        self.inside(path).is_ok_and(|path| path.exists())
     }
 
     /// The names in a folder, sorted. None where there is no such folder, and names that are not
@@ -89,10 +103,39 @@ impl Machine {
     /// # Errors
     /// As those of [`fs::read_dir`].
     pub fn entries(&self, path: impl AsRef<Path>) -> io::Result<Vec<String>> {
-        let entries = fs::read_dir(self.path(path))?.take(ENTRIES_MAX).flatten();
+        let entries = fs::read_dir(self.inside(path)?)?.take(ENTRIES_MAX).flatten();
         let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// The folders in a folder, sorted, without links to folders.
+    #[must_use]
+    pub fn folders(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let Some(entries) = self.inside(path).ok().and_then(|path| fs::read_dir(path).ok()) else { return Vec::new() };
+        let folders = entries.take(ENTRIES_MAX).flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let mut names: Vec<_> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Mode, owner and group of a file.
+    ///
+    /// # Errors
+    /// As those of [`fs::metadata`].
+    pub fn metadata(&self, path: impl AsRef<Path>) -> io::Result<fs::Metadata> {
+        fs::metadata(self.inside(path)?)
+    }
+
+    /// Where `path` is, with its links followed. A link of a copy that leads out of it would read
+    /// the files of another machine: this one.
+    fn inside(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        let path = self.path(path);
+        if self.root == Path::new("/") {
+            return Ok(path);
+        }
+        let real = fs::canonicalize(path)?;
+        if real.starts_with(fs::canonicalize(&self.root)?) { Ok(real) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
     /// The text of a symbolic link, word for word.

@@ -3,6 +3,7 @@
 #![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
 
 mod demo;
+mod doctor;
 mod fpga;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 mod gpu;

@@ -1,0 +1,137 @@
+//! The kernel's contiguous memory.
+
+use super::tree::cells;
+use super::{Check, Facts, Outcome, fault, fine, note, noted, skipped};
+
+const AREA: &str = "CMA";
+/// A network's weights did not fit into this much: apache/tvm#3394.
+const SMALL_KIB: u64 = 16 * 1024;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "cma-missing",
+        area: AREA,
+        title: "the kernel has contiguous memory",
+        cause: "Without CMA large blocks come from the page allocator, which has none soon after boot.",
+        cure: "add cma=64M to the kernel's command line, or a node linux,cma to /reserved-memory",
+        source: "https://github.com/ikwzm/udmabuf/issues/23",
+        look: missing,
+    },
+    Check {
+        id: "cma-small",
+        area: AREA,
+        title: "CMA is larger than 16 MiB",
+        cause: "The default of many kernels is 16 MiB, and display or network take part of it.",
+        cure: "add cma=64M to the kernel's command line, or size = <0x0 0x4000000>; (arm64) in linux,cma",
+        source: "https://github.com/apache/tvm/pull/3394",
+        look: small,
+    },
+    Check {
+        id: "cma-failed",
+        area: AREA,
+        title: "no request to CMA has failed since boot",
+        cause: "A driver or a program asked for more than was free in one piece.",
+        cure: "allocate at boot, before memory is in use, or make CMA larger with cma=128M",
+        source: "https://github.com/anholt/linux/issues/94",
+        look: failed,
+    },
+    Check {
+        id: "cma-fragmented",
+        area: AREA,
+        title: "the free part of CMA is in large pieces",
+        cause: "Blocks that stay between free ones leave no large piece, whatever CmaFree says.",
+        cure: "allocate soon after boot, or give the block a pool of its own in /reserved-memory",
+        source: "https://github.com/Freescale/gstreamer-imx/issues/30",
+        look: fragmented,
+    },
+    Check {
+        id: "cma-twice",
+        area: AREA,
+        title: "CMA's size is said in one place",
+        cause: "cma= on the command line wins: the node of the device tree is bypassed, and the heap has another name.",
+        cure: "take cma= from the kernel's command line, or delete the node with linux,cma-default",
+        source: "https://github.com/raspberrypi/linux/pull/3571",
+        look: twice,
+    },
+    Check {
+        id: "cma-high",
+        area: AREA,
+        title: "CMA begins below 4 GiB",
+        cause: "A master with 32 address bits does not reach it, and the allocation for it fails.",
+        cure: "alloc-ranges = <0x0 BASE 0x0 0x40000000>; in the node with linux,cma-default, with BASE where RAM begins (/proc/iomem)",
+        source: "https://github.com/ikwzm/udmabuf/issues/98",
+        look: high,
+    },
+];
+
+fn missing(facts: &Facts<'_>) -> Outcome {
+    match facts.meminfo("CmaTotal") {
+        Some(total) if total > 0 => fine(format!("{total} KiB")),
+        _ if !facts.has_tree() => skipped("a machine without a device tree can do without"),
+        // An IOMMU, huge pages or a card's own memory may do instead.
+        _ if facts.prepared() => fault("CmaTotal is 0 or not there"),
+        _ => note("CmaTotal is 0 or not there"),
+    }
+}
+
+fn small(facts: &Facts<'_>) -> Outcome {
+    match facts.meminfo("CmaTotal").filter(|&total| total > 0) {
+        None => skipped("no CMA"),
+        Some(total) if total > SMALL_KIB || !facts.has_tree() => fine(format!("{total} KiB")),
+        Some(total) if facts.prepared() => fault(format!("{total} KiB")),
+        Some(total) => note(format!("{total} KiB")),
+    }
+}
+
+fn failed(facts: &Facts<'_>) -> Outcome {
+    let folder = "sys/kernel/mm/cma";
+    let areas = facts.machine.list(folder);
+    if areas.is_empty() {
+        return skipped("this kernel does not count (CONFIG_CMA_SYSFS)");
+    }
+    let count = |area: &String| {
+        facts.number(&format!("{folder}/{area}/alloc_pages_fail")).filter(|&pages| pages > 0).map(|pages| format!("{area}: {pages} pages"))
+    };
+    let bad: Vec<_> = areas.iter().filter_map(count).collect();
+    noted(&bad, "0 pages")
+}
+
+fn fragmented(facts: &Facts<'_>) -> Outcome {
+    let folder = "sys/kernel/debug/cma";
+    let areas = facts.machine.list(folder);
+    if areas.is_empty() {
+        return skipped("not readable: run as root, with CONFIG_CMA_DEBUGFS");
+    }
+    let bad: Vec<_> = areas
+        .iter()
+        .filter_map(|area| {
+            let number = |name: &str| facts.number(&format!("{folder}/{area}/{name}"));
+            let free = number("count")?.saturating_sub(number("used")?);
+            let largest = number("maxchunk")?;
+            // From 4 MiB of pages on a quarter is asked for: less is nobody's frame.
+            (free >= 1024 && largest < free / 4).then(|| format!("{area}: {free} pages are free, the largest piece has {largest}"))
+        })
+        .collect();
+    noted(&bad, format!("{} areas", areas.len()))
+}
+
+fn twice(facts: &Facts<'_>) -> Outcome {
+    let node = facts.nodes.iter().find(|node| facts.machine.has(format!("sys/firmware/devicetree/base/{}/linux,cma-default", node.path)));
+    match (facts.parameter("cma"), node) {
+        (Some(size), Some(node)) => note(format!("cma={size}, and {}", node.path)),
+        (Some(size), None) => fine(format!("cma={size}")),
+        (None, Some(node)) => fine(node.path.clone()),
+        (None, None) => fine("the kernel's own"),
+    }
+}
+
+fn high(facts: &Facts<'_>) -> Outcome {
+    let pools: Vec<_> = facts.nodes_of("shared-dma-pool");
+    let begins = |node: &&super::tree::Node| {
+        let cells = cells(&node.property(facts.machine, "reg")?);
+        // Two address cells, where the registers have four: only such trees reach above 4 GiB.
+        (cells.len() == 4 && cells.first().is_some_and(|&cell| cell > 0)).then(|| node.full_name().to_owned())
+    };
+    let bad: Vec<_> = pools.iter().filter_map(begins).collect();
+    noted(&bad, format!("{} pools", pools.len()))
+}

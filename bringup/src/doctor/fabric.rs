@@ -1,0 +1,139 @@
+//! The fabric: clocks, bridges, and what its nodes wait for.
+
+use super::tree::Node;
+use super::{Check, Facts, Outcome, fault, fine, none_of, note, skipped};
+use crate::fpga::Bridge;
+
+const AREA: &str = "fabric";
+const CLOCKS: &str = "sys/kernel/debug/clk";
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "clk-off",
+        area: AREA,
+        title: "a clock of the fabric runs",
+        cause: "A register of a core without clock hangs the processor.",
+        cure: "clk_ignore_unused on the command line, or clocks = <&clkc 15>; in a node of contigo,engine",
+        source: "https://github.com/analogdevicesinc/linux/pull/3406",
+        look: clock,
+    },
+    Check {
+        id: "clk-unused",
+        area: AREA,
+        title: "nobody turns off the clocks of uio's nodes",
+        cause: "At the end of its boot the kernel turns off each clock that no driver asks for; uio asks for none.",
+        cure: "clk_ignore_unused on the kernel's command line, or nodes of contigo,engine with clocks",
+        source: "https://github.com/analogdevicesinc/linux/pull/3406",
+        look: unused,
+    },
+    Check {
+        id: "device-waits",
+        area: AREA,
+        title: "no device of a program waits for its clock or its reset",
+        cause: "The driver that has the clock, the reset or the power domain is missing, so the device never comes.",
+        cure: "build that provider's driver into the kernel; cat /sys/kernel/debug/devices_deferred names it",
+        source: "Linux, drivers/base/dd.c, devices_deferred",
+        look: waits,
+    },
+    Check {
+        id: "bridge-closed",
+        area: AREA,
+        title: "a bridge to the fabric is open",
+        cause: "An access through a closed bridge hangs the processor, or is a bus error.",
+        cure: "bridge enable in U-Boot, bridge-enable = <1>; in its node, or load by an fpga-region",
+        source: "https://github.com/zangman/de10-nano/issues/1",
+        look: bridge,
+    },
+    Check {
+        id: "fabric-empty",
+        area: AREA,
+        title: "the fabric has a bitstream",
+        cause: "The tree has cores of the fabric, and the kernel's manager has loaded nothing; the boot loader may have.",
+        cure: "contigo fpga load FILE.bit",
+        source: "Linux, drivers/fpga/zynq-fpga.c, zynq_fpga_ops_state",
+        look: empty,
+    },
+];
+
+/// The fabric's clocks that the kernel knows, and how often each was asked for.
+fn clocks(facts: &Facts<'_>) -> Vec<(String, u64)> {
+    // Zynq-7000's are fclk0 to fclk3, ZynqMP's pl0_ref to pl3_ref.
+    let ours = |name: &String| ["fclk0", "fclk1", "fclk2", "fclk3", "pl0_ref", "pl1_ref", "pl2_ref", "pl3_ref"].contains(&name.as_str());
+    let names = facts.machine.list(CLOCKS).into_iter().filter(ours);
+    names
+        .filter_map(|name| Some((facts.number(&format!("{CLOCKS}/{name}/clk_enable_count"))?, name)))
+        .map(|(count, name)| (name, count))
+        .collect()
+}
+
+fn clock(facts: &Facts<'_>) -> Outcome {
+    let clocks = clocks(facts);
+    if facts.fabric().is_empty() || facts.parameter("clk_ignore_unused").is_some() {
+        return skipped("no core of the fabric, or clk_ignore_unused");
+    }
+    if clocks.is_empty() {
+        return skipped("not readable: run as root, with debugfs");
+    }
+    let words = clocks.iter().map(|(name, count)| format!("{name}: {count}")).collect::<Vec<_>>().join(", ");
+    if clocks.iter().any(|(_, count)| *count > 0) { fine(words) } else { fault(words) }
+}
+
+fn unused(facts: &Facts<'_>) -> Outcome {
+    let uio = facts.fabric().iter().filter(|node| node.is("generic-uio")).count();
+    if uio == 0 {
+        skipped("no core of the fabric is uio's")
+    } else if facts.parameter("clk_ignore_unused").is_some() {
+        fine("clk_ignore_unused")
+    } else if clocks(facts).is_empty() {
+        note(format!("{uio} cores, and no clk_ignore_unused"))
+    } else {
+        fine("the clocks are known")
+    }
+}
+
+fn waits(facts: &Facts<'_>) -> Outcome {
+    let Some(text) = facts.machine.text("sys/kernel/debug/devices_deferred") else {
+        return skipped("not readable: run as root, with debugfs");
+    };
+    // Others wait on right machines too: of the kernel's own, a driver may just not be built.
+    let ours = |node: &&Node| node.is("contigo,engine") || node.is("generic-uio") || node.is("ikwzm,u-dma-buf");
+    let ours: Vec<_> = facts.nodes.iter().filter(ours).map(Node::device).collect();
+    let (mut bad, mut others) = (Vec::new(), 0);
+    for line in text.lines() {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        if words.first().is_some_and(|device| ours.iter().any(|one| one == device)) {
+            bad.push(words.join(" "));
+        } else {
+            others += 1;
+        }
+    }
+    none_of(&bad, format!("{others} of the kernel's own wait"))
+}
+
+fn bridge(facts: &Facts<'_>) -> Outcome {
+    let bridges = Bridge::all(facts.machine);
+    if bridges.is_empty() || facts.fabric().is_empty() {
+        return skipped("the kernel knows none, or the tree has no core of the fabric");
+    }
+    let (mut open, mut closed) = (Vec::new(), Vec::new());
+    for bridge in bridges {
+        if bridge.open == Some(false) { &mut closed } else { &mut open }.push(bridge.name);
+    }
+    // A design rarely has a core behind each of them.
+    if open.is_empty() { fault(closed.join(", ")) } else { fine(format!("open: {}, closed: {}", open.join(" "), closed.join(" "))) }
+}
+
+fn empty(facts: &Facts<'_>) -> Outcome {
+    let folder = "sys/class/fpga_manager";
+    let states: Vec<_> = facts
+        .machine
+        .list(folder)
+        .iter()
+        .filter_map(|id| Some(format!("{id}: {}", facts.machine.text(format!("{folder}/{id}/state"))?)))
+        .collect();
+    if states.is_empty() || facts.fabric().is_empty() {
+        return skipped("no manager, or the tree has no core of the fabric");
+    }
+    let words = states.join(", ");
+    if states.iter().any(|state| state.ends_with(": operating")) { fine(words) } else { note(words) }
+}

@@ -1,0 +1,95 @@
+//! The module contigo.
+
+use super::tree::Node;
+use super::{Check, Facts, Outcome, fault, fine, none_of, note, skipped};
+
+const AREA: &str = "guard";
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "guard-module",
+        area: AREA,
+        title: "the module of contigo,engine nodes is loaded",
+        cause: "The tree has engines for the module contigo, and it is not there.",
+        cure: "modprobe contigo; before: make -C kernel-helpers/module dkms; dkms install contigo/0.1.0",
+        source: "kernel-helpers/README.md, The module",
+        look: module,
+    },
+    Check {
+        id: "guard-bound",
+        area: AREA,
+        title: "the module has each engine of the tree",
+        cause: "Another driver has the device, its clock or reset is missing, or the probe failed.",
+        cure: "dmesg | grep contigo; then in /sys/bus/platform: echo contigo > devices/DEVICE/driver_override; \
+               echo DEVICE > devices/DEVICE/driver/unbind; echo DEVICE > drivers_probe",
+        source: "kernel-helpers/README.md, Does it work?",
+        look: bound,
+    },
+    Check {
+        id: "guard-rights",
+        area: AREA,
+        title: "the group may open an engine that nothing confines",
+        cause: "Without an IOMMU an engine reaches all memory, so opening it needs CAP_SYS_RAWIO.",
+        cure: "options contigo unprivileged=1 in /etc/modprobe.d, or setcap cap_sys_rawio+ep PROGRAM",
+        source: "kernel-helpers/README.md, Who may",
+        look: rights,
+    },
+    Check {
+        id: "guard-lockdown",
+        area: AREA,
+        title: "the kernel is not locked down",
+        cause: "A kernel that is locked down (Secure Boot) refuses devices that no IOMMU confines, and /dev/mem.",
+        cure: "put the device behind an IOMMU; else take lockdown= from the command line, or switch Secure Boot off",
+        source: "Linux, security/lockdown/lockdown.c",
+        look: lockdown,
+    },
+];
+
+fn module(facts: &Facts<'_>) -> Outcome {
+    match facts.nodes_of("contigo,engine").len() {
+        0 => skipped("the tree has no engine"),
+        count if facts.machine.has("sys/module/contigo") => fine(format!("{count} engines")),
+        count => fault(format!("{count} engines, not loaded")),
+    }
+}
+
+fn bound(facts: &Facts<'_>) -> Outcome {
+    let nodes = facts.nodes_of("contigo,engine");
+    if nodes.is_empty() || !facts.machine.has("sys/module/contigo") {
+        return skipped("no engine, or the module is not loaded");
+    }
+    let there = facts.class("sys/class/contigo");
+    // By its node where sysfs says it: the address in a device's name is translated by the buses.
+    let is = |node: &Node| {
+        let mut named = there.iter();
+        named.any(|(name, of)| of.as_ref().map_or_else(|| *name == node.device(), |path| *path == node.path))
+    };
+    let bad: Vec<_> = nodes.into_iter().filter(|node| !is(node)).map(Node::device).collect();
+    let nodes = facts.nodes_of("contigo,engine");
+    none_of(&bad, format!("{} engines", nodes.len()))
+}
+
+fn rights(facts: &Facts<'_>) -> Outcome {
+    if facts.machine.list("sys/class/contigo").is_empty() || !facts.machine.has("sys/module/contigo") {
+        return skipped("no engine, or the module is not loaded");
+    }
+    if !facts.iommu_groups().is_empty() {
+        return skipped("there is an IOMMU, and the module looks at each device");
+    }
+    match facts.machine.text("sys/module/contigo/parameters/unprivileged").as_deref() {
+        Some("Y" | "1") => fine("unprivileged=1"),
+        _ => note("unprivileged=0: root, or CAP_SYS_RAWIO"),
+    }
+}
+
+fn lockdown(facts: &Facts<'_>) -> Outcome {
+    if facts.nodes_of("contigo,engine").is_empty() && facts.machine.list("sys/class/contigo").is_empty() {
+        return skipped("no engine");
+    }
+    match facts.machine.text("sys/kernel/security/lockdown") {
+        None => skipped("this kernel cannot be locked down"),
+        Some(_) if !facts.iommu_groups().is_empty() => fine("there is an IOMMU, and the module looks at each device"),
+        Some(state) if state.contains("[integrity]") || state.contains("[confidentiality]") => fault(state),
+        Some(state) => fine(state.chars().take(60).collect::<String>()),
+    }
+}

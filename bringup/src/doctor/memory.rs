@@ -1,0 +1,93 @@
+//! Reach, bounce buffers and huge pages.
+
+use super::{Check, Facts, Outcome, fault, fine, none_of, note, skipped};
+
+const AREA: &str = "memory";
+const PCI: &str = "sys/bus/pci/devices";
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "pci-mask",
+        area: AREA,
+        title: "each function of user space reaches all memory",
+        cause: "Its DMA mask has fewer bits than the highest address, and no IOMMU is there to help.",
+        cure: "an IOMMU, a pool below the mask in the core's node, or a core whose registers have 64 address bits",
+        source: "https://github.com/projectacrn/acrn-hypervisor/pull/5283",
+        look: mask,
+    },
+    Check {
+        id: "swiotlb-forced",
+        area: AREA,
+        title: "the kernel does not bounce each transfer",
+        cause: "With swiotlb=force each buffer is copied: the device never sees the program's own.",
+        cure: "take swiotlb=force from the kernel's command line",
+        source: "Linux, Documentation/admin-guide/kernel-parameters.txt, swiotlb",
+        look: forced,
+    },
+    Check {
+        id: "swiotlb-used",
+        area: AREA,
+        title: "no bounce buffer is in use",
+        cause: "A driver's buffers lie where its device does not reach, and each transfer is copied.",
+        cure: "give that device memory below its mask: memory-region = <&pool>; in its node",
+        source: "https://github.com/raspberrypi/linux/issues/3416",
+        look: bounced,
+    },
+    Check {
+        id: "hugepages-used",
+        area: AREA,
+        title: "a huge page is free",
+        cause: "All huge pages that were set aside are taken, so the next program gets none.",
+        cure: "echo N > /proc/sys/vm/nr_hugepages soon after boot, with N above HugePages_Total",
+        source: "https://github.com/F-Stack/f-stack/issues/274",
+        look: huge,
+    },
+];
+
+fn mask(facts: &Facts<'_>) -> Outcome {
+    let driver = |device: &String| {
+        facts.machine.link(format!("{PCI}/{device}/driver")).and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()))
+    };
+    let ours: Vec<_> =
+        // uio_pci_generic and vfio-pci set no mask: the program says how far its core reaches.
+        facts.machine.list(PCI).into_iter().filter(|device| driver(device).is_some_and(|driver| driver == "contigo")).collect();
+    let Some(end) = facts.machine.memory_end().filter(|_| !ours.is_empty()) else {
+        return skipped("no function is the module contigo's, or the end of memory is not known");
+    };
+    if !facts.iommu_groups().is_empty() {
+        return skipped("there is an IOMMU");
+    }
+    let bits = u64::BITS - (end - 1).leading_zeros();
+    let narrow = |device: &String| {
+        facts
+            .number(&format!("{PCI}/{device}/dma_mask_bits"))
+            .filter(|&mask| mask < u64::from(bits))
+            .map(|mask| format!("{device}: {mask} bits, memory needs {bits}"))
+    };
+    let bad: Vec<_> = ours.iter().filter_map(narrow).collect();
+    none_of(&bad, format!("{} functions, {bits} bits", ours.len()))
+}
+
+fn forced(facts: &Facts<'_>) -> Outcome {
+    match facts.parameter("swiotlb") {
+        Some(value) if value.split(',').any(|word| word == "force") => fault(format!("swiotlb={value}")),
+        Some(value) => fine(format!("swiotlb={value}")),
+        None => fine("the kernel's own"),
+    }
+}
+
+fn bounced(facts: &Facts<'_>) -> Outcome {
+    match facts.number("sys/kernel/debug/swiotlb/io_tlb_used") {
+        None => skipped("not readable: run as root, with debugfs"),
+        Some(0) => fine("0 slots"),
+        Some(slots) => note(format!("{slots} slots of 2 KiB")),
+    }
+}
+
+fn huge(facts: &Facts<'_>) -> Outcome {
+    match (facts.meminfo("HugePages_Total"), facts.meminfo("HugePages_Free")) {
+        (Some(total), Some(0)) if total > 0 => note(format!("0 of {total}")),
+        (Some(total), Some(free)) if total > 0 => fine(format!("{free} of {total}")),
+        _ => skipped("none was set aside"),
+    }
+}

@@ -1,0 +1,240 @@
+//! Machines that are right in an unusual way, and machines whose fault was once overseen: each with
+//! the checks that speak.
+
+use super::{
+    Make,
+    machines::{Root, TREE, kv260, orin, pc, pynq},
+};
+use std::{
+    fs,
+    os::unix::fs::{chown, symlink},
+    path::Path,
+};
+
+/// A machine, the one thing that is special about it, and the notes and faults that it has.
+pub(crate) type Special = (&'static str, Make, fn(&Root), &'static [(&'static str, &'static str)]);
+
+const COPY: &str = "amba/copy@40000000";
+
+pub(crate) const SPECIALS: &[Special] = &[
+    (
+        "an image where all runs as root",
+        pynq,
+        |root| {
+            root.put("etc/group", "root:x:0:\n");
+            root.mode("dev/uio0", 0o600);
+        },
+        &[("group-missing", "note"), ("uio-rights", "note")],
+    ),
+    ("another group", pynq, |root| group(root, "dev/uio0", 44), &[]),
+    ("root's group", pynq, |root| group(root, "dev/uio0", 0), &[("uio-rights", "fault")]),
+    (
+        "a vendor's own uio",
+        pynq,
+        |root| {
+            root.put("sys/class/uio/uio1/name", "axi_bram\n");
+            root.put("dev/uio1", "");
+            root.mode("dev/uio1", 0o600);
+        },
+        &[],
+    ),
+    (
+        "a virtual machine of arm64",
+        |path| {
+            let root = kv260(path);
+            for gone in ["sys/class/contigo", "dev/contigo", "sys/bus/pci/devices/0000:02:00.0", "dev/dma_heap"] {
+                root.remove(gone);
+            }
+            root.mode("dev/vfio/3", 0o600);
+            root
+        },
+        |root| {
+            root.put(&format!("{TREE}/compatible"), "linux,dummy-virt\0");
+            root.put("proc/meminfo", "MemTotal:  500000 kB\n");
+        },
+        &[("cma-missing", "note")],
+    ),
+    (
+        "a SoC all of whose masters snoop",
+        orin,
+        |root| {
+            root.put(&format!("{TREE}/compatible"), "fsl,ls1043a-rdb\0fsl,ls1043a\0");
+            root.put(&format!("{TREE}/bus@0/dma-coherent"), "");
+        },
+        &[],
+    ),
+    ("ZynqMP's engine on a port that snoops", kv260, |root| root.put(&format!("{TREE}/axi/dma-controller@fd500000/dma-coherent"), ""), &[]),
+    (
+        "a block that is coherent by its bus",
+        kv260,
+        |root| {
+            root.node("axi/udmabuf0", "ikwzm,u-dma-buf");
+            root.put(&format!("{TREE}/axi/dma-coherent"), "");
+            root.folder("sys/bus/platform/drivers/u-dma-buf");
+            root.put("sys/class/u-dma-buf/udmabuf0/dma_coherent", "1\n");
+            // Its fault is of armv7 only.
+            root.put("sys/class/u-dma-buf/udmabuf0/driver_version", "4.4.0\n");
+        },
+        &[],
+    ),
+    (
+        "one bridge of two is closed",
+        pynq,
+        |root| {
+            root.put("sys/class/fpga_bridge/br1/name", "fpga2sdram\n");
+            root.put("sys/class/fpga_bridge/br1/state", "disabled\n");
+        },
+        &[],
+    ),
+    ("the boot loader loaded", pynq, |root| root.put("sys/class/fpga_manager/fpga0/state", "unknown\n"), &[("fabric-empty", "note")]),
+    (
+        "a name for uio, on a shared line",
+        pynq,
+        |root| {
+            root.put(&format!("{TREE}/{COPY}/linux,uio-name"), "my,copy\0");
+            root.put("sys/class/uio/uio0/name", "my,copy\n");
+            root.put("proc/interrupts", " 45:         12          3  GIC-0  61 Level     other, my,copy\n");
+        },
+        &[],
+    ),
+    (
+        "two nodes of one name",
+        pynq,
+        |root| {
+            root.node("amba/copy@40010000", "generic-uio");
+            root.cells("amba/copy@40010000/interrupts", &[0, 30, 4]);
+            root.put("sys/class/uio/uio1/name", "copy\n");
+            root.put("dev/uio1", "");
+            of_node(root, "sys/class/uio/uio0", COPY);
+            of_node(root, "sys/class/uio/uio1", "amba/copy@40010000");
+        },
+        &[],
+    ),
+    (
+        "two nodes of one name, one without device",
+        pynq,
+        |root| {
+            root.node("amba/copy@40010000", "generic-uio");
+            root.cells("amba/copy@40010000/interrupts", &[0, 30, 4]);
+            of_node(root, "sys/class/uio/uio0", COPY);
+        },
+        &[("uio-parameter", "fault")],
+    ),
+    (
+        "an interrupt behind AXI INTC",
+        pynq,
+        |root| {
+            root.remove(&format!("{TREE}/{COPY}/interrupts"));
+            root.cells(&format!("{COPY}/interrupts-extended"), &[7, 0, 2]);
+            root.cells("amba/interrupt-controller@41800000/phandle", &[7]);
+            root.cells("amba/interrupt-controller@41800000/#interrupt-cells", &[2]);
+        },
+        &[],
+    ),
+    (
+        "an engine whose address a bus translates",
+        pynq,
+        |root| {
+            root.node("amba/dmac@0x1000", "contigo,engine");
+            of_node(root, "sys/class/contigo/f8001000.dmac", "amba/dmac@0x1000");
+            root.put("dev/contigo/f8001000.dmac", "");
+        },
+        &[],
+    ),
+    ("Secure Boot, and an IOMMU", kv260, |root| root.put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n"), &[]),
+    (
+        "a vendor's driver of VFIO",
+        kv260,
+        |root| {
+            root.folder("sys/kernel/iommu_groups/3/devices/0000:01:00.1");
+            root.driver("0000:01:00.1", "mlx5_vfio_pci");
+        },
+        &[],
+    ),
+    ("a small limit", kv260, |root| root.put("proc/self/limits", "Max locked memory  65536  65536  bytes\n"), &[("memlock", "note")]),
+    (
+        "groups that are bypassed",
+        kv260,
+        |root| ["3", "4"].iter().for_each(|group| root.put(&format!("sys/kernel/iommu_groups/{group}/type"), "identity\n")),
+        &[("iommu-missing", "note")],
+    ),
+    (
+        "mainline's PREEMPT_RT",
+        kv260,
+        |root| {
+            root.remove("sys/kernel/realtime");
+            root.put("proc/sys/kernel/version", "#1 SMP PREEMPT_RT Debian 6.12.9-1\n");
+            root.put("proc/sys/kernel/sched_rt_runtime_us", "950000\n");
+        },
+        &[("rt-throttled", "note")],
+    ),
+    (
+        "a core in ZynqMP's high window",
+        kv260,
+        |root| {
+            root.node("axi/core@400000000", "contigo,engine");
+            root.folder("sys/module/contigo");
+            root.folder("sys/class/contigo/400000000.core");
+            root.put("sys/class/fpga_manager/fpga0/state", "unknown\n");
+        },
+        &[("fabric-empty", "note")],
+    ),
+    ("a heap without rights to its address", kv260, |root| root.put("proc/self/status", "CapEff:\t0\n"), &[("heap-address", "note")]),
+    ("nouveau", pc, |root| root.driver("0000:01:00.0", "nouveau"), &[("cuda-driver", "note")]),
+    (
+        "a container",
+        pc,
+        |root| {
+            root.remove("usr/lib");
+            root.folder("usr/lib");
+            root.put(".dockerenv", "");
+        },
+        &[],
+    ),
+    ("a copy without /usr", pc, |root| root.remove("usr"), &[]),
+    (
+        "a user who is not in the GPU's group",
+        orin,
+        |root| {
+            root.mode("dev/nvmap", 0o660);
+            root.put("proc/self/status", "Uid:\t1000\t1000\t1000\t1000\nGroups:\t4242 \nCapEff:\t0000000000200000\n");
+        },
+        &[("cuda-rights", "note")],
+    ),
+    (
+        "a wheel in a user's environment",
+        pynq,
+        |root| {
+            root.put(
+                "home/xilinx/venv/lib/python3.10/site-packages/contigo-0.1.0.dist-info/WHEEL",
+                "Tag: cp39-abi3-manylinux_2_34_armv7l\n",
+            )
+        },
+        &[("wheel-glibc", "fault")],
+    ),
+    (
+        "a link that leads out of the copy",
+        pynq,
+        |root| {
+            root.remove("etc/group");
+            symlink("/etc/group", root.0.join("etc/group")).unwrap();
+            symlink("/proc", root.0.join(TREE).join("outside")).unwrap();
+        },
+        &[],
+    ),
+];
+
+/// The group of a node. Only root may change it: for others the test goes without.
+fn group(root: &Root, path: &str, id: u32) {
+    root.mode(path, 0o660);
+    if chown(root.0.join(path), None, Some(id)).is_err() {
+        root.mode(path, if id == 0 { 0o600 } else { 0o666 });
+    }
+}
+
+/// The link from a class's device to its node, as sysfs has it.
+fn of_node(root: &Root, class: &str, node: &str) {
+    let device = root.0.join(class).join("device");
+    fs::create_dir_all(&device).unwrap();
+    symlink(Path::new("../../../../firmware/devicetree/base").join(node), device.join("of_node")).unwrap();
+}

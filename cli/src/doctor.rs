@@ -1,0 +1,90 @@
+//! `contigo doctor`: what keeps DMA from working on a machine, and what to do.
+
+use crate::{failure::Failure, output, table};
+use clap::Args;
+use contigo_bringup::{
+    doctor::{self, Finding, Verdict},
+    machine::{Linux, Machine},
+};
+use serde::Serialize;
+use std::{path::PathBuf, process::ExitCode};
+
+/// The options of `doctor`.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Look at a copy of a machine instead of this one; docs/doctor.md lists its folders
+    #[arg(long, value_name = "FOLDER")]
+    machine: Option<PathBuf>,
+    /// Show what is fine and what was skipped, too
+    #[arg(long)]
+    all: bool,
+    /// Print one JSON object with every check instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Beside the names: area, verdict, and a column that can be read.
+const OTHERS: u16 = 54;
+
+/// Everything that is printed.
+#[derive(Serialize)]
+struct Report {
+    /// It grows by one when a field changes its meaning or goes.
+    version: u32,
+    faults: usize,
+    notes: usize,
+    skipped: usize,
+    checks: Vec<Entry>,
+}
+
+/// One check.
+#[derive(Serialize)]
+struct Entry {
+    id: &'static str,
+    area: &'static str,
+    title: &'static str,
+    verdict: &'static str,
+    found: String,
+    cause: &'static str,
+    cure: &'static str,
+    source: &'static str,
+}
+
+impl Entry {
+    fn of(finding: Finding) -> Self {
+        let doctor::Check { id, area, title, cause, cure, source, .. } = *finding.check;
+        Self { id, area, title, verdict: finding.outcome.verdict.name(), found: finding.outcome.found, cause, cure, source }
+    }
+}
+
+/// Looks, and prints: status 1 where there is a fault.
+pub(crate) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
+    let machine = options.machine.as_ref().map_or_else(Machine::this, |folder| Machine::below(folder, Linux));
+    let findings = doctor::doctor(&machine)?;
+    let count = |verdict| findings.iter().filter(|finding| finding.outcome.verdict == verdict).count();
+    let (faults, notes, skipped) = (count(Verdict::Fault), count(Verdict::Note), count(Verdict::Skipped));
+    let report = Report { version: 1, faults, notes, skipped, checks: findings.into_iter().map(Entry::of).collect() };
+    if options.json { output::json(&report) } else { output::text(report.listed(options.all)) }?;
+    Ok(ExitCode::from(u8::from(faults > 0)))
+}
+
+impl Report {
+    fn listed(&self, all: bool) -> String {
+        let bad = |entry: &&Entry| ["fault", "note"].contains(&entry.verdict);
+        let mut table = table::new(&["check", "area", "verdict", "found"]);
+        for entry in self.checks.iter().filter(|entry| all || bad(entry)) {
+            table.add_row([entry.id, entry.area, entry.verdict, &entry.found]);
+        }
+        table::keep_names(&mut table, OTHERS);
+        let mut text = if table.row_count() > 0 { format!("{table}\n\n") } else { String::new() };
+        for Entry { id, title, verdict, found, cause, cure, source, .. } in self.checks.iter().filter(bad) {
+            text +=
+                &format!("{verdict} {id}: expected: {title}\n  found  {found}\n  cause  {cause}\n  cure   {cure}\n  from   {source}\n\n");
+        }
+        let (all, looked) = (self.checks.len(), self.checks.len() - self.skipped);
+        text + &format!(
+            "faults: {}, notes: {}, looked at: {looked} of {all}; the rest does not apply or cannot be read",
+            self.faults, self.notes
+        )
+    }
+}
