@@ -28,7 +28,8 @@ pub fn lines(machine: &Machine) -> Result<Vec<GpioLine>, ResetError> {
         for offset in 0..device.num_lines().min(LINES_MAX) {
             let info = device.get_line(offset).and_then(|line| line.info()).map_err(told)?;
             let name = info.name().map(str::to_owned);
-            let consumer = info.is_used().then(|| info.consumer().unwrap_or_default().to_owned());
+            // `is_used` of that crate is also true of a free line that was an output once.
+            let consumer = info.is_kernel().then(|| info.consumer().unwrap_or_default().to_owned());
             let active_low = info.is_active_low();
             all.push(GpioLine { chip: chip.clone(), label: label.clone(), offset, name, consumer, active_low });
         }
@@ -50,7 +51,7 @@ pub fn open(machine: &Machine, place: &Place, active: Active) -> Result<ResetLin
     // Levels are as on the wire here: the kernel turns none round.
     let released = u8::from(active.released() == PinState::High);
     let handle = wanted.request(LineRequestFlags::OUTPUT, released, CONSUMER).map_err(|error| match wanted.info() {
-        Ok(info) if info.is_used() => {
+        Ok(info) if info.is_kernel() => {
             ResetError::InUse { line: line.to_string(), consumer: info.consumer().unwrap_or_default().to_owned() }
         }
         _ => ResetError::NotAnOutput { line: line.to_string(), error },

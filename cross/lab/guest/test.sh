@@ -67,6 +67,33 @@ if [ -x /bin/contigo ] && [ -e /lab/demo ]; then
 		[ "$status" = 0 ] && status=$demo
 	done
 fi
+# Whether a reset of the GPIO LINE is refused, and by whose NAME.
+refused_by() {
+	said=$(contigo reset "$1" --active low < /dev/null 2>&1) && return 1
+	[ "$said" = "contigo: $1 is in use by $2: end or unbind it first" ]
+}
+# A reset line of a GPIO chip that QEMU models: during a pulse the kernel reads its level from the
+# chip, a second program is refused by the first one's name, and so is the line of a driver.
+reset_line() {
+	line=gpiochip0:0
+	levels=
+	for active in low high; do
+		contigo reset $line --active $active --pulse-us 900000 < /dev/null > /tmp/reset 2>&1 &
+		pulse=$!
+		usleep 450000
+		levels="$levels$active: $(grep 'contigo reset' /sys/kernel/debug/gpio | grep -o 'out [a-z]*'); "
+		refused_by $line 'contigo reset' || return 1
+		wait $pulse || return 1
+	done
+	refused_by gpiochip0:3 'GPIO Key Poweroff' || return 1
+	contigo reset $line --active low < /dev/null > /tmp/reset 2>&1 || return 1
+	[ "$levels" = "low: out lo; high: out hi; " ]
+}
+if [ -x /bin/contigo ] && [ -e /lab/demo ] && [ -e /dev/gpiochip0 ] && grep -q pl061 /sys/kernel/debug/gpio; then
+	reset_line && result=passed || { result=failed; status=1; }
+	levels="$levels$(tr -d '"\\' < /tmp/reset | tr '\n\t' '; ')"
+	echo "@row {\"kind\":\"check\",\"name\":\"contigo reset by a GPIO\",\"status\":\"$result\",\"reason\":\"$levels\"}" | tee -a /tmp/output
+fi
 # After this nothing can be opened any more that an IOMMU does not confine.
 if [ -n "$(contigo-board-tests "$@" --locked-down --list)" ]; then
 	run contigo-board-tests "$@" --locked-down
