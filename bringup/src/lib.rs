@@ -4,6 +4,7 @@
 //!   or one typed error out. It knows no machine.
 //! - [`machine`] is a machine's files, below `/` or below a folder that a test made.
 //! - [`power`] reads the rails that a board measures, and the energy of a piece of work.
+//! - [`clocks`] reads the kernel's clocks, compares them with a design, and sets one.
 //! - [`resets`] pulses a core's reset line: any pin of embedded-hal's, a GPIO, or a guard's.
 //! - [`fpga`] puts a bitstream into a machine: it finds the way that the kernel offers, loads, and
 //!   waits for the end. It refuses a file for another device and a fabric in use.
@@ -12,6 +13,7 @@
 //! It needs `std` and Linux. The runtime does not depend on it, and firmware never gets it.
 
 pub mod bitstream;
+pub mod clocks;
 pub mod doctor;
 pub mod fpga;
 pub mod machine;

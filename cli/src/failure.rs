@@ -4,7 +4,7 @@ use contigo::{
     Error, JobError, Refused,
     names::{DeviceName, Inventory, MemoryName},
 };
-use contigo_bringup::{doctor::DoctorError, fpga::FpgaError, resets::ResetError};
+use contigo_bringup::{clocks::ClockError, doctor::DoctorError, fpga::FpgaError, resets::ResetError};
 use contigo_gemm8::demo::DemoError;
 use nix::errno::Errno;
 use std::{fmt, io, path::PathBuf};
@@ -43,6 +43,8 @@ pub(crate) enum Failure {
     Bitstream { file: PathBuf, error: FpgaError },
     /// A fabric did not do what it was told, for no file's sake.
     Fpga(FpgaError),
+    /// A clock was not read or set.
+    Clocks(ClockError),
     /// A core was not reset.
     Reset(ResetError),
     /// The doctor was shown a folder that is no machine's.
@@ -84,6 +86,7 @@ impl fmt::Display for Failure {
             Self::Fpga(error) => write!(f, "{error}"),
             Self::Reset(error) => write!(f, "{error}"),
             Self::Doctor(error) => write!(f, "{error}"),
+            Self::Clocks(error) => write!(f, "{error}"),
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
             Self::Encode(what) => write!(f, "cannot write the result: {what}"),
         }
@@ -117,6 +120,7 @@ impl std::error::Error for Failure {
             Self::Runtime(error) | Self::Memory { error, .. } | Self::Device { error, .. } | Self::Engine { error, .. } => Some(error),
             Self::Bitstream { error, .. } | Self::Fpga(error) => Some(error),
             Self::Reset(error) => Some(error),
+            Self::Clocks(error) => Some(error),
             Self::Write { error, .. } | Self::Output(error) => Some(error),
             Self::Doctor(error) => Some(error),
             _ => None,
@@ -133,6 +137,12 @@ impl From<Error> for Failure {
 impl From<FpgaError> for Failure {
     fn from(error: FpgaError) -> Self {
         Self::Fpga(error)
+    }
+}
+
+impl From<ClockError> for Failure {
+    fn from(error: ClockError) -> Self {
+        Self::Clocks(error)
     }
 }
 

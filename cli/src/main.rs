@@ -1,6 +1,7 @@
 //! The command-line tool `contigo`: what memory this machine offers, and the runtime at work on it.
 
 mod boards;
+mod clocks;
 mod demo;
 mod doctor;
 mod failure;
@@ -80,6 +81,10 @@ enum Command {
     /// By the kernel module where it guards the core, else by a GPIO: an EMIO line, or a carrier's.
     /// A line that somebody else has is refused.
     Reset(reset::Options),
+    /// Show the fabric's clocks, compare them with a design, or set one
+    ///
+    /// Reads the kernel's account in debugfs, as root. No register is read.
+    Clocks(clocks::Options),
 }
 
 fn main() -> ExitCode {
@@ -93,6 +98,7 @@ fn main() -> ExitCode {
         Command::Fpga(options) => fpga::fpga(options),
         Command::Power(options) => power::power(options),
         Command::Reset(options) => reset::reset(options),
+        Command::Clocks(options) => clocks::clocks(options),
     };
     end(done.map(|()| ExitCode::SUCCESS))
 }

@@ -55,7 +55,7 @@ impl fmt::Display for User {
 }
 
 /// Every user of a fabric of `family`. Where the family is unknown, each node of a device counts.
-pub(super) fn of(machine: &Machine, family: Option<Family>) -> Result<Vec<User>, FpgaError> {
+pub(crate) fn of(machine: &Machine, family: Option<Family>) -> Result<Vec<User>, FpgaError> {
     let nodes = nodes(machine, family);
     let mut users = drivers(machine, family);
     for id in machine.list("proc") {

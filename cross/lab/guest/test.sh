@@ -72,8 +72,8 @@ refused_by() {
 	said=$(contigo reset "$1" --active low < /dev/null 2>&1) && return 1
 	[ "$said" = "contigo: $1 is in use by $2: end or unbind it first" ]
 }
-# A reset line of a GPIO chip that QEMU models: during a pulse the kernel reads its level from the
-# chip, a second program is refused by the first one's name, and so is the line of a driver.
+# A reset line of a GPIO chip that QEMU models. During a pulse the kernel reads its level from the
+# chip. A second program is refused by the first one's name, and so is the line of a driver.
 reset_line() {
 	line=gpiochip0:0
 	levels=

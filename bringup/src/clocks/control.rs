@@ -1,0 +1,77 @@
+//! The way to set a clock of the fabric.
+
+use super::{ClockError, Fabric, fabric::is_near};
+use crate::{bitstream::Family, fpga::users, machine::Machine};
+use std::fs;
+
+const DEVICES: &str = "sys/bus/platform/devices";
+
+/// The driver of AMD's kernels for one clock of the fabric.
+const COMPATIBLE: &str = "xlnx,fclk";
+
+/// A file of the kernel that sets one clock of the fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// The clock.
+    pub fabric: Fabric,
+    family: Family,
+    file: String,
+}
+
+impl Control {
+    /// The control of `fabric`: the device `xlnx,fclk` whose node has that clock.
+    ///
+    /// # Errors
+    /// [`ClockError::NoControl`]: this kernel or its tree has none, as with mainline Linux.
+    pub fn find(machine: &Machine, fabric: Fabric) -> Result<Self, ClockError> {
+        let devices = machine.list(DEVICES);
+        let found = devices.iter().find_map(|device| {
+            let (node, file) = (format!("{DEVICES}/{device}/of_node"), format!("{DEVICES}/{device}/set_rate"));
+            let is = machine.text(format!("{node}/compatible")).is_some_and(|text| text.split('\0').any(|word| word == COMPATIBLE));
+            let family = number(machine, &node).filter(|_| is).and_then(|number| fabric.family(number))?;
+            machine.has(&file).then_some(Self { fabric, family, file })
+        });
+        found.ok_or(ClockError::NoControl(fabric))
+    }
+
+    /// The rate now, in Hz.
+    ///
+    /// # Errors
+    /// [`ClockError::Unreadable`].
+    pub fn hz(&self, machine: &Machine) -> Result<u64, ClockError> {
+        let text = machine.text(&self.file).unwrap_or_default();
+        text.parse().map_err(|_| ClockError::Unreadable { path: format!("/{}", self.file).into(), text })
+    }
+
+    /// Sets the rate, and reads which one it became.
+    ///
+    /// # Errors
+    /// [`ClockError::InUse`]: a program or a driver has a node of the fabric, whose core would miss
+    /// a cycle. [`ClockError::Refused`]: the kernel's own. [`ClockError::Rate`]: dividers give no
+    /// rate that near; it was set back.
+    pub fn set(&self, machine: &Machine, hz: u64) -> Result<u64, ClockError> {
+        let users = users::of(machine, Some(self.family)).map_err(|error| ClockError::CannotSee(Box::new(error)))?;
+        if !users.is_empty() {
+            return Err(ClockError::InUse(users));
+        }
+        let before = self.hz(machine)?;
+        self.write(machine, hz)?;
+        let after = self.hz(machine)?;
+        if is_near(after, hz) {
+            return Ok(after);
+        }
+        self.write(machine, before)?;
+        Err(ClockError::Rate { fabric: self.fabric, wanted: hz, nearest: after })
+    }
+
+    fn write(&self, machine: &Machine, hz: u64) -> Result<(), ClockError> {
+        let told = |error| ClockError::Refused { path: format!("/{}", self.file).into(), hz, error };
+        machine.write(&self.file, hz.to_string().as_bytes()).map_err(told)
+    }
+}
+
+/// The number of a node's clock at its controller: the second cell of `clocks`.
+fn number(machine: &Machine, node: &str) -> Option<u32> {
+    let cells = fs::read(machine.path(format!("{node}/clocks"))).ok()?;
+    cells.get(4..8)?.try_into().ok().map(u32::from_be_bytes)
+}

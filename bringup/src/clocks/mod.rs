@@ -1,0 +1,25 @@
+//! Clocks: what they are, what they should be, and the way to set one.
+//!
+//! [`clocks`] reads the kernel's own account of every clock, `clk_summary` in debugfs: rate,
+//! whether it runs, and which device has it. [`check`] compares the clocks that a processor gives
+//! its fabric with what a design was built for. [`Control`] sets one, where the kernel has a driver
+//! for that: mainline Linux has none, and its debugfs is for reading only.
+//!
+//! Nothing here reads a register, so a clock that is off hangs nobody.
+//!
+//! # References
+//! Linux, `drivers/clk/clk.c` (`clk_summary_show_one`), `drivers/clk/zynq/clkc.c` (`fclk0`),
+//! `include/dt-bindings/clock/xlnx-zynqmp-clk.h` (`PL0_REF`, 71); AMD's Linux,
+//! `drivers/staging/xilinx-fclk` (`set_rate`).
+
+mod control;
+mod error;
+mod fabric;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use control::Control;
+pub use error::ClockError;
+pub use fabric::{Checked, Fabric, Verdict, Wanted, check};
+pub use summary::{Clock, clocks};
