@@ -7,6 +7,7 @@ mod doctor;
 mod failure;
 mod fpga;
 mod info;
+mod log;
 mod memory;
 mod output;
 mod overlay;
@@ -85,6 +86,11 @@ enum Command {
     ///
     /// Reads the kernel's account in debugfs, as root. No register is read.
     Clocks(clocks::Options),
+    /// Print the events that a program logged with contigo-log: while it runs, or after a kill
+    ///
+    /// Each event has its time since the start, its level, its text, and its line in the program's
+    /// source. The texts are in the program's own file.
+    Log(log::Options),
 }
 
 fn main() -> ExitCode {
@@ -99,6 +105,7 @@ fn main() -> ExitCode {
         Command::Power(options) => power::power(options),
         Command::Reset(options) => reset::reset(options),
         Command::Clocks(options) => clocks::clocks(options),
+        Command::Log(options) => log::log(options),
     };
     end(done.map(|()| ExitCode::SUCCESS))
 }

@@ -1,0 +1,119 @@
+//! The lines of a log: text for people, JSON for programs.
+
+use crate::failure::Failure;
+use contigo_log::{Decoder, Header, Piece};
+use serde::Serialize;
+use std::{
+    env,
+    io::{self, ErrorKind, Write},
+    path::Path,
+};
+
+/// Where the lines go, and how.
+pub(super) struct Lines {
+    json: bool,
+    nobody_reads: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Begin { program: &'a Path, pid: u32, build_id: Option<String>, boot_id: &'a str, start_real_ns: u64 },
+    Event { time_us: u64, level: Option<&'a str>, file: Option<&'a str>, line: Option<u64>, text: &'a str },
+    Overwritten { overwritten_bytes: u64 },
+    Damaged { damaged_bytes: u64 },
+    End { dropped_events: u64 },
+}
+
+impl Lines {
+    pub(super) fn new(json: bool) -> Self {
+        Self { json, nobody_reads: false }
+    }
+
+    /// Has the reader of the output gone?
+    pub(super) fn nobody_reads(&self) -> bool {
+        self.nobody_reads
+    }
+
+    /// Which program logged.
+    pub(super) fn begin(&mut self, header: &Header) -> Result<(), Failure> {
+        let build_id = header.build_id.map(|id| id.to_string());
+        self.put(&Line::Begin {
+            program: &header.program,
+            pid: header.pid,
+            build_id,
+            boot_id: &header.boot_id,
+            start_real_ns: header.start_real_ns,
+        })
+    }
+
+    /// An event, or the gap where there were some.
+    pub(super) fn piece(&mut self, decoder: &Decoder, piece: &Piece) -> Result<(), Failure> {
+        match piece {
+            Piece::Overwritten { len_bytes } => self.put(&Line::Overwritten { overwritten_bytes: *len_bytes }),
+            Piece::Damaged { len_bytes } => self.put(&Line::Damaged { damaged_bytes: *len_bytes }),
+            Piece::Frame(frame) => match decoder.entry(frame) {
+                None => self.put(&Line::Damaged { damaged_bytes: frame.len() as u64 }),
+                Some(entry) => {
+                    let file = entry.place.as_ref().map(|(file, _)| shown(file));
+                    let line = entry.place.as_ref().map(|(_, line)| *line);
+                    self.put(&Line::Event { time_us: entry.time_us, level: entry.level, file, line, text: &entry.text })
+                }
+            },
+        }
+    }
+
+    /// How many events were dropped.
+    pub(super) fn end(&mut self, header: &Header) -> Result<(), Failure> {
+        if header.dropped == 0 && !self.json {
+            return Ok(());
+        }
+        self.put(&Line::End { dropped_events: header.dropped })
+    }
+
+    fn put(&mut self, line: &Line<'_>) -> Result<(), Failure> {
+        let text = if self.json {
+            serde_json::to_string(line).map_err(|error| Failure::Encode(error.to_string()))?
+        } else {
+            harmless(&line.text())
+        };
+        let mut out = io::stdout().lock();
+        match writeln!(out, "{text}").and_then(|()| out.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.nobody_reads = true;
+                Ok(())
+            }
+            Err(error) => Err(Failure::Output(error)),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+impl Line<'_> {
+    fn text(&self) -> String {
+        match self {
+            Self::Begin { program, pid, build_id, .. } => {
+                format!("-- {}, process {pid}, build {}", program.display(), build_id.as_deref().unwrap_or("unknown"))
+            }
+            Self::Event { time_us, level, file, line, text } => {
+                let place = file.zip(*line).map(|(file, line)| format!("  ({file}:{line})")).unwrap_or_default();
+                let (seconds, micros) = (time_us / 1_000_000, time_us % 1_000_000);
+                format!("{seconds}.{micros:06} {:5} {text}{place}", level.unwrap_or(""))
+            }
+            Self::Overwritten { overwritten_bytes } => format!("-- {overwritten_bytes} bytes before this were overwritten by newer events"),
+            Self::Damaged { damaged_bytes } => format!("-- {damaged_bytes} bytes here are damaged"),
+            Self::End { dropped_events } => format!("-- the program dropped {dropped_events} events"),
+        }
+    }
+}
+
+/// Nothing in a log begins a line of its own, or moves a cursor.
+fn harmless(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+/// A path below the folder where this program runs is shown from there on.
+fn shown(file: &str) -> &str {
+    let here = env::current_dir().ok();
+    here.and_then(|here| Path::new(file).strip_prefix(here).ok()?.to_str()).unwrap_or(file)
+}

@@ -1,0 +1,190 @@
+//! `contigo log` as its user runs it: live, after `kill -9`, and each file that it refuses.
+//! `cargo test --package contigo-cli --features log --test log`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed; a JSON value answers an absent key with null, and an assertion then says so"
+)]
+
+use serde_json::Value;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Lines},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Output, Stdio},
+    sync::{OnceLock, mpsc},
+    thread,
+    time::Duration,
+};
+use tempfile::TempDir;
+
+/// The example that logs. `cargo test --workspace` has built it; a narrower run builds it here.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let own = std::env::current_exe().unwrap();
+        let built = own.parent().unwrap().parent().unwrap().join("examples/flight");
+        if !built.exists() {
+            let done =
+                Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "contigo-log", "--example", "flight"]).status();
+            assert!(done.unwrap().success(), "the example was not built");
+        }
+        built
+    })
+}
+
+/// A program that is killed when its test ends, however it ends.
+struct Running {
+    child: Child,
+    /// While it is there, the limit counts.
+    _alive: mpsc::Sender<()>,
+}
+
+/// A follower that prints nothing more is ended, and its test fails: fifty times what one takes.
+const LIMIT: Duration = Duration::from_secs(60);
+
+impl Running {
+    fn new(command: &mut Command) -> (Self, Lines<BufReader<ChildStdout>>) {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (alive, ended) = mpsc::channel();
+        let pid = child.id().to_string();
+        thread::spawn(move || {
+            if ended.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill").args(["-9", &pid]).status();
+            }
+        });
+        (Self { child, _alive: alive }, said)
+    }
+
+    /// `kill -9`.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The log of a flight that was killed after 400 jobs.
+fn killed(log: &Path) -> u32 {
+    let (mut flight, mut told) = Running::new(Command::new(program()).arg(log));
+    assert!(told.any(|line| line.unwrap() == "400"), "the flight ended by itself");
+    flight.kill();
+    // A last line that the kill cut has fewer digits, and so is no larger number.
+    told.map_while(Result::ok).filter_map(|line| line.parse().ok()).max().unwrap_or(400)
+}
+
+fn contigo(args: &[&str], log: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_contigo")).arg("log").args(args).arg(log).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn after_kill_9_the_last_events_are_printed() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("flight.log");
+    let printed = killed(&log);
+
+    let text = stdout(&contigo(&[], &log));
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with(&format!("-- {}, process ", program().display())) && first.contains(", build "), "{first}");
+    assert!(text.lines().nth(1).unwrap().contains("bytes before this were overwritten"), "{text}");
+    let last = text.lines().rfind(|line| line.contains(" is done")).unwrap();
+    assert!(last.contains(" WARN  job ") && last.contains("examples/flight.rs:"), "{last}");
+
+    let lines: Vec<Value> = stdout(&contigo(&["--json"], &log)).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["program"], program().to_str().unwrap());
+    assert!(lines[0]["pid"].as_u64().unwrap() > 1 && lines[0]["build_id"].as_str().unwrap().len() >= 16, "{}", lines[0]);
+    assert!(lines[1]["overwritten_bytes"].as_u64().unwrap() > 0);
+    assert_eq!(lines.last().unwrap()["dropped_events"], 0);
+    let events = &lines[2..lines.len() - 1];
+    assert!(events.iter().all(|event| event["time_us"].is_u64() && event["level"].is_string()), "{events:?}");
+    let newest = events.iter().filter_map(job).next_back().unwrap();
+    assert!(newest == printed || newest == printed + 1, "the log ends at {newest}, the output at {printed}");
+}
+
+/// The number of the job that an event tells as done.
+fn job(event: &Value) -> Option<u32> {
+    event["text"].as_str()?.strip_prefix("job ")?.strip_suffix(" is done")?.parse().ok()
+}
+
+#[test]
+fn it_follows_a_program_and_its_next_run() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("flight.log");
+    let (mut flight, mut told) = Running::new(Command::new(program()).arg(&log));
+    assert_eq!(told.next().unwrap().unwrap(), "1");
+    // Somebody reads what it prints, or it would stop.
+    let reader = thread::spawn(move || told.for_each(drop));
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contigo"));
+    let (mut follow, said) = Running::new(command.args(["log", "--follow", "--json"]).arg(&log));
+    let mut said = said.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let first = said.next().unwrap()["pid"].as_u64().unwrap();
+    let early = said.by_ref().find_map(|line| job(&line)).unwrap();
+    assert!(said.by_ref().filter_map(|line| job(&line)).any(|job| job > early + 1_000), "it does not go on");
+    flight.kill();
+    reader.join().unwrap();
+
+    assert!(Command::new(program()).arg(&log).arg("3").stdout(Stdio::null()).status().unwrap().success());
+    let next = said.find(|line| line["pid"].is_u64()).unwrap();
+    assert_ne!(next["pid"], first, "the next run is told");
+    let jobs: Vec<u32> = said.filter_map(|line| job(&line)).take(3).collect();
+    assert_eq!(jobs, [1, 2, 3]);
+    follow.kill();
+}
+
+/// One line on standard error, which has all of `parts`, and exit status 1.
+fn refused(output: &Output, parts: &[&str]) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    for part in parts {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
+}
+
+#[test]
+fn each_refusal_says_what_to_do() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("flight.log");
+    assert!(Command::new(program()).arg(&log).arg("3").stdout(Stdio::null()).status().unwrap().success());
+    let whole = fs::read(&log).unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    let nowhere = folder.path().join("nowhere.log");
+    refused(&contigo(&[], &nowhere), &["nowhere.log: ", "No such file"]);
+    refused(&contigo(&[], folder.path()), &["no log of Contigo's"]);
+    refused(&contigo(&[], &file("none", b"")), &["no log of Contigo's", "contigo_log::start"]);
+    refused(&contigo(&[], &file("nonsense", &[0x5a; 9000])), &["no log of Contigo's"]);
+    refused(&contigo(&[], &file("cut", &whole[..5000])), &["it has 5000 of its 8192 bytes", "copy the whole file"]);
+    let mut damaged = whole.clone();
+    damaged[128..136].fill(0xff);
+    refused(&contigo(&[], &file("damaged", &damaged)), &["header is damaged", "FILE.before"]);
+
+    let elf = |path: &Path| contigo(&["--elf", path.to_str().unwrap()], &log);
+    refused(&elf(Path::new(env!("CARGO_BIN_EXE_contigo"))), &["another build", "--elf PROGRAM names the right file"]);
+    refused(&elf(&file("no-elf", b"no program")), &["its build ID is none", "--elf PROGRAM"]);
+    refused(&elf(&nowhere), &["No such file", "--elf PROGRAM"]);
+    // The right build, whose section has another name: as linked without the script.
+    let mut bare = fs::read(program()).unwrap();
+    let name = b"\0.defmt\0";
+    let places: Vec<usize> = bare.windows(name.len()).enumerate().filter(|(_, window)| window == name).map(|(at, _)| at).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bare[at + 1..at + 7].copy_from_slice(b".other"));
+    refused(&elf(&file("bare", &bare)), &["no texts of events", "give the file that was not stripped"]);
+    // And the right file under another name is right.
+    assert!(stdout(&elf(&file("copy", &fs::read(program()).unwrap()))).contains("job 3 is done"));
+}

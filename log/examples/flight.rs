@@ -1,0 +1,45 @@
+//! Jobs on the simulated board, and a log that survives whatever ends this program:
+//! `cargo run -p contigo-log --features events --example flight -- /dev/shm/flight.log`, then
+//! `contigo log /dev/shm/flight.log`.
+//!
+//! It prints each job's number after the event, so that a reader who kills it knows how far it was.
+
+use contigo::{
+    Align, Engine, Pool, Region,
+    drivers::zdma::{SimZdma, Zdma},
+    sim::SimBoard,
+};
+use std::{error::Error, io::Write, time::Duration};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let path = args.next().ok_or("usage: flight FILE [JOBS] [panic]")?;
+    let jobs: u32 = args.next().map_or(Ok(u32::MAX), |jobs| jobs.parse())?;
+    contigo_log::start(&path, &contigo_log::Settings { ring_bytes: 4096, ..Default::default() })?;
+    defmt::info!("this flight has {=u32} jobs at most", jobs);
+    fly(jobs).map_err(|error| error.to_string())?;
+    #[allow(clippy::panic, reason = "it shows how a panic is logged")]
+    if args.next().is_some() {
+        panic!("the flight is over after {jobs} jobs");
+    }
+    Ok(())
+}
+
+fn fly(jobs: u32) -> contigo::Result<()> {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(4096)?)?;
+    let pool = Pool::<2>::new(region.carve(512, Align::LINE)?, 256)?;
+    let core = SimZdma::new(&board, board.port());
+    let mut engine = Engine::new(Zdma::simple_simulated(core.window()?)?)?;
+    for job in 1..=jobs {
+        let [from, to] = [pool.take()?, pool.take()?];
+        let done = engine.start([from.to_device(..16), to.from_device(..64)], &())?;
+        drop(done.wait(Duration::from_millis(100))?);
+        defmt::warn!("job {=u32} is done", job);
+        // Where nobody reads, the flight ends: a test that failed leaves none behind.
+        if writeln!(std::io::stdout(), "{job}").is_err() {
+            break;
+        }
+    }
+    Ok(())
+}

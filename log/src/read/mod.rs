@@ -1,0 +1,12 @@
+//! The reader's side: which bytes of a file are good, where its frames are, and what they say.
+
+mod decoder;
+mod header;
+mod reader;
+mod refused;
+mod rzcobs;
+
+pub use decoder::{Decoder, Entry};
+pub use header::Header;
+pub use reader::{Piece, Reader};
+pub use refused::Refused;

@@ -1,0 +1,86 @@
+#![allow(unsafe_code, reason = "symbols of the linker, and a mapping before anybody else has it")]
+//! The header of a new ring: which program, which build, which boot, since when.
+
+use super::{error::StartError, settings::Settings};
+use crate::{
+    build_id::BuildId,
+    layout::{BOOT_ID_BYTES, HEADER_BYTES, MAGIC, PATH_BYTES, at},
+};
+use core::{
+    cell::UnsafeCell,
+    ptr::NonNull,
+    sync::atomic::{Ordering, fence},
+};
+use nix::time::{ClockId, clock_gettime};
+use std::{fs::File, io::Read};
+
+unsafe extern "C" {
+    /// The program's first byte, by every linker of Linux.
+    static __ehdr_start: u8;
+    /// Entry 1 of defmt's table. An address, never memory.
+    static _defmt_needs_the_linker_script_contigo_log_x: u8;
+}
+
+/// An event's number is the low 16 bits of an address. A position-independent program moves, and
+/// Linux from 5.10 on moves it by a multiple of what one of its segments is aligned to: this one.
+#[repr(C, align(65536))]
+struct Aligned(UnsafeCell<u8>);
+
+// SAFETY: nobody reads or writes it.
+unsafe impl Sync for Aligned {}
+
+#[used]
+static ALIGNED: Aligned = Aligned(UnsafeCell::new(0));
+
+/// Are the events' numbers those of the table, wherever the program was loaded?
+pub(super) fn numbers_are_right() -> Result<(), StartError> {
+    let own = (&raw const _defmt_needs_the_linker_script_contigo_log_x).addr();
+    #[allow(clippy::cast_possible_truncation, reason = "as defmt makes a number of an address")]
+    let off_by = (own as u16).wrapping_sub(1);
+    // ALIGNED is named, so that its object is linked.
+    if off_by == 0 && !core::hint::black_box(ALIGNED.0.get()).is_null() { Ok(()) } else { Err(StartError::LoadAddress { off_by }) }
+}
+
+/// This program's build ID, from its first page in memory.
+pub(super) fn own_build_id() -> Option<BuildId> {
+    // SAFETY: the first page of every program is mapped, readable and constant: the ELF header and
+    // the program headers are there, which the kernel itself read.
+    BuildId::of(unsafe { core::slice::from_raw_parts(&raw const __ehdr_start, 4096) })
+}
+
+/// Writes the header; its magic last, so that a half-made one is none.
+pub(super) fn fill(map: NonNull<u8>, settings: &Settings, build_id: &BuildId) {
+    // SAFETY: the mapping has a header at least, is writable, and nobody else has it yet.
+    let header = unsafe { core::slice::from_raw_parts_mut(map.as_ptr(), HEADER_BYTES) };
+    let mut put = |at: usize, bytes: &[u8]| {
+        if let Some(place) = header.get_mut(at..at + bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+    };
+    let now_ns = |clock| {
+        clock_gettime(clock).map_or(0, |now| {
+            let seconds = u64::try_from(now.tv_sec()).unwrap_or(0);
+            seconds.wrapping_mul(1_000_000_000).wrapping_add(u64::try_from(now.tv_nsec()).unwrap_or(0))
+        })
+    };
+    put(at::RING_BYTES, &settings.ring_bytes.to_le_bytes());
+    put(at::PID, &std::process::id().to_le_bytes());
+    put(at::START_MONOTONIC_NS, &now_ns(ClockId::CLOCK_MONOTONIC).to_le_bytes());
+    put(at::START_REAL_NS, &now_ns(ClockId::CLOCK_REALTIME).to_le_bytes());
+    put(at::BUILD_ID, build_id.bytes());
+    #[allow(clippy::cast_possible_truncation, reason = "20 at most")]
+    put(at::BUILD_ID_LEN, &(build_id.bytes().len() as u32).to_le_bytes());
+    let mut boot = [0; BOOT_ID_BYTES];
+    // A kernel without it leaves zeroes.
+    let _ = File::open("/proc/sys/kernel/random/boot_id").and_then(|mut file| file.read_exact(&mut boot));
+    put(at::BOOT_ID, &boot);
+    let mut path = [0_u8; PATH_BYTES];
+    // SAFETY: a constant name, and a buffer with its length.
+    let len = unsafe { nix::libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
+    let len = usize::try_from(len).unwrap_or(0);
+    put(at::PATH, path.get(..len).unwrap_or_default());
+    #[allow(clippy::cast_possible_truncation, reason = "PATH_BYTES at most")]
+    put(at::PATH_LEN, &(len as u32).to_le_bytes());
+    fence(Ordering::Release);
+    put(0, &MAGIC);
+}

@@ -1,0 +1,107 @@
+//! An event takes no heap and makes no system call. A child process gives up all of them except
+//! write and exit (man 2 seccomp; the next one is SIGSYS). Then it logs a thousand events, and says
+//! how often it asked for memory.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose; fork and seccomp are promises"
+)]
+
+use contigo_log::{Clock, Reader, Settings};
+use contigo_testkit::{
+    emulated,
+    exercise::{CountingHeap, is_counting, on_this_thread},
+};
+use std::{fs::File, io::Read, os::fd::FromRawFd, path::Path};
+use tempfile::TempDir;
+
+#[global_allocator]
+static HEAP: CountingHeap = CountingHeap;
+
+/// A child ends with one of these.
+const DONE: i32 = 0;
+const FAILED: i32 = 1;
+const NO_SECCOMP: i32 = 2;
+
+const EVENTS: u64 = 1_000;
+
+/// From here on, a system call is the end of this process. As in `tests/tests/no_syscalls.rs`.
+fn give_up_system_calls() {
+    let statement = |code: u32, k: u32, jt: u8| libc::sock_filter { code: u16::try_from(code).unwrap_or(0), jt, jf: 0, k };
+    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let number = |call: libc::c_long| u32::try_from(call).unwrap_or(u32::MAX);
+    let mut filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, u32::try_from(std::mem::offset_of!(libc::seccomp_data, nr)).unwrap_or(0), 0),
+        statement(equal, number(libc::SYS_write), 2),
+        statement(equal, number(libc::SYS_exit_group), 1),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_KILL_PROCESS, 0),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+    ];
+    let program = libc::sock_fprog { len: 5, filter: filter.as_mut_ptr() };
+    // SAFETY: the kernel copies the program, whose length is right.
+    let status = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            | libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+    };
+    if status != 0 {
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(NO_SECCOMP) };
+    }
+}
+
+/// The child's work: how often it asked for memory, in the start and in all events.
+fn log_quietly(path: &Path) -> [u64; 2] {
+    // A Cortex-A9's clock is a system call, and no program can tell such a core apart.
+    let clock = if cfg!(target_arch = "arm") { Clock::None } else { Clock::Monotonic };
+    let before = on_this_thread();
+    if contigo_log::start(path, &Settings { clock, panics: false, ..Settings::default() }).is_err() {
+        return [u64::MAX; 2];
+    }
+    let started = on_this_thread() - before;
+    give_up_system_calls();
+    let before = on_this_thread();
+    for event in 0..EVENTS {
+        defmt::info!("event {=u64} of {=str}", event, "many");
+    }
+    [started, on_this_thread() - before]
+}
+
+#[test]
+fn no_heap_and_no_system_call() {
+    assert!(is_counting());
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("quiet.log");
+    let mut ends = [0; 2];
+    // SAFETY: an array of two descriptors.
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+    let [reader, writer] = ends;
+    // SAFETY: the child does what `log_quietly` says, with one thread, and leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let counts = log_quietly(&path);
+        let right = contigo_log::dropped() == 0;
+        // SAFETY: the bytes of a local, to a pipe; then the end of the child.
+        unsafe {
+            libc::write(writer, counts.as_ptr().cast(), size_of_val(&counts));
+            libc::_exit(if right { DONE } else { FAILED });
+        }
+    }
+    let mut status = 0;
+    let mut told = [0; 16];
+    // SAFETY: this process's own descriptors and child.
+    unsafe {
+        libc::close(writer);
+        libc::waitpid(child, &raw mut status, 0);
+    }
+    if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == NO_SECCOMP {
+        let why = emulated::why().unwrap_or_else(|| "this kernel has no seccomp".to_owned());
+        return emulated::skipped("quiet::no_heap_and_no_system_call", &why);
+    }
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == DONE, "the child ended with status {status:#x}; 0x1f is a system call");
+    // SAFETY: the descriptor was made above, and nobody else has it.
+    unsafe { File::from_raw_fd(reader) }.read_exact(&mut told).unwrap();
+    assert_eq!(told, [0; 16], "allocations in the start, and in {EVENTS} events");
+    let frames = Reader::open(&path).unwrap().pieces().unwrap();
+    assert_eq!(frames.len() as u64, EVENTS);
+}
