@@ -41,6 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("usage: cost FOLDER [untimed]")?);
     let clock = if std::env::args().nth(2).is_some() { Clock::None } else { Clock::Monotonic };
     let ring = folder.join("contigo-cost.log");
+    let bare_ns = best_ns(|event| {
+        std::hint::black_box(event);
+    });
     let silent_ns = best_ns(|event| defmt::trace!("{}", event));
     contigo_log::start(&ring, &Settings { clock, ..Settings::default() })?;
     let ring_ns = best_ns(|event| defmt::trace!("{}", event));
@@ -49,6 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let buffered = text_ns(&text, BufWriter::new(File::create(&text)?))?;
     let at_once = text_ns(&text, File::create(&text)?)?;
     let mut out = std::io::stdout();
+    writeln!(out, "no defmt: {bare_ns:.1} ns, 0 bytes")?;
     writeln!(out, "no log started: {silent_ns:.0} ns, 0 bytes")?;
     writeln!(out, "ring: {ring_ns:.0} ns, {written:.1} bytes; {} events dropped", contigo_log::dropped())?;
     writeln!(out, "text in a buffer, lost with the program: {:.0} ns, {:.1} bytes", buffered.0, buffered.1)?;

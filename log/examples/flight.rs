@@ -31,6 +31,7 @@ fn fly(jobs: u32) -> contigo::Result<()> {
     let pool = Pool::<2>::new(region.carve(512, Align::LINE)?, 256)?;
     let core = SimZdma::new(&board, board.port());
     let mut engine = Engine::new(Zdma::simple_simulated(core.window()?)?)?;
+    defmt::debug!("its pool has pieces of {=[?]} bytes", [256_u16; 2].as_slice());
     for job in 1..=jobs {
         let [from, to] = [pool.take()?, pool.take()?];
         let done = engine.start([from.to_device(..16), to.from_device(..64)], &())?;

@@ -28,8 +28,7 @@ impl BuildId {
         (!bytes.is_empty()).then_some(own)
     }
 
-    /// The build ID of the ELF file that `image` begins with: the file, or its first segment in
-    /// memory, which has the same bytes. `None` where it has none.
+    /// The build ID of the ELF file `image`. `None` where it has none.
     #[must_use]
     pub fn of(image: &[u8]) -> Option<Self> {
         let ident = image.get(..16)?;
@@ -61,7 +60,8 @@ impl BuildId {
         None
     }
 
-    fn in_notes(mut notes: &[u8]) -> Option<Self> {
+    /// The build ID in a program's notes.
+    pub(crate) fn in_notes(mut notes: &[u8]) -> Option<Self> {
         for _ in 0..MOST_NOTES {
             let (name, len, kind) = (number(notes, 0, 4)?, number(notes, 4, 4)?, number(notes, 8, 4)?);
             let (name, len) = (usize::try_from(name).ok()?, usize::try_from(len).ok()?);

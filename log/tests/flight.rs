@@ -58,13 +58,13 @@ fn the_last_event_before_a_kill_is_there() {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("flight.log");
     for run in 0..3 {
-        let (mut child, mut told) = flying(&log, 400 + run);
+        let (mut child, mut told) = flying(&log, 1_000 + run);
         child.kill().unwrap();
         child.wait().unwrap();
         let mut rest = String::new();
         told.read_to_string(&mut rest).unwrap();
         // A line that the kill cut is no number of a job.
-        let last = rest.rsplit_once('\n').map_or(400 + run, |(whole, _)| whole.lines().last().unwrap().parse().unwrap());
+        let last = rest.rsplit_once('\n').map_or(1_000 + run, |(whole, _)| whole.lines().last().unwrap().parse().unwrap());
 
         let mut reader = Reader::open(&log).unwrap();
         let decoder = decoder(&reader);
@@ -167,4 +167,38 @@ fn another_build_is_refused() {
     Decoder::new(&right, &header).unwrap();
     // The first page alone has the build ID, and nothing else of the program.
     assert!(matches!(Decoder::new(&right[..4096], &header), Err(Refused::NoTexts(_))));
+}
+
+/// A second program at the path: the first one's ring is neither renamed nor written.
+#[test]
+fn two_programs_have_no_ring_in_common() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("flight.log");
+    let (mut child, _told) = flying(&log, 1);
+    let second = Command::new(program()).arg(&log).arg("1").output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(!second.status.success() && said.contains("another process logs there"), "{said}");
+    assert_eq!(Reader::open(&log).unwrap().header().unwrap().pid, child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(Command::new(program()).arg(&log).arg("1").output().unwrap().status.success(), "the lock ends with its program");
+    // And a symbolic link is no path to a ring.
+    let link = folder.path().join("link.log");
+    std::os::unix::fs::symlink(&log, &link).unwrap();
+    assert!(!Command::new(program()).arg(&link).arg("1").output().unwrap().status.success());
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && !folder.path().join("link.log.before").exists());
+}
+
+/// The disk has less room than the ring: RLIMIT_FSIZE is as good, and its signal is ignored.
+#[test]
+fn a_start_that_fails_leaves_no_file() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("flight.log");
+    let shell = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$1\" 1";
+    let ended = Command::new("sh").args(["-c", shell]).arg(program()).arg(&log).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    if contigo_testkit::emulated::why().is_none() {
+        assert!(said.contains("posix_fallocate"), "{said}");
+    }
+    assert!(!ended.status.success() && !log.exists(), "{said}");
 }

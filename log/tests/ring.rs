@@ -179,7 +179,8 @@ fn each_refusal_of_a_file_is_provoked() {
         changed[at..at + bytes.len()].copy_from_slice(bytes);
         refused(&changed)
     };
-    assert!(matches!(refused(b""), Refused::NoRing));
+    assert!(matches!(refused(b""), Refused::NotYet));
+    assert!(matches!(refused(&[0; HEADER_BYTES + 4096]), Refused::NotYet));
     assert!(matches!(refused(b"something else that is long enough"), Refused::NoRing));
     assert!(matches!(with(7, &[2]), Refused::Version { found: 2 }));
     assert!(matches!(with(8, &[1, 2, 3, 4]), Refused::RingBytes { .. }));
@@ -235,4 +236,26 @@ fn whatever_the_ring_holds_is_events_or_gaps() {
         drop(decoder.entry(&frame));
     }
     assert!(gaps > 40, "seeds of damage were seen as {gaps} gaps");
+}
+
+/// A reader may come between the two counts of a program at work.
+#[test]
+fn torn_counts_are_read_again() {
+    let (path, _one) = log();
+    defmt::info!("an event");
+    let whole = fs::read(path).unwrap();
+    let folder = TempDir::new().unwrap();
+    let torn = folder.path().join("torn.log");
+    let mut bytes = whole.clone();
+    bytes[136..144].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+    fs::write(&torn, &bytes).unwrap();
+    let reader = Reader::open(&torn).unwrap();
+    let writer = thread::spawn(move || {
+        thread::sleep(std::time::Duration::from_millis(5));
+        let file = fs::File::options().write(true).open(&torn).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &whole[136..144], 136).unwrap();
+    });
+    let header = reader.header().unwrap();
+    writer.join().unwrap();
+    assert!(header.written > 0 && header.written <= header.reserved);
 }

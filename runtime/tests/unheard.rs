@@ -10,5 +10,5 @@ fn events_that_nobody_hears_are_no_error() {
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     let mut buf = region.carve(1024, Align::LINE).unwrap().into_buf();
     buf.copy_from_slice(&[7; 16]).unwrap();
-    assert_eq!(buf.view::<u8>().unwrap()[..16], [7; 16]);
+    assert!(buf.view::<u8>().unwrap().starts_with(&[7; 16]));
 }

@@ -12,7 +12,7 @@ pub enum StartError {
         given: u32,
     },
     /// The program was loaded to an address that changes the events' numbers. Kernels before 5.10
-    /// do that to a position-independent program.
+    /// do that to a position-independent program, and those before 6.10 to one that is static too.
     LoadAddress {
         /// By how much: the low 16 bits.
         off_by: u16,

@@ -10,14 +10,17 @@ use core::ptr::NonNull;
 use memmap2::{MmapMut, MmapOptions};
 use nix::{
     errno::Errno,
-    fcntl::posix_fallocate,
-    libc::{EEXIST, ENAMETOOLONG, ENOENT, O_NONBLOCK},
+    fcntl::{Flock, FlockArg, posix_fallocate},
+    libc::{EEXIST, ENAMETOOLONG, ENOENT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK},
 };
 use std::{
     ffi::OsStr,
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
-    os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{MetadataExt, OpenOptionsExt},
+    },
     path::Path,
 };
 
@@ -26,47 +29,98 @@ const BEFORE: &[u8] = b".before";
 /// Linux's `PATH_MAX`.
 const MOST_PATH_BYTES: usize = 4096;
 
-/// Makes the file, new and zeroed, with all of its blocks, and maps it for ever. All of its pages
-/// are there. Otherwise the first event on each would wait for one, and on a full tmpfs it would
-/// end the program.
+/// A page of the smallest kernel.
+const PAGE_BYTES: usize = 4096;
+
+/// Makes the file, new and zeroed, with all of its blocks, and maps it for ever. Where that fails,
+/// there is no file.
+///
+/// The file is locked (man 2 flock) until the process and its children of fork have ended: a
+/// second program at this path is refused.
 pub(super) fn create(path: &Path, ring_bytes: u32) -> Result<NonNull<u8>, StartError> {
-    let os = |call| move |error: io::Error| StartError::File { call, errno: error.raw_os_error().unwrap_or(0) };
     keep_the_last(path)?;
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path).map_err(os("open"))?;
-    let len_bytes = HEADER_BYTES + ring_bytes as usize;
+    let file = options().write(true).create_new(true).mode(0o600).open(path).map_err(os("open"))?;
+    let about = file.metadata().map_err(os("fstat"))?;
+    let locked = lock(file)?;
+    let map = map(&locked, HEADER_BYTES + ring_bytes as usize);
+    match map {
+        Ok(_) => core::mem::forget(locked),
+        // Somebody may have put another file there.
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|named| (named.dev(), named.ino()) == (about.dev(), about.ino())) => {
+            // The first error says more than this one's.
+            let _ = fs::remove_file(path);
+        }
+        Err(_) => {}
+    }
+    map
+}
+
+/// The mapping of a new file. All of its pages are written once: otherwise the first event on each
+/// would wait for one, and on a full tmpfs it would end the program.
+fn map(file: &File, len_bytes: usize) -> Result<NonNull<u8>, StartError> {
     // At most 1 MiB and a page (`RING_BYTES`).
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "at most 1 MiB and a page")]
     let end = len_bytes as nix::libc::off_t;
-    posix_fallocate(&file, 0, end).map_err(|errno: Errno| StartError::File { call: "posix_fallocate", errno: errno as i32 })?;
+    posix_fallocate(file, 0, end).map_err(|errno: Errno| StartError::File { call: "posix_fallocate", errno: errno as i32 })?;
     // SAFETY: a new file of this program's user alone, which nobody shortens: what `memmap2` asks
     // for. Others read it, and this process reaches it by atomics and raw copies alone.
-    let mut map: MmapMut = unsafe { MmapOptions::new().len(len_bytes).populate().map_mut(&file) }.map_err(os("mmap"))?;
+    let mut map: MmapMut = unsafe { MmapOptions::new().len(len_bytes).map_mut(file) }.map_err(os("mmap"))?;
+    for page in map.chunks_mut(PAGE_BYTES) {
+        if let Some(first) = page.first_mut() {
+            // SAFETY: a byte of the mapping. Volatile: a zero over a zero is no work to a compiler.
+            unsafe { core::ptr::write_volatile(first, 0) };
+        }
+    }
     let first = NonNull::new(map.as_mut_ptr());
     core::mem::forget(map);
     first.ok_or(StartError::File { call: "mmap", errno: 0 })
 }
 
+/// A pipe at the path holds nobody, no terminal becomes this program's, and a symbolic link is an
+/// error.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+    options
+}
+
+fn os(call: &'static str) -> impl Fn(io::Error) -> StartError {
+    move |error| StartError::File { call, errno: error.raw_os_error().unwrap_or(0) }
+}
+
+/// The lock that says who writes.
+fn lock(file: File) -> Result<Flock<File>, StartError> {
+    Flock::lock(file, FlockArg::LockExclusiveNonblock)
+        .map_err(|(_, errno)| StartError::File { call: "flock: another process logs there", errno: errno as i32 })
+}
+
 /// Renames a ring that is there. The rest of a start that was killed is taken away. Any other
-/// file stays, and the ring is not made.
+/// file stays, and so does a ring that somebody writes; the new one is not made.
 fn keep_the_last(path: &Path) -> Result<(), StartError> {
-    let os = |call| move |error: io::Error| StartError::File { call, errno: error.raw_os_error().unwrap_or(0) };
     let mut begins = [0; MAGIC.len()];
-    // A pipe at this path must not hold the program.
-    let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path);
-    let read = opened.and_then(|mut file| {
-        let about = file.metadata()?;
-        io::Read::read_exact(&mut file, &mut begins).or_else(|error| if about.len() == 0 { Ok(()) } else { Err(error) })?;
-        Ok(about)
-    });
-    match read {
+    let mut file = match options().open(path) {
         Err(error) if error.raw_os_error() == Some(ENOENT) => return Ok(()),
-        Err(error) if error.raw_os_error().is_some() => return Err(os("open")(error)),
-        // Another version's ring is one too.
-        Ok(_) if begins.get(..7) == MAGIC.get(..7) => {}
-        Ok(about) if begins == [0; MAGIC.len()] && about.is_file() && is_unfinished(about.len()) => {
-            return fs::remove_file(path).map_err(os("unlink"));
-        }
-        _ => return Err(StartError::File { call: "open: the file is no ring", errno: EEXIST }),
+        opened => opened.map_err(os("open"))?,
+    };
+    let foreign = StartError::File { call: "open: the file is no ring", errno: EEXIST };
+    let about = file.metadata().map_err(os("fstat"))?;
+    if !about.is_file() {
+        return Err(foreign);
+    }
+    match io::Read::read_exact(&mut file, &mut begins) {
+        Err(error) if about.len() > 0 => return Err(error.raw_os_error().map_or(foreign, |_| os("read")(error))),
+        _ => {}
+    }
+    // Another version's ring is one too.
+    let is_ring = begins.get(..7) == MAGIC.get(..7);
+    let is_rest = begins == [0; MAGIC.len()] && is_unfinished(about.len());
+    if !is_ring && !is_rest {
+        return Err(foreign);
+    }
+    // Held until the file has its other name.
+    let _locked = lock(file)?;
+    if !is_ring {
+        return fs::remove_file(path).map_err(os("unlink"));
     }
     let name = path.as_os_str().as_bytes();
     let mut before = [0; MOST_PATH_BYTES];

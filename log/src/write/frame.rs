@@ -7,7 +7,7 @@ use crate::{
 };
 use core::{
     cell::{Cell, UnsafeCell},
-    sync::atomic::{Ordering, compiler_fence},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence},
 };
 use defmt::Encoder;
 
@@ -15,7 +15,10 @@ use defmt::Encoder;
 pub(super) struct Frame {
     /// How many `acquire`s have no `release` yet. More than one: a signal handler, or a `Format`
     /// that logs, came within an event.
-    depth: Cell<u32>,
+    depth: AtomicU32,
+    /// One of the functions below is at work: a signal handler that panics now has to leave the
+    /// encoder and the bytes alone.
+    busy: AtomicBool,
     len: Cell<usize>,
     check: Cell<u8>,
     encoder: UnsafeCell<Encoder>,
@@ -25,7 +28,8 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) const fn new() -> Self {
         Self {
-            depth: Cell::new(0),
+            depth: AtomicU32::new(0),
+            busy: AtomicBool::new(false),
             len: Cell::new(0),
             check: Cell::new(FIRST),
             encoder: UnsafeCell::new(Encoder::new()),
@@ -35,17 +39,15 @@ impl Frame {
 
     /// An event begins. False where another one of this thread has not ended: the new one is lost.
     pub(super) fn begin(&self) -> bool {
-        let depth = self.depth.get();
-        self.depth.set(depth + 1);
-        // A handler on this thread sees the depth before any change below.
-        compiler_fence(Ordering::SeqCst);
-        if depth > 0 {
+        if self.depth.fetch_add(1, Ordering::Relaxed) > 0 {
             return false;
         }
+        let _work = self.work();
         self.len.set(0);
         self.check.set(FIRST);
-        // SAFETY: this thread's alone, and no handler on it comes further than the line above. The
-        // separator that an encoder begins with is the ring's business.
+        // SAFETY: this thread's alone. A handler on it finds a depth that is not 0 and comes no
+        // further; and while `busy` is set, `forget` leaves the depth. The separator that an
+        // encoder begins with is the ring's business.
         unsafe { self.encoder.get().write(Encoder::new()) };
         // SAFETY: as above.
         unsafe { &mut *self.encoder.get() }.start_frame(|_| {});
@@ -54,7 +56,8 @@ impl Frame {
 
     /// A part of the event.
     pub(super) fn add(&self, part: &[u8]) {
-        if self.depth.get() == 1 {
+        if self.depth.load(Ordering::Relaxed) == 1 {
+            let _work = self.work();
             self.check.set(check(self.check.get(), part));
             // SAFETY: as in `begin`: `depth` is 1, so this is the event that began first.
             unsafe { &mut *self.encoder.get() }.write(part, |encoded| self.put(encoded));
@@ -64,8 +67,9 @@ impl Frame {
     /// The event ends: its bytes, with the zero that separates it. `None` for one within another,
     /// and for one that is too long.
     pub(super) fn end(&self, use_it: impl FnOnce(Option<&[u8]>)) {
-        let depth = self.depth.get();
+        let depth = self.depth.load(Ordering::Relaxed);
         if depth == 1 {
+            let _work = self.work();
             let check = [self.check.get()];
             // SAFETY: as in `add`.
             let encoder = unsafe { &mut *self.encoder.get() };
@@ -74,14 +78,22 @@ impl Frame {
             // SAFETY: `put` filled so many bytes, and a handler does not reach them.
             use_it(unsafe { &*self.bytes.get() }.get(..self.len.get()));
         }
-        // And the end of all changes before the depth.
-        compiler_fence(Ordering::SeqCst);
-        self.depth.set(depth.saturating_sub(1));
+        self.depth.store(depth.saturating_sub(1), Ordering::Relaxed);
     }
 
-    /// Forgets an event that has begun: the program panicked within it.
-    pub(super) fn forget(&self) {
-        self.depth.set(0);
+    /// Forgets an event that has begun: the program panicked within it. True where one is lost.
+    ///
+    /// A signal handler that panics within one of the functions above forgets nothing: its own
+    /// event is within the other one then, and is lost.
+    pub(super) fn forget(&self) -> bool {
+        !self.busy.load(Ordering::Relaxed) && self.depth.swap(0, Ordering::Relaxed) > 0
+    }
+
+    fn work(&self) -> Work<'_> {
+        self.busy.store(true, Ordering::Relaxed);
+        // A handler on this thread sees the depth and this before any change that follows.
+        compiler_fence(Ordering::SeqCst);
+        Work(&self.busy)
     }
 
     fn put(&self, encoded: &[u8]) {
@@ -92,5 +104,46 @@ impl Frame {
         if let Some(place) = unsafe { &mut *self.bytes.get() }.get_mut(at..at.saturating_add(encoded.len())) {
             place.copy_from_slice(encoded);
         }
+    }
+}
+
+/// The encoder and the bytes are borrowed while it is there.
+struct Work<'a>(&'a AtomicBool);
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        // A handler sees all changes before it.
+        compiler_fence(Ordering::SeqCst);
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A handler runs between any two instructions; these are the instructions of a copy.
+    #[test]
+    fn a_panic_in_a_handler_leaves_an_event_that_is_copied() {
+        let frame = Frame::new();
+        assert!(frame.begin());
+        frame.add(&[1, 2, 3]);
+        let mut copied = 0;
+        frame.end(|bytes| {
+            assert!(!frame.forget(), "the bytes are borrowed");
+            assert!(!frame.begin(), "the handler's event would overwrite them");
+            frame.add(&[9; 20]);
+            frame.end(|_| ());
+            copied = bytes.map_or(0, <[u8]>::len);
+        });
+        assert!(copied > 3 && frame.begin(), "the next event is one again");
+    }
+
+    #[test]
+    fn a_panic_within_an_event_ends_it() {
+        let frame = Frame::new();
+        assert!(frame.begin());
+        assert!(frame.forget() && !frame.forget());
+        assert!(frame.begin());
     }
 }

@@ -8,15 +8,17 @@ use crate::{
 };
 use core::{
     cell::UnsafeCell,
+    ffi::{c_int, c_void},
     ptr::NonNull,
     sync::atomic::{Ordering, fence},
 };
-use nix::time::{ClockId, clock_gettime};
+use nix::{
+    libc::{PT_NOTE, dl_iterate_phdr, dl_phdr_info},
+    time::{ClockId, clock_gettime},
+};
 use std::{fs::File, io::Read};
 
 unsafe extern "C" {
-    /// The program's first byte, by every linker of Linux.
-    static __ehdr_start: u8;
     /// Entry 1 of defmt's table. An address, never memory.
     static _defmt_needs_the_linker_script_contigo_log_x: u8;
 }
@@ -41,11 +43,30 @@ pub(super) fn numbers_are_right() -> Result<(), StartError> {
     if off_by == 0 && !core::hint::black_box(ALIGNED.0.get()).is_null() { Ok(()) } else { Err(StartError::LoadAddress { off_by }) }
 }
 
-/// This program's build ID, from its first page in memory.
+/// This program's build ID, from its notes in memory: the C library knows where they are.
 pub(super) fn own_build_id() -> Option<BuildId> {
-    // SAFETY: the first page of every program is mapped, readable and constant: the ELF header and
-    // the program headers are there, which the kernel itself read.
-    BuildId::of(unsafe { core::slice::from_raw_parts(&raw const __ehdr_start, 4096) })
+    let mut found: Option<BuildId> = None;
+    // SAFETY: `of_program` takes what is given here, and keeps none of it.
+    unsafe { dl_iterate_phdr(Some(of_program), (&raw mut found).cast()) };
+    found
+}
+
+/// The first object of `dl_iterate_phdr` is the program (man 3 dl_iterate_phdr); it ends there.
+unsafe extern "C" fn of_program(info: *mut dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+    // SAFETY: the C library's own description, which is there during this call.
+    let info = unsafe { &*info };
+    // SAFETY: the table and its length, as the C library says.
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    let id = headers.iter().filter(|header| header.p_type == PT_NOTE).find_map(|header| {
+        #[allow(clippy::cast_possible_truncation, reason = "both are addresses and sizes of this process")]
+        let (first, len) = (info.dlpi_addr.wrapping_add(header.p_vaddr) as usize, header.p_memsz as usize);
+        // SAFETY: the linker's notes are in a segment that is mapped, readable and constant, with
+        // this length.
+        BuildId::in_notes(unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(first), len) })
+    });
+    // SAFETY: `own_build_id` gave its own variable.
+    unsafe { found.cast::<Option<BuildId>>().write(id) };
+    1
 }
 
 /// Writes the header; its magic last, so that a half-made one is none.

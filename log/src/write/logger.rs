@@ -37,7 +37,9 @@ unsafe impl defmt::Logger for Logger {
     }
 }
 
-/// Forgets this thread's event that has begun.
+/// Forgets this thread's event that has begun, and counts it as dropped.
 pub(super) fn forget() {
-    FRAME.with(Frame::forget);
+    if FRAME.with(Frame::forget) {
+        ring::drop_one();
+    }
 }

@@ -4,7 +4,10 @@ use super::logger;
 use core::fmt::{self, Write};
 use std::{
     panic::{self, PanicHookInfo},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Sync + Send>;
@@ -35,8 +38,13 @@ impl Write for Short {
     }
 }
 
-/// From here on, a panic of any thread is an event with its place and its message.
-pub(super) fn log_them() {
+/// Is a panic an event?
+static TELL: AtomicBool = AtomicBool::new(false);
+
+/// From here on, a panic of any thread ends the event that it came within; otherwise the thread
+/// would log nothing more. With `tell`, it is an event with its place and its message.
+pub(super) fn heed_them(tell: bool) {
+    TELL.store(tell, Ordering::Relaxed);
     if BEFORE.set(panic::take_hook()).is_ok() {
         panic::set_hook(Box::new(told));
     }
@@ -45,11 +53,13 @@ pub(super) fn log_them() {
 fn told(panic: &PanicHookInfo<'_>) {
     // It may have come within an event, which has no end now.
     logger::forget();
-    let mut short = Short { bytes: [0; MOST_BYTES], len: 0 };
-    // Its own text says where it was, and why.
-    let _ = write!(short, "{panic}");
-    let text = short.bytes.get(..short.len).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default();
-    defmt::error!("{=str}", text);
+    if TELL.load(Ordering::Relaxed) {
+        let mut short = Short { bytes: [0; MOST_BYTES], len: 0 };
+        // Its own text says where it was, and why.
+        let _ = write!(short, "{panic}");
+        let text = short.bytes.get(..short.len).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default();
+        defmt::error!("{=str}", text);
+    }
     if let Some(before) = BEFORE.get() {
         before(panic);
     }
