@@ -6,10 +6,13 @@
     reason = "a test that panics has failed; a JSON value answers an absent key with null, and an assertion then says so"
 )]
 
+use contigo_log::{Decoder, Piece, Reader};
+use contigo_testkit::emulated;
 use serde_json::Value;
 use std::{
     fs,
     io::{BufRead, BufReader, Lines},
+    os::unix::fs::chown,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Output, Stdio},
     sync::{OnceLock, mpsc},
@@ -71,13 +74,13 @@ impl Drop for Running {
     }
 }
 
-/// The log of a flight that was killed after 400 jobs.
+/// The log of a flight that was killed after 1,000 jobs, of 9 bytes each: twice the ring.
 fn killed(log: &Path) -> u32 {
     let (mut flight, mut told) = Running::new(Command::new(program()).arg(log));
-    assert!(told.any(|line| line.unwrap() == "400"), "the flight ended by itself");
+    assert!(told.any(|line| line.unwrap() == "1000"), "the flight ended by itself");
     flight.kill();
     // A last line that the kill cut has fewer digits, and so is no larger number.
-    told.map_while(Result::ok).filter_map(|line| line.parse().ok()).max().unwrap_or(400)
+    told.map_while(Result::ok).filter_map(|line| line.parse().ok()).max().unwrap_or(1_000)
 }
 
 fn contigo(args: &[&str], log: &Path) -> Output {
@@ -167,7 +170,7 @@ fn each_refusal_says_what_to_do() {
     let nowhere = folder.path().join("nowhere.log");
     refused(&contigo(&[], &nowhere), &["nowhere.log: ", "No such file"]);
     refused(&contigo(&[], folder.path()), &["no log of Contigo's"]);
-    refused(&contigo(&[], &file("none", b"")), &["no log of Contigo's", "contigo_log::start"]);
+    refused(&contigo(&[], &file("none", b"")), &["no log of Contigo's yet", "contigo_log::start"]);
     refused(&contigo(&[], &file("nonsense", &[0x5a; 9000])), &["no log of Contigo's"]);
     refused(&contigo(&[], &file("cut", &whole[..5000])), &["it has 5000 of its 8192 bytes", "copy the whole file"]);
     let mut damaged = whole.clone();
@@ -187,4 +190,116 @@ fn each_refusal_says_what_to_do() {
     refused(&elf(&file("bare", &bare)), &["no texts of events", "give the file that was not stripped"]);
     // And the right file under another name is right.
     assert!(stdout(&elf(&file("copy", &fs::read(program()).unwrap()))).contains("job 3 is done"));
+}
+
+/// A flight of three jobs, whose log is whole.
+fn flown(log: &Path) {
+    assert!(Command::new(program()).arg(log).arg("3").stdout(Stdio::null()).status().unwrap().success());
+}
+
+/// `frame` as the ring has it, with its check byte and its zero. Each seven bytes have a zero among
+/// them: then a sign says which ones are zero.
+fn encoded(frame: &[u8]) -> Vec<u8> {
+    let check = frame
+        .iter()
+        .fold(0xff, |check, byte| (0..8).fold(check ^ byte, |value: u8, _| if value & 0x80 == 0 { value << 1 } else { value << 1 ^ 0x07 }));
+    let mut whole = [frame, &[check]].concat();
+    whole.resize(whole.len().next_multiple_of(7), 0);
+    let mut encoded = Vec::new();
+    for seven in whole.chunks(7) {
+        assert!(seven.contains(&0), "{seven:?}");
+        encoded.extend(seven.iter().filter(|byte| **byte != 0));
+        encoded.push((0..7).map(|bit| u8::from(seven[bit] == 0) << bit).sum());
+    }
+    encoded.push(0);
+    encoded
+}
+
+/// The log with `frames` behind its own, which has room for them.
+fn forged(log: &Path, frames: &[&[u8]]) {
+    let mut bytes = fs::read(log).unwrap();
+    let written = u64::from_le_bytes(bytes[128..136].try_into().unwrap());
+    let more = frames.iter().flat_map(|frame| encoded(frame)).collect::<Vec<_>>();
+    let (at, end) = (4096 + usize::try_from(written).unwrap(), written + more.len() as u64);
+    bytes[at..at + more.len()].copy_from_slice(&more);
+    [128, 136].into_iter().for_each(|count| bytes[count..count + 8].copy_from_slice(&end.to_le_bytes()));
+    fs::write(log, bytes).unwrap();
+}
+
+/// A count of 4,294,967,295 values: the decoder asks for 200 GB, and ends.
+#[test]
+fn a_bad_event_is_one_line_and_the_next_is_read() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("flight.log");
+    flown(&log);
+    let mut reader = Reader::open(&log).unwrap();
+    let decoder = Decoder::new(&fs::read(program()).unwrap(), &reader.header().unwrap()).unwrap();
+    let mut good = reader
+        .pieces()
+        .unwrap()
+        .into_iter()
+        .find_map(|piece| match piece {
+            Piece::Frame(frame) => decoder.entry(&frame).is_some_and(|entry| entry.text.starts_with("its pool")).then_some(frame),
+            _ => None,
+        })
+        .unwrap();
+    // Its number, the time, the count, the kind of value, and two values of two bytes.
+    good.truncate(2 + 8 + 4 + 2 + 4);
+    good[2..10].fill(0);
+    let mut bad = good[..16].to_vec();
+    bad[10..14].fill(0xff);
+
+    forged(&log, &[&bad, &good, &bad, &good]);
+    let text = stdout(&contigo(&[], &log));
+    assert_eq!(text.matches("its pool has pieces of [256, 256] bytes").count(), 3, "{text}");
+    assert_eq!(text.matches("bytes here are damaged").count(), 2, "{text}");
+    forged(&log, &[bad.as_slice(); 9]);
+    refused(&Command::new(env!("CARGO_BIN_EXE_contigo")).arg("log").arg(&log).output().unwrap(), &["damaged or hostile"]);
+}
+
+#[test]
+fn it_waits_for_a_program_that_has_not_begun() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("flight.log");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contigo"));
+    let (mut follow, mut said) = Running::new(command.args(["log", "--follow"]).arg(&log).stderr(Stdio::piped()));
+    let mut warned = String::new();
+    BufReader::new(follow.child.stderr.take().unwrap()).read_line(&mut warned).unwrap();
+    assert!(warned.contains("waiting for its program"), "{warned}");
+    // An empty file is what a program's start makes first; three looks see it.
+    fs::write(&log, b"").unwrap();
+    thread::sleep(Duration::from_millis(300));
+    flown(&log);
+    assert!(said.any(|line| line.unwrap().contains("job 3 is done")));
+    follow.kill();
+}
+
+/// A log from elsewhere names what it likes.
+#[test]
+fn a_log_has_no_file_opened_that_its_reader_would_not_open() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("flight.log");
+    flown(&log);
+    let whole = fs::read(&log).unwrap();
+    let named = |path: &Path| {
+        let (mut bytes, name) = (whole.clone(), path.to_str().unwrap());
+        bytes[252..256].copy_from_slice(&u32::try_from(name.len()).unwrap().to_le_bytes());
+        bytes[256..256 + name.len()].copy_from_slice(name.as_bytes());
+        let other = folder.path().join("other.log");
+        fs::write(&other, bytes).unwrap();
+        contigo(&[], &other)
+    };
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    refused(&named(&pipe), &["it is no file", "--elf PROGRAM"]);
+    refused(&named(Path::new("/dev/zero")), &["/dev/zero: it is no file"]);
+    refused(&named(Path::new("/nowhere/\u{1b}[2J\u{202e}")), &["/nowhere/\\u{1b}[2J\\u{202e}: No such file"]);
+    let large = folder.path().join("large");
+    fs::File::create(&large).unwrap().set_len((1 << 30) + 1).unwrap();
+    refused(&named(&large), &["no program has more than 1073741824"]);
+    if chown(&log, Some(1000), None).is_err() {
+        return emulated::skipped("log::a_log_has_no_file_opened", "only root gives a file away");
+    }
+    refused(&contigo(&[], &log), &["the log is user 1000's, and root opens no file that it names", "--elf PROGRAM"]);
+    assert!(stdout(&contigo(&["--elf", program().to_str().unwrap()], &log)).contains("job 3 is done"));
 }

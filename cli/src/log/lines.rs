@@ -1,7 +1,8 @@
 //! The lines of a log: text for people, JSON for programs.
 
+use super::{harmless, texts::Event};
 use crate::failure::Failure;
-use contigo_log::{Decoder, Header, Piece};
+use contigo_log::{Header, Piece};
 use serde::Serialize;
 use std::{
     env,
@@ -18,7 +19,7 @@ pub(super) struct Lines {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Line<'a> {
-    Begin { program: &'a Path, pid: u32, build_id: Option<String>, boot_id: &'a str, start_real_ns: u64 },
+    Begin { program: &'a str, pid: u32, build_id: Option<String>, boot_id: &'a str, start_real_ns: u64 },
     Event { time_us: u64, level: Option<&'a str>, file: Option<&'a str>, line: Option<u64>, text: &'a str },
     Overwritten { overwritten_bytes: u64 },
     Damaged { damaged_bytes: u64 },
@@ -39,7 +40,7 @@ impl Lines {
     pub(super) fn begin(&mut self, header: &Header) -> Result<(), Failure> {
         let build_id = header.build_id.map(|id| id.to_string());
         self.put(&Line::Begin {
-            program: &header.program,
+            program: &header.program.to_string_lossy(),
             pid: header.pid,
             build_id,
             boot_id: &header.boot_id,
@@ -47,17 +48,17 @@ impl Lines {
         })
     }
 
-    /// An event, or the gap where there were some.
-    pub(super) fn piece(&mut self, decoder: &Decoder, piece: &Piece) -> Result<(), Failure> {
+    /// An event, or the gap where there were some. A frame that is no `event` is damaged.
+    pub(super) fn piece(&mut self, piece: &Piece, event: Option<&Event>) -> Result<(), Failure> {
         match piece {
             Piece::Overwritten { len_bytes } => self.put(&Line::Overwritten { overwritten_bytes: *len_bytes }),
             Piece::Damaged { len_bytes } => self.put(&Line::Damaged { damaged_bytes: *len_bytes }),
-            Piece::Frame(frame) => match decoder.entry(frame) {
+            Piece::Frame(frame) => match event {
                 None => self.put(&Line::Damaged { damaged_bytes: frame.len() as u64 }),
-                Some(entry) => {
-                    let file = entry.place.as_ref().map(|(file, _)| shown(file));
-                    let line = entry.place.as_ref().map(|(_, line)| *line);
-                    self.put(&Line::Event { time_us: entry.time_us, level: entry.level, file, line, text: &entry.text })
+                Some(event) => {
+                    let file = event.place.as_ref().map(|(file, _)| shown(file));
+                    let line = event.place.as_ref().map(|(_, line)| *line);
+                    self.put(&Line::Event { time_us: event.time_us, level: event.level.as_deref(), file, line, text: &event.text })
                 }
             },
         }
@@ -73,9 +74,9 @@ impl Lines {
 
     fn put(&mut self, line: &Line<'_>) -> Result<(), Failure> {
         let text = if self.json {
-            serde_json::to_string(line).map_err(|error| Failure::Encode(error.to_string()))?
+            harmless::json(&serde_json::to_string(line).map_err(|error| Failure::Encode(error.to_string()))?)
         } else {
-            harmless(&line.text())
+            harmless::line(&line.text())
         };
         let mut out = io::stdout().lock();
         match writeln!(out, "{text}").and_then(|()| out.flush()) {
@@ -93,7 +94,7 @@ impl Line<'_> {
     fn text(&self) -> String {
         match self {
             Self::Begin { program, pid, build_id, .. } => {
-                format!("-- {}, process {pid}, build {}", program.display(), build_id.as_deref().unwrap_or("unknown"))
+                format!("-- {program}, process {pid}, build {}", build_id.as_deref().unwrap_or("unknown"))
             }
             Self::Event { time_us, level, file, line, text } => {
                 let place = file.zip(*line).map(|(file, line)| format!("  ({file}:{line})")).unwrap_or_default();
@@ -105,11 +106,6 @@ impl Line<'_> {
             Self::End { dropped_events } => format!("-- the program dropped {dropped_events} events"),
         }
     }
-}
-
-/// Nothing in a log begins a line of its own, or moves a cursor.
-fn harmless(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 /// A path below the folder where this program runs is shown from there on.

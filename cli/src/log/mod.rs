@@ -1,9 +1,15 @@
 //! `contigo log`: the events of a program, out of the ring that it left.
 
 #[cfg(feature = "log")]
+mod harmless;
+#[cfg(feature = "log")]
 mod lines;
 #[cfg(feature = "log")]
+mod program;
+#[cfg(feature = "log")]
 mod read;
+#[cfg(feature = "log")]
+mod texts;
 
 use crate::failure::Failure;
 use clap::Args;

@@ -1,32 +1,39 @@
 //! The command's work: one run of the program after the other.
 
-use super::{Options, lines::Lines};
+use super::{Options, harmless, lines::Lines, program, texts::Texts};
 use crate::failure::Failure;
-use contigo_log::{Decoder, Header, Reader, Refused};
-use std::{fs, path::Path, thread, time::Duration};
+use contigo_log::{Header, Piece, Reader, Refused};
+use std::{
+    io::{self, ErrorKind, Write},
+    path::Path,
+    thread,
+    time::Duration,
+};
 
 /// A person sees no shorter pause, and a look costs a copy of the ring.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Self {
-        Self::Usage(refused.to_string())
-    }
+/// A refusal, of the file that it is about.
+fn about(file: &Path, why: &str) -> Failure {
+    Failure::Usage(harmless::line(&format!("{}: {why}", file.display())))
 }
 
 pub(super) fn log(options: &Options) -> Result<(), Failure> {
-    let about_file = |refused: Refused| Failure::Usage(format!("{}: {refused}", options.file.display()));
+    let about_file = |refused: Refused| about(&options.file, &refused.to_string());
     let mut lines = Lines::new(options.json);
     // With --follow until its user ends it: each turn is one run of the program.
     loop {
-        let mut reader = Reader::open(&options.file).map_err(about_file)?;
-        let header = reader.header().map_err(about_file)?;
-        let decoder = decoder(options, &header)?;
+        let (mut reader, header) = begun(options).map_err(about_file)?;
+        let mut texts = texts(options, &reader, &header)?;
         lines.begin(&header)?;
         while !lines.nobody_reads() {
             let replaced = options.follow && !reader.is_still(&options.file);
             for piece in reader.pieces().map_err(about_file)? {
-                lines.piece(&decoder, &piece)?;
+                let event = match &piece {
+                    Piece::Frame(frame) => texts.event(frame).map_err(|why| about(&options.file, &why))?,
+                    _ => None,
+                };
+                lines.piece(&piece, event.as_ref())?;
             }
             if !options.follow {
                 return lines.end(&reader.header().map_err(about_file)?);
@@ -42,15 +49,38 @@ pub(super) fn log(options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// The texts: of the file that the user names, or of the one that logged.
-fn decoder(options: &Options, header: &Header) -> Result<Decoder, Failure> {
-    let elf: &Path = options.elf.as_deref().unwrap_or(&header.program);
-    let say = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}; --elf PROGRAM names the right file", elf.display()));
-    // A log from elsewhere may name a device, whose bytes have no end.
-    let is_file = fs::metadata(elf).map_err(|error| say(&error))?.is_file();
-    if !is_file {
-        return Err(say(&"it is no file"));
+/// The log, which has begun. With --follow, it waits for its program, until its user ends it.
+fn begun(options: &Options) -> Result<(Reader, Header), Refused> {
+    let mut waits = false;
+    loop {
+        match Reader::open(&options.file).and_then(|reader| reader.header().map(|header| (reader, header))) {
+            Err(refused) if options.follow && is_early(&refused) => {
+                if !waits {
+                    // Where even standard error is closed, nobody reads it.
+                    let _ = writeln!(io::stderr(), "contigo: {} is no log yet: waiting for its program", options.file.display());
+                    waits = true;
+                }
+                thread::sleep(BETWEEN_LOOKS);
+            }
+            answer => return answer,
+        }
     }
-    let bytes = fs::read(elf).map_err(|error| say(&error))?;
-    Decoder::new(&bytes, header).map_err(|refused| say(&refused))
+}
+
+/// Is a program that starts right now a reason for it?
+fn is_early(refused: &Refused) -> bool {
+    match refused {
+        Refused::NotYet => true,
+        Refused::File(error) => error.kind() == ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+/// The texts: of the file that the user names, or of the one that logged.
+fn texts(options: &Options, reader: &Reader, header: &Header) -> Result<Texts, Failure> {
+    let elf: &Path = options.elf.as_deref().unwrap_or(&header.program);
+    let say = |why: String| about(elf, &format!("{why}; --elf PROGRAM names the right file"));
+    let owner = reader.owner().map_err(|refused| about(&options.file, &refused.to_string()))?;
+    let file = program::open(elf, options.elf.is_none().then_some(owner)).map_err(say)?;
+    Texts::new(file, header.clone()).map_err(say)
 }

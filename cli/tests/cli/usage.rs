@@ -57,3 +57,13 @@ fn a_reader_that_has_gone_is_no_panic() -> Outcome {
     assert_eq!(output.status.code(), Some(0));
     Ok(())
 }
+
+/// The tool that was built with no decoder.
+#[cfg(not(feature = "log"))]
+#[test]
+fn without_its_decoder_log_says_how_to_get_it() -> Outcome {
+    let run = Run::of(&["log", "/nowhere"])?;
+    assert_eq!(run.status(), Some(1));
+    assert!(run.stderr().contains("cargo install --path cli --features log") && run.stderr().lines().count() == 1, "{}", run.stderr());
+    Ok(())
+}

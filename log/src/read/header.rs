@@ -36,6 +36,9 @@ pub struct Header {
 impl Header {
     /// The header that `bytes` begin with.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Refused> {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Err(Refused::NotYet);
+        }
         let magic = bytes.get(..MAGIC.len()).ok_or(Refused::NoRing)?;
         if magic.get(..7) != MAGIC.get(..7) {
             return Err(Refused::NoRing);

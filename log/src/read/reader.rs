@@ -1,12 +1,14 @@
 //! The frames of a ring, while it is written or after.
 
 use super::{Header, Refused, rzcobs};
-use crate::layout::HEADER_BYTES;
+use crate::layout::{FRAME_BYTES, HEADER_BYTES};
 use std::{
     fs::{File, OpenOptions},
     io::ErrorKind,
     os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
     path::Path,
+    thread,
+    time::Duration,
 };
 
 /// A piece of a log, in the order of writing.
@@ -32,6 +34,8 @@ pub struct Reader {
     file: File,
     /// Everything before was told.
     seen: u64,
+    /// `seen` is within an event, whose begin was overwritten.
+    within: bool,
 }
 
 impl Reader {
@@ -45,7 +49,7 @@ impl Reader {
         if !file.metadata()?.is_file() {
             return Err(Refused::NoRing);
         }
-        Ok(Self { file, seen: 0 })
+        Ok(Self { file, seen: 0, within: false })
     }
 
     /// Is this the file that `path` names still? A program that starts again makes a new one.
@@ -55,12 +59,30 @@ impl Reader {
         (own.dev(), own.ino()) == (named.dev(), named.ino())
     }
 
-    /// The log's header, as it is now.
+    /// The user (man 2 stat, `st_uid`) whose file this is.
+    ///
+    /// # Errors
+    /// [`Refused::File`].
+    pub fn owner(&self) -> Result<u32, Refused> {
+        Ok(self.file.metadata()?.uid())
+    }
+
+    /// The log's header, as it is now. Counts that contradict each other are read again, up to a
+    /// tenth of a second: the program may go on between the one and the other.
     ///
     /// # Errors
     /// [`Refused`]: the file is no log, or is damaged.
     pub fn header(&self) -> Result<Header, Refused> {
+        /// Each look at counts that change is right but for some nanoseconds in which they do.
+        const MOST_LOOKS: u32 = 100;
         let mut bytes = vec![0; HEADER_BYTES];
+        for _ in 1..MOST_LOOKS {
+            let has = self.fill(&mut bytes, 0)?;
+            match Header::parse(bytes.get(..has).unwrap_or_default()) {
+                Err(Refused::Counts { .. }) => thread::sleep(Duration::from_millis(1)),
+                header => return header,
+            }
+        }
         let has = self.fill(&mut bytes, 0)?;
         Header::parse(bytes.get(..has).unwrap_or_default())
     }
@@ -78,15 +100,20 @@ impl Reader {
         }
         // The header once more: the writer may have gone on while the ring was copied.
         let after = self.header()?;
+        Ok(self.new_ones(&before, &ring, &after))
+    }
+
+    /// The pieces in `ring`, which was copied between the two headers.
+    fn new_ones(&mut self, before: &Header, ring: &[u8], after: &Header) -> Vec<Piece> {
         // Bytes from here on were in the ring during the whole copy. A file that somebody rewrites
         // meanwhile must not have more of them than the ring.
         let oldest = after.reserved.max(before.reserved).saturating_sub(u64::from(before.ring_bytes));
         let mut pieces = Vec::new();
         let mut at = self.seen;
-        let cut = oldest > at;
-        if cut {
+        if oldest > at {
             pieces.push(Piece::Overwritten { len_bytes: oldest - at });
             at = oldest;
+            self.within = true;
         }
         let mut bytes: Vec<u8> = Vec::new();
         while at < before.written {
@@ -99,12 +126,17 @@ impl Reader {
         }
         self.seen = at.max(self.seen);
         // The first bytes after a cut are the end of an event, but for one that begins just there.
-        let first = if cut { bytes.iter().position(|byte| *byte == 0).map_or(bytes.len(), |zero| zero + 1) } else { 0 };
-        if let (Some(Piece::Overwritten { len_bytes }), true) = (pieces.first_mut(), first > 0) {
-            *len_bytes += first as u64;
+        // Where the program went on past the whole copy, the next look has that end.
+        let zero = bytes.iter().position(|byte| *byte == 0);
+        let first = if self.within { zero.map_or(bytes.len(), |zero| zero + 1) } else { 0 };
+        self.within &= zero.is_none();
+        match pieces.first_mut() {
+            Some(Piece::Overwritten { len_bytes }) => *len_bytes += first as u64,
+            _ if first > 0 => pieces.push(Piece::Overwritten { len_bytes: first as u64 }),
+            _ => {}
         }
         frames(bytes.get(first..).unwrap_or_default(), &mut pieces);
-        Ok(pieces)
+        pieces
     }
 
     /// Reads until `bytes` is full or the file ends; how many there were.
@@ -130,7 +162,8 @@ fn frames(bytes: &[u8], pieces: &mut Vec<Piece>) {
     let mut damaged = 0;
     for encoded in bytes.split_inclusive(|byte| *byte == 0) {
         match encoded.split_last() {
-            Some((0, frame)) if !frame.is_empty() => match rzcobs::frame(frame) {
+            // No program writes a longer one, and seven zeroes are one byte here.
+            Some((0, frame)) if !frame.is_empty() && encoded.len() <= FRAME_BYTES => match rzcobs::frame(frame) {
                 Some(frame) => {
                     tell(&mut damaged, pieces);
                     pieces.push(Piece::Frame(frame));
@@ -146,5 +179,65 @@ fn frames(bytes: &[u8], pieces: &mut Vec<Piece>) {
 fn tell(damaged: &mut u64, pieces: &mut Vec<Piece>) {
     if *damaged > 0 {
         pieces.push(Piece::Damaged { len_bytes: core::mem::take(damaged) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn header(written: u64, reserved: u64) -> Header {
+        Header {
+            ring_bytes: 4096,
+            pid: 1,
+            start_monotonic_ns: 0,
+            start_real_ns: 0,
+            boot_id: String::new(),
+            written,
+            reserved,
+            dropped: 0,
+            build_id: None,
+            program: PathBuf::new(),
+        }
+    }
+
+    /// The program went on by more than the ring during the copy, and died within an event. The
+    /// next look begins within an event too, and its rest is no damage.
+    #[test]
+    fn an_event_that_was_cut_by_one_look_is_no_damage_in_the_next() -> std::io::Result<()> {
+        let mut reader = Reader { file: File::open("/dev/null")?, seen: 0, within: false };
+        let mut ring = vec![7; 4096];
+        let looks = [(header(1_000, 1_000), header(6_000, 6_100)), (header(6_000, 6_100), header(6_000, 6_100))];
+        // The rest of an event ends at byte 2,104, and what follows is damage indeed.
+        for end in [2_103, 2_999, (6_000 - 1) % 4096] {
+            if let Some(byte) = ring.get_mut(end) {
+                *byte = 0;
+            }
+        }
+        let [first, second] = looks.map(|(before, after)| reader.new_ones(&before, &ring, &after));
+        assert_eq!(first, [Piece::Overwritten { len_bytes: 2_004 }]);
+        assert_eq!(second, [Piece::Overwritten { len_bytes: 100 }, Piece::Damaged { len_bytes: 3_896 }]);
+        Ok(())
+    }
+
+    /// 600 bytes, of which all but two stand for seven zeroes each: 4,000 bytes for the decoder.
+    #[test]
+    fn a_frame_that_no_program_writes_is_damage() {
+        let long = |first: u8, len: usize| {
+            let mut encoded = vec![0x7f; len];
+            encoded.splice(..2, [first, 0x3f]);
+            encoded
+        };
+        let right = |len| (1..=255).map(|first| long(first, len)).find(|encoded| rzcobs::frame(encoded).is_some());
+        let said = |mut encoded: Vec<u8>| {
+            encoded.push(0);
+            let mut pieces = Vec::new();
+            frames(&encoded, &mut pieces);
+            pieces
+        };
+        assert!(matches!(right(FRAME_BYTES - 1).map(said).as_deref(), Some([Piece::Frame(_)])), "the longest that is one");
+        assert_eq!(right(599).map(said), Some(vec![Piece::Damaged { len_bytes: 600 }]));
+        assert_eq!(right(FRAME_BYTES).map(said), Some(vec![Piece::Damaged { len_bytes: FRAME_BYTES as u64 + 1 }]));
     }
 }

@@ -11,6 +11,9 @@ pub enum Refused {
     File(io::Error),
     /// The file does not begin as a ring does.
     NoRing,
+    /// The file has the room of a ring and no first byte yet: its program is starting, or was
+    /// killed as it did.
+    NotYet,
     /// Another version of this crate made it.
     Version {
         /// The version, where this crate reads 1.
@@ -63,6 +66,9 @@ impl fmt::Display for Refused {
         match self {
             Self::File(error) => error.fmt(f),
             Self::NoRing => f.write_str("the file is no log of Contigo's; name the one that the program gave to contigo_log::start"),
+            Self::NotYet => f.write_str(
+                "the file is no log of Contigo's yet: nothing is in it; name the one that the program gave to contigo_log::start, or look with --follow",
+            ),
             Self::Version { found } => write!(
                 f,
                 "the log has version {found}, and this program reads version 1; read it with the tool of the program's own release"

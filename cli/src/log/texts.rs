@@ -1,0 +1,170 @@
+#![allow(unsafe_code, reason = "a child of fork, which is this process with less memory")]
+//! The texts of a log, decoded in a child process.
+//!
+//! defmt's decoder takes the counts of a frame and the formats of a program at their word. A bad
+//! one costs it all memory, its stack or its time. So it has a process of its own, with limits: an
+//! event that ends that process is a damaged one, and the next child goes on behind it.
+
+use contigo_log::{Decoder, Header};
+use nix::{
+    sys::{
+        resource::{RLIM_INFINITY, Resource, rlim_t, setrlimit},
+        signal::{Signal, kill},
+        wait::waitpid,
+    },
+    unistd::{ForkResult, Pid, dup2_stderr, fork},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::unix::{fs::FileExt, net::UnixStream},
+    time::Duration,
+};
+
+/// A frame takes microseconds, and a program with a debugger's tables a few seconds.
+const MOST_FRAME_TIME: Duration = Duration::from_secs(5);
+const MOST_START_TIME: Duration = Duration::from_secs(60);
+/// A frame of 512 bytes has no longer text that somebody reads.
+const MOST_ANSWER_BYTES: u32 = 1 << 20;
+/// More frames that end the decoder are no accident.
+const MOST_ENDS: u32 = 8;
+/// The child's memory beside the program's file, its tables of symbols and of lines.
+const ROOM_BYTES: u64 = 512 << 20;
+const ROOM_TIMES_FILE: u64 = 4;
+
+/// One event, as text.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Event {
+    pub(super) time_us: u64,
+    pub(super) level: Option<String>,
+    pub(super) place: Option<(String, u64)>,
+    pub(super) text: String,
+}
+
+/// The texts of one build of a program.
+pub(super) struct Texts {
+    elf: File,
+    header: Header,
+    child: Child,
+    ends: u32,
+}
+
+impl Texts {
+    /// The texts in `elf`, which must be the file of the program that `header` names.
+    pub(super) fn new(elf: File, header: Header) -> Result<Self, String> {
+        let child = Child::start(&elf, &header)?;
+        Ok(Self { elf, header, child, ends: 0 })
+    }
+
+    /// A frame's event. `None` where it is none, or more than the decoder can bear.
+    pub(super) fn event(&mut self, frame: &[u8]) -> Result<Option<Event>, String> {
+        if let Ok(event) = self.child.event(frame) {
+            return Ok(event);
+        }
+        self.ends += 1;
+        if self.ends > MOST_ENDS {
+            return Err(format!("{} of its events take more memory or time than any event: the log is damaged or hostile", self.ends));
+        }
+        self.child = Child::start(&self.elf, &self.header)?;
+        Ok(None)
+    }
+}
+
+/// The process that decodes.
+struct Child {
+    pid: Pid,
+    stream: UnixStream,
+}
+
+impl Child {
+    fn start(elf: &File, header: &Header) -> Result<Self, String> {
+        let os = |error: io::Error| error.to_string();
+        let (stream, theirs) = UnixStream::pair().map_err(os)?;
+        // SAFETY: this command has one thread, so that the child has all of this process.
+        match unsafe { fork() }.map_err(|errno| os(errno.into()))? {
+            ForkResult::Child => {
+                drop(stream);
+                let _ = answer_all(theirs, elf, header);
+                // SAFETY: ends the child, and runs nothing of the parent's.
+                unsafe { nix::libc::_exit(0) }
+            }
+            ForkResult::Parent { child: pid } => {
+                let mut own = Self { pid, stream };
+                own.stream.set_read_timeout(Some(MOST_START_TIME)).map_err(os)?;
+                own.stream.set_write_timeout(Some(MOST_FRAME_TIME)).map_err(os)?;
+                let refused: Option<String> =
+                    own.answer().map_err(|_| "its tables take more memory or time than a program's".to_owned())?;
+                own.stream.set_read_timeout(Some(MOST_FRAME_TIME)).map_err(os)?;
+                refused.map_or(Ok(own), Err)
+            }
+        }
+    }
+
+    fn event(&mut self, frame: &[u8]) -> io::Result<Option<Event>> {
+        put(&mut self.stream, frame)?;
+        self.answer()
+    }
+
+    fn answer<T: for<'de> Deserialize<'de>>(&mut self) -> io::Result<T> {
+        serde_json::from_slice(&get(&mut self.stream)?).map_err(io::Error::other)
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // A child that has ended already is there until it is waited for.
+        let _ = kill(self.pid, Signal::SIGKILL);
+        let _ = waitpid(self.pid, None);
+    }
+}
+
+/// The child's work, until its parent goes.
+fn answer_all(mut parent: UnixStream, elf: &File, header: &Header) -> io::Result<()> {
+    // Its last words are of no use to the user: the parent says what it means.
+    dup2_stderr(File::options().write(true).open("/dev/null")?)?;
+    let len_bytes = elf.metadata()?.len();
+    let most = len_bytes.saturating_mul(ROOM_TIMES_FILE).saturating_add(ROOM_BYTES);
+    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    // A 32-bit process has no more than its type has.
+    #[allow(clippy::useless_conversion, reason = "32 bits wide on armv7")]
+    let most = rlim_t::try_from(most).unwrap_or(RLIM_INFINITY);
+    setrlimit(Resource::RLIMIT_AS, most, most)?;
+    let mut bytes = vec![0; usize::try_from(len_bytes).map_err(io::Error::other)?];
+    let read = elf.read_exact_at(&mut bytes, 0).map_err(|error| error.to_string());
+    let decoder = read.and_then(|()| Decoder::new(&bytes, header).map_err(|refused| refused.to_string()));
+    drop(bytes);
+    put(&mut parent, &serde_json::to_vec(&decoder.as_ref().err())?)?;
+    let Ok(decoder) = decoder else { return Ok(()) };
+    // Each turn waits for the parent, whose end closes the stream.
+    loop {
+        let frame = get(&mut parent)?;
+        let event = decoder.entry(&frame).map(|entry| Event {
+            time_us: entry.time_us,
+            level: entry.level.map(str::to_owned),
+            place: entry.place,
+            text: entry.text,
+        });
+        put(&mut parent, &serde_json::to_vec(&event)?)?;
+    }
+}
+
+/// Sends `bytes` behind their number.
+fn put(stream: &mut UnixStream, bytes: &[u8]) -> io::Result<()> {
+    let len = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+    stream.write_all(&len.to_le_bytes())?;
+    stream.write_all(bytes)
+}
+
+/// What [`put`] sent.
+fn get(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut len = [0; 4];
+    stream.read_exact(&mut len)?;
+    let len = u32::from_le_bytes(len);
+    if len > MOST_ANSWER_BYTES {
+        return Err(io::Error::other("no event is that long"));
+    }
+    let mut bytes = vec![0; len as usize];
+    stream.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
