@@ -7,7 +7,7 @@ mod healthy;
 mod machines;
 
 use contigo_bringup::doctor::{DoctorError, Verdict, checks, doctor};
-use machines::{CONFIG, Root, TREE, kv260, orin, pc, pynq};
+use machines::{CONFIG, Root, TREE, de10, kv260, orin, pc, pynq};
 use std::{
     collections::BTreeSet,
     env, fs,
@@ -119,7 +119,7 @@ fn found(root: &Root) -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_right_machine_has_nothing() {
-    for (name, make) in [("pynq", pynq as Make), ("kv260", kv260), ("pc", pc), ("orin", orin)] {
+    for (name, make) in [("pynq", pynq as Make), ("de10", de10), ("kv260", kv260), ("pc", pc), ("orin", orin)] {
         let folder = folder();
         assert_eq!(found(&make(folder.path())), [], "{name}");
     }

@@ -112,6 +112,34 @@ pub(crate) fn pynq(root: &Path) -> Root {
     root
 }
 
+/// DE10-Nano: u-dma-buf, a core behind the lightweight bridge, which is open.
+pub(crate) fn de10(root: &Path) -> Root {
+    let root = Root(root.to_owned());
+    all(&root, "5.4.104", 65_536, 262_144);
+    root.put("boot/config-5.4.104", CONFIG);
+    root.put(&format!("{TREE}/compatible"), "terasic,de10-nano\0altr,socfpga-cyclone5\0altr,socfpga\0");
+    root.node("udmabuf0", "ikwzm,u-dma-buf");
+    root.folder("sys/bus/platform/drivers/u-dma-buf");
+    for (name, text) in [("size", "16777216"), ("phys_addr", "0x30000000"), ("sync_mode", "1"), ("dma_coherent", "0")] {
+        root.put(&format!("sys/class/u-dma-buf/udmabuf0/{name}"), text);
+    }
+    root.node("soc/copy@ff200000", "generic-uio");
+    root.cells("soc/copy@ff200000/interrupts", &[0, 40, 4]);
+    root.folder("sys/bus/platform/drivers/uio_pdrv_genirq");
+    root.put("sys/class/uio/uio0/name", "copy\n");
+    root.put("proc/interrupts", " 72:         12          3  GIC-0  72 Level     copy\n");
+    for node in ["uio0", "udmabuf0"] {
+        root.put(&format!("dev/{node}"), "");
+    }
+    for (number, name) in ["lwhps2fpga", "hps2fpga", "fpga2hps"].iter().enumerate() {
+        root.put(&format!("sys/class/fpga_bridge/br{number}/name"), name);
+        root.put(&format!("sys/class/fpga_bridge/br{number}/state"), "enabled");
+    }
+    root.put("proc/cmdline", "clk_ignore_unused\n");
+    root.put("sys/class/fpga_manager/fpga0/state", "operating\n");
+    root
+}
+
 /// KV260: a real-time kernel, an SMMU, a card behind VFIO, a dma-heap.
 pub(crate) fn kv260(root: &Path) -> Root {
     use std::io::Write;

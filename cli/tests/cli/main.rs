@@ -10,6 +10,7 @@ mod fpga;
 mod gpu;
 mod listed;
 mod overlay;
+mod pages;
 mod refused;
 mod renamed;
 mod reset;

@@ -4,8 +4,8 @@ use super::{Outcome, Run};
 use contigo_testkit::emulated;
 use std::{error::Error, fs, path::Path, process::Command};
 
-const ZYNQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests/design/zynq.hwh");
-const ZYNQMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests/design/zynqmp.hwh");
+pub(crate) const ZYNQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests/design/zynq.hwh");
+pub(crate) const ZYNQMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests/design/zynqmp.hwh");
 
 #[test]
 fn a_design_is_a_table() -> Outcome {

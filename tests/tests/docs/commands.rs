@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Programs of the system.
-const SYSTEM: [&str; 38] = [
+const SYSTEM: [&str; 39] = [
     "cat",
     "cc",
     "cd",
@@ -40,6 +40,7 @@ const SYSTEM: [&str; 38] = [
     "rmmod",
     "rustup",
     "scp",
+    "systemctl",
     "systemd-sysusers",
     "tar",
     "udevadm",
