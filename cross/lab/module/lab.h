@@ -15,6 +15,7 @@ extern struct dentry *lab_debugfs;
 
 extern struct platform_driver lab_clock_driver;
 extern struct platform_driver lab_reset_driver;
+extern struct platform_driver lab_fclk_driver;
 
 int lab_exporter_init(void);
 void lab_exporter_exit(void);
@@ -29,6 +30,20 @@ static inline int lab_power_init(void)
 }
 
 static inline void lab_power_exit(void)
+{
+}
+#endif
+
+#if IS_BUILTIN(CONFIG_FPGA)
+int lab_fpga_init(void);
+void lab_fpga_exit(void);
+#else
+static inline int lab_fpga_init(void)
+{
+	return 0;
+}
+
+static inline void lab_fpga_exit(void)
 {
 }
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The lab's own hardware: a clock gate, a reset controller, a power domain, an exporter of
- * dma-bufs, and an edu that shares its interrupt line.
+ * dma-bufs, and an edu that shares its interrupt line. Also the files that AMD's kernels have for a
+ * clock of the fabric and for an FPGA manager.
  */
 #include <linux/module.h>
 
@@ -9,7 +10,8 @@
 
 struct dentry *lab_debugfs;
 
-static struct platform_driver * const drivers[] = { &lab_clock_driver, &lab_reset_driver };
+static struct platform_driver * const drivers[] = { &lab_clock_driver, &lab_reset_driver,
+						    &lab_fclk_driver };
 
 static int __init lab_init(void)
 {
@@ -25,12 +27,17 @@ static int __init lab_init(void)
 	err = platform_register_drivers(drivers, ARRAY_SIZE(drivers));
 	if (err)
 		goto no_drivers;
+	err = lab_fpga_init();
+	if (err)
+		goto no_fpga;
 	err = lab_edu_init();
 	if (err)
 		goto no_edu;
 	return 0;
 
 no_edu:
+	lab_fpga_exit();
+no_fpga:
 	platform_unregister_drivers(drivers, ARRAY_SIZE(drivers));
 no_drivers:
 	lab_power_exit();
@@ -44,6 +51,7 @@ no_exporter:
 static void __exit lab_exit(void)
 {
 	lab_edu_exit();
+	lab_fpga_exit();
 	platform_unregister_drivers(drivers, ARRAY_SIZE(drivers));
 	lab_power_exit();
 	lab_exporter_exit();
