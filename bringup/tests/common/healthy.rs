@@ -180,6 +180,18 @@ pub(crate) const SPECIALS: &[Special] = &[
         &[("fabric-empty", "note")],
     ),
     ("a heap without rights to its address", kv260, |root| root.put("proc/self/status", "CapEff:\t0\n"), &[("heap-address", "note")]),
+    (
+        "a core that nobody has open, so that its clock rests",
+        pynq,
+        |root| {
+            root.put("sys/kernel/debug/clk/fclk0/clk_enable_count", "0\n");
+            root.node(COPY, "contigo,engine");
+            root.cells(&format!("{COPY}/clocks"), &[1, 15]);
+            root.folder("sys/class/contigo/40000000.copy");
+            root.put("dev/contigo/40000000.copy", "");
+        },
+        &[],
+    ),
     ("nouveau", pc, |root| root.driver("0000:01:00.0", "nouveau"), &[("cuda-driver", "note")]),
     (
         "a container",

@@ -24,7 +24,10 @@ done
 if [ -x /bin/contigo-board-tests-32 ] && [ -n "$(contigo-board-tests-32 "$@" --list)" ]; then
 	run contigo-board-tests-32 "$@"
 fi
-run contigo-board-tests "$@"
+# Without one of them to run they end as if a test had failed, and the doctor is a test, too.
+if [ ! -e /tmp/doctor ] || [ -n "$(contigo-board-tests "$@" --list)" ]; then
+	run contigo-board-tests "$@"
+fi
 # The board's second preparation, and everything again.
 if [ -e /lab/then.sh ]; then
 	if (set -e; . /lab/then.sh); then
@@ -141,6 +144,20 @@ fi
 # Only virt loads gpio_keys, whose line is refused.
 if [ -x /bin/contigo ] && [ -e /lab/demo ] && grep -q 'GPIO Key Poweroff' /sys/kernel/debug/gpio 2> /dev/null; then
 	row "contigo reset by a GPIO" reset_line
+fi
+# The doctor: each line of this file is found, and no fault that has none.
+if [ -x /bin/contigo ] && [ -e /tmp/doctor ]; then
+	contigo doctor < /dev/null > /tmp/doctor.said 2>&1
+	sed -n 's/^\(fault\|note\) \([a-z0-9-]*\): .*/\1 \2/p' /tmp/doctor.said > /tmp/doctor.found
+	wrong=$(grep -v -x -F -f /tmp/doctor.found /tmp/doctor | sed 's/^/not found: /'; grep '^fault' /tmp/doctor.found | grep -v -x -F -f /tmp/doctor)
+	said=$(tail -n 1 /tmp/doctor.said | tr -d '"\\')
+	if [ -z "$wrong" ] && grep -q '^faults: ' /tmp/doctor.said; then
+		echo "@row {\"kind\":\"check\",\"name\":\"doctor\",\"status\":\"passed\",\"reason\":\"$said\"}"
+	else
+		echo "@row {\"kind\":\"check\",\"name\":\"doctor\",\"status\":\"failed\",\"reason\":\"$(echo "$wrong" | tr '\n' ';') $said\"}"
+		cat /tmp/doctor.said
+	fi | tee -a /tmp/output
+	[ -z "$wrong" ] || status=1
 fi
 # After this nothing can be opened any more that an IOMMU does not confine.
 if [ -n "$(contigo-board-tests "$@" --locked-down --list)" ]; then

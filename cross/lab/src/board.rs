@@ -47,6 +47,9 @@ pub(crate) struct Description {
     /// The script that root runs in the guest before the tests: a file beside this one.
     #[serde(default = "setup")]
     pub(crate) setup: String,
+    /// The device tree: a file beside this one. Where it is absent, QEMU makes the tree.
+    #[serde(default = "tree")]
+    pub(crate) tree: String,
     /// A second script, after which the tests run once more: a file beside this one.
     #[serde(default)]
     pub(crate) then: Option<String>,
@@ -115,8 +118,15 @@ const fn time_limit_s() -> u64 {
 /// The script that most boards have.
 const SETUP: &str = "setup.sh";
 
+/// The tree that a board has, where it has one.
+const TREE: &str = "board.dts";
+
 fn setup() -> String {
     SETUP.to_owned()
+}
+
+fn tree() -> String {
+    TREE.to_owned()
 }
 
 impl Board {
@@ -125,7 +135,8 @@ impl Board {
         let text = fs::read_to_string(file).with_context(|| format!("board {name}: cannot read {}", file.display()))?;
         let about: Description = toml::from_str(&text).with_context(|| format!("board {name}: {}", file.display()))?;
         let folder = file.parent().unwrap_or(file).to_owned();
-        let scripts = [Some(&about.setup).filter(|script| *script != SETUP), about.then.as_ref()];
+        let tree = Some(&about.tree).filter(|tree| *tree != TREE);
+        let scripts = [Some(&about.setup).filter(|script| *script != SETUP), about.then.as_ref(), tree];
         if let Some(script) = scripts.into_iter().flatten().find(|script| !folder.join(script).is_file()) {
             bail!("board {name}: {}: there is no {script} beside it", file.display());
         }

@@ -1,4 +1,5 @@
-//! A board's device tree: `board.dts`, which may include the trees of the kernel's own source.
+//! A board's device tree: `board.dts`, or another that it names.
+//! It may include the trees of the kernel's own source.
 
 use crate::{
     board::Board,
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Compiles the tree into `folder`; `None` where the board has none because QEMU makes one.
 pub(crate) fn device_tree(cache: &CacheDir, board: &Board, kernel: &Kernel, folder: &Path) -> Result<Option<PathBuf>> {
-    let Some(source) = board.file("board.dts") else { return Ok(None) };
+    let Some(source) = board.file(&board.about.tree) else { return Ok(None) };
     let log = cache.log(&format!("dts-{}", board.name))?;
     let (plain, blob) = (folder.join("board.dts"), folder.join("board.dtb"));
     let mut cpp =
