@@ -2,6 +2,7 @@
 //!
 //! - [`bitstream`] reads a file that configures a fabric, and says what is in it: bytes in, facts
 //!   or one typed error out. It knows no machine.
+//! - [`board`] says which board a machine is, what is loaded, and what is running.
 //! - [`machine`] is a machine's files, below `/` or below a folder that a test made.
 //! - [`power`] reads the rails that a board measures, and the energy of a piece of work.
 //! - [`clocks`] reads the kernel's clocks, compares them with a design, and sets one.
@@ -13,6 +14,7 @@
 //! It needs `std` and Linux. The runtime does not depend on it, and firmware never gets it.
 
 pub mod bitstream;
+pub mod board;
 pub mod clocks;
 pub mod doctor;
 pub mod fpga;

@@ -1,5 +1,6 @@
 //! The command-line tool `contigo`: what memory this machine offers, and the runtime at work on it.
 
+mod board;
 mod boards;
 mod clocks;
 mod demo;
@@ -62,6 +63,11 @@ enum Command {
     /// Reads files only: memory, drivers, interrupts, clocks, rights, kernel. Exit status: 0 no
     /// fault, 1 faults found, 2 could not look.
     Doctor(doctor::Options),
+    /// Show which board this is, its ports, what is loaded, and what is running
+    ///
+    /// Reads files only: opens no device, changes nothing. Programs that use the fabric are seen by
+    /// root alone.
+    Board(board::Options),
     /// List the boards that Contigo knows, and what their bus masters reach
     Boards(boards::Options),
     /// Show a block design of Vivado's, and write the device-tree overlay for its cores
@@ -99,6 +105,7 @@ fn main() -> ExitCode {
         Command::Selftest(options) => selftest::selftest(options),
         Command::Info(options) => info::info(options),
         Command::Doctor(options) => return end(doctor::doctor(options)),
+        Command::Board(options) => board::board(options),
         Command::Boards(options) => boards::boards(options),
         Command::Overlay(options) => overlay::overlay(options),
         Command::Fpga(options) => fpga::fpga(options),

@@ -1,0 +1,58 @@
+//! Which of the boards that Contigo knows a machine is.
+
+use contigo_boards::{ALL, Board, Soc};
+
+/// How sure that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sure {
+    /// The tree's root has the board's name: in `compatible` or in `model`.
+    ByName,
+    /// The tree names the SoC, and these boards have it: others may have it, too.
+    BySoc,
+    /// The tree names nothing that is known here.
+    No,
+}
+
+/// The boards that a machine may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// How sure that is.
+    pub sure: Sure,
+    /// One by name; by SoC each that has it.
+    pub boards: Vec<&'static Board>,
+}
+
+impl Known {
+    /// By the root of a device tree: its `compatible` and `model`, as they are in its files.
+    #[must_use]
+    pub fn of(compatible: &[u8], model: &[u8], soc: Option<&Soc>) -> Self {
+        let says = [compatible, model].map(|bytes| easy(&String::from_utf8_lossy(bytes)));
+        let named = ALL.iter().find(|board| says.iter().any(|text| text.contains(&format!("-{}-", board.name))));
+        if let Some(board) = named {
+            return Self { sure: Sure::ByName, boards: vec![board] };
+        }
+        // The chip follows in the text: `Cyclone V 5CSEBA6` where the SoC is `Cyclone V SoC`.
+        let has = |board: &&Board| soc.is_some_and(|soc| board.soc.starts_with(soc.name.trim_end_matches(" SoC")));
+        let boards: Vec<_> = ALL.iter().filter(has).collect();
+        Self { sure: if boards.is_empty() { Sure::No } else { Sure::BySoc }, boards }
+    }
+
+    /// The names of these boards' ports, each once: boards with one SoC have the same, or some of
+    /// them. `contigo_boards::port` has the port of a name.
+    #[must_use]
+    pub fn ports(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        for port in self.boards.iter().flat_map(|board| board.ports) {
+            if !names.contains(&port.name) {
+                names.push(port.name);
+            }
+        }
+        names
+    }
+}
+
+/// A text as the boards' names are written: `Zynq PYNQ-Z2` is `-zynq-pynq-z2-`.
+fn easy(text: &str) -> String {
+    let letters = text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
+    format!("-{}-", letters.collect::<String>())
+}

@@ -1,0 +1,74 @@
+//! Which board a machine is, and what is on it.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+
+#[path = "common/machines.rs"]
+#[allow(dead_code, reason = "each test takes what it needs")]
+mod machines;
+
+use contigo_bringup::{
+    board::{Board, Sure},
+    fpga::{FpgaError, State},
+    machine::{Linux, Machine},
+};
+use machines::{Root, TREE, de10, kv260, orin, pc, pynq};
+use std::path::Path;
+
+type Make = fn(&Path) -> Root;
+
+#[test]
+fn each_board_is_known_with_its_ports() {
+    let boards: [(Make, &[&str], Sure, usize); 5] = [
+        (pynq, &["pynq-z2"], Sure::ByName, 7),
+        (de10, &["de10-nano"], Sure::ByName, 2),
+        (kv260, &["kv260"], Sure::ByName, 6),
+        (orin, &["jetson-orin"], Sure::BySoc, 0),
+        (pc, &[], Sure::No, 0),
+    ];
+    for (make, names, sure, ports) in boards {
+        let folder = tempfile::tempdir().unwrap();
+        let board = Board::of(&make(folder.path()).machine());
+        let found: Vec<_> = board.known.boards.iter().map(|board| board.name).collect();
+        assert_eq!((found.as_slice(), board.known.sure, board.known.ports().len()), (names, sure, ports));
+    }
+}
+
+#[test]
+fn a_tree_that_names_the_soc_only_leaves_several() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = pynq(folder.path());
+    root.put(&format!("{TREE}/compatible"), "xlnx,zynq-7000\0");
+    let several = Board::of(&root.machine()).known;
+    let names: Vec<_> = several.boards.iter().map(|board| board.name).collect();
+    assert_eq!((several.sure, names.as_slice(), several.ports().len()), (Sure::BySoc, &["pynq-z2", "zc702"][..], 7));
+    // PYNQ's image says it in the model.
+    root.put(&format!("{TREE}/model"), "TUL PYNQ-Z2\0");
+    let board = Board::of(&root.machine());
+    assert_eq!((board.known.sure, board.model.as_deref()), (Sure::ByName, Some("TUL PYNQ-Z2")));
+}
+
+#[test]
+fn what_is_loaded_and_running_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = pynq(folder.path());
+    let board = Board::of(&root.machine());
+    let fabric = board.fabric.unwrap();
+    assert_eq!((fabric.manager.as_str(), fabric.state, fabric.users.unwrap()), ("fpga0", State::Operating, vec![]));
+    assert_eq!(fabric.bridges.len(), 1);
+    let devices: Vec<_> = board.devices.iter().map(|device| format!("{} {}", device.name, device.node)).collect();
+    assert_eq!(devices, ["guard:f8003000.dmac /dev/contigo/f8003000.dmac", "uio:copy /dev/uio0", "u-dma-buf:udmabuf0 /dev/udmabuf0"]);
+    let none = Board::of(&pc(tempfile::tempdir().unwrap().path()).machine());
+    assert!(matches!(none.fabric, Err(FpgaError::NoManager)));
+}
+
+#[test]
+fn nonsense_is_no_board() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Root(folder.path().to_owned());
+    root.put(&format!("{TREE}/compatible"), [0xff; 5000]);
+    root.put(&format!("{TREE}/model"), "a\u{1b}[2Jb\0");
+    root.put("sys/class/uio/uio0/name", [0, 255, 10]);
+    let board = Board::of(&root.machine());
+    assert_eq!((board.known.sure, board.model.as_deref(), board.kernel), (Sure::No, Some("a\\u{1b}[2Jb"), None));
+    assert_eq!(board.devices.first().map(|device| device.name.as_str()), Some("uio:uio0"));
+    assert_eq!(Board::of(&Machine::below("/nowhere", Linux)).devices, []);
+}

@@ -1,0 +1,173 @@
+//! `contigo board`: which board this is, its ports, what is loaded, and what is running.
+
+use crate::{failure::Failure, output, table};
+use clap::Args;
+use contigo_bringup::{
+    board::{Board, Fabric, Sure},
+    machine::{Linux, Machine},
+    plain,
+};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The options of `board`.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Look at a copy of a machine instead of this one; docs/doctor.md lists its folders
+    #[arg(long, value_name = "FOLDER")]
+    machine: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// The most letters of a sentence with names from the machine.
+const WORDS_MAX: usize = 300;
+/// Beside the facts' names: a column that can be read.
+const OTHERS: u16 = 40;
+
+/// Everything that is printed.
+#[derive(Serialize)]
+struct Report {
+    /// It grows by one when a field changes its meaning or goes.
+    version: u32,
+    boards: Vec<&'static str>,
+    /// "name", "soc" or "no": by which part of the device tree.
+    known_by: &'static str,
+    model: Option<String>,
+    soc: Option<&'static str>,
+    kernel: Option<String>,
+    ports: Vec<PortEntry>,
+    fabric: Option<FabricEntry>,
+    /// Why there is no fabric.
+    no_fabric: Option<String>,
+    devices: Vec<DeviceEntry>,
+}
+
+#[derive(Serialize)]
+struct PortEntry {
+    name: &'static str,
+    addr_bits: u32,
+    window_first: String,
+    window_last: String,
+    coherent: bool,
+}
+
+#[derive(Serialize)]
+struct FabricEntry {
+    manager: String,
+    device: String,
+    state: String,
+    way: Option<String>,
+    bridges: Vec<String>,
+    users: Vec<String>,
+    /// Why the users cannot be seen.
+    unseen: Option<String>,
+}
+
+#[derive(Serialize)]
+struct DeviceEntry {
+    name: String,
+    node: String,
+}
+
+/// Looks, and prints.
+pub(crate) fn board(options: &Options) -> Result<(), Failure> {
+    let machine = options.machine.as_ref().map_or_else(Machine::this, |folder| Machine::below(folder, Linux));
+    let report = Report::of(Board::of(&machine));
+    if options.json { output::json(&report) } else { output::text(report.listed()) }
+}
+
+impl FabricEntry {
+    fn of(fabric: &Fabric) -> Self {
+        let words = |text: String| plain(&text, WORDS_MAX);
+        let open = |open| match open {
+            Some(true) => "open",
+            Some(false) => "closed",
+            None => "not said",
+        };
+        let (users, unseen) = match &fabric.users {
+            Ok(users) => (users.iter().map(|user| words(user.to_string())).collect(), None),
+            Err(error) => (Vec::new(), Some(words(error.to_string()))),
+        };
+        Self {
+            manager: fabric.manager.clone(),
+            device: fabric.device.clone(),
+            state: fabric.state.to_string(),
+            way: fabric.way.as_ref().map(|way| words(way.to_string())),
+            bridges: fabric.bridges.iter().map(|bridge| words(format!("{}: {}", bridge.name, open(bridge.open)))).collect(),
+            users,
+            unseen,
+        }
+    }
+}
+
+impl Report {
+    fn of(board: Board) -> Self {
+        let ports = board.known.ports().into_iter().filter_map(contigo_boards::port).map(|port| PortEntry {
+            name: port.name,
+            addr_bits: port.addr_bits,
+            window_first: format!("{:#x}", port.window.0),
+            window_last: format!("{:#x}", port.window.1),
+            coherent: port.coherent,
+        });
+        Self {
+            version: 1,
+            boards: board.known.boards.iter().map(|board| board.name).collect(),
+            known_by: match board.known.sure {
+                Sure::ByName => "name",
+                Sure::BySoc => "soc",
+                Sure::No => "no",
+            },
+            model: board.model,
+            soc: board.soc.map(|soc| soc.name),
+            kernel: board.kernel,
+            ports: ports.collect(),
+            fabric: board.fabric.as_ref().ok().map(FabricEntry::of),
+            no_fabric: board.fabric.err().map(|error| plain(&error.to_string(), WORDS_MAX)),
+            devices: board.devices.into_iter().map(|device| DeviceEntry { name: device.name, node: device.node }).collect(),
+        }
+    }
+
+    fn listed(&self) -> String {
+        let board = match (self.known_by, self.boards.as_slice()) {
+            ("name", [name]) => (*name).to_owned(),
+            ("soc", names) => format!("one with this SoC, as {}", names.join(" or ")),
+            _ => "not known here: contigo boards lists those that are".to_owned(),
+        };
+        let text = |text: Option<&str>| text.unwrap_or("not said").to_owned();
+        let mut rows = vec![
+            ("board", board),
+            ("model", text(self.model.as_deref())),
+            ("SoC", self.soc.unwrap_or("not known here").to_owned()),
+            ("kernel", text(self.kernel.as_deref())),
+        ];
+        let list = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        if let Some(fabric) = &self.fabric {
+            rows.extend([
+                ("fabric", format!("{}, {}", fabric.device, fabric.manager)),
+                ("loaded", fabric.state.clone()),
+                ("way to load", fabric.way.clone().unwrap_or_else(|| "none in this kernel".to_owned())),
+                ("bridges", list(&fabric.bridges)),
+                ("users", fabric.unseen.clone().unwrap_or_else(|| list(&fabric.users))),
+            ]);
+        }
+        rows.extend(self.no_fabric.iter().map(|why| ("fabric", why.clone())));
+        let devices: Vec<_> = self.devices.iter().map(|device| device.name.clone()).collect();
+        rows.push(("devices", list(&devices)));
+        let mut facts = table::new(&["fact", "value"]);
+        for (name, value) in rows {
+            facts.add_row([name, &value]);
+        }
+        table::keep_names(&mut facts, OTHERS);
+        if self.ports.is_empty() {
+            return format!("{facts}\nports: none is known");
+        }
+        let mut ports = table::new(&["port", "bits", "window", "coherent"]);
+        for port in &self.ports {
+            let window = format!("{}..={}", port.window_first, port.window_last);
+            ports.add_row([port.name, &port.addr_bits.to_string(), &window, if port.coherent { "yes" } else { "no" }]);
+        }
+        format!("{facts}\n{ports}")
+    }
+}
