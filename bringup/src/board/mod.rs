@@ -40,7 +40,7 @@ pub struct Board {
     pub devices: Vec<Device>,
 }
 
-/// What is in a board's fabric, and who uses it.
+/// A board's fabric: its device, its state, and its users.
 #[derive(Debug)]
 pub struct Fabric {
     /// The FPGA manager's folder.
