@@ -149,7 +149,7 @@ fn a_machine_that_is_right_in_another_way_is_no_fault() {
     let mut wrong = Vec::new();
     for (name, make, change, wanted) in healthy::SPECIALS {
         let folder = folder();
-        let root = make(folder.path());
+        let root = make(&folder.path().join("machine"));
         change(&root);
         let findings = doctor(&root.machine()).unwrap();
         let spoke = findings.iter().filter(|finding| finding.outcome.verdict >= Verdict::Note);

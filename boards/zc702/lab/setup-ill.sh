@@ -7,7 +7,7 @@ cat > /tmp/doctor <<'END'
 fault cma-small
 fault coherent-engine
 fault guard-rights-node
-fault heap-rights
 fault uio-parameter
+note heap-rights
 note uio-interrupt-wired
 END

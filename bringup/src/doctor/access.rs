@@ -1,7 +1,7 @@
 //! Who may open the devices.
 
 use super::facts::last;
-use super::{Check, Facts, Outcome, fine, none_of, note, noted, skipped};
+use super::{Check, Facts, Outcome, choice, fine, none_of, note, noted, skipped};
 use std::{fs, os::unix::fs::MetadataExt};
 
 const AREA: &str = "rights";
@@ -27,7 +27,8 @@ pub(super) const CHECKS: &[Check] = &[
         source: "https://github.com/Freescale/libimxdmabuffer/issues/8",
         look: |facts| {
             let heaps = below(facts, "dev/dma_heap").into_iter();
-            nodes(facts, heaps.filter(|path| !last(path).starts_with("system")).collect())
+            // Which heap a program wants is its own choice.
+            choice(nodes(facts, heaps.filter(|path| !last(path).starts_with("system")).collect()))
         },
     },
     Check {
@@ -66,7 +67,8 @@ pub(super) const CHECKS: &[Check] = &[
         source: "https://github.com/VoltCyclone/PCILeechFWGenerator/issues/160",
         look: |facts| {
             let groups = below(facts, "dev/vfio").into_iter();
-            nodes(facts, groups.filter(|path| last(path).parse::<u32>().is_ok()).collect())
+            // A group may be a virtual machine's.
+            choice(nodes(facts, groups.filter(|path| last(path).parse::<u32>().is_ok()).collect()))
         },
     },
 ];

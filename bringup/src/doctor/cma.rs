@@ -64,12 +64,19 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
+/// Somebody wants memory of it: the machine is prepared, and no block of u-dma-buf, or not each of
+/// the tree's, has its memory yet.
+fn wants(facts: &Facts<'_>) -> bool {
+    let blocks = facts.blocks().len();
+    facts.prepared() && (blocks == 0 || blocks < super::u_dma_buf::wanted(facts).len())
+}
+
 fn missing(facts: &Facts<'_>) -> Outcome {
     match facts.meminfo("CmaTotal") {
         Some(total) if total > 0 => fine(format!("{total} KiB")),
         _ if !facts.has_tree() => skipped("a machine without a device tree can do without"),
         // An IOMMU, huge pages or a card's own memory may do instead.
-        _ if facts.prepared() => fault("CmaTotal is 0 or not there"),
+        _ if wants(facts) => fault("CmaTotal is 0 or not there"),
         _ => note("CmaTotal is 0 or not there"),
     }
 }
@@ -78,7 +85,7 @@ fn small(facts: &Facts<'_>) -> Outcome {
     match facts.meminfo("CmaTotal").filter(|&total| total > 0) {
         None => skipped("no CMA"),
         Some(total) if total > SMALL_KIB || !facts.has_tree() => fine(format!("{total} KiB")),
-        Some(total) if facts.prepared() => fault(format!("{total} KiB")),
+        Some(total) if wants(facts) => fault(format!("{total} KiB")),
         Some(total) => note(format!("{total} KiB")),
     }
 }

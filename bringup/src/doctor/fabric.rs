@@ -98,12 +98,17 @@ fn waits(facts: &Facts<'_>) -> Outcome {
         return skipped("not readable: run as root, with debugfs");
     };
     // Others wait on right machines too: of the kernel's own, a driver may just not be built.
-    let ours = |node: &&Node| node.is("contigo,engine") || node.is("generic-uio") || node.is("ikwzm,u-dma-buf");
-    let ours: Vec<_> = facts.nodes.iter().filter(ours).map(Node::device).collect();
+    let block = |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
+    let ours = |node: &&Node| node.is("contigo,engine") || node.is("generic-uio") || node.compatible.iter().any(block);
+    let ours: Vec<_> = facts.nodes.iter().filter(ours).collect();
+    let is_ours = |device: &str| {
+        let of = facts.of_node(&format!("sys/bus/platform/devices/{device}"));
+        ours.iter().any(|node| of.as_ref().map_or_else(|| node.device() == device, |path| *path == node.path))
+    };
     let (mut bad, mut others) = (Vec::new(), 0);
     for line in text.lines() {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
-        if words.first().is_some_and(|device| ours.iter().any(|one| one == device)) {
+        if words.first().is_some_and(|device| is_ours(device)) {
             bad.push(words.join(" "));
         } else {
             others += 1;

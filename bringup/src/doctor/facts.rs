@@ -52,11 +52,14 @@ impl<'a> Facts<'a> {
 
     /// The devices of a class, and the path of each one's node in the tree, where sysfs says it.
     pub(super) fn class(&self, class: &str) -> Vec<(String, Option<String>)> {
-        let node = |name: &String| {
-            let link = self.machine.link(format!("{class}/{name}/device/of_node"))?;
-            Some(link.to_str()?.split_once("/devicetree/base/")?.1.to_owned())
-        };
+        let node = |name: &String| self.of_node(&format!("{class}/{name}/device"));
         self.machine.list(class).into_iter().map(|name| (node(&name), name)).map(|(node, name)| (name, node)).collect()
+    }
+
+    /// The path of the node that a device's folder in sysfs leads to.
+    pub(super) fn of_node(&self, device: &str) -> Option<String> {
+        let link = self.machine.link(format!("{device}/of_node"))?;
+        Some(link.to_str()?.split_once("/devicetree/base/")?.1.to_owned())
     }
 
     /// The number behind a word of `/proc/self/status`, in this base.
@@ -108,6 +111,11 @@ impl<'a> Facts<'a> {
             found.extend(self.machine.list(class).into_iter().map(|name| format!("{class}/{name}")));
         }
         found
+    }
+
+    /// Whether a device is in an IOMMU group.
+    pub(super) fn grouped(&self, device: &str) -> bool {
+        self.iommu_groups().iter().any(|group| self.machine.has(format!("sys/kernel/iommu_groups/{group}/devices/{device}")))
     }
 
     /// IOMMU groups.

@@ -69,12 +69,18 @@ fn bound(facts: &Facts<'_>) -> Outcome {
     none_of(&bad, format!("{} engines", nodes.len()))
 }
 
+/// The engines that the module has; where it is not loaded, those of the tree.
+fn engines(facts: &Facts<'_>) -> Vec<String> {
+    let there = facts.machine.list("sys/class/contigo");
+    if there.is_empty() { facts.nodes_of("contigo,engine").into_iter().map(Node::device).collect() } else { there }
+}
+
 fn rights(facts: &Facts<'_>) -> Outcome {
     if facts.machine.list("sys/class/contigo").is_empty() || !facts.machine.has("sys/module/contigo") {
         return skipped("no engine, or the module is not loaded");
     }
-    if !facts.iommu_groups().is_empty() {
-        return skipped("there is an IOMMU, and the module looks at each device");
+    if engines(facts).iter().all(|device| facts.grouped(device)) {
+        return skipped("an IOMMU is before each of them, and the module looks whether it confines");
     }
     match facts.machine.text("sys/module/contigo/parameters/unprivileged").as_deref() {
         Some("Y" | "1") => fine("unprivileged=1"),
@@ -88,7 +94,7 @@ fn lockdown(facts: &Facts<'_>) -> Outcome {
     }
     match facts.machine.text("sys/kernel/security/lockdown") {
         None => skipped("this kernel cannot be locked down"),
-        Some(_) if !facts.iommu_groups().is_empty() => fine("there is an IOMMU, and the module looks at each device"),
+        Some(_) if engines(facts).iter().all(|device| facts.grouped(device)) => fine("an IOMMU is before each engine"),
         Some(state) if state.contains("[integrity]") || state.contains("[confidentiality]") => fault(state),
         Some(state) => fine(state.chars().take(60).collect::<String>()),
     }

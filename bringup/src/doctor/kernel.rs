@@ -1,6 +1,6 @@
 //! The kernel's configuration.
 
-use super::{Check, Facts, Outcome, Verdict, fault, fine, note, skipped};
+use super::{Check, Facts, Outcome, choice, fault, fine, skipped};
 
 const AREA: &str = "kernel";
 
@@ -42,11 +42,6 @@ pub(super) const CHECKS: &[Check] = &[
         look: |facts| choice(option(facts, "VFIO", !facts.iommu_groups().is_empty())),
     },
 ];
-
-/// A machine can do without it.
-fn choice(outcome: Outcome) -> Outcome {
-    if outcome.verdict == Verdict::Fault { note(outcome.found) } else { outcome }
-}
 
 fn option(facts: &Facts<'_>, name: &str, needed: bool) -> Outcome {
     match facts.config(name) {

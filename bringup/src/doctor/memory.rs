@@ -51,12 +51,10 @@ fn mask(facts: &Facts<'_>) -> Outcome {
     let ours: Vec<_> =
         // uio_pci_generic and vfio-pci set no mask: the program says how far its core reaches.
         facts.machine.list(PCI).into_iter().filter(|device| driver(device).is_some_and(|driver| driver == "contigo")).collect();
+    let ours: Vec<_> = ours.into_iter().filter(|device| !facts.grouped(device)).collect();
     let Some(end) = facts.machine.memory_end().filter(|_| !ours.is_empty()) else {
-        return skipped("no function is the module contigo's, or the end of memory is not known");
+        return skipped("the module contigo has no function without an IOMMU, or the end of memory is not known");
     };
-    if !facts.iommu_groups().is_empty() {
-        return skipped("there is an IOMMU");
-    }
     let bits = u64::BITS - (end - 1).leading_zeros();
     let narrow = |device: &String| {
         facts

@@ -64,7 +64,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-fn wanted<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
+pub(super) fn wanted<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
     let ours = |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
     facts.nodes.iter().filter(|node| node.compatible.iter().any(ours)).collect()
 }

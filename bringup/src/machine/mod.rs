@@ -141,7 +141,9 @@ impl Machine {
     /// The text of a symbolic link, word for word.
     #[must_use]
     pub fn link(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
-        fs::read_link(self.path(path)).ok()
+        let path = path.as_ref();
+        let folder = self.inside(path.parent()?).ok()?;
+        fs::read_link(folder.join(path.file_name()?)).ok()
     }
 
     /// Writes one text into a file of the kernel, in one call.

@@ -175,6 +175,7 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.node("axi/core@400000000", "contigo,engine");
             root.folder("sys/module/contigo");
             root.folder("sys/class/contigo/400000000.core");
+            root.put("sys/module/contigo/parameters/unprivileged", "Y\n");
             root.put("sys/class/fpga_manager/fpga0/state", "unknown\n");
         },
         &[("fabric-empty", "note")],
@@ -191,6 +192,62 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.put("dev/contigo/40000000.copy", "");
         },
         &[],
+    ),
+    (
+        "a virtual machine's group, and a heap that only root needs",
+        pynq,
+        |root| {
+            for node in ["dev/vfio/7", "dev/dma_heap/reserved"] {
+                root.put(node, "");
+                root.mode(node, 0o600);
+            }
+        },
+        &[("heap-rights", "note"), ("vfio-rights", "note")],
+    ),
+    ("blocks in a pool of their own", pynq, |root| root.put("proc/meminfo", "MemTotal:  500000 kB\n"), &[("cma-missing", "note")]),
+    (
+        "blocks that have no memory yet",
+        pynq,
+        |root| {
+            root.put("proc/meminfo", "MemTotal:  500000 kB\n");
+            root.node("udmabuf1", "ikwzm,u-dma-buf");
+        },
+        &[("cma-missing", "fault"), ("u-dma-buf-block", "fault")],
+    ),
+    (
+        "a lockdown, and an IOMMU of another device",
+        pynq,
+        |root| {
+            root.folder("sys/kernel/iommu_groups/0/devices/e000b000.ethernet");
+            root.put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+        },
+        &[("guard-lockdown", "fault")],
+    ),
+    (
+        "a device that waits, at an address that a bus translates",
+        pynq,
+        |root| {
+            root.node("amba/dmac@0x1000", "contigo,engine");
+            of_node(root, "sys/class/contigo/f8001000.dmac", "amba/dmac@0x1000");
+            root.put("dev/contigo/f8001000.dmac", "");
+            let device = root.0.join("sys/bus/platform/devices/f8001000.dmac");
+            fs::create_dir_all(&device).unwrap();
+            symlink(Path::new("../../../../firmware/devicetree/base/amba/dmac@0x1000"), device.join("of_node")).unwrap();
+            root.put("sys/kernel/debug/devices_deferred", "f8001000.dmac\n");
+        },
+        &[("device-waits", "fault")],
+    ),
+    (
+        "a class whose device lies out of the copy",
+        pynq,
+        |root| {
+            let outside = root.0.parent().unwrap().join("outside");
+            fs::create_dir_all(outside.join("device")).unwrap();
+            symlink(Path::new("../../../../firmware/devicetree/base/amba/dmac@f8003000"), outside.join("device/of_node")).unwrap();
+            root.remove("sys/class/contigo/f8003000.dmac");
+            symlink(&outside, root.0.join("sys/class/contigo/8000.x")).unwrap();
+        },
+        &[("guard-bound", "fault")],
     ),
     ("nouveau", pc, |root| root.driver("0000:01:00.0", "nouveau"), &[("cuda-driver", "note")]),
     (
