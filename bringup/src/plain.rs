@@ -1,5 +1,8 @@
 //! Text from a machine, before a terminal gets it.
 
+/// The letters of a process's name: any program may give itself another (`PR_SET_NAME`, 16 bytes).
+pub(crate) const COMM_MAX: usize = 16;
+
 /// A text of `text`'s printable letters, of at most `most` of them; each other one is escaped.
 ///
 /// A copied machine may have anything in its files: a name of a process or of a rail could move

@@ -199,7 +199,7 @@ fn a_fabric_in_use_is_refused_and_each_user_named() {
     let program = |id, name: &str, node: &str| User::Program { id, name: name.to_owned(), node: node.to_owned() };
     let folder = folder();
     let board = sysfs(&folder)
-        .with_process(11, "app", "/dev/uio0", "")
+        .with_process(11, "a\u{1b}[Jp", "/dev/uio0", "")
         .unwrap()
         .with_process(12, "idle", "/dev/null", "76f0a000-76f0b000 r--p 00000000 00:00 0  /lib/libc.so")
         .unwrap()
@@ -223,13 +223,13 @@ fn a_fabric_in_use_is_refused_and_each_user_named() {
     let Err(FpgaError::InUse(users)) = load(&board, zynq(), &FULL) else { panic!("it is in use") };
     let driver = User::Driver { name: "xilinx-vdma".to_owned(), device: "40410000.dma".to_owned() };
     let programs = [
-        program(11, "app", "/dev/uio0"),
+        program(11, "a\\u{1b}[Jp", "/dev/uio0"),
         program(13, "mapper", "/dev/mem"),
         program(14, "guarded", "/dev/contigo/40000000.copy"),
         program(15, "buffered", "/dev/udmabuf0"),
     ];
     assert_eq!(users, [&programs[..], &[driver]].concat());
-    assert!(FpgaError::InUse(users).to_string().contains("app (process 11) has /dev/uio0;"));
+    assert!(FpgaError::InUse(users).to_string().contains("a\\u{1b}[Jp (process 11) has /dev/uio0;"));
     // A part: what its caller says is outside may be open, and all else may not.
     let partial = || bit("rp;PARTIAL=TRUE", "7z020clg400", &bin(&words(0x0372_7093, 9)));
     let outside = |nodes: &[&str]| Options { partial: true, outside: nodes.iter().map(ToString::to_string).collect(), dry_run: false };

@@ -5,7 +5,7 @@
 //! `Documentation/ABI/testing/sysfs-class-uio`.
 
 use super::FpgaError;
-use crate::{bitstream::Family, machine::Machine};
+use crate::{bitstream::Family, machine::Machine, plain, plain::COMM_MAX};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -65,7 +65,7 @@ pub(crate) fn of(machine: &Machine, family: Option<Family>) -> Result<Vec<User>,
             continue;
         }
         let held = held(machine, id, &nodes, family)?;
-        let name = || machine.text(format!("proc/{id}/comm")).unwrap_or_default();
+        let name = || plain(&machine.text(format!("proc/{id}/comm")).unwrap_or_default(), COMM_MAX);
         users.extend(held.into_iter().map(|node| User::Program { id, name: name(), node }));
     }
     users.sort_unstable();

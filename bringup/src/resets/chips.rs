@@ -1,7 +1,7 @@
 //! The GPIO lines of this machine, by the kernel's character devices.
 
 use super::{Active, GpioLine, Place, ResetError, ResetLine};
-use crate::machine::Machine;
+use crate::{machine::Machine, plain};
 use embedded_hal::digital::PinState;
 use linux_embedded_hal::{
     CdevPin,
@@ -11,6 +11,9 @@ use std::path::PathBuf;
 
 /// The name under which others see a line of ours.
 const CONSUMER: &str = "contigo reset";
+
+/// The most letters of another user's word: the kernel keeps 31 (`GPIO_MAX_NAME_SIZE`).
+const CONSUMER_MAX: usize = 31;
 
 /// The most lines of one chip that are looked at; ZynqMP's has 174, and an FPGA's core 64.
 const LINES_MAX: u32 = 1024;
@@ -29,7 +32,7 @@ pub fn lines(machine: &Machine) -> Result<Vec<GpioLine>, ResetError> {
             let info = device.get_line(offset).and_then(|line| line.info()).map_err(told)?;
             let name = info.name().map(str::to_owned);
             // `is_used` of that crate is also true of a free line that was an output once.
-            let consumer = info.is_kernel().then(|| info.consumer().unwrap_or_default().to_owned());
+            let consumer = info.is_kernel().then(|| word(info.consumer()));
             let active_low = info.is_active_low();
             all.push(GpioLine { chip: chip.clone(), label: label.clone(), offset, name, consumer, active_low });
         }
@@ -51,12 +54,15 @@ pub fn open(machine: &Machine, place: &Place, active: Active) -> Result<ResetLin
     // Levels are as on the wire here: the kernel turns none round.
     let released = u8::from(active.released() == PinState::High);
     let handle = wanted.request(LineRequestFlags::OUTPUT, released, CONSUMER).map_err(|error| match wanted.info() {
-        Ok(info) if info.is_kernel() => {
-            ResetError::InUse { line: line.to_string(), consumer: info.consumer().unwrap_or_default().to_owned() }
-        }
+        Ok(info) if info.is_kernel() => ResetError::InUse { line: line.to_string(), consumer: word(info.consumer()) },
         _ => ResetError::NotAnOutput { line: line.to_string(), error },
     })?;
     Ok(ResetLine::new(CdevPin::new(handle).map_err(told)?, active))
+}
+
+/// A user's word for itself: any program may choose it.
+fn word(consumer: Option<&str>) -> String {
+    plain(consumer.unwrap_or_default(), CONSUMER_MAX)
 }
 
 fn files(machine: &Machine) -> Vec<(String, PathBuf)> {

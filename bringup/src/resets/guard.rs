@@ -1,7 +1,7 @@
 //! A device whose reset is the kernel module's.
 
 use super::{Place, ResetError};
-use crate::machine::Machine;
+use crate::{machine::Machine, plain, plain::COMM_MAX};
 use nix::errno::Errno;
 
 const CLASS: &str = "sys/class/contigo";
@@ -86,6 +86,6 @@ fn users(machine: &Machine, device: &str) -> Vec<String> {
         let folder = format!("proc/{id}/fd");
         machine.list(&folder).iter().any(|fd| machine.link(format!("{folder}/{fd}")).is_some_and(|to| to.as_os_str() == node.as_str()))
     };
-    let name = |id: String| format!("{} (process {id})", machine.text(format!("proc/{id}/comm")).unwrap_or_default());
+    let name = |id: String| format!("{} (process {id})", plain(&machine.text(format!("proc/{id}/comm")).unwrap_or_default(), COMM_MAX));
     processes.filter(open).map(name).collect()
 }
