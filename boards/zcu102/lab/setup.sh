@@ -2,3 +2,5 @@
 # Pages of 2 MiB first.
 echo 16 > /proc/sys/vm/nr_hugepages
 share /dev/contigo/* /dev/dma_heap/* /dev/udmabuf[0-9]*
+# contigo doctor finds no fault here.
+: > /tmp/doctor

@@ -20,7 +20,7 @@ use contigo::{
     names::{DeviceName, MemoryName},
 };
 use contigo_testkit::{
-    exercise::{Ground, is_counting},
+    exercise::{Fault, Ground, Outcome, is_counting},
     uio::ensure_at,
 };
 use engine::{Asked, Chosen, DriverName, OldEngine};
@@ -151,6 +151,31 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
         output::text(&report)?;
     }
     report.verdict()
+}
+
+/// The jobs of a probe, and its time: enough to meet a stale line in each of the buffers.
+const PROBE: (u64, Duration) = (400, Duration::from_secs(2));
+
+/// Copies through a real engine that nobody uses: its words, and whether no byte was wrong.
+///
+/// # Errors
+/// Why nothing could be measured: there is no engine, somebody has it, or it stopped.
+pub(crate) fn probe() -> Result<(bool, String), String> {
+    let words = |failure: Failure| failure.to_string();
+    let (engine, memory) = together(&Asked::default(), None).map_err(words)?;
+    if !is_counting() || engine.is_simulated() {
+        return Err(engine.why);
+    }
+    let task = Task { seed: 1, jobs: PROBE.0, time: Some(PROBE.1), settings: "" };
+    let tested = measure(&memory, &engine, &task).map_err(words)?;
+    let wrong = tested.outcomes.iter().flat_map(Outcome::faults).any(|fault| matches!(fault, Fault::Wrong { .. }));
+    let report = Report::new(&memory, &engine, &task, &tested);
+    let said = match report.verdict() {
+        Ok(()) => String::new(),
+        Err(failure) if wrong => format!("; {failure}"),
+        Err(failure) => return Err(failure.to_string()),
+    };
+    Ok((!wrong, format!("{engine}, {memory}, port {}: {} copies{said}", tested.port.name, report.jobs())))
 }
 
 /// An engine, and memory that it sees.

@@ -90,7 +90,7 @@ impl Report {
         if self.reasons.is_empty() { Ok(()) } else { Err(Failure::SelfTest(self.reasons.join("; "))) }
     }
 
-    fn jobs(&self) -> u64 {
+    pub(crate) fn jobs(&self) -> u64 {
         self.rows.iter().map(|row| row.jobs).sum()
     }
 }

@@ -150,7 +150,8 @@ if [ -x /bin/contigo ] && [ -e /tmp/doctor ]; then
 	contigo doctor < /dev/null > /tmp/doctor.said 2>&1
 	sed -n 's/^\(fault\|note\) \([a-z0-9-]*\): .*/\1 \2/p' /tmp/doctor.said > /tmp/doctor.found
 	wrong=$(grep -v -x -F -f /tmp/doctor.found /tmp/doctor | sed 's/^/not found: /'; grep '^fault' /tmp/doctor.found | grep -v -x -F -f /tmp/doctor)
-	said=$(tail -n 1 /tmp/doctor.said | tr -d '"\\')
+	said="$(tail -n 1 /tmp/doctor.said); probe: $(contigo doctor --probe --json < /dev/null | sed -n 's/^ *"found": "\(.*\)",$/\1/p' | tail -n 1)"
+	said=$(echo "$said" | tr -d '"\\')
 	if [ -z "$wrong" ] && grep -q '^faults: ' /tmp/doctor.said; then
 		echo "@row {\"kind\":\"check\",\"name\":\"doctor\",\"status\":\"passed\",\"reason\":\"$said\"}"
 	else
