@@ -17,7 +17,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FOLDER")]
     machine: Option<PathBuf>,
     /// Copy with a DMA engine that the SoC has and nobody uses, and compare every byte: does the
-    /// port do as the tree says? It drives hardware, and takes two seconds
+    /// port do as the tree says? It drives hardware, for two seconds at most
     #[arg(long, conflicts_with = "machine")]
     probe: bool,
     /// Show what is fine and what was skipped, too
@@ -63,9 +63,7 @@ impl Entry {
         let doctor::Check { id, area, title, cause, cure, source, .. } = *finding.check;
         Self { id, area, title, verdict: finding.outcome.verdict.name(), found: finding.outcome.found, cause, cure, source }
     }
-}
 
-impl Entry {
     /// The port of an engine, measured.
     fn probed() -> Self {
         let (verdict, found) = match selftest::probe() {
@@ -79,7 +77,8 @@ impl Entry {
             title: "copies through an engine's port have every byte right",
             verdict: verdict.name(),
             found: plain(&found, FOUND_MAX),
-            cause: "The tree or the board's facts say that the port snoops, and it does not, or its memory is another one.",
+            cause: "The tree or the board's facts say that the port snoops, and it does not, or its memory is \
+                    another one.",
             cure: "contigo selftest shows the job; take dma-coherent from the engine's node, or correct the port",
             source: "https://github.com/ikwzm/udmabuf/issues/94",
         }

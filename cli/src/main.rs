@@ -60,8 +60,8 @@ enum Command {
     Info(info::Options),
     /// Find what keeps DMA from working on this machine, each with its cause and its cure
     ///
-    /// Reads files only: memory, drivers, interrupts, clocks, rights, kernel. Exit status: 0 no
-    /// fault, 1 faults found, 2 could not look.
+    /// Reads files: memory, drivers, interrupts, clocks, rights, kernel. Only --probe opens a
+    /// device. Exit status: 0 no fault, 1 faults found, 2 could not look.
     Doctor(doctor::Options),
     /// Show which board this is, its ports, what is loaded, and what is running
     ///

@@ -153,7 +153,7 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     report.verdict()
 }
 
-/// The jobs of a probe, and its time: enough to meet a stale line in each of the buffers.
+/// The most jobs of a probe in each mode, and the time of all of it.
 const PROBE: (u64, Duration) = (400, Duration::from_secs(2));
 
 /// Copies through a real engine that nobody uses: its words, and whether no byte was wrong.
