@@ -9,6 +9,7 @@
 //! - [`resets`] pulses a core's reset line: any pin of embedded-hal's, a GPIO, or a guard's.
 //! - [`fpga`] puts a bitstream into a machine: it finds the way that the kernel offers, loads, and
 //!   waits for the end. It refuses a file for another device and a fabric in use.
+//! - [`ports`] reads the registers around the fabric's ports, and sets what is safe to set.
 //! - [`doctor`] reads a machine, and says what keeps DMA from working on it.
 //!
 //! It needs `std` and Linux. The runtime does not depend on it, and firmware never gets it.
@@ -20,6 +21,7 @@ pub mod doctor;
 pub mod fpga;
 pub mod machine;
 mod plain;
+pub mod ports;
 pub mod power;
 pub mod resets;
 

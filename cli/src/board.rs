@@ -1,7 +1,12 @@
 //! `contigo board`: which board this is, its ports, what is loaded, and what is running.
 
-use crate::{failure::Failure, output, table};
-use clap::Args;
+use crate::{
+    failure::Failure,
+    output,
+    ports::{self, Prepare},
+    table,
+};
+use clap::{Args, Subcommand};
 use contigo_bringup::{
     board::{Board, Fabric, Sure},
     machine::{Linux, Machine},
@@ -12,13 +17,32 @@ use std::path::PathBuf;
 
 /// The options of `board`.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Read the registers around the fabric's ports, too: widths, level shifters, resets, snooping.
+    /// Through /dev/mem, as root. Status 1 where one is wrong
+    #[arg(long)]
+    registers: bool,
+    /// Compare them with a design: Vivado's design.hwh
+    #[arg(long, value_name = "FILE", requires = "registers")]
+    design: Option<PathBuf>,
     /// Look at a copy of a machine instead of this one; docs/doctor.md lists its folders
     #[arg(long, value_name = "FOLDER")]
     machine: Option<PathBuf>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Set the registers around the fabric's ports that are wrong and safe to set
+    ///
+    /// Without --yes it writes nothing, and shows the writes. Nobody may use the fabric. A write
+    /// that fails undoes those before it.
+    Prepare(Prepare),
 }
 
 /// The most letters of a sentence with names from the machine.
@@ -73,9 +97,20 @@ struct DeviceEntry {
 
 /// Looks, and prints.
 pub(crate) fn board(options: &Options) -> Result<(), Failure> {
-    let machine = options.machine.as_ref().map_or_else(Machine::this, |folder| Machine::below(folder, Linux));
+    if let Some(Command::Prepare(prepare)) = &options.command {
+        return ports::prepare(prepare);
+    }
+    let machine = machine(options.machine.as_ref());
+    if options.registers {
+        return ports::registers(&machine, options.design.as_ref(), options.json);
+    }
     let report = Report::of(Board::of(&machine));
     if options.json { output::json(&report) } else { output::text(report.listed()) }
+}
+
+/// This machine, or a copy of one.
+pub(crate) fn machine(folder: Option<&PathBuf>) -> Machine {
+    folder.map_or_else(Machine::this, |folder| Machine::below(folder, Linux))
 }
 
 impl FabricEntry {

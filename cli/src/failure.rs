@@ -4,7 +4,13 @@ use contigo::{
     Error, JobError, Refused,
     names::{DeviceName, Inventory, MemoryName},
 };
-use contigo_bringup::{clocks::ClockError, doctor::DoctorError, fpga::FpgaError, resets::ResetError};
+use contigo_bringup::{
+    clocks::ClockError,
+    doctor::DoctorError,
+    fpga::FpgaError,
+    ports::{AccessError, PortsError},
+    resets::ResetError,
+};
 use contigo_gemm8::demo::DemoError;
 use nix::errno::Errno;
 use std::{fmt, io, path::PathBuf};
@@ -45,6 +51,8 @@ pub(crate) enum Failure {
     Fpga(FpgaError),
     /// A clock was not read or set.
     Clocks(ClockError),
+    /// The registers around the fabric's ports were not read or set.
+    Ports(PortsError),
     /// A core was not reset.
     Reset(ResetError),
     /// The doctor was shown a folder that is no machine's.
@@ -87,6 +95,7 @@ impl fmt::Display for Failure {
             Self::Reset(error) => write!(f, "{error}"),
             Self::Doctor(error) => write!(f, "{error}"),
             Self::Clocks(error) => write!(f, "{error}"),
+            Self::Ports(error) => write!(f, "{error}"),
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
             Self::Encode(what) => write!(f, "cannot write the result: {what}"),
         }
@@ -121,6 +130,7 @@ impl std::error::Error for Failure {
             Self::Bitstream { error, .. } | Self::Fpga(error) => Some(error),
             Self::Reset(error) => Some(error),
             Self::Clocks(error) => Some(error),
+            Self::Ports(error) => Some(error),
             Self::Write { error, .. } | Self::Output(error) => Some(error),
             Self::Doctor(error) => Some(error),
             _ => None,
@@ -143,6 +153,18 @@ impl From<FpgaError> for Failure {
 impl From<ClockError> for Failure {
     fn from(error: ClockError) -> Self {
         Self::Clocks(error)
+    }
+}
+
+impl From<PortsError> for Failure {
+    fn from(error: PortsError) -> Self {
+        Self::Ports(error)
+    }
+}
+
+impl From<AccessError> for Failure {
+    fn from(error: AccessError) -> Self {
+        Self::Ports(PortsError::Read(error))
     }
 }
 

@@ -12,6 +12,7 @@ mod log;
 mod memory;
 mod output;
 mod overlay;
+mod ports;
 mod power;
 mod reset;
 mod selftest;
@@ -65,8 +66,8 @@ enum Command {
     Doctor(doctor::Options),
     /// Show which board this is, its ports, what is loaded, and what is running
     ///
-    /// Reads files only: opens no device, changes nothing. Programs that use the fabric are seen by
-    /// root alone.
+    /// Reads files only, except for --registers. Programs that use the fabric are seen by root
+    /// alone. `contigo board prepare` sets the wrong registers around the fabric's ports.
     Board(board::Options),
     /// List the boards that Contigo knows, and what their bus masters reach
     Boards(boards::Options),

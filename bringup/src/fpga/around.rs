@@ -46,6 +46,9 @@ pub fn around(family: Option<Family>, way: Option<&Way>, partial: bool) -> Vec<A
         }
         (None, _) => {}
     }
-    all.push(Around { what: "clocks, widths of ports", who: "nobody here: the boot code, the device tree, or PYNQ" });
+    all.extend([
+        Around { what: "clocks", who: "the boot code, the device tree, PYNQ, or contigo clocks --set" },
+        Around { what: "widths of ports", who: "the boot code, PYNQ, or contigo board prepare --design" },
+    ]);
     all
 }

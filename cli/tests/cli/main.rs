@@ -2,6 +2,7 @@
 //! refused.
 #![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
 
+mod board;
 mod clocks;
 mod demo;
 mod doctor;

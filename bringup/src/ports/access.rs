@@ -1,0 +1,140 @@
+#![allow(unsafe_code, reason = "registers through /dev/mem, and a child process that may die of one")]
+//! Registers at their physical addresses, through `/dev/mem`.
+
+use super::AccessError;
+use crate::machine::Machine;
+use memmap2::{MmapOptions, MmapRaw};
+use nix::{
+    errno::Errno,
+    libc,
+    sys::{
+        signal::{Signal, kill},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::{ForkResult, fork, pipe2, read, write},
+};
+use std::{
+    fs::{File, OpenOptions},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::OpenOptionsExt,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A mapping's smallest unit, which a page of any kernel here is a multiple of.
+const PAGE: u64 = 4096;
+/// An access takes a microsecond. A bus that is stuck answers never, and holds the processor.
+const ACCESS_MAX: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_micros(100);
+
+/// Registers of 32 bits at physical addresses. The seam for tests.
+pub trait Registers {
+    /// The register at `addr`, a multiple of 4.
+    ///
+    /// # Errors
+    /// It was not reached.
+    fn read(&self, addr: u64) -> Result<u32, AccessError>;
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// It was not reached.
+    fn write(&self, addr: u64, value: u32) -> Result<(), AccessError>;
+}
+
+/// `/dev/mem` of a machine. Each access is one of a child process, which a bus error ends.
+#[derive(Debug)]
+pub struct DevMem(File);
+
+impl DevMem {
+    /// Opens it, for writing too where `writable`.
+    ///
+    /// # Errors
+    /// [`AccessError::Open`].
+    pub fn open(machine: &Machine, writable: bool) -> Result<Self, AccessError> {
+        // O_SYNC: the kernel then maps without a cache (Linux, drivers/char/mem.c).
+        let mut options = OpenOptions::new();
+        options.read(true).write(writable).custom_flags(libc::O_SYNC);
+        options.open(machine.path("dev/mem")).map(Self).map_err(AccessError::Open)
+    }
+
+    fn mapped(&self, addr: u64, writable: bool) -> Result<(MmapRaw, usize), AccessError> {
+        let failed = |error| AccessError::Map { addr, error };
+        let page = page_bytes();
+        let offset = usize::try_from(addr % page).map_err(|_| failed(std::io::ErrorKind::InvalidInput.into()))?;
+        let mut options = MmapOptions::new();
+        options.offset(addr - addr % page).len(offset + size_of::<u32>());
+        #[allow(clippy::disallowed_methods, reason = "a child of fork is who has it")]
+        let mapped = if writable { options.map_raw(&self.0) } else { options.map_raw_read_only(&self.0) };
+        Ok((mapped.map_err(failed)?, offset))
+    }
+}
+
+/// The size of a page of this kernel.
+fn page_bytes() -> u64 {
+    let bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten();
+    bytes.and_then(|bytes| u64::try_from(bytes).ok()).filter(|bytes| bytes.is_power_of_two()).unwrap_or(PAGE)
+}
+
+impl Registers for DevMem {
+    fn read(&self, addr: u64) -> Result<u32, AccessError> {
+        let (mapped, offset) = self.mapped(addr, false)?;
+        // SAFETY: `mapped` is `offset` bytes and a word long, and lives until `in_child` has
+        // returned; `offset` is a multiple of 4 as `addr` and a page's beginning are.
+        in_child(addr, || unsafe { mapped.as_ptr().add(offset).cast::<u32>().read_volatile() })
+    }
+
+    fn write(&self, addr: u64, value: u32) -> Result<(), AccessError> {
+        let (mapped, offset) = self.mapped(addr, true)?;
+        // SAFETY: as in `read`, and the mapping can be written.
+        in_child(addr, || unsafe {
+            mapped.as_mut_ptr().add(offset).cast::<u32>().write_volatile(value);
+            0
+        })
+        .map(drop)
+    }
+}
+
+/// The result of `access` in a child process.
+fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError> {
+    let (result, sender) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(AccessError::Child)?;
+    // SAFETY: other threads of this process may hold locks that nobody opens in the child. It takes
+    // none: `prctl`, one access, `write` and `_exit` are all that it does.
+    match unsafe { fork() }.map_err(AccessError::Child)? {
+        ForkResult::Child => {
+            // SAFETY: it takes numbers. A bus error is an answer here, and leaves no core file.
+            unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+            let value = access().to_ne_bytes();
+            let sent = write(&sender, &value);
+            // SAFETY: `_exit` ends the process, and runs nothing of the parent's.
+            unsafe { libc::_exit(i32::from(sent != Ok(value.len()))) }
+        }
+        ForkResult::Parent { child } => {
+            drop(sender);
+            let began = Instant::now();
+            loop {
+                match waitpid(child, Some(WaitPidFlag::WNOHANG)).map_err(AccessError::Child)? {
+                    WaitStatus::Exited(_, 0) => return word(&result),
+                    WaitStatus::Exited(..) => return Err(AccessError::Child(Errno::EPIPE)),
+                    WaitStatus::Signaled(..) => return Err(AccessError::Bus { addr }),
+                    _ if began.elapsed() > ACCESS_MAX => {
+                        // A wait for it could be for ever: init reaps it.
+                        let _ = kill(child, Signal::SIGKILL);
+                        return Err(AccessError::NoAnswer { addr });
+                    }
+                    _ => thread::sleep(LOOK),
+                }
+            }
+        }
+    }
+}
+
+fn word(result: &OwnedFd) -> Result<u32, AccessError> {
+    let mut bytes = [0; size_of::<u32>()];
+    match read(result.as_fd(), &mut bytes).map_err(AccessError::Child)? {
+        length if length == bytes.len() => Ok(u32::from_ne_bytes(bytes)),
+        _ => Err(AccessError::Child(Errno::EPIPE)),
+    }
+}

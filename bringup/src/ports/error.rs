@@ -1,0 +1,136 @@
+//! Why a register was not read or set, and what to do.
+
+use crate::fpga::{FpgaError, users::User};
+use nix::errno::Errno;
+use std::{fmt, io};
+
+/// Why a register was not reached.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AccessError {
+    /// `/dev/mem` does not open.
+    Open(io::Error),
+    /// It does not map this address.
+    Map {
+        /// The physical address.
+        addr: u64,
+        /// Why.
+        error: io::Error,
+    },
+    /// Nothing answers at this address.
+    Bus {
+        /// The physical address.
+        addr: u64,
+    },
+    /// The process that makes the access did not start, or did not say its result.
+    Child(Errno),
+    /// The access did not end in a second.
+    NoAnswer {
+        /// The physical address.
+        addr: u64,
+    },
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(error) if error.kind() == io::ErrorKind::NotFound => {
+                write!(f, "/dev/mem is not there: this kernel has no CONFIG_DEVMEM")
+            }
+            Self::Open(error) => write!(f, "/dev/mem: {error}; run this as root, on a kernel that is not locked down"),
+            Self::Map { addr, error } => {
+                write!(f, "/dev/mem at {addr:#x}: {error}; a driver has it, and the kernel has CONFIG_IO_STRICT_DEVMEM")
+            }
+            Self::Bus { addr } => write!(f, "bus error at {addr:#x}: nothing answers there"),
+            Self::Child(errno) => write!(f, "the access needs a process of its own: {errno}"),
+            Self::NoAnswer { addr } => write!(f, "no answer from {addr:#x} in a second"),
+        }
+    }
+}
+
+impl std::error::Error for AccessError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Open(error) | Self::Map { error, .. } => Some(error),
+            Self::Child(errno) => Some(errno),
+            Self::Bus { .. } | Self::NoAnswer { .. } => None,
+        }
+    }
+}
+
+/// Why a machine's ports were not looked at or prepared.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PortsError {
+    /// The device tree names no SoC whose registers are known here.
+    NoFamily,
+    /// A register was not read, and nothing was written.
+    Read(AccessError),
+    /// It cannot be seen who uses the fabric.
+    CannotSee(Box<FpgaError>),
+    /// Somebody uses the fabric.
+    InUse(Vec<User>),
+    /// Somebody locked the SLCR of a Zynq-7000.
+    Locked,
+    /// A write failed.
+    Write {
+        /// The field.
+        field: &'static str,
+        /// Why.
+        error: AccessError,
+    },
+    /// A write changed nothing.
+    Kept {
+        /// The field.
+        field: &'static str,
+        /// The value that was written.
+        wrote: String,
+        /// The value that it has.
+        has: String,
+    },
+    /// A write failed, and so did the undoing of it or of one before it.
+    NotUndone {
+        /// The field that was not set back.
+        field: &'static str,
+        /// The value that it had.
+        was: String,
+        /// The failure that came first.
+        error: Box<PortsError>,
+    },
+}
+
+impl fmt::Display for PortsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFamily => {
+                write!(f, "the device tree names no SoC whose registers are known here: Zynq-7000, Zynq UltraScale+, Cyclone V")
+            }
+            Self::Read(error) => write!(f, "{error}"),
+            Self::CannotSee(error) => write!(f, "{error}"),
+            Self::InUse(users) => {
+                let users: Vec<_> = users.iter().map(ToString::to_string).collect();
+                write!(f, "the fabric is in use, and a port must be at rest: {}; end or unbind it first", users.join(", "))
+            }
+            Self::Locked => {
+                write!(f, "the SLCR is locked, so writes do nothing: Linux unlocks it, so something locked it since; restart the board")
+            }
+            Self::Write { field, error } => write!(f, "{field} was not set: {error}; all writes before it are undone"),
+            Self::Kept { field, wrote, has } => write!(
+                f,
+                "{field} did not become {wrote}, and is {has}: the secure world keeps the register; all writes before it are undone"
+            ),
+            Self::NotUndone { field, was, error } => write!(f, "{error}; but {field} was not set back to {was}: restart the board"),
+        }
+    }
+}
+
+impl std::error::Error for PortsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read(error) | Self::Write { error, .. } => Some(error),
+            Self::CannotSee(error) => Some(error),
+            Self::NotUndone { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

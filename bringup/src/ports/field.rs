@@ -1,0 +1,74 @@
+//! One field of a register.
+
+/// Who can make a field right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setter {
+    /// `contigo board prepare`: while nobody uses the fabric, the write is safe.
+    Prepare,
+    /// The boot code alone, for this reason and in this way.
+    Boot(&'static str),
+}
+
+/// The value that a field should have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// The width that a design gives its port.
+    Width {
+        /// The parameter with the width, in bits.
+        parameter: &'static str,
+        /// The parameter that is 0 where the design does not have the port.
+        used: &'static str,
+    },
+    /// This value while a bitstream runs.
+    Running(u32),
+    /// This value where a design has one of the ports.
+    Used {
+        /// The value.
+        value: u32,
+        /// The parameters that are 1 where it has them.
+        by: &'static [&'static str],
+    },
+    /// Neither a design nor the manager tells.
+    Unknown,
+}
+
+/// A field of a register of the processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name: `HP0 read width`.
+    pub name: &'static str,
+    /// The register's physical address.
+    pub addr: u64,
+    /// Its bits in the register.
+    pub mask: u32,
+    /// Values, shifted down, and their meaning.
+    pub words: &'static [(u32, &'static str)],
+    /// Who can make it right.
+    pub setter: Setter,
+    /// The manual's table or the source that says all this.
+    pub source: &'static str,
+    pub(super) want: Want,
+    /// The register and its bits that are set while the block is held in reset.
+    pub(super) held: Option<(u64, u32)>,
+}
+
+impl Field {
+    /// The field's value in a value of its register.
+    #[must_use]
+    pub const fn of(&self, register: u32) -> u32 {
+        (register & self.mask) >> self.mask.trailing_zeros()
+    }
+
+    /// `register` with this value in the field.
+    #[must_use]
+    pub const fn with(&self, register: u32, value: u32) -> u32 {
+        (register & !self.mask) | ((value << self.mask.trailing_zeros()) & self.mask)
+    }
+
+    /// A value in words: `32 bits`.
+    #[must_use]
+    pub fn say(&self, value: u32) -> String {
+        let word = self.words.iter().find(|&&(known, _)| known == value).map(|&(_, word)| word);
+        word.map_or_else(|| format!("{value:#x}"), str::to_owned)
+    }
+}

@@ -1,0 +1,69 @@
+//! Registers around the fabric's ports: widths, level shifters, resets, snooping.
+//!
+//! A port between processor and fabric has two sides. The bitstream sets the one, the boot code the
+//! other, for the design that it was built with. Where they differ, half of each word is missing,
+//! or an access never ends, and nothing says so.
+//!
+//! [`read`] reads the processor's side, and compares it with a design and with the manager's state.
+//! [`plan`] lists the writes that make wrong fields right, and [`apply`] makes them. Some fields
+//! are set by boot code alone: [`Setter::Boot`] says how.
+//!
+//! **No access here can hang.** Each register is the processor's own, whose clock the processor
+//! gives; a block whose reset is held is not read ([`Reading::Held`]). A bus error ends a child
+//! process, and becomes [`AccessError::Bus`].
+//!
+//! ```
+//! use contigo_bringup::ports::{self, AccessError, Registers, Verdict};
+//! use contigo_bringup::bitstream::Family;
+//!
+//! /// Registers that all read 0.
+//! struct Zeros;
+//! impl Registers for Zeros {
+//!     fn read(&self, _addr: u64) -> Result<u32, AccessError> { Ok(0) }
+//!     fn write(&self, addr: u64, _value: u32) -> Result<(), AccessError> { Err(AccessError::Bus { addr }) }
+//! }
+//!
+//! let facts = ports::read(Family::Zynq7000, &Zeros, None, true);
+//! let shifters = facts.iter().find(|fact| fact.field.name == "level shifters");
+//! assert_eq!(shifters.map(|fact| fact.verdict), Some(Verdict::Wrong)); // while a bitstream runs
+//! assert_eq!(ports::plan(&facts).len(), 1);
+//! ```
+//!
+//! # References
+//! Each row of the table has its own, in [`Field::source`].
+
+mod access;
+mod error;
+mod fact;
+mod field;
+mod plan;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use access::{DevMem, Registers};
+pub use error::{AccessError, PortsError};
+pub use fact::{Fact, Parameters, Reading, Verdict, read};
+pub use field::{Field, Setter};
+pub use plan::{Step, apply, plan};
+pub use table::fields;
+
+use crate::{
+    bitstream::Family,
+    fpga::{Fpga, State, family_of},
+    machine::Machine,
+};
+
+/// The family of a machine, by its device tree.
+///
+/// # Errors
+/// [`PortsError::NoFamily`]: it is none of those whose registers are known here.
+pub fn family(machine: &Machine) -> Result<Family, PortsError> {
+    family_of(machine).ok_or(PortsError::NoFamily)
+}
+
+/// Whether the kernel's manager says that a bitstream runs.
+#[must_use]
+pub fn is_running(machine: &Machine) -> bool {
+    Fpga::find(machine, None, None).is_ok_and(|fpga| fpga.state() == State::Operating)
+}

@@ -1,0 +1,79 @@
+//! The writes that make wrong fields right.
+
+use super::{AccessError, Fact, Field, PortsError, Reading, Registers, Setter, Verdict};
+use crate::{bitstream::Family, fpga::users, machine::Machine};
+
+/// SLCR_LOCKSTA: bit 0 says that writes to the SLCR do nothing (UG585, appendix B, slcr). The
+/// kernel unlocks it (Linux, `arch/arm/mach-zynq/slcr.c`), so a lock is somebody's will.
+const ZYNQ_LOCKED: u64 = 0xf800_000c;
+/// The SLCR's registers.
+const ZYNQ_SLCR: std::ops::Range<u64> = 0xf800_0000..0xf800_1000;
+
+/// One write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The field.
+    pub field: &'static Field,
+    /// Its value now.
+    pub from: u32,
+    /// The value that it gets.
+    pub to: u32,
+}
+
+/// The writes for all that is wrong and can be set here, in the order of [`super::fields`].
+#[must_use]
+pub fn plan(facts: &[Fact]) -> Vec<Step> {
+    let step = |fact: &Fact| match (&fact.reading, fact.wanted) {
+        (&Reading::Value(from), Some(to)) if fact.verdict == Verdict::Wrong && fact.field.setter == Setter::Prepare => {
+            Some(Step { field: fact.field, from, to })
+        }
+        _ => None,
+    };
+    facts.iter().filter_map(step).collect()
+}
+
+/// Makes the writes, and reads each one back. Where one fails, those before it are undone.
+///
+/// # Errors
+/// - [`PortsError::InUse`], [`PortsError::CannotSee`]: somebody may have a transfer on a port.
+///   Nothing was written.
+/// - [`PortsError::Read`], [`PortsError::Locked`]: the SLCR takes no write. Nothing was written.
+/// - [`PortsError::Write`], [`PortsError::Kept`]: a write failed or changed nothing. The ones
+///   before it were undone.
+/// - [`PortsError::NotUndone`]: that failed, too.
+pub fn apply(machine: &Machine, family: Family, registers: &impl Registers, steps: &[Step]) -> Result<(), PortsError> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let users = users::of(machine, Some(family)).map_err(|error| PortsError::CannotSee(Box::new(error)))?;
+    if !users.is_empty() {
+        return Err(PortsError::InUse(users));
+    }
+    if steps.iter().any(|step| ZYNQ_SLCR.contains(&step.field.addr) && family == Family::Zynq7000)
+        && registers.read(ZYNQ_LOCKED).map_err(PortsError::Read)? & 1 != 0
+    {
+        return Err(PortsError::Locked);
+    }
+    for (done, step) in steps.iter().enumerate() {
+        let Err(error) = write(registers, step.field, step.to) else { continue };
+        // The failed one, too: half of it may have been done.
+        for step in steps.iter().take(done + 1).rev() {
+            if write(registers, step.field, step.from).is_err() {
+                return Err(PortsError::NotUndone { field: step.field.name, was: step.field.say(step.from), error: Box::new(error) });
+            }
+        }
+        return Err(error);
+    }
+    Ok(())
+}
+
+fn write(registers: &impl Registers, field: &'static Field, value: u32) -> Result<(), PortsError> {
+    let failed = |error: AccessError| PortsError::Write { field: field.name, error };
+    let before = registers.read(field.addr).map_err(failed)?;
+    if field.of(before) == value {
+        return Ok(());
+    }
+    registers.write(field.addr, field.with(before, value)).map_err(failed)?;
+    let after = field.of(registers.read(field.addr).map_err(failed)?);
+    if after == value { Ok(()) } else { Err(PortsError::Kept { field: field.name, wrote: field.say(value), has: field.say(after) }) }
+}

@@ -1,0 +1,211 @@
+//! `contigo board --registers` and `contigo board prepare`.
+
+use crate::{board, failure::Failure, output, table};
+use clap::Args;
+use contigo::design::Design;
+use contigo_bringup::{
+    bitstream::Family,
+    machine::Machine,
+    ports::{self, DevMem, Fact, Reading, Setter, Verdict},
+};
+use serde::Serialize;
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+/// The options of `board prepare`.
+#[derive(Args, Debug)]
+pub(crate) struct Prepare {
+    /// Set the widths that a design has: Vivado's design.hwh
+    #[arg(long, value_name = "FILE")]
+    design: Option<PathBuf>,
+    /// Write. Without it the writes are shown only
+    #[arg(long)]
+    yes: bool,
+    /// Prepare a copy of a machine, with a file for its /dev/mem
+    #[arg(long, value_name = "FOLDER")]
+    machine: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// The processors, as Vivado calls them.
+const PROCESSORS: [(&str, Family); 2] = [("processing_system7", Family::Zynq7000), ("zynq_ultra_ps_e", Family::ZynqMp)];
+
+/// The processor's parameters in a design.
+type Numbers = BTreeMap<String, u64>;
+
+#[derive(Serialize)]
+struct Entry {
+    field: &'static str,
+    addr: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wanted: Option<String>,
+    /// "right", "wrong", "not compared" or "not read".
+    verdict: &'static str,
+    /// Why it was not read, or how it becomes right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Write {
+    field: &'static str,
+    addr: String,
+    from: String,
+    to: String,
+}
+
+#[derive(Serialize)]
+struct Report {
+    /// It grows by one when a field changes its meaning or goes.
+    version: u32,
+    running: bool,
+    registers: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct Prepared {
+    version: u32,
+    /// Whether the writes were made.
+    written: bool,
+    writes: Vec<Write>,
+    /// Wrong or not read, and not to be set here.
+    left: Vec<Entry>,
+}
+
+impl Entry {
+    fn of(fact: &Fact) -> Self {
+        let field = fact.field;
+        let (value, why) = match &fact.reading {
+            Reading::Value(value) => (Some(field.say(*value)), None),
+            Reading::Held => (None, Some("its block is held in reset".to_owned())),
+            Reading::Failed(error) => (None, Some(error.to_string())),
+        };
+        let verdict = match fact.verdict {
+            Verdict::Right => "right",
+            Verdict::Wrong => "wrong",
+            Verdict::Unknown => "not compared",
+            Verdict::Unread => "not read",
+        };
+        let cure = (fact.verdict == Verdict::Wrong).then(|| match field.setter {
+            Setter::Prepare => "prepare sets it".to_owned(),
+            Setter::Boot(cure) => cure.to_owned(),
+        });
+        let (addr, wanted) = (format!("{:#x}", field.addr), fact.wanted.map(|wanted| field.say(wanted)));
+        Self { field: field.name, addr, value, wanted, verdict, note: why.or(cure) }
+    }
+}
+
+fn listed(entries: Vec<Entry>) -> comfy_table::Table {
+    let mut table = table::new(&["field", "register", "has", "should have", "verdict"]);
+    for Entry { field, addr, value, wanted, verdict, note } in entries {
+        let verdict = note.map_or_else(|| verdict.to_owned(), |note| format!("{verdict}: {note}"));
+        table.add_row([field.to_owned(), addr, value.unwrap_or_default(), wanted.unwrap_or_default(), verdict]);
+    }
+    table
+}
+
+/// Reads, compares and prints.
+pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, json: bool) -> Result<(), Failure> {
+    let (facts, running) = read(machine, design, &Open { writable: false })?.1;
+    let entries = facts.iter().map(Entry::of).collect();
+    if json {
+        output::json(&Report { version: 1, running, registers: entries })?;
+    } else {
+        output::text(listed(entries))?;
+    }
+    wrong(&facts)
+}
+
+/// Shows the writes, or makes them.
+pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
+    let machine = board::machine(options.machine.as_ref());
+    let open = Open { writable: options.yes };
+    let ((family, registers), (mut facts, _)) = read(&machine, options.design.as_ref(), &open)?;
+    let steps = ports::plan(&facts);
+    if options.yes {
+        ports::apply(&machine, family, &registers, &steps)?;
+    }
+    let writes: Vec<_> = steps
+        .iter()
+        .map(|step| Write {
+            field: step.field.name,
+            addr: format!("{:#x}", step.field.addr),
+            from: step.field.say(step.from),
+            to: step.field.say(step.to),
+        })
+        .collect();
+    let is_set = |fact: &Fact| steps.iter().any(|step| step.field.name == fact.field.name);
+    facts.retain(|fact| !is_set(fact) && is_open(fact));
+    let left: Vec<_> = facts.iter().map(Entry::of).collect();
+    if options.json {
+        output::json(&Prepared { version: 1, written: options.yes, writes, left })?;
+    } else {
+        shown(options, writes, left)?;
+    }
+    wrong(&facts)
+}
+
+fn shown(options: &Prepare, writes: Vec<Write>, left: Vec<Entry>) -> Result<(), Failure> {
+    if writes.is_empty() {
+        let design = if options.design.is_some() { "" } else { "; --design compares the ports' widths, too" };
+        output::text(format_args!("nothing to set{design}"))?;
+    } else {
+        let mut table = table::new(&["field", "register", "from", "to"]);
+        for Write { field, addr, from, to } in writes {
+            table.add_row([field.to_owned(), addr, from, to]);
+        }
+        output::text(table)?;
+        output::text(if options.yes { "set, and read back" } else { "nothing was written: --yes writes" })?;
+    }
+    if left.is_empty() { Ok(()) } else { output::text(format_args!("not to be set here:\n{}", listed(left))) }
+}
+
+/// Whether a field that should have a value has another, or nobody knows.
+fn is_open(fact: &Fact) -> bool {
+    fact.wanted.is_some() && fact.verdict != Verdict::Right
+}
+
+fn wrong(facts: &[Fact]) -> Result<(), Failure> {
+    let what = match facts.iter().filter(|fact| is_open(fact)).count() {
+        0 => return Ok(()),
+        1 => "a field around the fabric's ports is".to_owned(),
+        wrong => format!("{wrong} fields around the fabric's ports are"),
+    };
+    Err(Failure::Usage(format!("{what} wrong or unread: start no job before")))
+}
+
+/// How `/dev/mem` is opened.
+struct Open {
+    writable: bool,
+}
+
+type Found = ((Family, DevMem), (Vec<Fact>, bool));
+
+fn read(machine: &Machine, design: Option<&PathBuf>, open: &Open) -> Result<Found, Failure> {
+    // A file that is wrong is said before the machine is.
+    let design = design.map(numbers).transpose()?;
+    let family = ports::family(machine)?;
+    if let Some((of, _)) = design.as_ref().filter(|(of, _)| *of != family) {
+        return Err(Failure::Usage(format!("the design is for a {of}, and this machine is a {family}")));
+    }
+    let number = |name: &str| design.as_ref().and_then(|(_, numbers)| numbers.get(name).copied());
+    let registers = DevMem::open(machine, open.writable)?;
+    let running = ports::is_running(machine);
+    let facts = ports::read(family, &registers, design.is_some().then_some(&number), running);
+    Ok(((family, registers), (facts, running)))
+}
+
+/// The parameters of a design's processor.
+fn numbers(file: &PathBuf) -> Result<(Family, Numbers), Failure> {
+    let refused = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
+    let text = fs::read(file).map_err(|error| refused(error.to_string()))?;
+    let design = Design::read(&text).map_err(|error| refused(error.to_string()))?;
+    let known = |ip: &str| PROCESSORS.iter().find(|&&(name, _)| name == ip).map(|&(_, family)| family);
+    let found = design.instances().find_map(|core| Some((known(core.ip())?, core)));
+    let (family, core) = found.ok_or_else(|| refused("no processor of Zynq is in it".to_owned()))?;
+    let numbers = core.parameters().filter_map(|(name, _)| Some((name.to_owned(), core.number(name)?))).collect();
+    Ok((family, numbers))
+}

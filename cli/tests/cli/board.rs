@@ -1,0 +1,93 @@
+//! `contigo board --registers` and `contigo board prepare` as a program, on a board in a folder
+//! whose `/dev/mem` is a file with holes.
+
+use super::{Outcome, Run};
+use std::{
+    fs::{self, File, OpenOptions},
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+/// A design for ZynqMP. HPC0 has 128 bits, HPC1 64, HP2 128, and LPD 32.
+const DESIGN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests/design/zynqmp.hwh");
+const SHIFTERS: u64 = 0xf800_0900;
+
+/// A board in a folder, all of whose registers are 0.
+fn board(folder: &Path, compatible: &str) -> std::io::Result<File> {
+    let tree = folder.join("sys/firmware/devicetree/base");
+    let manager = folder.join("sys/class/fpga_manager/fpga0");
+    for folder in [&tree, &manager, &folder.join("dev"), &folder.join("proc")] {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(tree.join("compatible"), compatible)?;
+    fs::write(manager.join("name"), "Xilinx FPGA Manager\n")?;
+    fs::write(manager.join("state"), "operating\n")?;
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(folder.join("dev/mem"))?;
+    file.set_len(0x1_0000_0000)?;
+    Ok(file)
+}
+
+fn word(file: &File, addr: u64) -> std::io::Result<u32> {
+    let mut bytes = [0; 4];
+    file.read_exact_at(&mut bytes, addr)?;
+    Ok(u32::from_ne_bytes(bytes))
+}
+
+#[test]
+fn a_zynqs_level_shifters_are_shown_and_then_switched_on() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let memory = board(folder.path(), "xlnx,zynq-7000\0")?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    let run = Run::of(&["board", "--registers", "--machine", place])?;
+    assert_eq!(run.status(), Some(1), "{}", run.stderr());
+    let shifters = run.stdout().lines().find(|line| line.contains("level shifters")).map(str::to_owned).unwrap_or_default();
+    assert!(shifters.contains(" off ") && shifters.contains("wrong: prepare sets it"), "{}", run.stdout());
+    let run = Run::of(&["board", "prepare", "--machine", place])?;
+    assert!(run.status() == Some(0) && run.stdout().contains("nothing was written: --yes writes"), "{}{}", run.stdout(), run.stderr());
+    assert_eq!(word(&memory, SHIFTERS)?, 0);
+    let json = Run::of(&["board", "prepare", "--machine", place, "--yes", "--json"])?.json()?;
+    assert_eq!((json["written"].as_bool(), json["writes"][0]["addr"].as_str()), (Some(true), Some("0xf8000900")));
+    assert_eq!(word(&memory, SHIFTERS)?, 0xf);
+    let run = Run::of(&["board", "prepare", "--machine", place, "--yes"])?;
+    assert!(run.status() == Some(0) && run.stdout().starts_with("nothing to set; --design"), "{}", run.stdout());
+    let run = Run::of(&["board", "--registers", "--machine", place])?;
+    assert_eq!(run.status(), Some(0), "{}", run.stderr());
+    let run = Run::of(&["board", "prepare", "--machine", place, "--design", DESIGN])?;
+    assert_eq!(run.stderr(), "contigo: the design is for a Zynq UltraScale+, and this machine is a Zynq-7000\n");
+    Ok(())
+}
+
+#[test]
+fn the_widths_of_a_design_are_set_and_a_held_block_is_left() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let memory = board(folder.path(), "xlnx,zynqmp\0")?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    // AFI_FM6, the block of LPD, is held in reset.
+    memory.write_all_at(&0x8_0000_u32.to_ne_bytes(), 0xff5e_023c)?;
+    let run = Run::of(&["board", "prepare", "--machine", place, "--design", DESIGN, "--yes", "--json"])?;
+    assert_eq!(run.stderr(), "contigo: 2 fields around the fabric's ports are wrong or unread: start no job before\n");
+    let json: serde_json::Value = serde_json::from_str(&run.stdout())?;
+    let names: Vec<_> = json["writes"].as_array().ok_or("no writes")?.iter().map(|write| write["field"].as_str()).collect();
+    assert_eq!(names, [Some("HPC1 read width"), Some("HPC1 write width")]);
+    assert_eq!((word(&memory, 0xfd37_0000)?, word(&memory, 0xfd37_0014)?), (1, 1));
+    assert_eq!((json["left"][0]["field"].as_str(), json["left"][0]["verdict"].as_str()), (Some("LPD read width"), Some("not read")));
+    assert_eq!((word(&memory, 0xff9b_0000)?, json["left"].as_array().map(Vec::len)), (0, Some(2)));
+    Ok(())
+}
+
+#[test]
+fn another_machine_and_wrong_usage_are_refused() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    let run = Run::of(&["board", "--registers", "--machine", place])?;
+    assert_eq!(run.status(), Some(1));
+    assert!(run.stderr().starts_with("contigo: the device tree names no SoC whose registers are known here"), "{}", run.stderr());
+    let memory = board(folder.path(), "altr,socfpga-cyclone5\0altr,socfpga\0")?;
+    memory.set_len(0x1000)?;
+    let run = Run::of(&["board", "--registers", "--machine", place])?;
+    assert!(run.status() == Some(0) && run.stdout().contains("bus error at"), "{}{}", run.stdout(), run.stderr());
+    for args in [&["board", "--design", DESIGN][..], &["board", "--json", "prepare"], &["board", "prepare", "--force"]] {
+        assert_eq!(Run::of(args)?.status(), Some(2), "{args:?}");
+    }
+    Ok(())
+}
