@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// Compare them with a design: Vivado's design.hwh
     #[arg(long, value_name = "FILE", requires = "registers")]
     design: Option<PathBuf>,
+    /// A bitstream runs, whatever the kernel's manager says: U-Boot or a debugger loaded it
+    #[arg(long, requires = "registers")]
+    loaded: bool,
     /// Look at a copy of a machine instead of this one; docs/doctor.md lists its folders
     #[arg(long, value_name = "FOLDER")]
     machine: Option<PathBuf>,
@@ -102,7 +105,7 @@ pub(crate) fn board(options: &Options) -> Result<(), Failure> {
     }
     let machine = machine(options.machine.as_ref());
     if options.registers {
-        return ports::registers(&machine, options.design.as_ref(), options.json);
+        return ports::registers(&machine, options.design.as_ref(), options.loaded, options.json);
     }
     let report = Report::of(Board::of(&machine));
     if options.json { output::json(&report) } else { output::text(report.listed()) }

@@ -74,7 +74,7 @@ impl Entry {
         Self {
             id: "port-measured",
             area: "coherency",
-            title: "copies through an engine's port have every byte right",
+            title: "each copy through an engine's port ends, with every byte right",
             verdict: verdict.name(),
             found: plain(&found, FOUND_MAX),
             cause: "The tree or the board's facts say that the port snoops, and it does not, or its memory is \

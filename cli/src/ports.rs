@@ -17,6 +17,9 @@ pub(crate) struct Prepare {
     /// Set the widths that a design has: Vivado's design.hwh
     #[arg(long, value_name = "FILE")]
     design: Option<PathBuf>,
+    /// A bitstream runs, whatever the kernel's manager says: U-Boot or a debugger loaded it
+    #[arg(long)]
+    loaded: bool,
     /// Write. Without it the writes are shown only
     #[arg(long)]
     yes: bool,
@@ -108,8 +111,8 @@ fn listed(entries: Vec<Entry>) -> comfy_table::Table {
 }
 
 /// Reads, compares and prints.
-pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, json: bool) -> Result<(), Failure> {
-    let (facts, running) = read(machine, design, &Open { writable: false })?.1;
+pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, loaded: bool, json: bool) -> Result<(), Failure> {
+    let (facts, running) = read(machine, design, &Open { loaded, writable: false })?.1;
     let entries = facts.iter().map(Entry::of).collect();
     if json {
         output::json(&Report { version: 1, running, registers: entries })?;
@@ -122,7 +125,7 @@ pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, json: bool)
 /// Shows the writes, or makes them.
 pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
     let machine = board::machine(options.machine.as_ref());
-    let open = Open { writable: options.yes };
+    let open = Open { loaded: options.loaded, writable: options.yes };
     let ((family, registers), (mut facts, _)) = read(&machine, options.design.as_ref(), &open)?;
     let steps = ports::plan(&facts);
     if options.yes {
@@ -177,8 +180,11 @@ fn wrong(facts: &[Fact]) -> Result<(), Failure> {
     Err(Failure::Usage(format!("{what} wrong or unread: start no job before")))
 }
 
-/// How `/dev/mem` is opened.
+/// How the registers are looked at.
 struct Open {
+    /// A bitstream runs for sure.
+    loaded: bool,
+    /// Writes come after.
     writable: bool,
 }
 
@@ -193,7 +199,7 @@ fn read(machine: &Machine, design: Option<&PathBuf>, open: &Open) -> Result<Foun
     }
     let number = |name: &str| design.as_ref().and_then(|(_, numbers)| numbers.get(name).copied());
     let registers = DevMem::open(machine, open.writable)?;
-    let running = ports::is_running(machine);
+    let running = open.loaded || ports::is_running(machine);
     let facts = ports::read(family, &registers, design.is_some().then_some(&number), running);
     Ok(((family, registers), (facts, running)))
 }

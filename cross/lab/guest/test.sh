@@ -129,19 +129,23 @@ bitstream() {
 	done
 	said="$(dmesg | grep 'fpga0: ' | tail -n 4 | cut -d: -f2- | tr '\n' ';') nothing is left in /lib/firmware"
 }
-# The registers around the fabric's ports. QEMU models the SLCR, which busybox reads as well, and no
-# AFI: nothing answers there, and the program lives to say so.
+# The registers around the fabric's ports, and busybox's reading of them. zynq-fpga has left the
+# level shifters half open and the resets held. A SLCR that is locked takes no write.
 port_registers() {
-	rows=$(contigo board --registers --json < /dev/null) || return 1
-	shifters=$(echo "$rows" | grep -A 2 '"field": "level shifters"' | sed -n 's/.*"value": "\([^"]*\)".*/\1/p')
-	said="level shifters $shifters; $(echo "$rows" | grep -o 'bus error at [^:]*' | sort -u | tr '\n' ' ')"
-	case $(devmem 0xf8000900) in
-	0x00000000) [ "$shifters" = off ] || return 1 ;;
-	0x0000000F) [ "$shifters" = on ] || return 1 ;;
-	*) return 1 ;;
-	esac
-	echo "$rows" | grep -q 'bus error at 0xf800b014: nothing answers there' || return 1
-	contigo board prepare < /dev/null > /dev/null
+	has() {
+		contigo board --registers --json < /dev/null | grep -A 2 "\"field\": \"$1\"" | sed -n 's/.*"value": "\([^"]*\)".*/\1/p'
+	}
+	state() { echo "$(devmem 0xf8000900) $(has 'level shifters'), $(devmem 0xf8000240) $(has 'resets of the fabric')"; }
+	before=$(state)
+	contigo board prepare --loaded < /dev/null > /dev/null || return 1
+	same=$(state)
+	devmem 0xf8000004 32 0x767b
+	refused=$(contigo board prepare --loaded --yes < /dev/null 2>&1) && return 1
+	devmem 0xf8000008 32 0xdf0d
+	contigo board prepare --loaded --yes < /dev/null > /dev/null || return 1
+	said="$before; $(state); ${refused%%,*}"
+	[ "$before" = "0x0000000A to the fabric only, 0x0000000F held" ] && [ "$same" = "$before" ] &&
+		[ "$(state)" = "0x0000000F on, 0x00000000 released" ] && [ "$refused" != "${refused#contigo: the SLCR is locked}" ]
 }
 # The row of the check that is called NAME, by the function that follows.
 row() {
@@ -165,7 +169,14 @@ if [ -x /bin/contigo ] && [ -e /tmp/doctor ]; then
 	contigo doctor < /dev/null > /tmp/doctor.said 2>&1
 	sed -n 's/^\(fault\|note\) \([a-z0-9-]*\): .*/\1 \2/p' /tmp/doctor.said > /tmp/doctor.found
 	wrong=$(grep -v -x -F -f /tmp/doctor.found /tmp/doctor | sed 's/^/not found: /'; grep '^fault' /tmp/doctor.found | grep -v -x -F -f /tmp/doctor)
-	said="$(tail -n 1 /tmp/doctor.said); probe: $(contigo doctor --probe --json < /dev/null | sed -n 's/^ *"found": "\(.*\)",$/\1/p' | tail -n 1)"
+	# The probe is the last check, and its verdict is its own.
+	contigo doctor --probe --json < /dev/null > /tmp/doctor.probe 2>&1
+	probed() { sed -n "s/^ *\"$1\": \"\(.*\)\",$/\1/p" /tmp/doctor.probe | tail -n 1; }
+	case "$(probed id) $(probed verdict)" in
+	"port-measured fine" | "port-measured skipped") ;;
+	*) wrong="$wrong probe: $(probed verdict)" ;;
+	esac
+	said="$(tail -n 1 /tmp/doctor.said); probe $(probed verdict): $(probed found)"
 	said=$(echo "$said" | tr -d '"\\')
 	if [ -z "$wrong" ] && grep -q '^faults: ' /tmp/doctor.said; then
 		echo "@row {\"kind\":\"check\",\"name\":\"doctor\",\"status\":\"passed\",\"reason\":\"$said\"}"
