@@ -5,7 +5,7 @@ use clap::Args;
 use contigo_bringup::{
     machine::Machine,
     plain,
-    power::{self, Rail},
+    power::{self, Monitor, Rail},
 };
 use serde::Serialize;
 
@@ -15,6 +15,10 @@ const NAME_MAX: usize = 64;
 /// The options of `power`.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
+    /// A monitor that the kernel has no driver for: ina260@BUS:ADDR, or with the board's resistor
+    /// ina226@BUS:ADDR,shunt_uohm=N; ADDR as 0x40. More than one may be given
+    #[arg(long, value_name = "MONITOR")]
+    monitor: Vec<Monitor>,
     /// Print a JSON array instead of a table
     #[arg(long)]
     json: bool,
@@ -37,7 +41,7 @@ struct Entry {
 impl Entry {
     #[allow(clippy::cast_precision_loss, reason = "a rail of a board has less than a gigawatt")]
     fn of(rail: &Rail) -> Self {
-        let (watts, error) = match rail.open().and_then(|gauge| gauge.microwatts()) {
+        let (watts, error) = match rail.open().and_then(|mut gauge| gauge.microwatts()) {
             Ok(microwatts) => (Some(microwatts as f64 / 1e6), None),
             Err(error) => (None, Some(error.to_string())),
         };
@@ -45,9 +49,14 @@ impl Entry {
     }
 }
 
+/// The rails that the kernel measures, and these monitors.
+pub(crate) fn rails(machine: &Machine, monitors: &[Monitor]) -> Vec<Rail> {
+    power::rails(machine).into_iter().chain(monitors.iter().map(|monitor| Rail::of(machine, monitor))).collect()
+}
+
 /// Prints the rails.
 pub(crate) fn power(options: &Options) -> Result<(), Failure> {
-    let entries: Vec<_> = power::rails(&Machine::this()).iter().map(Entry::of).collect();
+    let entries: Vec<_> = rails(&Machine::this(), &options.monitor).iter().map(Entry::of).collect();
     if options.json {
         return output::json(&entries);
     }

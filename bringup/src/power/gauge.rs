@@ -1,6 +1,8 @@
 //! A rail whose files are open.
 
-use super::rail::Reading;
+use super::{Chip, ChipError, rail::Reading};
+use linux_embedded_hal::{I2cdev, i2cdev::linux::LinuxI2CError};
+use nix::errno::Errno;
 use std::{
     fmt,
     fs::File,
@@ -13,14 +15,15 @@ use std::{
 /// The longest number that the kernel writes into such a file, with room.
 const NUMBER_MAX_BYTES: usize = 32;
 
-/// A rail whose files are open. Each reading makes the kernel ask the chip across its bus.
+/// A rail that is open. With each reading the kernel or this program asks the chip across its bus.
 #[derive(Debug)]
-pub struct Gauge(Files);
+pub struct Gauge(Way);
 
 #[derive(Debug)]
-enum Files {
+enum Way {
     Power(Source),
     Product { millivolts: Source, milliamperes: Source },
+    Chip { path: PathBuf, chip: Box<Chip<I2cdev>> },
 }
 
 #[derive(Debug)]
@@ -46,6 +49,27 @@ pub enum PowerError {
         /// The kernel's error.
         error: io::Error,
     },
+    /// The bus of a monitor cannot be opened.
+    Bus {
+        /// The bus.
+        path: PathBuf,
+        /// The kernel's error.
+        error: io::Error,
+    },
+    /// The monitor on a bus does not answer, or is another chip.
+    Chip {
+        /// The bus.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A driver of the kernel has the monitor.
+    InUse {
+        /// The bus.
+        path: PathBuf,
+    },
+    /// No monitor is written like this.
+    NotAMonitor(String),
     /// The file has no number.
     NoNumber {
         /// The file.
@@ -65,6 +89,17 @@ impl fmt::Display for PowerError {
             Self::Read { path, error } => {
                 write!(f, "cannot read {}: {error}; the channel is off, or its bus does not answer", path.display())
             }
+            Self::Bus { path, error } if error.kind() == io::ErrorKind::NotFound => {
+                write!(f, "{} is not there: modprobe i2c-dev (CONFIG_I2C_CHARDEV), or another bus: ls /dev/i2c-*", path.display())
+            }
+            Self::Bus { path, error } => write!(f, "cannot open {}: {error}; run this as root, or in the file's group", path.display()),
+            Self::Chip { path, why } => write!(f, "{}: {why}; contigo power has the chips with a driver of the kernel", path.display()),
+            Self::InUse { path } => {
+                write!(f, "{}: a driver of the kernel has this chip: contigo power lists it without --monitor", path.display())
+            }
+            Self::NotAMonitor(text) => {
+                write!(f, "{text:?} is no monitor: write ina260@BUS:ADDR (ina260@1:0x40), or ina226@1:0x40,shunt_uohm=2000")
+            }
             Self::NoNumber { path, text } => write!(f, "{} is {text:?}, and no number", path.display()),
         }
     }
@@ -75,9 +110,17 @@ impl std::error::Error for PowerError {}
 impl Gauge {
     pub(super) fn open(from: &Reading) -> Result<Self, PowerError> {
         Ok(Self(match from {
-            Reading::Power(path) => Files::Power(Source::open(path)?),
+            Reading::Power(path) => Way::Power(Source::open(path)?),
             Reading::Product { millivolts, milliamperes } => {
-                Files::Product { millivolts: Source::open(millivolts)?, milliamperes: Source::open(milliamperes)? }
+                Way::Product { millivolts: Source::open(millivolts)?, milliamperes: Source::open(milliamperes)? }
+            }
+            Reading::Chip { path, monitor } => {
+                let opened = I2cdev::new(path).map_err(|error| PowerError::Bus { path: path.clone(), error: error.into() })?;
+                let chip = Chip::open(opened, monitor).map_err(|error| match error {
+                    ChipError::Bus(error) => of_bus(path, &error),
+                    other => PowerError::Chip { path: path.clone(), why: other.to_string() },
+                })?;
+                Way::Chip { path: path.clone(), chip: Box::new(chip) }
             }
         }))
     }
@@ -85,13 +128,24 @@ impl Gauge {
     /// The power now, in microwatts. Negative where the current flows back into the supply.
     ///
     /// # Errors
-    /// [`PowerError::Read`], [`PowerError::NoNumber`].
-    pub fn microwatts(&self) -> Result<i64, PowerError> {
-        match &self.0 {
-            Files::Power(power) => power.number(),
-            Files::Product { millivolts, milliamperes } => Ok(millivolts.number()?.saturating_mul(milliamperes.number()?)),
+    /// [`PowerError::Read`], [`PowerError::NoNumber`], [`PowerError::Chip`].
+    pub fn microwatts(&mut self) -> Result<i64, PowerError> {
+        match &mut self.0 {
+            Way::Power(power) => power.number(),
+            Way::Chip { path, chip } => chip.microwatts().map_err(|error| of_bus(path, &error)),
+            Way::Product { millivolts, milliamperes } => Ok(millivolts.number()?.saturating_mul(milliamperes.number()?)),
         }
     }
+}
+
+/// The error of a bus of Linux's.
+fn of_bus(path: &Path, error: &linux_embedded_hal::I2CError) -> PowerError {
+    let errno = match error.inner() {
+        LinuxI2CError::Errno(errno) => Some(*errno),
+        LinuxI2CError::Io(error) => error.raw_os_error(),
+    };
+    let (path, why) = (path.to_owned(), errno.map_or_else(|| error.to_string(), |errno| io::Error::from_raw_os_error(errno).to_string()));
+    if errno == Some(Errno::EBUSY as i32) { PowerError::InUse { path } } else { PowerError::Chip { path, why } }
 }
 
 impl Source {

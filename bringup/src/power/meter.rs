@@ -76,7 +76,7 @@ impl Line {
     }
 
     fn power(&mut self) -> Option<i64> {
-        let read: Result<i64, PowerError> = self.gauge.as_ref()?.microwatts();
+        let read: Result<i64, PowerError> = self.gauge.as_mut()?.microwatts();
         read.map_err(|error| {
             self.gauge = None;
             self.energy.error = Some(error);

@@ -2,7 +2,8 @@
 //!
 //! A monitor (INA226, INA260, INA3221, or a regulator on PMBus) is read by the kernel's own driver,
 //! which calibrates it by the board's device tree. Its files are below `/sys/class/hwmon` (Linux,
-//! `Documentation/hwmon/sysfs-interface.rst`), and anybody may read them.
+//! `Documentation/hwmon/sysfs-interface.rst`), and anybody may read them. A [`Monitor`] that the
+//! kernel has no driver for is read through its bus, by a driver of embedded-hal's ([`Chip`]).
 //!
 //! ```
 //! use contigo_bringup::{machine::Machine, power};
@@ -16,14 +17,18 @@
 //! }
 //! ```
 
+mod chip;
 mod energy;
 mod gauge;
 mod meter;
+mod monitor;
 mod rail;
 #[cfg(test)]
 mod tests;
 
+pub use chip::{Chip, ChipError};
 pub use energy::Energy;
 pub use gauge::{Gauge, PowerError};
 pub use meter::{STEP, beside};
+pub use monitor::{Model, Monitor};
 pub use rail::{Rail, rails};

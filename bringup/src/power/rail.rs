@@ -1,6 +1,6 @@
 //! The rails that the kernel measures.
 
-use super::{Gauge, PowerError};
+use super::{Gauge, Monitor, PowerError};
 use crate::machine::Machine;
 use std::path::PathBuf;
 
@@ -29,13 +29,23 @@ pub(super) enum Reading {
     Power(PathBuf),
     /// Millivolts and milliamperes of one channel.
     Product { millivolts: PathBuf, milliamperes: PathBuf },
+    /// A monitor on a bus.
+    Chip { path: PathBuf, monitor: Monitor },
 }
 
 impl Rail {
+    /// A monitor on an I2C bus, which no driver of the kernel has.
+    #[must_use]
+    pub fn of(machine: &Machine, monitor: &Monitor) -> Self {
+        let from = Reading::Chip { path: machine.path(format!("dev/i2c-{}", monitor.bus)), monitor: monitor.clone() };
+        Self { name: monitor.to_string(), chip: monitor.model.to_string(), update_ms: None, from }
+    }
+
     /// Opens the rail's files, for readings with no further look-up.
     ///
     /// # Errors
-    /// [`PowerError::Open`]: the monitor has gone.
+    /// [`PowerError::Open`]: the monitor has gone. Of a monitor on a bus: [`PowerError::Bus`],
+    /// [`PowerError::Chip`], [`PowerError::InUse`].
     pub fn open(&self) -> Result<Gauge, PowerError> {
         Gauge::open(&self.from)
     }

@@ -1,5 +1,6 @@
-use super::{PowerError, beside, rails};
+use super::{Chip, ChipError, Monitor, PowerError, Rail, beside, rails};
 use crate::machine::{Linux, Machine};
+use embedded_hal::i2c::{ErrorKind, ErrorType, I2c, NoAcknowledgeSource, Operation};
 use std::{
     error::Error,
     fs,
@@ -109,5 +110,73 @@ fn the_reader_ends_where_the_work_panics() -> Outcome {
     let begun = Instant::now();
     let ended = panic::catch_unwind(|| beside(&found, STEP, || panic::resume_unwind(Box::new("on purpose"))));
     assert!(ended.is_err() && begun.elapsed() < Duration::from_secs(10));
+    Ok(())
+}
+
+/// A chip's registers on a bus, by the example of the INA226's data sheet (SBOS547A, 8.2): 12 V and
+/// 10 A through 2 mOhm.
+struct Bus {
+    registers: Vec<(u8, u16)>,
+    pointer: u8,
+}
+
+impl ErrorType for Bus {
+    type Error = ErrorKind;
+}
+
+impl I2c for Bus {
+    fn transaction(&mut self, addr: u8, operations: &mut [Operation<'_>]) -> Result<(), ErrorKind> {
+        for operation in operations {
+            match operation {
+                _ if addr != 0x40 => return Err(ErrorKind::NoAcknowledge(NoAcknowledgeSource::Address)),
+                Operation::Write([register]) => self.pointer = *register,
+                // A register would change.
+                Operation::Write(_) => return Err(ErrorKind::Other),
+                Operation::Read(bytes) => {
+                    let value = self.registers.iter().find(|(known, _)| *known == self.pointer).map_or(0, |&(_, value)| value);
+                    bytes.copy_from_slice(&value.to_be_bytes());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn example(die: u16, mode: u16, shunt: u16) -> Bus {
+    Bus { registers: vec![(0, 0x4120 | mode), (1, shunt), (2, 0x2570), (0xfe, 0x5449), (0xff, die)], pointer: 0 }
+}
+
+#[test]
+fn a_chip_on_a_bus_is_read_and_never_written() -> Outcome {
+    let ina226: Monitor = "ina226@1:0x40,shunt_uohm=2000".parse()?;
+    let open = |bus, monitor: &Monitor| Chip::open(bus, monitor).map_err(|error| format!("{error:?}"));
+    assert_eq!(open(example(0x2260, 7, 0x1f40), &ina226)?.microwatts(), Ok(119_800_000));
+    assert_eq!(open(example(0x2261, 7, 0xe0c0), &ina226)?.microwatts(), Ok(-119_800_000));
+    // An INA260's current is 1.25 mA a bit: 8000 of them are 10 A.
+    assert_eq!(open(example(0x2270, 7, 0x1f40), &"ina260@1:0x40".parse()?)?.microwatts(), Ok(119_800_000));
+    let error = |bus, monitor: &Monitor| Chip::open(bus, monitor).err();
+    assert_eq!(error(example(0x2270, 7, 0), &ina226), Some(ChipError::Other { maker: 0x5449, die: 0x2270 }));
+    assert_eq!(error(example(0x2260, 0, 0), &ina226), Some(ChipError::Resting { mode: 0 }));
+    let nobody = error(example(0x2260, 7, 0), &"ina226@1:0x41,shunt_uohm=1".parse()?);
+    assert_eq!(nobody, Some(ChipError::Bus(ErrorKind::NoAcknowledge(NoAcknowledgeSource::Address))));
+    // Every bit set: nothing overflows.
+    let registers = vec![(0, 7), (1, 0x8000), (2, 0xffff), (0xfe, 0x5449), (0xff, 0x2260)];
+    let full = Bus { registers, pointer: 0 };
+    assert!(open(full, &"ina226@1:0x40,shunt_uohm=1".parse()?)?.microwatts().is_ok_and(|power| power < 0));
+    Ok(())
+}
+
+#[test]
+fn a_monitor_has_a_name_and_a_bus_that_is_not_there_is_said() -> Outcome {
+    for wrong in
+        ["", "ina226@1:0x40", "ina260@1:40", "ina260@1:0x80", "ina260@1:0x03", "ina226@1:0x40,shunt_uohm=0", "ina260@1:0x40,shunt_uohm=5"]
+    {
+        let error = wrong.parse::<Monitor>().err().ok_or(wrong)?;
+        assert!(error.to_string().contains("is no monitor: write ina260@BUS:ADDR"), "{error}");
+    }
+    let monitor: Monitor = "ina260@3:0x4f".parse()?;
+    assert_eq!((monitor.to_string().as_str(), monitor.shunt_uohm), ("ina260@3:0x4f", 2000));
+    let error = Rail::of(&Machine::below("/nowhere", Linux), &monitor).open().err().ok_or("a bus")?;
+    assert!(error.to_string().starts_with("/nowhere/dev/i2c-3 is not there: modprobe i2c-dev"), "{error}");
     Ok(())
 }

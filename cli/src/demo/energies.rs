@@ -69,14 +69,14 @@ mod tests {
             fs::write(monitor.join(file), text)?;
         }
         let machine = Machine::below(folder.path(), Linux);
-        assert_eq!(super::super::rails(&machine)?.len(), 2);
+        assert_eq!(super::super::rails(&machine, &[])?.len(), 2);
         let step = Duration::from_millis(1);
         let ((), measured) = power::beside(&power::rails(&machine), step, || sleep(Duration::from_millis(20)));
         let lines: Vec<_> = Energies::new(&measured, 10).lines().collect();
         let [right, wrong] = lines.as_slice() else { return Err(format!("{lines:?}").into()) };
         assert!(right.contains(" mJ per image on u14: 5.000 W in ") && right.ends_with("5.000 W before"), "{right}");
         assert!(wrong.starts_with("none on u14: ") && wrong.ends_with("no number"), "{wrong}");
-        let error = super::super::rails(&Machine::below("/nowhere", Linux)).err().ok_or("rails of nothing")?;
+        let error = super::super::rails(&Machine::below("/nowhere", Linux), &[]).err().ok_or("rails of nothing")?;
         assert!(error.to_string().starts_with("--power: no rail is measured here"), "{error}");
         Ok(())
     }

@@ -20,7 +20,7 @@ use contigo::{
 };
 use contigo_bringup::{
     machine::Machine,
-    power::{self, Rail},
+    power::{self, Monitor, Rail},
 };
 use contigo_gemm8::demo::{self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task};
 use contigo_testkit::exercise::{is_counting, on_this_thread};
@@ -85,6 +85,10 @@ pub(crate) struct Options {
     #[arg(long)]
     power: bool,
 
+    /// With --power: a monitor that the kernel has no driver for, as contigo power takes it
+    #[arg(long, value_name = "MONITOR", requires = "power")]
+    monitor: Vec<Monitor>,
+
     /// Nothing that the demo has: an engine in Verilog is another program's
     #[arg(long, value_name = "NAME", hide = true, value_parser = elsewhere)]
     device: Option<Infallible>,
@@ -98,8 +102,8 @@ fn images(text: &str) -> Result<usize, String> {
 }
 
 /// The rails for `--power`, of which there is one at least.
-fn rails(machine: &Machine) -> Result<Vec<Rail>, Failure> {
-    let rails = power::rails(machine);
+fn rails(machine: &Machine, monitors: &[Monitor]) -> Result<Vec<Rail>, Failure> {
+    let rails = crate::power::rails(machine, monitors);
     if rails.is_empty() {
         return Err(Failure::Usage("--power: no rail is measured here (contigo power); leave --power out".to_owned()));
     }
@@ -137,7 +141,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
 
     let trace = options.trace.as_deref().map(|path| (path, Trace::listening()));
     let done = AtomicUsize::new(0);
-    let rails = if options.power { rails(&Machine::this())? } else { Vec::new() };
+    let rails = if options.power { rails(&Machine::this(), &options.monitor)? } else { Vec::new() };
     let ((measured, heap_allocations), energies) = power::beside(&rails, power::STEP, || {
         progress::beside(&done, tasks.len(), || {
             let before = on_this_thread();

@@ -147,6 +147,18 @@ port_registers() {
 	[ "$before" = "0x0000000A to the fabric only, 0x0000000F held" ] && [ "$same" = "$before" ] &&
 		[ "$(state)" = "0x0000000F on, 0x00000000 released" ] && [ "$refused" != "${refused#contigo: the SLCR is locked}" ]
 }
+# A rail of 5 W, by the kernel's ina2xx and by its bus. The kernel's chip is not taken from it.
+rails() {
+	bus=$(ls /dev | sed -n 's/^i2c-//p')
+	said=$(contigo power --monitor "ina226@$bus:0x40,shunt_uohm=2000" --monitor "ina226@$bus:0x41,shunt_uohm=2000" \
+		--monitor "ina260@$bus:0x41" --monitor "ina226@$bus:0x42,shunt_uohm=1" --json < /dev/null)
+	[ "$(echo "$said" | grep -c '"watts": 5.0')" = 2 ] || return 1
+	for words in 'a driver of the kernel has this chip' 'another chip answers: maker 0x5449, die 0x2260' 'No such device or address'; do
+		echo "$said" | grep -q "$words" || return 1
+	done
+	said=$(contigo demo --images 50 --png /tmp/demo.png --power --monitor "ina226@$bus:0x41,shunt_uohm=2000" < /dev/null | grep 'per image on')
+	[ "$(echo "$said" | grep -c ': 5.000 W in ')" = 2 ]
+}
 # The row of the check that is called NAME, by the function that follows.
 row() {
 	said=
@@ -159,6 +171,7 @@ if [ -x /bin/contigo ] && [ -e /lab/demo ] && [ "$CONTIGO_BOARD" = zynq-6.1 ]; t
 	row "contigo clocks sets one" fabric_clock
 	row "contigo fpga load by zynq-fpga" bitstream
 	row "contigo board --registers" port_registers
+	row "contigo power" rails
 fi
 # Only virt loads gpio_keys, whose line is refused.
 if [ -x /bin/contigo ] && [ -e /lab/demo ] && grep -q 'GPIO Key Poweroff' /sys/kernel/debug/gpio 2> /dev/null; then

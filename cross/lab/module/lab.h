@@ -48,6 +48,20 @@ static inline void lab_fpga_exit(void)
 }
 #endif
 
+#if IS_BUILTIN(CONFIG_I2C)
+int lab_monitor_init(void);
+void lab_monitor_exit(void);
+#else
+static inline int lab_monitor_init(void)
+{
+	return 0;
+}
+
+static inline void lab_monitor_exit(void)
+{
+}
+#endif
+
 #if IS_ENABLED(CONFIG_PCI)
 int lab_edu_init(void);
 void lab_edu_exit(void);
