@@ -1,6 +1,6 @@
 //! `contigo power`: the rails that this board measures.
 
-use crate::{failure::Failure, output, table};
+use crate::{board, failure::Failure, output, table};
 use clap::Args;
 use contigo_bringup::{
     machine::Machine,
@@ -8,6 +8,7 @@ use contigo_bringup::{
     power::{self, Monitor, Rail},
 };
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// The most letters of a rail's or a chip's name: the kernel's own are shorter.
 const NAME_MAX: usize = 64;
@@ -19,6 +20,9 @@ pub(crate) struct Options {
     /// ina226@BUS:ADDR,shunt_uohm=N; ADDR as 0x40. More than one may be given
     #[arg(long, value_name = "MONITOR")]
     monitor: Vec<Monitor>,
+    /// Look at a copy of a machine instead of this one
+    #[arg(long, value_name = "FOLDER")]
+    machine: Option<PathBuf>,
     /// Print a JSON array instead of a table
     #[arg(long)]
     json: bool,
@@ -56,7 +60,7 @@ pub(crate) fn rails(machine: &Machine, monitors: &[Monitor]) -> Vec<Rail> {
 
 /// Prints the rails.
 pub(crate) fn power(options: &Options) -> Result<(), Failure> {
-    let entries: Vec<_> = rails(&Machine::this(), &options.monitor).iter().map(Entry::of).collect();
+    let entries: Vec<_> = rails(&board::machine(options.machine.as_ref()), &options.monitor).iter().map(Entry::of).collect();
     if options.json {
         return output::json(&entries);
     }

@@ -204,5 +204,8 @@ pub(crate) fn orin(root: &Path) -> Root {
     root.put("dev/nvmap", "");
     root.put("dev/dma_heap/linux,cma", "");
     root.put("usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1.1", "");
+    for (file, text) in [("name", "ina3221"), ("in1_label", "VDD_GPU_SOC"), ("in1_input", "19000"), ("curr1_input", "210")] {
+        root.put(&format!("sys/class/hwmon/hwmon3/{file}"), text);
+    }
     root
 }

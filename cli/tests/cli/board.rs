@@ -1,5 +1,5 @@
-//! `contigo board --registers` and `contigo board prepare` as a program, on a board in a folder
-//! whose `/dev/mem` is a file with holes.
+//! `contigo board --registers`, `contigo board prepare` and `contigo power` as a program, on a board
+//! in a folder whose `/dev/mem` is a file with holes.
 
 use super::{Outcome, Run};
 use std::{
@@ -89,5 +89,23 @@ fn another_machine_and_wrong_usage_are_refused() -> Outcome {
     for args in [&["board", "--design", DESIGN][..], &["board", "--json", "prepare"], &["board", "prepare", "--force"]] {
         assert_eq!(Run::of(args)?.status(), Some(2), "{args:?}");
     }
+    Ok(())
+}
+
+#[test]
+fn the_rails_of_a_copy_and_a_bus_that_is_not_there() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    let monitor = folder.path().join("sys/class/hwmon/hwmon3");
+    fs::create_dir_all(&monitor)?;
+    for (file, text) in [("name", "ina3221"), ("in1_label", "VDD_IN"), ("in1_input", "19000"), ("curr1_input", "210")] {
+        fs::write(monitor.join(file), text)?;
+    }
+    let run = Run::of(&["power", "--machine", place, "--monitor", "ina260@7:0x40"])?;
+    assert_eq!(run.status(), Some(0));
+    assert!(run.stdout().contains("3.990 W") && run.stdout().contains("i2c-7 is not there"), "{}", run.stdout());
+    let run = Run::of(&["power", "--monitor", "ina226@1:0x40"])?;
+    assert!(run.status() == Some(2) && run.stderr().contains("is no monitor: write ina260@BUS:ADDR"), "{}", run.stderr());
+    assert_eq!(Run::of(&["demo", "--monitor", "ina260@1:0x40"])?.status(), Some(2));
     Ok(())
 }

@@ -23,37 +23,41 @@ mod machines;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
+/// A file's name, and its bytes.
+type Bitstream = (&'static str, fn() -> Vec<u8>);
+
 /// A board: its page, its folder, the manager that its kernel has, and a file for its fabric.
 struct Page {
     board: &'static str,
     machine: fn(&Path) -> machines::Root,
     manager: &'static str,
-    bitstream: (&'static str, fn() -> Vec<u8>),
+    bitstream: Option<Bitstream>,
     design: &'static str,
 }
 
-const PAGES: [Page; 3] = [
+const PAGES: [Page; 4] = [
     Page {
         board: "pynq-z2",
         machine: machines::pynq,
         manager: "Xilinx Zynq FPGA Manager",
-        bitstream: ("top.bit", files::zynq),
+        bitstream: Some(("top.bit", files::zynq)),
         design: ZYNQ,
     },
     Page {
         board: "de10-nano",
         machine: machines::de10,
         manager: "Altera SOCFPGA FPGA Manager",
-        bitstream: ("top.rbf", || files::rbf(4000)),
+        bitstream: Some(("top.rbf", || files::rbf(4000))),
         design: ZYNQ,
     },
     Page {
         board: "kv260",
         machine: machines::kv260,
         manager: "Xilinx ZynqMP FPGA Manager",
-        bitstream: ("top.bit", || files::bit("top", "xck26-sfvc784-2LV-c", &files::bin(&files::words(0x04a4_9093, 9)))),
+        bitstream: Some(("top.bit", || files::bit("top", "xck26-sfvc784-2LV-c", &files::bin(&files::words(0x04a4_9093, 9))))),
         design: ZYNQMP,
     },
+    Page { board: "jetson", machine: machines::orin, manager: "", bitstream: None, design: ZYNQMP },
 ];
 
 #[test]
@@ -64,7 +68,9 @@ fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
         // All of the SoC's registers, each 0, in a file with holes.
         fs::create_dir_all(folder.path().join("copy/dev"))?;
         fs::File::create(folder.path().join("copy/dev/mem"))?.set_len(1 << 32)?;
-        fs::write(folder.path().join(page.bitstream.0), (page.bitstream.1)())?;
+        if let Some((name, bytes)) = page.bitstream {
+            fs::write(folder.path().join(name), bytes())?;
+        }
         fs::copy(page.design, folder.path().join("top.hwh"))?;
         let text = fs::read_to_string(format!("{ROOT}/docs/{}.md", page.board))?;
         let (mut shell, mut tried) = (false, 0);
@@ -103,7 +109,7 @@ fn run(page: &Page, folder: &Path, command: &str) -> Result<(), Box<dyn Error>> 
             return Ok(());
         }
         ["contigo" | "./contigo", rest @ ..] => {
-            let looks = [Some(&"doctor"), Some(&"board")].contains(&rest.first());
+            let looks = [Some(&"doctor"), Some(&"board"), Some(&"power")].contains(&rest.first());
             let machine: &[_] = if looks { &["--machine", "copy"] } else { &[] };
             emulated::command(env!("CARGO_BIN_EXE_contigo")).args(rest).args(machine).current_dir(folder).output()?
         }

@@ -3,6 +3,7 @@
 use super::print;
 use crate::{
     board::Board,
+    guest::busybox,
     kernel::{self, Kernel},
 };
 use clap::Args;
@@ -24,6 +25,8 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
     let cache = CacheDir::open()?;
     for board in &boards {
         let kernel = Kernel::of(&cache, board, options.refresh)?;
+        let (name, path) = busybox::of(&cache, board.cpu())?;
+        print(format_args!("{}: the guest's {name} in {}", board.name, path.display()))?;
         print(format_args!("{}: Linux {} in {}", board.name, kernel.release, kernel.folder.display()))?;
         for module in kernel::modules(&cache, board, &kernel, helpers)? {
             let name = module.file_stem().unwrap_or_default().display();

@@ -10,7 +10,7 @@ const PACKAGE: &str = "busybox-static";
 pub(super) const BUSYBOX: &str = "busybox";
 
 /// Its name in the guest, and its file.
-pub(super) fn of(cache: &CacheDir, cpu: Cpu) -> Result<(String, PathBuf)> {
+pub(crate) fn of(cache: &CacheDir, cpu: Cpu) -> Result<(String, PathBuf)> {
     let name = format!("busybox/{}", cpu.debian());
     let _lock = cache.lock(&name)?;
     if let Some(file) = file(&cache.path().join(&name)) {

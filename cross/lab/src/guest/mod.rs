@@ -1,6 +1,6 @@
 //! The content of a guest: programs, modules, scripts, packed into an initramfs without root.
 
-mod busybox;
+pub(crate) mod busybox;
 mod initramfs;
 mod ko;
 mod modules;
