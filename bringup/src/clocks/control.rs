@@ -9,6 +9,10 @@ const DEVICES: &str = "sys/bus/platform/devices";
 /// The driver of AMD's kernels for one clock of the fabric.
 const COMPATIBLE: &str = "xlnx,fclk";
 
+/// The class of I. Kawazome's driver, which Debian images for Zynq have beside u-dma-buf
+/// (ikwzm/fclkcfg, Readme.md). Its clock is the first of its node's.
+const FCLKCFG: &str = "sys/class/fclkcfg";
+
 /// A file of the kernel that sets one clock of the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
@@ -19,15 +23,22 @@ pub struct Control {
 }
 
 impl Control {
-    /// The control of `fabric`: the device `xlnx,fclk` whose node has that clock.
+    /// The control of `fabric`: the device `xlnx,fclk`, or one of fclkcfg's, whose node has that
+    /// clock.
     ///
     /// # Errors
     /// [`ClockError::NoControl`]: this kernel or its tree has none, as with mainline Linux.
     pub fn find(machine: &Machine, fabric: Fabric) -> Result<Self, ClockError> {
-        let devices = machine.list(DEVICES);
-        let found = devices.iter().find_map(|device| {
-            let (node, file) = (format!("{DEVICES}/{device}/of_node"), format!("{DEVICES}/{device}/set_rate"));
+        let vendors = machine.list(DEVICES).into_iter().map(|device| {
+            let node = format!("{DEVICES}/{device}/of_node");
             let is = machine.text(format!("{node}/compatible")).is_some_and(|text| text.split('\0').any(|word| word == COMPATIBLE));
+            (is, node, format!("{DEVICES}/{device}/set_rate"))
+        });
+        let others = machine
+            .list(FCLKCFG)
+            .into_iter()
+            .map(|name| (true, format!("{FCLKCFG}/{name}/device/of_node"), format!("{FCLKCFG}/{name}/rate")));
+        let found = vendors.chain(others).find_map(|(is, node, file)| {
             let family = number(machine, &node).filter(|_| is).and_then(|number| fabric.family(number))?;
             machine.has(&file).then_some(Self { fabric, family, file })
         });

@@ -62,7 +62,7 @@ impl fmt::Display for ClockError {
             Self::NotASummary => f.write_str("the kernel's clk_summary has a form that is not known here: report it with its first lines"),
             Self::NoControl(fabric) => write!(
                 f,
-                "this kernel has no way to set {fabric}: it needs AMD's driver and a node xlnx,fclk. \
+                "this kernel has no way to set {fabric}: it needs AMD's driver and a node xlnx,fclk, or fclkcfg. \
                  Without it the boot code sets it, or assigned-clock-rates in a core's node"
             ),
             Self::CannotSee(error) => write!(f, "{error}"),

@@ -131,6 +131,25 @@ fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
 }
 
 #[test]
+fn a_clock_of_fclkcfg_is_set() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let root = folder.path();
+    let node = root.join("sys/devices/fclk1/of_node");
+    let class = root.join("sys/class/fclkcfg/fclk1");
+    fs::create_dir_all(&node)?;
+    fs::create_dir_all(&class)?;
+    // The fabric's clock, and the PLL that it comes from.
+    fs::write(node.join("clocks"), [0, 0, 0, 3, 0, 0, 0, 16, 0, 0, 0, 3, 0, 0, 0, 2])?;
+    symlink("../../../devices/fclk1", class.join("device"))?;
+    fs::write(class.join("rate"), "100000000\n")?;
+    let machine = Machine::below(root, Divider);
+    assert!(matches!(Control::find(&machine, Fabric::new(2).ok_or("")?), Err(ClockError::NoControl(_))));
+    let control = Control::find(&machine, Fabric::new(1).ok_or("")?)?;
+    assert_eq!((control.set(&machine, 50_000_000)?, control.hz(&machine)?), (50_000_000, 50_000_000));
+    Ok(())
+}
+
+#[test]
 fn a_summary_that_cannot_be_read_says_what_to_do() -> Outcome {
     let hidden = clocks(&Machine::below("/nowhere", Linux)).err().ok_or("a summary from nowhere")?;
     assert!(hidden.to_string().contains("mount -t debugfs"), "{hidden}");
