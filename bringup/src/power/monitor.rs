@@ -56,7 +56,7 @@ impl fmt::Display for Monitor {
 /// The resistor in an INA260.
 const INA260_UOHM: u32 = 2_000;
 /// Addresses of 7 bits that are no chip's (I2C specification, UM10204, table 4).
-const RESERVED: [std::ops::Range<u8>; 2] = [0..0x08, 0x78..0xff];
+const RESERVED: [std::ops::RangeInclusive<u8>; 2] = [0..=0x07, 0x78..=0xff];
 
 impl FromStr for Monitor {
     type Err = PowerError;
@@ -72,7 +72,7 @@ impl FromStr for Monitor {
                 _ => return None,
             };
             let addr = u8::from_str_radix(addr.strip_prefix("0x")?, 16).ok()?;
-            let known = !RESERVED.iter().any(|range| range.contains(&addr)) && addr < 0x80;
+            let known = !RESERVED.iter().any(|range| range.contains(&addr));
             known.then_some(Self { model, bus: bus.parse().ok()?, addr, shunt_uohm })
         };
         parsed().ok_or_else(|| PowerError::NotAMonitor(text.to_owned()))

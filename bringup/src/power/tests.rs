@@ -168,9 +168,16 @@ fn a_chip_on_a_bus_is_read_and_never_written() -> Outcome {
 
 #[test]
 fn a_monitor_has_a_name_and_a_bus_that_is_not_there_is_said() -> Outcome {
-    for wrong in
-        ["", "ina226@1:0x40", "ina260@1:40", "ina260@1:0x80", "ina260@1:0x03", "ina226@1:0x40,shunt_uohm=0", "ina260@1:0x40,shunt_uohm=5"]
-    {
+    for wrong in [
+        "",
+        "ina226@1:0x40",
+        "ina260@1:40",
+        "ina260@1:0x80",
+        "ina260@1:0xff",
+        "ina260@1:0x03",
+        "ina226@1:0x40,shunt_uohm=0",
+        "ina260@1:0x40,shunt_uohm=5",
+    ] {
         let error = wrong.parse::<Monitor>().err().ok_or(wrong)?;
         assert!(error.to_string().contains("is no monitor: write ina260@BUS:ADDR"), "{error}");
     }

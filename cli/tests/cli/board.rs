@@ -1,5 +1,5 @@
-//! `contigo board --registers`, `contigo board prepare` and `contigo power` as programs: on a board in
-//! a folder, whose `/dev/mem` is a file with holes.
+//! `contigo board --registers`, `contigo board prepare` and `contigo power` as programs, on a
+//! board in a folder. Its `/dev/mem` is a file with holes.
 
 use super::{Outcome, Run};
 use std::{
