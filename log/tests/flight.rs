@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_log::{Decoder, Entry, Piece, Reader, Refused};
+use contigo_testkit::emulated;
 use std::{
     fs,
     io::{BufRead, BufReader, Read},
@@ -18,7 +19,7 @@ fn program() -> PathBuf {
 
 /// A flight that has told its first `jobs` jobs.
 fn flying(log: &Path, jobs: u32) -> (Child, BufReader<ChildStdout>) {
-    let mut child = Command::new(program()).arg(log).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = emulated::command(program()).arg(log).stdout(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     while line.trim() != jobs.to_string() {
@@ -118,7 +119,7 @@ fn a_log_is_read_while_it_is_written() {
 fn a_panic_is_the_last_event() {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("flight.log");
-    let ended = Command::new(program()).arg(&log).args(["3", "panic"]).output().unwrap();
+    let ended = emulated::command(program()).arg(&log).args(["3", "panic"]).output().unwrap();
     assert!(String::from_utf8_lossy(&ended.stderr).contains("the flight is over after 3 jobs"), "the hook that was there has its turn");
     let mut reader = Reader::open(&log).unwrap();
     let decoder = decoder(&reader);
@@ -135,7 +136,7 @@ fn a_panic_is_the_last_event() {
 fn an_unfinished_file_is_replaced_and_another_one_stays() {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("flight.log");
-    let run = || Command::new(program()).arg(&log).arg("1").output().unwrap();
+    let run = || emulated::command(program()).arg(&log).arg("1").output().unwrap();
     for unfinished in [[].as_slice(), &[0; 8192]] {
         fs::write(&log, unfinished).unwrap();
         let ended = run();
@@ -158,7 +159,7 @@ fn an_unfinished_file_is_replaced_and_another_one_stays() {
 fn another_build_is_refused() {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("flight.log");
-    assert!(Command::new(program()).arg(&log).arg("1").output().unwrap().status.success());
+    assert!(emulated::command(program()).arg(&log).arg("1").output().unwrap().status.success());
     let header = Reader::open(&log).unwrap().header().unwrap();
     let other = fs::read(std::env::current_exe().unwrap()).unwrap();
     assert!(matches!(Decoder::new(&other, &header), Err(Refused::OtherBuild { elf: Some(_), ring: Some(_) })));
@@ -175,17 +176,17 @@ fn two_programs_have_no_ring_in_common() {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("flight.log");
     let (mut child, _told) = flying(&log, 1);
-    let second = Command::new(program()).arg(&log).arg("1").output().unwrap();
+    let second = emulated::command(program()).arg(&log).arg("1").output().unwrap();
     let said = String::from_utf8_lossy(&second.stderr);
     assert!(!second.status.success() && said.contains("another process logs there"), "{said}");
     assert_eq!(Reader::open(&log).unwrap().header().unwrap().pid, child.id());
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(Command::new(program()).arg(&log).arg("1").output().unwrap().status.success(), "the lock ends with its program");
+    assert!(emulated::command(program()).arg(&log).arg("1").output().unwrap().status.success(), "the lock ends with its program");
     // And a symbolic link is no path to a ring.
     let link = folder.path().join("link.log");
     std::os::unix::fs::symlink(&log, &link).unwrap();
-    assert!(!Command::new(program()).arg(&link).arg("1").output().unwrap().status.success());
+    assert!(!emulated::command(program()).arg(&link).arg("1").output().unwrap().status.success());
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && !folder.path().join("link.log.before").exists());
 }
 
@@ -197,7 +198,7 @@ fn a_start_that_fails_leaves_no_file() {
     let shell = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$1\" 1";
     let ended = Command::new("sh").args(["-c", shell]).arg(program()).arg(&log).output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
-    if contigo_testkit::emulated::why().is_none() {
+    if emulated::why().is_none() {
         assert!(said.contains("posix_fallocate"), "{said}");
     }
     assert!(!ended.status.success() && !log.exists(), "{said}");
