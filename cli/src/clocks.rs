@@ -1,11 +1,10 @@
 //! `contigo clocks`: the clocks of this machine's fabric, against a design, and one of them set.
 
-use crate::{failure::Failure, output, table};
+use crate::{board, failure::Failure, output, table};
 use clap::Args;
 use contigo::design::Design;
 use contigo_bringup::{
     clocks::{self, Checked, Clock, Control, Fabric, Wanted},
-    machine::Machine,
 };
 use serde::Serialize;
 use std::{fs, path::PathBuf};
@@ -23,6 +22,9 @@ pub(crate) struct Options {
     /// All of the kernel's clocks, not the fabric's and the guarded devices' only
     #[arg(long)]
     all: bool,
+    /// Look at a copy of a machine instead of this one, with its /sys/kernel/debug/clk
+    #[arg(long, value_name = "FOLDER", conflicts_with = "set")]
+    machine: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -73,7 +75,7 @@ struct Set {
 
 /// Prints the clocks, compares them, or sets one.
 pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
-    let machine = Machine::this();
+    let machine = board::machine(options.machine.as_ref());
     if let Some((fabric, hz)) = options.set {
         let hz = Control::find(&machine, fabric)?.set(&machine, hz)?;
         let set = Set { clock: fabric.to_string(), hz };

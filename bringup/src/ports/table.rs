@@ -22,8 +22,11 @@ const UG1087_APU: &str = "UG1087, LPD_SLCR: lpd_apu";
 const CV_SDR: &str = "Cyclone V HPS Register Map, sdr: fpgaportrst; Linux, drivers/fpga/altera-fpga2sdram.c";
 const CV_RST: &str = "Cyclone V HPS Register Map, rstmgr: brgmodrst; Linux, drivers/fpga/altera-hps2fpga.c";
 
+const CV_ACP: &str = "Cyclone V HPS Register Map, acpidmap: dynrd_s, dynwr_s; HPS TRM, ACP ID Mapper";
+
 const BROADCAST: &str = "it counts only before the processors leave reset: [init] in the .bif, \".set. 0xFF41A040 = 0x3;\"";
 const SDRAM: &str = "it opens only while no transfer to the SDRAM runs: bridge enable in U-Boot, before Linux";
+const MAPPER: &str = "the boot code writes the mapper's dynrd and dynwr, while no transfer is on the ACP";
 const BRIDGES: &str = "bridge enable in U-Boot, or the kernel's fpga-bridge in the tree";
 
 /// One direction of a port of Zynq-7000.
@@ -133,7 +136,15 @@ const fn bridge(name: &'static str, mask: u32) -> Field {
     }
 }
 
-static CYCLONE_V: [Field; 4] = [
+/// A field of the ACP's ID mapper, for masters whose ID is mapped as it comes: the fabric's.
+const fn mapper(name: &'static str, addr: u64, mask: u32, words: &'static [(u32, &'static str)]) -> Field {
+    Field { name, addr, mask, words, setter: Setter::Boot(MAPPER), source: CV_ACP, want: Want::Unknown, held: None }
+}
+
+const PAGES: &[(u32, &str)] = &[(0, "first GiB"), (1, "second GiB"), (2, "third GiB"), (3, "fourth GiB")];
+const SHARED: &[(u32, &str)] = &[(0, "not shared: no snooping"), (1, "shared")];
+
+static CYCLONE_V: [Field; 8] = [
     bridge("bridge to the fabric", 1),
     bridge("bridge to its registers (LW)", 2),
     bridge("bridge from the fabric", 4),
@@ -147,6 +158,10 @@ static CYCLONE_V: [Field; 4] = [
         want: Want::Unknown,
         held: None,
     },
+    mapper("ACP reads go to", 0xff70_7058, 0x3000, PAGES),
+    mapper("ACP reads are", 0xff70_7058, 0x1f0, SHARED),
+    mapper("ACP writes go to", 0xff70_705c, 0x3000, PAGES),
+    mapper("ACP writes are", 0xff70_705c, 0x1f0, SHARED),
 ];
 
 /// The fields of a family.

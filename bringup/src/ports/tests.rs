@@ -76,6 +76,9 @@ fn the_tables_are_those_of_other_peoples_files() -> Outcome {
         (Family::ZynqMp, "snooping of HPC", 0xff41_a040, 0x3),
         (Family::CycloneV, "ports to the SDRAM", 0xffc2_5080, 0x3fff),
         (Family::CycloneV, "bridge from the fabric", 0xffd0_501c, 0x4),
+        // alt_acpidmap.h: base, offset of the status, page and user.
+        (Family::CycloneV, "ACP reads go to", 0xff70_7000 + 0x58, 0x3 << 12),
+        (Family::CycloneV, "ACP writes are", 0xff70_7000 + 0x5c, 0x1f << 4),
     ];
     for (family, name, addr, mask) in rows {
         let field = fields(family).iter().find(|field| field.name == name).ok_or(name)?;
