@@ -3,9 +3,7 @@
 use crate::{board, failure::Failure, output, table};
 use clap::Args;
 use contigo::design::Design;
-use contigo_bringup::{
-    clocks::{self, Checked, Clock, Control, Fabric, Wanted},
-};
+use contigo_bringup::clocks::{self, Checked, Clock, Control, Fabric, Wanted};
 use serde::Serialize;
 use std::{fs, path::PathBuf};
 

@@ -1,6 +1,7 @@
 //! `contigo clocks` as a program, on a machine with no clock of a fabric's.
 
-use super::{Outcome, Run};
+use super::{Outcome, Run, overlay::ZYNQ};
+use std::fs;
 
 #[test]
 fn a_clock_that_nobody_can_set_is_status_1() -> Outcome {
@@ -19,5 +20,24 @@ fn a_wrong_setting_is_status_2() -> Outcome {
         assert_eq!(run.status(), Some(2), "{setting}");
         assert!(run.stderr().contains(words), "{setting}: {}", run.stderr());
     }
+    Ok(())
+}
+
+/// The clocks of the design: FCLK0 of 100 MHz for its cores, and FCLK1 of 50 MHz for a generator.
+#[test]
+fn a_design_is_compared_with_the_clocks_of_a_copy() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    let clk = folder.path().join("sys/kernel/debug/clk");
+    fs::create_dir_all(&clk)?;
+    let rows = [(99_999_999, 'Y', " right ", 0), (99_999_999, 'N', " off: ", 1), (142_857_142, 'Y', "too fast", 1)];
+    for (hz, runs, words, status) in rows {
+        let summary = format!(" protect hardware\n---\n fclk0 1 1 0 {hz} 0 0 50000 {runs}\n fclk1 1 1 0 50000000 0 0 50000 Y\n");
+        fs::write(clk.join("clk_summary"), summary)?;
+        let run = Run::of(&["clocks", "--machine", place, "--design", ZYNQ])?;
+        assert_eq!(run.status(), Some(status), "{}{}", run.stdout(), run.stderr());
+        assert!(run.stdout().contains(words) && run.stdout().contains("axi_dma_0 m_axi_mm2s_aclk"), "{}", run.stdout());
+    }
+    assert_eq!(Run::of(&["clocks", "--machine", place, "--set", "fclk0=1"])?.status(), Some(2));
     Ok(())
 }

@@ -60,6 +60,9 @@ const PAGES: [Page; 4] = [
     Page { board: "jetson", machine: machines::orin, manager: "", bitstream: None, design: ZYNQMP },
 ];
 
+/// The designs' clocks in Hz.
+const CLOCKS: [(&str, u32); 4] = [("fclk0", 99_999_999), ("fclk1", 49_999_999), ("pl0_ref", 99_999_001), ("pl1_ref", 299_997_009)];
+
 #[test]
 fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
     for page in &PAGES {
@@ -68,6 +71,10 @@ fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
         // All of the SoC's registers, each 0, in a file with holes.
         fs::create_dir_all(folder.path().join("copy/dev"))?;
         fs::File::create(folder.path().join("copy/dev/mem"))?.set_len(1 << 32)?;
+        // As Linux 6.12 lists them.
+        let lines: String = CLOCKS.iter().map(|(name, hz)| format!(" {name} 1 1 0 {hz} 0 0 50000 Y\n")).collect();
+        fs::create_dir_all(folder.path().join("copy/sys/kernel/debug/clk"))?;
+        fs::write(folder.path().join("copy/sys/kernel/debug/clk/clk_summary"), format!("protect hardware\n---\n{lines}"))?;
         if let Some((name, bytes)) = page.bitstream {
             fs::write(folder.path().join(name), bytes())?;
         }
@@ -109,7 +116,7 @@ fn run(page: &Page, folder: &Path, command: &str) -> Result<(), Box<dyn Error>> 
             return Ok(());
         }
         ["contigo" | "./contigo", rest @ ..] => {
-            let looks = [Some(&"doctor"), Some(&"board"), Some(&"power")].contains(&rest.first());
+            let looks = [Some(&"doctor"), Some(&"board"), Some(&"power"), Some(&"clocks")].contains(&rest.first());
             let machine: &[_] = if looks { &["--machine", "copy"] } else { &[] };
             emulated::command(env!("CARGO_BIN_EXE_contigo")).args(rest).args(machine).current_dir(folder).output()?
         }
