@@ -2,6 +2,7 @@
 
 use super::{Header, Refused, rzcobs};
 use crate::layout::{FRAME_BYTES, HEADER_BYTES};
+use core::sync::atomic::{Ordering, fence};
 use std::{
     fs::{File, OpenOptions},
     io::ErrorKind,
@@ -93,11 +94,14 @@ impl Reader {
     /// As [`header`](Self::header).
     pub fn pieces(&mut self) -> Result<Vec<Piece>, Refused> {
         let before = self.header()?;
+        // The kernel copies by plain loads, which an Arm may swap: counts, then bytes, then counts.
+        fence(Ordering::Acquire);
         let mut ring = vec![0; before.ring_bytes as usize];
         let has = self.fill(&mut ring, HEADER_BYTES as u64)?;
         if has < ring.len() {
             return Err(Refused::Cut { has: (HEADER_BYTES + has) as u64, needs: (HEADER_BYTES + ring.len()) as u64 });
         }
+        fence(Ordering::Acquire);
         // The header once more: the writer may have gone on while the ring was copied.
         let after = self.header()?;
         Ok(self.new_ones(&before, &ring, &after))
