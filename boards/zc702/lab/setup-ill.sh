@@ -4,6 +4,7 @@ chgrp 0 /dev/contigo/*
 chmod 660 /dev/contigo/*
 # The lines that contigo doctor must find, and no fault more.
 cat > /tmp/doctor <<'END'
+fault clk-off
 fault cma-small
 fault coherent-engine
 fault guard-rights-node
