@@ -15,6 +15,9 @@ use std::{path::Path, process::ExitCode};
 pub(crate) struct Options {
     /// Boards; all of them where none is named
     boards: Vec<String>,
+    /// Bring the guest's busybox, too, and say where it is
+    #[arg(long)]
+    busybox: bool,
     /// Ask Debian for a newer version, too
     #[arg(long)]
     refresh: bool,
@@ -25,8 +28,10 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
     let cache = CacheDir::open()?;
     for board in &boards {
         let kernel = Kernel::of(&cache, board, options.refresh)?;
-        let (name, path) = busybox::of(&cache, board.cpu())?;
-        print(format_args!("{}: the guest's {name} in {}", board.name, path.display()))?;
+        if options.busybox {
+            let (name, path) = busybox::of(&cache, board.cpu())?;
+            print(format_args!("{}: the guest's {name} in {}", board.name, path.display()))?;
+        }
         print(format_args!("{}: Linux {} in {}", board.name, kernel.release, kernel.folder.display()))?;
         for module in kernel::modules(&cache, board, &kernel, helpers)? {
             let name = module.file_stem().unwrap_or_default().display();
