@@ -43,8 +43,9 @@ pub(crate) struct Options {
 enum Command {
     /// Set the registers around the fabric's ports that are wrong and safe to set
     ///
-    /// Without --yes it writes nothing, and shows the writes. Nobody may use the fabric. A write
-    /// that fails undoes those before it.
+    /// Without --yes it writes nothing, and shows the writes. No program and no driver may have a
+    /// node of the fabric; a core that runs by itself is not seen. A write that fails undoes those
+    /// before it.
     Prepare(Prepare),
 }
 

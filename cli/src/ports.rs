@@ -83,7 +83,7 @@ impl Entry {
         let field = fact.field;
         let (value, why) = match &fact.reading {
             Reading::Value(value) => (Some(field.say(*value)), None),
-            Reading::Held => (None, Some("its block is held in reset".to_owned())),
+            Reading::Held => (None, Some("its block is held in reset by the boot code: it was built for another design".to_owned())),
             Reading::Failed(error) => (None, Some(error.to_string())),
         };
         let verdict = match fact.verdict {
@@ -118,6 +118,9 @@ pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, loaded: boo
         output::json(&Report { version: 1, running, registers: entries })?;
     } else {
         output::text(listed(entries))?;
+    }
+    if facts.iter().all(|fact| fact.verdict == Verdict::Unread) {
+        return Err(Failure::Usage("no register could be read".to_owned()));
     }
     wrong(&facts)
 }
@@ -172,12 +175,12 @@ fn is_open(fact: &Fact) -> bool {
 }
 
 fn wrong(facts: &[Fact]) -> Result<(), Failure> {
-    let what = match facts.iter().filter(|fact| is_open(fact)).count() {
-        0 => return Ok(()),
-        1 => "a field around the fabric's ports is".to_owned(),
-        wrong => format!("{wrong} fields around the fabric's ports are"),
-    };
-    Err(Failure::Usage(format!("{what} wrong or unread: start no job before")))
+    let names: Vec<_> = facts.iter().filter(|fact| is_open(fact)).map(|fact| fact.field.name).collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        return Err(Failure::Usage(format!("wrong or unread: {names}; start no job until they are right (contigo board prepare)")));
+    }
+    Ok(())
 }
 
 /// How the registers are looked at.

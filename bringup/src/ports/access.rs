@@ -8,7 +8,7 @@ use nix::{
     errno::Errno,
     libc,
     sys::{
-        signal::{Signal, kill},
+        signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, pthread_sigmask, signal},
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
     unistd::{ForkResult, fork, pipe2, read, write},
@@ -100,12 +100,24 @@ impl Registers for DevMem {
 /// The result of `access` in a child process.
 fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError> {
     let (result, sender) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(AccessError::Child)?;
+    // A handler of this program's must not run in the child.
+    let mut before = SigSet::empty();
+    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before)).map_err(AccessError::Child)?;
     // SAFETY: other threads of this process may hold locks that nobody opens in the child. It takes
-    // none: `prctl`, one access, `write` and `_exit` are all that it does.
-    match unsafe { fork() }.map_err(AccessError::Child)? {
+    // none: signals, `prctl`, one access, `write` and `_exit` are all that it does.
+    let forked = unsafe { fork() };
+    if !matches!(forked, Ok(ForkResult::Child)) {
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None).map_err(AccessError::Child)?;
+    }
+    match forked.map_err(AccessError::Child)? {
         ForkResult::Child => {
+            for fatal in [Signal::SIGBUS, Signal::SIGSEGV] {
+                // SAFETY: the default action is no code of this program's. A fault while its signal
+                // is blocked has that action, too.
+                let _ = unsafe { signal(fatal, SigHandler::SigDfl) };
+            }
             // SAFETY: it takes numbers. A bus error is an answer here, and leaves no core file.
-            unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+            unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong) };
             let value = access().to_ne_bytes();
             let sent = write(&sender, &value);
             // SAFETY: `_exit` ends the process, and runs nothing of the parent's.
@@ -115,10 +127,16 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
             drop(sender);
             let began = Instant::now();
             loop {
-                match waitpid(child, Some(WaitPidFlag::WNOHANG)).map_err(AccessError::Child)? {
+                let status = match waitpid(child, Some(WaitPidFlag::WNOHANG)) {
+                    // This program ignores SIGCHLD, and the kernel has taken the child away.
+                    Err(Errno::ECHILD) => return word(&result).map_err(|_| AccessError::Bus { addr }),
+                    status => status.map_err(AccessError::Child)?,
+                };
+                match status {
                     WaitStatus::Exited(_, 0) => return word(&result),
                     WaitStatus::Exited(..) => return Err(AccessError::Child(Errno::EPIPE)),
-                    WaitStatus::Signaled(..) => return Err(AccessError::Bus { addr }),
+                    WaitStatus::Signaled(_, Signal::SIGBUS, _) => return Err(AccessError::Bus { addr }),
+                    WaitStatus::Signaled(_, signal, _) => return Err(AccessError::Killed { addr, signal }),
                     _ if began.elapsed() > ACCESS_MAX => {
                         // A wait for it could be for ever: init reaps it.
                         let _ = kill(child, Signal::SIGKILL);

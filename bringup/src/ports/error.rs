@@ -1,7 +1,7 @@
 //! Why a register was not read or set, and what to do.
 
 use crate::fpga::{FpgaError, users::User};
-use nix::errno::Errno;
+use nix::{errno::Errno, sys::signal::Signal};
 use std::{fmt, io};
 
 /// Why a register was not reached.
@@ -24,6 +24,18 @@ pub enum AccessError {
     },
     /// The process that makes the access did not start, or did not say its result.
     Child(Errno),
+    /// It was not tried, because an access before it did not end.
+    After {
+        /// The physical address of that one.
+        addr: u64,
+    },
+    /// A signal ended the process that made the access.
+    Killed {
+        /// The physical address.
+        addr: u64,
+        /// The signal.
+        signal: Signal,
+    },
     /// The access did not end in a second.
     NoAnswer {
         /// The physical address.
@@ -38,12 +50,15 @@ impl fmt::Display for AccessError {
                 write!(f, "/dev/mem is not there: this kernel has no CONFIG_DEVMEM")
             }
             Self::Open(error) => write!(f, "/dev/mem: {error}; run this as root, on a kernel that is not locked down"),
-            Self::Map { addr, error } => {
+            Self::Map { addr, error } if error.kind() == io::ErrorKind::PermissionDenied => {
                 write!(f, "/dev/mem at {addr:#x}: {error}; a driver has it, and the kernel has CONFIG_IO_STRICT_DEVMEM")
             }
+            Self::Map { addr, error } => write!(f, "/dev/mem at {addr:#x}: {error}"),
             Self::Bus { addr } => write!(f, "bus error at {addr:#x}: nothing answers there"),
             Self::Child(errno) => write!(f, "the access needs a process of its own: {errno}"),
-            Self::NoAnswer { addr } => write!(f, "no answer from {addr:#x} in a second"),
+            Self::After { addr } => write!(f, "not tried, because {addr:#x} does not answer"),
+            Self::Killed { addr, signal } => write!(f, "the access to {addr:#x} was ended by {signal}"),
+            Self::NoAnswer { addr } => write!(f, "no answer from {addr:#x} in a second: a processor waits there; restart the board"),
         }
     }
 }
@@ -53,7 +68,7 @@ impl std::error::Error for AccessError {
         match self {
             Self::Open(error) | Self::Map { error, .. } => Some(error),
             Self::Child(errno) => Some(errno),
-            Self::Bus { .. } | Self::NoAnswer { .. } => None,
+            Self::Bus { .. } | Self::After { .. } | Self::Killed { .. } | Self::NoAnswer { .. } => None,
         }
     }
 }
@@ -88,6 +103,13 @@ pub enum PortsError {
         /// The value that it has.
         has: String,
     },
+    /// A write does not end: a processor waits for it.
+    Stuck {
+        /// The field.
+        field: &'static str,
+        /// The register's physical address.
+        addr: u64,
+    },
     /// A write failed, and so did the undoing of it or of one before it.
     NotUndone {
         /// The field that was not set back.
@@ -119,6 +141,9 @@ impl fmt::Display for PortsError {
                 f,
                 "{field} did not become {wrote}, and is {has}: the secure world keeps the register; all writes before it are undone"
             ),
+            Self::Stuck { field, addr } => {
+                write!(f, "{field} at {addr:#x} does not answer, and a processor waits there: restart the board; nothing was undone")
+            }
             Self::NotUndone { field, was, error } => write!(f, "{error}; but {field} was not set back to {was}: restart the board"),
         }
     }

@@ -46,10 +46,16 @@ pub struct Fact {
 /// Reads every field of a family. `design` has the processor's parameters; `running`: a bitstream
 /// runs.
 ///
-/// A register whose read fails is a row, not the end: the others are read all the same.
+/// A register whose read fails is a row, not the end: the others are read all the same. After one
+/// that does not answer nothing is touched: a processor waits there, and the next may be the last.
 pub fn read(family: Family, registers: &impl Registers, design: Option<Parameters<'_>>, running: bool) -> Vec<Fact> {
+    let mut stuck = None;
     let one = |field: &'static Field| {
-        let (reading, wanted) = (value(registers, field), wanted(field, design, running));
+        let reading = stuck.map_or_else(|| value(registers, field), |addr| Reading::Failed(AccessError::After { addr }));
+        if let Reading::Failed(AccessError::NoAnswer { addr }) = reading {
+            stuck = Some(addr);
+        }
+        let wanted = wanted(field, design, running);
         let verdict = match (&reading, wanted) {
             (Reading::Value(value), Some(wanted)) if *value == wanted => Verdict::Right,
             (Reading::Value(_), Some(_)) => Verdict::Wrong,
@@ -75,10 +81,11 @@ fn value(registers: &impl Registers, field: &Field) -> Reading {
 fn wanted(field: &Field, design: Option<Parameters<'_>>, running: bool) -> Option<u32> {
     match field.want {
         Want::Running(value) => running.then_some(value),
-        Want::Used { value, by } => by.iter().any(|name| design.and_then(|number| number(name)) == Some(1)).then_some(value),
+        Want::Used { value, by } => (running && by.iter().any(|name| design.and_then(|number| number(name)) == Some(1))).then_some(value),
         Want::Width { parameter, used } => {
             let number = design?;
-            if number(used) == Some(0) {
+            // A file that does not say it is none of Vivado's.
+            if number(used) != Some(1) {
                 return None;
             }
             let words = format!("{} bits", number(parameter)?);

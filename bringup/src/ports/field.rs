@@ -3,7 +3,8 @@
 /// Who can make a field right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setter {
-    /// `contigo board prepare`: while nobody uses the fabric, the write is safe.
+    /// `contigo board prepare`, while no program and no driver has a node of the fabric. A core
+    /// that runs by itself is not seen.
     Prepare,
     /// The boot code alone, for this reason and in this way.
     Boot(&'static str),
@@ -21,7 +22,7 @@ pub(super) enum Want {
     },
     /// This value while a bitstream runs.
     Running(u32),
-    /// This value where a design has one of the ports.
+    /// This value while a bitstream runs, where its design has one of them.
     Used {
         /// The value.
         value: u32,

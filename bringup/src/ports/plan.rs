@@ -41,6 +41,7 @@ pub fn plan(facts: &[Fact]) -> Vec<Step> {
 /// - [`PortsError::Write`], [`PortsError::Kept`]: a write failed or changed nothing. The ones
 ///   before it were undone.
 /// - [`PortsError::NotUndone`]: that failed, too.
+/// - [`PortsError::Stuck`]: an access does not end, and nothing was undone.
 pub fn apply(machine: &Machine, family: Family, registers: &impl Registers, steps: &[Step]) -> Result<(), PortsError> {
     if steps.is_empty() {
         return Ok(());
@@ -56,6 +57,10 @@ pub fn apply(machine: &Machine, family: Family, registers: &impl Registers, step
     }
     for (done, step) in steps.iter().enumerate() {
         let Err(error) = write(registers, step.field, step.to) else { continue };
+        // A processor waits there, and an undoing would stop the next.
+        if let PortsError::Write { field, error: AccessError::NoAnswer { addr } } = error {
+            return Err(PortsError::Stuck { field, addr });
+        }
         // The failed one, too: half of it may have been done.
         for step in steps.iter().take(done + 1).rev() {
             if write(registers, step.field, step.from).is_err() {

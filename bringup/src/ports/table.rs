@@ -27,7 +27,7 @@ const CV_ACP: &str = "Cyclone V HPS Register Map, acpidmap: dynrd_s, dynwr_s; HP
 const BROADCAST: &str = "it counts only before the processors leave reset: [init] in the .bif, \".set. 0xFF41A040 = 0x3;\"";
 const SDRAM: &str = "it opens only while no transfer to the SDRAM runs: bridge enable in U-Boot, before Linux";
 const MAPPER: &str = "the boot code writes the mapper's dynrd and dynwr, while no transfer is on the ACP";
-const BRIDGES: &str = "bridge enable in U-Boot, or the kernel's fpga-bridge in the tree";
+const BRIDGES: &str = "bridge enable in U-Boot, or the kernel's fpga-bridge in the tree; L3's remap cannot be read";
 
 /// One direction of a port of Zynq-7000.
 macro_rules! hp {
@@ -45,11 +45,22 @@ macro_rules! hp {
     };
 }
 
-const fn zynq_slcr(name: &'static str, addr: u64, words: &'static [(u32, &'static str)], right: u32) -> Field {
-    Field { name, addr, mask: 0xf, words, setter: Setter::Prepare, source: UG585_SLCR, want: Want::Running(right), held: None }
+/// A reset that a fabric gets by FPGAn_OUT_RST. A design may leave one to its program: it is wrong
+/// only where the design gives it to the fabric.
+const fn zynq_reset(name: &'static str, bit: u32, by: &'static [&'static str]) -> Field {
+    Field {
+        name,
+        addr: 0xf800_0240,
+        mask: 1 << bit,
+        words: &[(0, "released"), (1, "held")],
+        setter: Setter::Prepare,
+        source: UG585_SLCR,
+        want: Want::Used { value: 0, by },
+        held: None,
+    }
 }
 
-static ZYNQ: [Field; 10] = [
+static ZYNQ: [Field; 13] = [
     hp!(0, "read", 0),
     hp!(0, "write", 0x14),
     hp!(1, "read", 0),
@@ -58,8 +69,20 @@ static ZYNQ: [Field; 10] = [
     hp!(2, "write", 0x14),
     hp!(3, "read", 0),
     hp!(3, "write", 0x14),
-    zynq_slcr("level shifters", 0xf800_0900, &[(0, "off"), (0xa, "to the fabric only"), (0xf, "on")], 0xf),
-    zynq_slcr("resets of the fabric", 0xf800_0240, &[(0, "released"), (0xf, "held")], 0),
+    Field {
+        name: "level shifters",
+        addr: 0xf800_0900,
+        mask: 0xf,
+        words: &[(0, "off"), (0xa, "to the fabric only"), (0xf, "on")],
+        setter: Setter::Prepare,
+        source: UG585_SLCR,
+        want: Want::Running(0xf),
+        held: None,
+    },
+    zynq_reset("reset 0 of the fabric", 0, &["PCW_EN_RST0_PORT"]),
+    zynq_reset("reset 1 of the fabric", 1, &["PCW_EN_RST1_PORT"]),
+    zynq_reset("reset 2 of the fabric", 2, &["PCW_EN_RST2_PORT"]),
+    zynq_reset("reset 3 of the fabric", 3, &["PCW_EN_RST3_PORT"]),
 ];
 
 /// One direction of a port into the processor: its name, its GP number, its block.
@@ -115,10 +138,11 @@ static ZYNQMP: [Field; 18] = [
         name: "snooping of HPC",
         addr: 0xff41_a040,
         mask: 3,
-        words: &[(0, "off"), (3, "on")],
+        words: &[(0, "off: right without dma-coherent"), (1, "outer alone"), (2, "on"), (3, "on")],
         setter: Setter::Boot(BROADCAST),
         source: UG1087_APU,
-        want: Want::Used { value: 3, by: &["PSU__USE__S_AXI_GP0", "PSU__USE__S_AXI_GP1"] },
+        // HPC need not be coherent, and the design does not say it.
+        want: Want::Unknown,
         held: None,
     },
 ];
@@ -128,7 +152,7 @@ const fn bridge(name: &'static str, mask: u32) -> Field {
         name,
         addr: 0xffd0_501c,
         mask,
-        words: &[(0, "open"), (1, "closed")],
+        words: &[(0, "released"), (1, "in reset")],
         setter: Setter::Boot(BRIDGES),
         source: CV_RST,
         want: Want::Unknown,

@@ -65,7 +65,10 @@ fn the_widths_of_a_design_are_set_and_a_held_block_is_left() -> Outcome {
     // AFI_FM6, the block of LPD, is held in reset.
     memory.write_all_at(&0x8_0000_u32.to_ne_bytes(), 0xff5e_023c)?;
     let run = Run::of(&["board", "prepare", "--machine", place, "--design", DESIGN, "--yes", "--json"])?;
-    assert_eq!(run.stderr(), "contigo: 2 fields around the fabric's ports are wrong or unread: start no job before\n");
+    assert_eq!(
+        run.stderr(),
+        "contigo: wrong or unread: LPD read width, LPD write width; start no job until they are right (contigo board prepare)\n"
+    );
     let json: serde_json::Value = serde_json::from_str(&run.stdout())?;
     let names: Vec<_> = json["writes"].as_array().ok_or("no writes")?.iter().map(|write| write["field"].as_str()).collect();
     assert_eq!(names, [Some("HPC1 read width"), Some("HPC1 write width")]);
@@ -85,7 +88,12 @@ fn another_machine_and_wrong_usage_are_refused() -> Outcome {
     let memory = board(folder.path(), "altr,socfpga-cyclone5\0altr,socfpga\0")?;
     memory.set_len(0x1000)?;
     let run = Run::of(&["board", "--registers", "--machine", place])?;
-    assert!(run.status() == Some(0) && run.stdout().contains("bus error at"), "{}{}", run.stdout(), run.stderr());
+    assert!(
+        run.status() == Some(1) && run.stdout().contains("bus error at") && run.stderr().contains("no register could be read"),
+        "{}{}",
+        run.stdout(),
+        run.stderr()
+    );
     for args in [&["board", "--design", DESIGN][..], &["board", "--json", "prepare"], &["board", "prepare", "--force"]] {
         assert_eq!(Run::of(args)?.status(), Some(2), "{args:?}");
     }

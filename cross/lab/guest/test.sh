@@ -130,12 +130,13 @@ bitstream() {
 	said="$(dmesg | grep 'fpga0: ' | tail -n 4 | cut -d: -f2- | tr '\n' ';') nothing is left in /lib/firmware"
 }
 # The registers around the fabric's ports, and busybox's reading of them. zynq-fpga has left the
-# level shifters half open and the resets held. A SLCR that is locked takes no write.
+# level shifters half open, and the resets held, which no design wants released here. A SLCR that is
+# locked takes no write.
 port_registers() {
 	has() {
 		contigo board --registers --json < /dev/null | grep -A 2 "\"field\": \"$1\"" | sed -n 's/.*"value": "\([^"]*\)".*/\1/p'
 	}
-	state() { echo "$(devmem 0xf8000900) $(has 'level shifters'), $(devmem 0xf8000240) $(has 'resets of the fabric')"; }
+	state() { echo "$(devmem 0xf8000900) $(has 'level shifters'), $(devmem 0xf8000240) $(has 'reset 0 of the fabric')"; }
 	before=$(state)
 	contigo board prepare --loaded < /dev/null > /dev/null || return 1
 	same=$(state)
@@ -145,7 +146,7 @@ port_registers() {
 	contigo board prepare --loaded --yes < /dev/null > /dev/null || return 1
 	said="$before; $(state); ${refused%%,*}"
 	[ "$before" = "0x0000000A to the fabric only, 0x0000000F held" ] && [ "$same" = "$before" ] &&
-		[ "$(state)" = "0x0000000F on, 0x00000000 released" ] && [ "$refused" != "${refused#contigo: the SLCR is locked}" ]
+		[ "$(state)" = "0x0000000F on, 0x0000000F held" ] && [ "$refused" != "${refused#contigo: the SLCR is locked}" ]
 }
 # A rail of 5 W, by the kernel's ina2xx and by its bus. The kernel's chip is not taken from it.
 rails() {
