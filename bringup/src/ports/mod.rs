@@ -8,8 +8,8 @@
 //! [`plan`] lists the writes that make wrong fields right, and [`apply`] makes them. Some fields
 //! are set by boot code alone: [`Setter::Boot`] says how.
 //!
-//! **Each register is the processor's own**, whose clock the processor gives. A block whose reset is
-//! held is not read ([`Reading::Held`]). A read that nothing answers ends a child process
+//! **Each register is the processor's own**, whose clock the processor gives. A block whose reset
+//! is held is not read ([`Reading::Held`]). A read that nothing answers ends a child process
 //! ([`AccessError::Bus`]). A write that the secure world refuses may end an arm64 kernel: only
 //! registers are written that were just read, and that AMD's boot code and PYNQ write. An access
 //! that does not end is the last one ([`AccessError::NoAnswer`]).
