@@ -104,18 +104,22 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
     let mut before = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before)).map_err(AccessError::Child)?;
     // SAFETY: other threads of this process may hold locks that nobody opens in the child. It takes
-    // none: signals, `prctl`, one access, `write` and `_exit` are all that it does.
+    // none: signals' actions and mask, `prctl`, one access, `write` and `_exit` are all that it does.
     let forked = unsafe { fork() };
     if !matches!(forked, Ok(ForkResult::Child)) {
         pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None).map_err(AccessError::Child)?;
     }
     match forked.map_err(AccessError::Child)? {
         ForkResult::Child => {
-            for fatal in [Signal::SIGBUS, Signal::SIGSEGV] {
-                // SAFETY: the default action is no code of this program's. A fault while its signal
-                // is blocked has that action, too.
-                let _ = unsafe { signal(fatal, SigHandler::SigDfl) };
+            let mut fatal = SigSet::empty();
+            for fault in [Signal::SIGBUS, Signal::SIGSEGV] {
+                // SAFETY: the default action is no code of this program's.
+                let _ = unsafe { signal(fault, SigHandler::SigDfl) };
+                fatal.add(fault);
             }
+            // The status then names the fault. A blocked one is the kernel's affair, and qemu-user
+            // ends such a child by another signal.
+            let _ = pthread_sigmask(SigmaskHow::SIG_UNBLOCK, Some(&fatal), None);
             // SAFETY: it takes numbers. A bus error is an answer here, and leaves no core file.
             unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong) };
             let value = access().to_ne_bytes();
