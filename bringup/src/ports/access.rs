@@ -104,7 +104,7 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
     let mut before = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before)).map_err(AccessError::Child)?;
     // SAFETY: other threads of this process may hold locks that nobody opens in the child. It takes
-    // none: signals' actions and mask, `prctl`, one access, `write` and `_exit` are all that it does.
+    // none: it sets signals' actions and mask, and calls `prctl`, one access, `write` and `_exit`.
     let forked = unsafe { fork() };
     if !matches!(forked, Ok(ForkResult::Child)) {
         pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None).map_err(AccessError::Child)?;
