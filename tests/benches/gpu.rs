@@ -9,6 +9,9 @@
 //! gives. Latency is the shortest tenth's upper end of the time from the doorbell to the result
 //! seen by the CPU, which waits polling.
 //!
+//! The second table has products, whose inputs are read again and again: there zero-copy stops
+//! paying.
+//!
 //! Behind it the cost of one poll: the runtime makes the context current around each `cuEventQuery`
 //! and leaves the thread's own as it was.
 //!
@@ -35,7 +38,7 @@ mod measured {
         Align, Backend, Engine, OperandSpec, Pool, Region, TypedDriver,
         cuda::{CopyingFunction, Cuda, CudaFunction, CudaHost, Gpu, Launch, Log, Parameter, Signature, code_name},
     };
-    use contigo_gemm8::cuda::Gemm8Module;
+    use contigo_gemm8::{Gemm, Output, cuda::Gemm8Module};
     use std::{
         env,
         ffi::{c_int, c_void},
@@ -47,6 +50,8 @@ mod measured {
     /// Some time for each figure, and some repetitions.
     const FIGURE_MS: u128 = 300;
     const LEAST: usize = 20;
+    /// The last product of the table: twenty of the next one may take 8 s each way.
+    const LONGEST_US: f64 = 5e4;
 
     /// `copy_bytes(dst, src, len)`, with enough threads to keep any link busy, 16 bytes each at a
     /// time.
@@ -90,6 +95,47 @@ mod measured {
         let [to, from] = held.unwrap();
         assert_eq!(to.view_at::<u8>(..len_bytes).unwrap(), from.view_at::<u8>(..len_bytes).unwrap());
         time_us
+    }
+
+    /// A square product of `side`: a kernel that reads each byte of its inputs `side` times.
+    fn product_us<D: TypedDriver<4, Args = Gemm>>(engine: &mut Engine<D, 4>, pool: &Pool<'_, 4>, side: u32) -> f64 {
+        let args = Gemm { m: side, n: side, k: side, output: Output::Int32 { relu: false } };
+        let [a_bytes, b_bytes, bias_bytes, c_bytes] = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
+        let mut held = Some([(); 4].map(|()| {
+            let mut buf = pool.take().unwrap();
+            buf.view_mut::<u8>().unwrap().iter_mut().zip((0..=250).cycle()).for_each(|(to, from)| *to = from);
+            buf
+        }));
+        shortest_us(|| {
+            let [a, b, bias, c] = held.take().unwrap();
+            let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
+            held = Some(engine.start(operands, &args).unwrap().wait(LIMIT).unwrap().buffers);
+        })
+    }
+
+    /// Where zero-copy stops paying: lines of JSON, and of a table where it is `shown`.
+    fn products(gpu: &Gpu<'_>, module: &Gemm8Module<'_>, shown: bool) -> String {
+        if shown {
+            println!("\ngemm8, square: each byte of the inputs is read so many times; microseconds\n");
+            println!("{:>9}  {:>10}  {:>10}  {:>8}", "side", "zero-copy", "copies", "ratio");
+        }
+        let mut lines = String::new();
+        for side in [16, 32, 64, 128, 256, 512, 1024] {
+            let slot_bytes = 4 * (side * side) as usize;
+            let region = Region::new(CudaHost::allocate(gpu, 4 * slot_bytes, Align::PAGE).unwrap()).unwrap();
+            let pool = Pool::<4>::new(region.carve(4 * slot_bytes, Align::DLPACK).unwrap(), slot_bytes).unwrap();
+            let direct_us = product_us(&mut Engine::new(module.kernel().unwrap()).unwrap(), &pool, side);
+            let copying_us = product_us(&mut Engine::new(module.copying([slot_bytes; 4]).unwrap()).unwrap(), &pool, side);
+            if shown {
+                println!("{side:>9}  {direct_us:>10.1}  {copying_us:>10.1}  {:>8.2}", direct_us / copying_us);
+            }
+            lines += &format!("{{\"product_side\":{side},\"zero_copy_us\":{direct_us:.3},\"copies_us\":{copying_us:.3}}}\n");
+            // The next one takes eight times as long.
+            if direct_us > LONGEST_US {
+                break;
+            }
+        }
+        lines
     }
 
     /// Makes the primary context current on this thread.
@@ -232,6 +278,7 @@ mod measured {
                 "{{\"bytes\":{len_bytes},\"zero_copy_us\":{direct_us:.3},\"copies_us\":{copying_us:.3},\"cu_memcpy_async_us\":{driver_us:.3}}}\n"
             );
         }
+        lines += &products(&gpu, &module, shown);
         let poll = Poll::measured();
         lines += &format!("{{\"cost_of_one_poll\":{}}}\n", poll.json());
         if shown {

@@ -19,7 +19,7 @@ mod spin;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-const GPU: &str = r#"echo digits; [ "$1" = info ] && printf '"name": "cuda:0",\n"state": "ready",\n"note": "GPU 0"\n}\n'; exit 0"#;
+const GPU: &str = r#"echo digits; [ "$1" = info ] && printf '"name": "cuda:0",\n"state": "ready",\n"note": "GPU 0"\n}\n"devices": [\n"name": "cuda:0",\n"state": "ready",\n"note": "no registers"\n}\n'; exit 0"#;
 const BROKEN_GPU: &str =
     r#"[ "$1" = info ] && printf '"name": "cuda:0",\n"state": "blocked",\n"size_bytes": null,\n"note": "out of memory (2)"\n}\n'; exit 0"#;
 const NO_GPU: &str = r#"[ "$1" = info ] && printf '"name": "cuda",\n"note": "no driver"\n}\n'; exit 0"#;

@@ -36,7 +36,9 @@ pub struct Module<'g> {
 }
 
 impl<'g> Module<'g> {
-    /// Loads `image`. The driver allocates and compiles as it pleases: do it before the first job.
+    /// Loads `image`. The driver allocates and compiles as it pleases. **Do it before the first
+    /// job:** beside a kernel at work the driver waits for that kernel's end, however long it takes
+    /// (seen with driver 580).
     ///
     /// # Errors
     /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleLoadDataEx`. 218: it is no PTX, and `log`
