@@ -23,6 +23,8 @@
 //! for the copy into the ring alone. The lock has a bound: then the event is dropped and counted. A
 //! signal handler may log; where it interrupts an event, its own is dropped and counted. A child of
 //! fork(2) logs nothing, on Linux 4.14 or newer.
+// On docs.rs, and there alone, each item says which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod build_id;
 mod check;

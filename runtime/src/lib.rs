@@ -103,6 +103,8 @@
 //! `describe`: maps of HLS kernels, and whole block designs, from the files that their tools write.
 //! It needs no heap.
 #![no_std]
+// On docs.rs, and there alone, each item says which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(test)]
 extern crate std;

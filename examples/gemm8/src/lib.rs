@@ -31,6 +31,8 @@
 //! # Ok::<(), contigo::Error>(())
 //! ```
 #![no_std]
+// On docs.rs, and there alone, each item says which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(any(feature = "demo", all(feature = "linux", target_os = "linux")))]
 extern crate std;
