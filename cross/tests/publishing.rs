@@ -1,0 +1,199 @@
+//! The crates that a registry gets have their page and their licences, every file says the
+//! workspace's version, and the release script stops before it makes anything that is wrong.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+use tempfile::TempDir;
+use toml::{Table, Value};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn manifest(folder: &Path) -> Table {
+    fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse().unwrap()
+}
+
+/// The workspace's crates that are published: folder and manifest, by name.
+fn published() -> BTreeMap<String, (PathBuf, Table)> {
+    let members = manifest(&root())["workspace"]["members"].as_array().unwrap().clone();
+    let crates = members.iter().map(|member| root().join(member.as_str().unwrap()));
+    let crates = crates.map(|folder| (manifest(&folder), folder));
+    let kept = crates.filter(|(manifest, _)| manifest["package"].get("publish").is_none_or(|publish| publish.as_bool() != Some(false)));
+    kept.map(|(manifest, folder)| (manifest["package"]["name"].as_str().unwrap().to_owned(), (folder, manifest))).collect()
+}
+
+#[test]
+fn each_published_crate_has_its_page_its_licences_and_its_words() {
+    let crates = published();
+    assert!(crates.len() > 5, "all crates are found: {:?}", crates.keys());
+    for (name, (folder, manifest)) in &crates {
+        let package = &manifest["package"];
+        assert_eq!(package["readme"].as_str(), Some("CRATE.md"), "{name}");
+        let page = fs::read_to_string(folder.join("CRATE.md")).unwrap();
+        assert!(page.starts_with(&format!("# {name}\n\n")), "{name}: CRATE.md has another title");
+        // Nothing is beside it in a registry.
+        assert!(!page.contains("]("), "{name}: a link of CRATE.md leads nowhere in a registry");
+        for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let (own, whole) = (fs::read(folder.join(licence)), fs::read(root().join(licence)));
+            assert_eq!(own.unwrap(), whole.unwrap(), "{name}: {licence}");
+        }
+        let words = |key: &str| package[key].as_array().unwrap().len();
+        assert!((1..=5).contains(&words("keywords")) && (1..=5).contains(&words("categories")), "{name}: the registry takes 1 to 5");
+        assert!(words("include") > 2 && package["description"].as_str().is_some(), "{name}");
+    }
+}
+
+#[test]
+fn a_published_crate_is_made_of_published_ones() {
+    let crates = published();
+    for (name, (_, manifest)) in &crates {
+        let Some(Value::Table(dependencies)) = manifest.get("dependencies") else { continue };
+        for dependency in dependencies.keys().filter(|name| name.starts_with("contigo")) {
+            assert!(crates.contains_key(dependency), "{name} is published, and needs {dependency}, which is not");
+        }
+    }
+}
+
+/// Copies the files below a folder of the tree.
+fn copy(below: &str, to: &Path) {
+    let from = root().join(below);
+    if from.is_file() {
+        fs::create_dir_all(to.join(below).parent().unwrap()).unwrap();
+        fs::copy(from, to.join(below)).unwrap();
+        return;
+    }
+    for entry in fs::read_dir(from).unwrap() {
+        copy(&format!("{below}/{}", entry.unwrap().file_name().to_str().unwrap()), to);
+    }
+}
+
+/// A tree with the files that say a version.
+fn versioned() -> TempDir {
+    let tree = TempDir::new().unwrap();
+    for file in ["Cargo.toml", "CHANGELOG.md", "fuzz/Cargo.toml", "python/Cargo.toml", "kernel-helpers/README.md"] {
+        copy(file, tree.path());
+    }
+    copy("kernel-helpers/module/dkms.conf", tree.path());
+    copy("packaging", tree.path());
+    tree
+}
+
+fn script(tree: &Path, name: &str, args: &[&str]) -> Output {
+    Command::new("bash").arg(tree.join(name)).args(args).current_dir(tree).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn every_file_says_the_workspaces_version() {
+    let output = script(&root(), "packaging/versions", &[]);
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn a_version_that_differs_is_named() {
+    let version = manifest(&root())["workspace"]["package"]["version"].as_str().unwrap().to_owned();
+    let tree = versioned();
+    // Each place, alone: its file, and the text around the version.
+    let places = [
+        ("python/Cargo.toml", "version = \"", "\""),
+        ("fuzz/Cargo.toml", "version = \"", "\""),
+        ("kernel-helpers/module/dkms.conf", "PACKAGE_VERSION=\"", "\""),
+        ("kernel-helpers/README.md", "/usr/src/contigo-", ""),
+        ("Cargo.toml", "contigo-log = { path = \"log\", version = \"", "\""),
+    ];
+    for (file, before, after) in places {
+        let path = tree.path().join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        let place = format!("{before}{version}{after}");
+        assert!(text.contains(&place), "{file} has {place}");
+        fs::write(&path, text.replace(&place, &format!("{before}9.9.9{after}"))).unwrap();
+        let output = script(tree.path(), "packaging/versions", &[]);
+        assert_eq!(output.status.code(), Some(1), "{file}");
+        assert_eq!(said(&output), format!("versions: {file} says 9.9.9, and Cargo.toml {version}\n"));
+        fs::write(&path, text).unwrap();
+    }
+    // The changelog's heading is asked for at a release alone.
+    assert!(script(tree.path(), "packaging/versions", &[]).status.success());
+    fs::write(tree.path().join("CHANGELOG.md"), "# Changelog\n\n## Unreleased\n\n- A change.\n").unwrap();
+    let output = script(tree.path(), "packaging/versions", &["--release"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(said(&output).lines().count(), 2, "no heading, and a line left: {}", said(&output));
+    fs::write(tree.path().join("CHANGELOG.md"), format!("# Changelog\n\n## Unreleased\n\n## {version} (2026-12-01)\n\n- A change.\n"))
+        .unwrap();
+    assert!(script(tree.path(), "packaging/versions", &["--release"]).status.success());
+}
+
+/// Runs git in `tree`. False where there is no git.
+fn git(tree: &Path, args: &[&str]) -> bool {
+    let who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
+    Command::new("git").args(who).args(args).current_dir(tree).output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_release_of_a_wrong_tree_ends_with_what_to_do() {
+    let tree = versioned();
+    let committed = git(tree.path(), &["init", "-q"]) && git(tree.path(), &["add", "-A"]) && git(tree.path(), &["commit", "-qm", "All"]);
+    if !committed {
+        writeln!(std::io::stderr(), "SKIPPED: a_release_of_a_wrong_tree_ends_with_what_to_do: git is not here").unwrap();
+        return;
+    }
+    let ends = |args: &[&str], code: i32, text: &str| {
+        let output = script(tree.path(), "packaging/release", args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
+        assert!(said(&output).contains(text), "{args:?}: {}", said(&output));
+    };
+    ends(&["--upload"], 2, "--upload is no option");
+    ends(&["--only", "everything"], 2, "--only takes one of: source crates");
+    ends(&["--out", "x"], 2, "--out goes with --make");
+    ends(&["--make"], 1, "CHANGELOG.md has no heading");
+    fs::write(tree.path().join("new"), "").unwrap();
+    ends(&[], 1, "the tree is not clean; commit or remove these first:\n?? new");
+    fs::remove_file(tree.path().join("new")).unwrap();
+
+    let version = manifest(&root())["workspace"]["package"]["version"].as_str().unwrap().to_owned();
+    fs::write(tree.path().join("CHANGELOG.md"), format!("# Changelog\n\n## {version}\n")).unwrap();
+    fs::write(tree.path().join(".gitignore"), "/target\n").unwrap();
+    assert!(git(tree.path(), &["add", "-A"]) && git(tree.path(), &["commit", "-qm", "Release"]));
+    let tag = format!("v{version}");
+    ends(&["--make"], 1, &format!("HEAD has no tag {tag}"));
+    assert!(git(tree.path(), &["tag", &tag]));
+
+    // The part that needs no tool is made twice, with equal bytes, and never over another.
+    let made = |name: &str| {
+        let out = tree.path().join("target").join(name);
+        let output = script(tree.path(), "packaging/release", &["--make", "--only", "source", "--out", out.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", said(&output));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("Nothing was uploaded"));
+        fs::read(out.join("SHA256SUMS")).unwrap()
+    };
+    assert_eq!(made("one"), made("two"));
+    ends(&["--make", "--only", "source", "--out", "target/one"], 1, "is there already");
+    let left = fs::read_dir(tree.path().join("target")).unwrap();
+    let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["one", "two"], "nothing half made is left");
+
+    // A step that fails takes all of it away.
+    let tools = tree.path().join("target/bin");
+    fs::create_dir(&tools).unwrap();
+    fs::write(tools.join("gzip"), "#!/bin/sh\necho 'gzip: write: No space left on device' >&2\nexit 1\n").unwrap();
+    fs::set_permissions(tools.join("gzip"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("bash");
+    command.arg("packaging/release").args(["--make", "--only", "source", "--out", "target/full"]);
+    let output = command.current_dir(tree.path()).env("PATH", path).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("nothing was kept; free on the disk"), "{}", said(&output));
+    assert!(!tree.path().join("target/full").exists());
+}
