@@ -78,7 +78,7 @@ fn copy(below: &str, to: &Path) {
 /// A tree with the files that say a version.
 fn versioned() -> TempDir {
     let tree = TempDir::new().unwrap();
-    for file in ["Cargo.toml", "CHANGELOG.md", "fuzz/Cargo.toml", "python/Cargo.toml", "kernel-helpers/README.md"] {
+    for file in ["Cargo.toml", "CHANGELOG.md", "fuzz/Cargo.toml", "python/Cargo.toml", "kernel-helpers/README.md", "docs/pynq-z2.md"] {
         copy(file, tree.path());
     }
     copy("kernel-helpers/module/dkms.conf", tree.path());
@@ -110,6 +110,8 @@ fn a_version_that_differs_is_named() {
         ("fuzz/Cargo.toml", "version = \"", "\""),
         ("kernel-helpers/module/dkms.conf", "PACKAGE_VERSION=\"", "\""),
         ("kernel-helpers/README.md", "/usr/src/contigo-", ""),
+        ("docs/pynq-z2.md", "dkms install contigo/", ""),
+        ("packaging/buildroot/package/contigo-module/contigo-module.mk", "CONTIGO_MODULE_VERSION = ", "\n"),
         ("Cargo.toml", "contigo-log = { path = \"log\", version = \"", "\""),
     ];
     for (file, before, after) in places {
@@ -123,6 +125,11 @@ fn a_version_that_differs_is_named() {
         assert_eq!(said(&output), format!("versions: {file} says 9.9.9, and Cargo.toml {version}\n"));
         fs::write(&path, text).unwrap();
     }
+    let recipes = tree.path().join("packaging/yocto/meta-contigo/recipes-contigo/contigo");
+    let (old, new) = (recipes.join(format!("contigo_{version}.bb")), recipes.join("contigo_9.9.9.bb"));
+    fs::rename(&old, &new).unwrap();
+    assert!(said(&script(tree.path(), "packaging/versions", &[])).contains("contigo_9.9.9.bb says 9.9.9"));
+    fs::rename(new, old).unwrap();
     // The changelog's heading is asked for at a release alone.
     assert!(script(tree.path(), "packaging/versions", &[]).status.success());
     fs::write(tree.path().join("CHANGELOG.md"), "# Changelog\n\n## Unreleased\n\n- A change.\n").unwrap();

@@ -23,7 +23,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn names_of_c_and_variables_exist() {
     let root = root(env!("CARGO_MANIFEST_DIR"), 1);
-    let sources = files(&root, &["rs", "h", "c", "py", "toml"]);
+    let sources = files(&root, &["rs", "h", "c", "py", "toml", "inc", "bbclass"]);
     let mut known = String::new();
     for path in sources.iter().map(String::as_str).chain([".ci/run", "tests/gpu/run", "tests/interop/run", "tests/interop/lab"]) {
         known += &fs::read_to_string(root.join(path)).unwrap_or_default();
