@@ -244,6 +244,55 @@ fn a_fabric_in_use_is_refused_and_each_user_named() {
     as_usable_as_before(&board, "0");
 }
 
+/// Programs that have no node of the core itself: VFIO's group, and XRT's driver.
+#[test]
+fn a_core_behind_vfio_or_xrt_is_in_use() {
+    let folder = folder();
+    let board = sysfs(&folder)
+        .with_process(21, "grouped", "/dev/vfio/7", "")
+        .unwrap()
+        .with_process(22, "unsafely", "/dev/vfio/noiommu-7", "")
+        .unwrap()
+        .with_process(23, "alone", "/dev/vfio/devices/vfio3", "")
+        .unwrap()
+        .with_process(24, "device", "anon_inode:[vfio-device]", "")
+        .unwrap()
+        .with_process(25, "xrt", "/dev/dri/renderD129", "")
+        .unwrap()
+        .with_process(26, "screen", "/dev/dri/renderD128", "76f0a000-76f0b000 rw-s 00000000 00:05 7  /dev/dri/card0")
+        .unwrap()
+        .with_process(27, "card", "/dev/vfio/8", "")
+        .unwrap();
+    let links = [
+        ("sys/bus/platform/devices/40420000.fir/iommu_group", "../../../kernel/iommu_groups/7"),
+        ("sys/bus/platform/devices/40420000.fir/driver", "../../drivers/vfio-platform"),
+        ("sys/bus/platform/devices/f8003000.dma/iommu_group", "../../../kernel/iommu_groups/8"),
+        ("sys/class/drm/renderD129/device/driver", "../../../bus/platform/drivers/zocl-drm"),
+        ("sys/class/drm/renderD128/device/driver", "../../../bus/platform/drivers/lima"),
+        ("sys/class/drm/card0/device/driver", "../../../bus/platform/drivers/lima"),
+    ];
+    for (link, to) in links {
+        let link = folder.path().join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(to, link).unwrap();
+    }
+    board.put("sys/bus/platform/devices/40420000.fir/vfio-dev/vfio3/dev", "511:0").unwrap();
+    let Err(FpgaError::InUse(users)) = load(&board, zynq(), &FULL) else { panic!("it is in use") };
+    let who: Vec<_> = users.iter().map(ToString::to_string).collect();
+    let expected = [
+        "grouped (process 21) has /dev/vfio/7",
+        "unsafely (process 22) has /dev/vfio/noiommu-7",
+        "alone (process 23) has /dev/vfio/devices/vfio3",
+        "device (process 24) has anon_inode:[vfio-device]",
+        "xrt (process 25) has /dev/dri/renderD129",
+    ];
+    assert_eq!(who, expected);
+    for id in 21..=25 {
+        fs::remove_dir_all(folder.path().join(format!("proc/{id}"))).unwrap();
+    }
+    as_usable_as_before(&board, "0");
+}
+
 #[test]
 fn a_manager_that_is_busy_or_fails_half_way_is_told_by_its_state() {
     let folder = folder();

@@ -2,7 +2,8 @@
 //!
 //! # References
 //! Linux, `Documentation/filesystems/proc.rst` (`/proc/PID/fd`, `/proc/PID/maps`),
-//! `Documentation/ABI/testing/sysfs-class-uio`.
+//! `Documentation/ABI/testing/sysfs-class-uio`, `Documentation/driver-api/vfio.rst`; XRT,
+//! `src/runtime_src/core/edge/drm/zocl/edge/zocl_drv.c` (its driver's name).
 
 use super::FpgaError;
 use crate::{bitstream::Family, machine::Machine, plain, plain::COMM_MAX};
@@ -19,6 +20,12 @@ const PASSIVE: [&str; 3] = ["uio_pdrv_genirq", "contigo", "vfio-platform"];
 /// The classes of u-dma-buf, new and old. A program that holds a block may have told a core its
 /// address.
 const BUFFERS: [&str; 2] = ["sys/class/u-dma-buf", "sys/class/udmabuf"];
+/// A program that has a core by VFIO keeps this open, also where it has closed the group.
+const VFIO: &str = "anon_inode:[vfio-device]";
+/// XRT's driver, which starts cores of the fabric for programs.
+const ZOCL: &str = "zocl-drm";
+const DRM: &str = "sys/class/drm";
+const PLATFORM: &str = "sys/bus/platform/devices";
 /// A device has few windows (`MAX_UIO_MAPS` is 5).
 const MAPS_MAX: usize = 5;
 
@@ -95,22 +102,50 @@ fn nodes(machine: &Machine, family: Option<Family>) -> BTreeSet<String> {
     let uio = machine.list("sys/class/uio").into_iter().filter(uio).map(|id| format!("/dev/{id}"));
     let guards = machine.list("sys/class/contigo").into_iter().filter(guard).map(|id| format!("/dev/contigo/{id}"));
     let buffers = BUFFERS.iter().flat_map(|class| machine.list(class)).map(|id| format!("/dev/{id}"));
-    uio.chain(guards).chain(buffers).collect()
+    uio.chain(guards).chain(buffers).chain(vfio(machine, family)).chain(xrt(machine)).collect()
+}
+
+/// The nodes by which a program gets a core from VFIO: its group's, and its own since Linux 6.6.
+fn vfio(machine: &Machine, family: Option<Family>) -> Vec<String> {
+    let mut nodes = Vec::new();
+    for device in machine.list(PLATFORM).into_iter().filter(|device| address(device).is_some_and(|address| inside(family, address))) {
+        if let Some(group) = target(machine, format!("{PLATFORM}/{device}/iommu_group")) {
+            nodes.extend([format!("/dev/vfio/{group}"), format!("/dev/vfio/noiommu-{group}")]);
+        }
+        nodes.extend(machine.list(format!("{PLATFORM}/{device}/vfio-dev")).iter().map(|id| format!("/dev/vfio/devices/{id}")));
+        if driver(machine, &device).as_deref() == Some("vfio-platform") {
+            nodes.push(VFIO.to_owned());
+        }
+    }
+    nodes
+}
+
+/// The nodes of XRT's driver. Its device is a node of the tree with no address.
+fn xrt(machine: &Machine) -> impl Iterator<Item = String> {
+    let of_zocl = |id: &String| target(machine, format!("{DRM}/{id}/device/driver")).as_deref() == Some(ZOCL);
+    machine.list(DRM).into_iter().filter(of_zocl).map(|id| format!("/dev/dri/{id}"))
+}
+
+/// The name of a folder that a link leads to.
+fn target(machine: &Machine, link: impl AsRef<Path>) -> Option<String> {
+    machine.link(link)?.file_name()?.to_str().map(str::to_owned)
+}
+
+fn driver(machine: &Machine, device: &str) -> Option<String> {
+    target(machine, format!("{PLATFORM}/{device}/driver"))
 }
 
 /// The devices of the fabric that a driver of the kernel works with.
 fn drivers(machine: &Machine, family: Option<Family>) -> Vec<User> {
-    let folder = "sys/bus/platform/devices";
     let mut users = Vec::new();
-    for device in machine.list(folder) {
+    for device in machine.list(PLATFORM) {
         // Without a family every device of the board would be one of the fabric.
         if family.is_none() || !address(&device).is_some_and(|address| inside(family, address)) {
             continue;
         }
-        let driver = machine.link(format!("{folder}/{device}/driver"));
-        let name = driver.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
-        if !name.is_empty() && !PASSIVE.contains(&name) {
-            users.push(User::Driver { name: name.to_owned(), device });
+        match driver(machine, &device) {
+            Some(name) if !PASSIVE.contains(&name.as_str()) => users.push(User::Driver { name, device }),
+            _ => {}
         }
     }
     users
