@@ -9,6 +9,15 @@ use std::{fmt, io};
 pub enum BitstreamError {
     /// The file cannot be read.
     Read(io::Error),
+    /// It is no regular file, whose length is known before it is read.
+    NotAFile,
+    /// It is larger than the memory that is left.
+    NoMemory {
+        /// Its length.
+        bytes: u64,
+        /// The bytes that are left.
+        available: u64,
+    },
     /// It is longer than any bitstream.
     TooLong {
         /// Its length.
@@ -88,6 +97,10 @@ impl fmt::Display for BitstreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(error) => write!(f, "it cannot be read: {error}"),
+            Self::NotAFile => f.write_str("it is a folder, a pipe or a device: give a .bit, .bin, .xclbin or .rbf"),
+            Self::NoMemory { bytes, available } => {
+                write!(f, "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the bitstream")
+            }
             Self::TooLong { bytes, most } => write!(f, "it has {bytes} bytes, and no bitstream has more than {most}: is it another file?"),
             Self::Cut { what, needs, has } => {
                 write!(f, "it is cut: {what} needs {needs} bytes, and there are {has}; copy the file again, whole")

@@ -1,8 +1,9 @@
 //! A file, and what is in it.
 
 use super::{Bitstream, BitstreamError, MAX_BYTES};
+use crate::machine::Machine;
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{Read, Take},
     path::Path,
 };
@@ -15,18 +16,26 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads a file whole.
+    /// Reads a file whole, into the memory of this machine.
     ///
     /// # Errors
     /// [`BitstreamError::Read`] where the file cannot be read; else as [`Bitstream::parse`]. A file
-    /// that is too long is refused before it is read.
-    pub fn open(path: &Path) -> Result<Self, BitstreamError> {
-        let file = File::open(path).map_err(BitstreamError::Read)?;
-        let bytes = file.metadata().map_err(BitstreamError::Read)?.len();
+    /// that is too long, or larger than the memory that is left, is refused before it is read. A
+    /// pipe ([`BitstreamError::NotAFile`]) is refused before it is opened: that would wait.
+    pub fn open(machine: &Machine, path: &Path) -> Result<Self, BitstreamError> {
+        let about = fs::metadata(path).map_err(BitstreamError::Read)?;
+        if !about.is_file() {
+            return Err(BitstreamError::NotAFile);
+        }
+        let bytes = about.len();
         if bytes > MAX_BYTES {
             return Err(BitstreamError::TooLong { bytes, most: MAX_BYTES });
         }
-        // It may grow while it is read, or be no plain file at all.
+        if let Some(available) = machine.available().filter(|available| *available < bytes) {
+            return Err(BitstreamError::NoMemory { bytes, available });
+        }
+        let file = File::open(path).map_err(BitstreamError::Read)?;
+        // It may grow while it is read.
         let mut limited: Take<File> = file.take(MAX_BYTES + 1);
         let mut bytes = Vec::new();
         limited.read_to_end(&mut bytes).map_err(BitstreamError::Read)?;

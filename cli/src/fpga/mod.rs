@@ -82,7 +82,7 @@ pub(crate) fn fpga(options: &Options) -> Result<(), Failure> {
     let machine = Machine::this();
     match &options.command {
         Command::Info { file, json } => {
-            let report = FileReport::of(file, &open(file)?);
+            let report = FileReport::of(file, &open(&machine, file)?);
             if *json { output::json(&report) } else { output::text(report.listed()) }
         }
         Command::Load { file, partial, dry_run, outside, which } => {
@@ -101,8 +101,8 @@ pub(crate) fn fpga(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn open(file: &Path) -> Result<Image, Failure> {
-    Image::open(file).map_err(|error| refused(file)(error.into()))
+fn open(machine: &Machine, file: &Path) -> Result<Image, Failure> {
+    Image::open(machine, file).map_err(|error| refused(file)(error.into()))
 }
 
 /// A failure that names the file.
@@ -116,7 +116,7 @@ fn find<'a>(machine: &'a Machine, which: &Which) -> Result<Fpga<'a>, Failure> {
 }
 
 fn load(machine: &Machine, file: &Path, options: &LoadOptions, which: &Which) -> Result<LoadReport, Failure> {
-    let image = open(file)?;
+    let image = open(machine, file)?;
     let fpga = find(machine, which)?;
     let loaded = fpga.load(&image, options).map_err(refused(file))?;
     let around = around(fpga.target.family, fpga.way.as_ref(), options.partial);

@@ -51,8 +51,30 @@ fn each_refusal_names_its_file_or_its_fabric() {
     assert!(other.starts_with(&format!("{}: it is for 7z045", path.display())), "{other}");
     let unload = said(unload(&machine, &which(None)).err());
     assert!(unload.starts_with("nothing here can be unloaded by the FPGA manager"), "{unload}");
-    let absent = said(open(Path::new("/nowhere/x.bit")).err());
+    let absent = said(open(&machine, Path::new("/nowhere/x.bit")).err());
     assert!(absent.starts_with("/nowhere/x.bit: it cannot be read"), "{absent}");
+}
+
+/// A pipe would be waited for, and a file of more than the memory would end other programs.
+#[test]
+fn what_cannot_be_read_whole_is_refused_before_it_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
+    let machine = board.machine();
+    let said = |path: &Path| open(&machine, path).err().unwrap().to_string();
+    let pipe = folder.path().join("top.fifo");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for path in [pipe.as_path(), folder.path(), Path::new("/dev/null")] {
+        assert!(said(path).ends_with("it is a folder, a pipe or a device: give a .bit, .bin, .xclbin or .rbf"), "{}", said(path));
+    }
+    let large = folder.path().join("large.bin");
+    fs::File::create(&large).unwrap().set_len(100 << 20).unwrap();
+    board.put("proc/meminfo", "MemAvailable: 1024 kB").unwrap();
+    assert!(said(&large).contains("it has 104857600 bytes, and 1048576 of memory are left"), "{}", said(&large));
+    board.put("proc/meminfo", "MemAvailable: 400000 kB").unwrap();
+    assert!(said(&large).contains("it is no bitstream"), "{}", said(&large));
+    fs::File::create(&large).unwrap().set_len(129 << 20).unwrap();
+    assert!(said(&large).contains("no bitstream has more than 134217728"), "{}", said(&large));
 }
 
 #[test]
