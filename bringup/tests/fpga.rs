@@ -90,6 +90,18 @@ fn a_region_gets_an_overlay_and_its_bridges_open() {
         assert!(matches!(failed, Err(FpgaError::Failed { way: Way::Overlay { .. }, .. })), "{failed:?}");
         assert_eq!(board.left(), (vec![], vec![]));
     }
+    // Another user of configfs keeps the folder: the load's own failure is told, and that it stays.
+    board.put("etc/overlays/stuck", "").unwrap();
+    board.fail(Fault { errno: Some(22), state: "write init error", status: "" });
+    let left = load(&board, zynq(), &FULL).unwrap_err();
+    let said = left.to_string();
+    assert!(matches!(left, FpgaError::Left { .. }), "{said}");
+    assert!(
+        said.contains("in state \"write init error\"") && said.ends_with("rmdir /sys/kernel/config/device-tree/overlays/contigo-fpga"),
+        "{said}"
+    );
+    fs::remove_file(folder.path().join("etc/overlays/stuck")).unwrap();
+    fpga.unload().unwrap();
     let loaded = load(&board, zynq(), &FULL).unwrap();
     let open =
         |bridges: &[contigo_bringup::fpga::Bridge]| bridges.iter().map(|bridge| (bridge.name.clone(), bridge.open)).collect::<Vec<_>>();

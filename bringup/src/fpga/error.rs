@@ -4,8 +4,8 @@ use super::{State, Way, users::User};
 use crate::bitstream::{BitstreamError, Family};
 use std::{fmt, io, path::PathBuf};
 
-/// Why a fabric was not loaded. Each says whether the fabric was touched: only [`Self::Failed`] and
-/// [`Self::NotOperating`] come after that.
+/// Why a fabric was not loaded. Each says whether the fabric was touched: only [`Self::Failed`],
+/// [`Self::Left`] and [`Self::NotOperating`] come after that.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FpgaError {
@@ -131,6 +131,15 @@ impl fmt::Display for FpgaError {
             ),
             Self::SeveralManagers(names) => {
                 write!(f, "there are {} FPGA managers: choose one with --manager: {}", names.len(), names.join(", "))
+    /// A load failed, and its overlay could not be taken away.
+    Left {
+        /// The overlay's folder.
+        path: PathBuf,
+        /// Why it stays.
+        error: io::Error,
+        /// The failure that came first.
+        failed: Box<FpgaError>,
+    },
             }
             Self::NoSuchManager { name, there } => write!(f, "there is no FPGA manager {name}; there is {}", there.join(", ")),
             Self::NoSuchBoard(name) => write!(f, "no board is called {name}: contigo boards lists them"),
@@ -216,4 +225,8 @@ impl From<BitstreamError> for FpgaError {
     fn from(error: BitstreamError) -> Self {
         Self::Bitstream(error)
     }
+            Self::Left { path, error, failed } => {
+                write!(f, "{failed}; and its overlay stays, so that no other load goes: {error}: rmdir {}", path.display())
+            }
 }
+            Self::Left { failed, .. } => Some(failed),

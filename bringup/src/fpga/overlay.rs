@@ -44,9 +44,12 @@ pub(super) fn load(machine: &Machine, manager: &Manager, region: &str, name: &st
         Err(error) => Some(error),
     };
     let state = manager.state(machine);
-    let _ = machine.remove_dir(OURS);
     let way = Way::Overlay { region: region.to_owned() };
-    Err(FpgaError::Failed { way, state, words: String::new(), error })
+    let failed = FpgaError::Failed { way, state, words: String::new(), error };
+    match machine.remove_dir(OURS) {
+        Ok(()) => Err(failed),
+        Err(error) => Err(FpgaError::Left { path: format!("/{OURS}").into(), error, failed: Box::new(failed) }),
+    }
 }
 
 /// Whether an overlay of Contigo's is there.

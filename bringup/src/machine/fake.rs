@@ -12,6 +12,9 @@ use std::{
 
 const MANAGER: &str = "sys/class/fpga_manager/fpga0";
 const OVERLAYS: &str = "sys/kernel/config/device-tree/overlays";
+/// While this file is there, no overlay goes away.
+const STUCK: &str = "etc/overlays/stuck";
+const EBUSY: i32 = 16;
 const REGION: &str = "sys/firmware/devicetree/base/fpga-region";
 
 /// A fault of the next load, with the state that the manager is in afterwards.
@@ -250,6 +253,9 @@ impl Kernel for FakeLinux {
             }
             ["-unloadByName", _] => return Ok(self.dfx(true, "unload returns: 0 (Ok)")),
             _ => self.set(&format!("{MANAGER}/state"), "unknown"),
+        if self.root.join(STUCK).exists() {
+            return Err(io::Error::from_raw_os_error(EBUSY));
+        }
         };
         let output = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
         Ok(Ran { success: done.is_ok(), status: Some(i32::from(done.is_err())), output })
