@@ -115,6 +115,63 @@ fn a_region_gets_an_overlay_and_its_bridges_open() {
 }
 
 #[test]
+fn one_of_several_regions_is_chosen_by_its_user() {
+    let folder = folder();
+    let board = Board::new(folder.path(), ZYNQ).unwrap().with_overlays().unwrap().with_region("fpga-region/pr@1").unwrap();
+    let regions = ["/fpga-region", "/fpga-region/pr@1"];
+    let refused = load(&board, zynq(), &FULL).unwrap_err();
+    assert!(matches!(&refused, FpgaError::SeveralRegions(there) if *there == regions), "{refused}");
+    assert!(refused.to_string().contains("--region: /fpga-region, /fpga-region/pr@1"), "{refused}");
+    let machine = board.machine();
+    let at = |name| Fpga::find(&machine, None, None).unwrap().in_region(name);
+    assert!(matches!(at("pr@2"), Err(FpgaError::NoSuchRegion { there, .. }) if there == regions));
+    for (name, region) in [("pr@1", regions[1]), (regions[1], regions[1]), ("fpga-region", regions[0])] {
+        let fpga = at(name).unwrap();
+        assert_eq!(fpga.way, Some(Way::Overlay { region: region.to_owned() }), "{name}");
+        fpga.load(&Image::new(zynq()).unwrap(), &FULL).unwrap();
+        fpga.unload().unwrap();
+    }
+    // Where no overlay is needed, a region would be left out without a word.
+    let board = sysfs(&folder);
+    let machine = board.machine();
+    assert!(
+        matches!(Fpga::find(&machine, None, None).unwrap().in_region("pr@1"), Err(FpgaError::NoSuchRegion { there, .. }) if there.is_empty())
+    );
+}
+
+#[test]
+fn a_board_is_known_by_its_tree_and_no_other_is_believed() {
+    let zynqmp = "Xilinx ZynqMP FPGA Manager";
+    let rows = [
+        (zynqmp, "xlnx,zynqmp-sk-kv260-revA\0xlnx,zynqmp\0", "k26 (by the device tree, which names kv260)"),
+        (CYCLONE, "terasic,de10-nano\0altr,socfpga-cyclone5\0altr,socfpga\0", "5cseba6 (by the device tree, which names de10-nano)"),
+        // The name is another family's: the kernel's driver knows better.
+        (CYCLONE, "xlnx,zynqmp-sk-kv260-revA\0xlnx,zynqmp\0", "a Cyclone V SoC (by Altera SOCFPGA FPGA Manager)"),
+        (zynqmp, "acme,board\0xlnx,zynqmp\0", "a Zynq UltraScale+ (by Xilinx ZynqMP FPGA Manager)"),
+    ];
+    for (manager, compatible, device) in rows {
+        let folder = folder();
+        let board = Board::new(folder.path(), manager).unwrap().with_sysfs().unwrap();
+        board.put("sys/firmware/devicetree/base/compatible", compatible).unwrap();
+        assert_eq!(Fpga::find(&board.machine(), None, None).unwrap().target.to_string(), device);
+    }
+    let folder = folder();
+    let board = sysfs(&folder);
+    board.put("sys/devices/soc0/family", "Xilinx Zynq").unwrap();
+    board.put("sys/devices/soc0/soc_id", "0x2").unwrap();
+    let machine = board.machine();
+    let said = |board| Fpga::find(&machine, None, Some(board)).unwrap_err().to_string();
+    assert_eq!(
+        said("pynq-z2"),
+        "this board is 7z010 (by /sys/devices/soc0/soc_id), and not 7z020 (by --board pynq-z2): leave --board out, or name this board"
+    );
+    assert!(said("kv260").starts_with("this board is 7z010 (by /sys/devices/soc0/soc_id), and not k26"), "{}", said("kv260"));
+    board.put("sys/devices/soc0/soc_id", "0x0").unwrap();
+    assert!(said("kv260").starts_with("this board is a Zynq-7000 (by Xilinx Zynq FPGA Manager)"), "{}", said("kv260"));
+    assert_eq!(Fpga::find(&machine, None, Some("zc702")).unwrap().target.part.map(|part| part.name), Some("7z020"));
+}
+
+#[test]
 fn a_daemon_is_asked_where_it_runs() {
     let folder = folder();
     let board = sysfs(&folder).with_process(77, "fpgad", "/dev/null", "").unwrap();

@@ -24,6 +24,22 @@ pub enum FpgaError {
     },
     /// No board has this name.
     NoSuchBoard(String),
+    /// The machine says that it is another one.
+    OtherBoard {
+        /// The device of the board that was named.
+        given: String,
+        /// The device that is here, and who says so.
+        here: String,
+    },
+    /// The device tree has several regions, and nobody said which.
+    SeveralRegions(Vec<String>),
+    /// The way goes by no region of this name.
+    NoSuchRegion {
+        /// The name.
+        name: String,
+        /// Those that are there.
+        there: Vec<String>,
+    },
     /// The kernel has a manager, and programs no way to it.
     NoWay,
     /// A daemon has the fabric, and is too old to do this with a file.
@@ -143,6 +159,14 @@ impl fmt::Display for FpgaError {
             }
             Self::NoSuchManager { name, there } => write!(f, "there is no FPGA manager {name}; there is {}", there.join(", ")),
             Self::NoSuchBoard(name) => write!(f, "no board is called {name}: contigo boards lists them"),
+            Self::OtherBoard { given, here } => write!(f, "this board is {here}, and not {given}: leave --board out, or name this board"),
+            Self::SeveralRegions(there) => {
+                write!(f, "there are {} regions of the fabric: choose the bitstream's with --region: {}", there.len(), there.join(", "))
+            }
+            Self::NoSuchRegion { name, there } if there.is_empty() => {
+                write!(f, "no overlay is needed here, and so there is no region {name}: leave --region out")
+            }
+            Self::NoSuchRegion { name, there } => write!(f, "there is no region {name}; there is {}", there.join(", ")),
             Self::NoWay => f.write_str(
                 "this kernel has an FPGA manager, but programs have no way to it, as in mainline Linux. \
                  Take the vendor's kernel, or one with overlays in configfs and an fpga-region, \

@@ -65,6 +65,7 @@ impl<'a> Fpga<'a> {
         let manager = Manager::find(machine, manager)?;
         let way = Way::find(machine, &manager);
         let target = Target::find(machine, &manager, board)?;
+    /// [`FpgaError::OtherBoard`]: it is not this one's.
         Ok(Self { machine, manager, way, target })
     }
 

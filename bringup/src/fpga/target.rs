@@ -3,8 +3,11 @@
 use super::{FpgaError, Manager};
 use crate::{
     bitstream::{Bitstream, Family, Part},
+    board::{Known, Sure},
     machine::Machine,
 };
+
+const TREE: &str = "sys/firmware/devicetree/base";
 
 /// The device of a machine, as far as it can be known without touching it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,31 +21,57 @@ pub struct Target {
 }
 
 impl Target {
-    /// From a board's name, which somebody gave; from the processor's own number; else from the
-    /// manager and the device tree, which tell the family.
+    /// From a board's name, which somebody gave and nothing contradicts; from the processor's own
+    /// number; from the board that the device tree names; else from the manager and the tree, which
+    /// tell the family.
     pub(super) fn find(machine: &Machine, manager: &Manager, board: Option<&str>) -> Result<Self, FpgaError> {
+        let processor = Self::processor(machine);
+        let driver = manager.family().map(|family| Self { family: Some(family), part: None, from: manager.name.clone() });
         if let Some(name) = board {
             let known = contigo_boards::ALL.iter().find(|board| board.name == name);
             let known = known.ok_or_else(|| FpgaError::NoSuchBoard(name.to_owned()))?;
-            let chip = known.soc.rsplit(' ').next().unwrap_or_default();
-            let part = Part::named(chip);
-            let family = part.map(|part| part.family).or_else(|| Family::of_name(chip));
-            return Ok(Self { family, part, from: format!("--board {name}") });
+            let given = Self::of_board(known, format!("--board {name}"));
+            return match [processor, driver].into_iter().flatten().find(|here| given.contradicts(here)) {
+                Some(here) => Err(FpgaError::OtherBoard { given: given.to_string(), here: here.to_string() }),
+                None => Ok(given),
+            };
         }
-        // Linux, arch/arm/mach-zynq/common.c: soc_id is the device code of PSS_IDCODE.
+        let tree = |name: &str| machine.bytes(format!("{TREE}/{name}")).unwrap_or_default();
+        let (compatible, model) = (tree("compatible"), tree("model"));
+        let known = Known::of(&compatible, &model, contigo_boards::by_compatible(&compatible));
+        let named = known.boards.first().filter(|_| known.sure == Sure::ByName);
+        // A tree that names another family's board than the kernel's driver is none to go by.
+        let named = named.map(|board| Self::of_board(board, format!("the device tree, which names {}", board.name)));
+        let named = named.filter(|named| named.part.is_some() && !driver.as_ref().is_some_and(|driver| named.contradicts(driver)));
+        let found = processor.or(named).or(driver);
+        Ok(found.unwrap_or_else(|| {
+            let family = family_of(machine);
+            Self { family, part: None, from: if family.is_some() { "the device tree" } else { "nothing" }.to_owned() }
+        }))
+    }
+
+    fn of_board(board: &contigo_boards::Board, from: String) -> Self {
+        let chip = board.soc.rsplit(' ').next().unwrap_or_default();
+        let part = Part::named(chip);
+        Self { family: part.map(|part| part.family).or_else(|| Family::of_name(chip)), part, from }
+    }
+
+    /// What a Zynq-7000's processor says of itself. Linux, arch/arm/mach-zynq/common.c: soc_id is
+    /// the device code of PSS_IDCODE.
+    fn processor(machine: &Machine) -> Option<Self> {
         let folder = "sys/devices/soc0";
-        if machine.text(format!("{folder}/family")).as_deref() == Some("Xilinx Zynq") {
-            let said = machine.text(format!("{folder}/soc_id")).unwrap_or_default();
-            let code = u32::from_str_radix(said.trim_start_matches("0x"), 16).ok();
-            if let Some(part) = code.and_then(Part::of_zynq) {
-                return Ok(Self { family: Some(part.family), part: Some(part), from: format!("/{folder}/soc_id") });
-            }
+        if machine.text(format!("{folder}/family")).as_deref() != Some("Xilinx Zynq") {
+            return None;
         }
-        if let Some(family) = manager.family() {
-            return Ok(Self { family: Some(family), part: None, from: manager.name.clone() });
-        }
-        let family = family_of(machine);
-        Ok(Self { family, part: None, from: if family.is_some() { "the device tree" } else { "nothing" }.to_owned() })
+        let said = machine.text(format!("{folder}/soc_id"))?;
+        let part = u32::from_str_radix(said.trim_start_matches("0x"), 16).ok().and_then(Part::of_zynq)?;
+        Some(Self { family: Some(part.family), part: Some(part), from: format!("/{folder}/soc_id") })
+    }
+
+    /// Whether both say a family, or both a device, and not the same one.
+    fn contradicts(&self, other: &Self) -> bool {
+        let families = self.family.zip(other.family).is_some_and(|(ours, theirs)| ours != theirs);
+        families || self.part.zip(other.part).is_some_and(|(ours, theirs)| ours != theirs)
     }
 
     /// Compares a bitstream with this device, by every number that both sides have.
@@ -74,7 +103,7 @@ impl Target {
 
 /// The family of a machine, by its device tree.
 pub(crate) fn family_of(machine: &Machine) -> Option<Family> {
-    let root = machine.text("sys/firmware/devicetree/base/compatible").unwrap_or_default();
+    let root = machine.text(format!("{TREE}/compatible")).unwrap_or_default();
     let families = [
         (&contigo_boards::zynq7000::SOC, Family::Zynq7000),
         (&contigo_boards::zynqmp::SOC, Family::ZynqMp),
