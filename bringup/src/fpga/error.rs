@@ -131,6 +131,15 @@ pub enum FpgaError {
         /// How long it was asked, in seconds.
         waited_s: u64,
     },
+    /// A load failed, and its overlay could not be taken away.
+    Left {
+        /// The overlay's folder.
+        path: PathBuf,
+        /// Why it stays.
+        error: io::Error,
+        /// The failure that came first.
+        failed: Box<FpgaError>,
+    },
     /// An overlay of Contigo's is applied already.
     Applied(PathBuf),
     /// There is nothing that this way can unload.
@@ -147,15 +156,6 @@ impl fmt::Display for FpgaError {
             ),
             Self::SeveralManagers(names) => {
                 write!(f, "there are {} FPGA managers: choose one with --manager: {}", names.len(), names.join(", "))
-    /// A load failed, and its overlay could not be taken away.
-    Left {
-        /// The overlay's folder.
-        path: PathBuf,
-        /// Why it stays.
-        error: io::Error,
-        /// The failure that came first.
-        failed: Box<FpgaError>,
-    },
             }
             Self::NoSuchManager { name, there } => write!(f, "there is no FPGA manager {name}; there is {}", there.join(", ")),
             Self::NoSuchBoard(name) => write!(f, "no board is called {name}: contigo boards lists them"),
@@ -225,6 +225,9 @@ impl fmt::Display for FpgaError {
             Self::NotOperating { state, waited_s } => {
                 write!(f, "the bitstream was taken, but the FPGA manager says \"{state}\" after {waited_s} s; {}", state.cure())
             }
+            Self::Left { path, error, failed } => {
+                write!(f, "{failed}; and its overlay stays, so that no other load goes: {error}: rmdir {}", path.display())
+            }
             Self::Applied(path) => write!(f, "the overlay {} is applied: contigo fpga unload takes it away", path.display()),
             Self::NothingToUnload(way) => write!(
                 f,
@@ -238,6 +241,7 @@ impl std::error::Error for FpgaError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Bitstream(error) => Some(error),
+            Self::Left { failed, .. } => Some(failed),
             Self::CannotSee { error, .. } | Self::Place { error, .. } | Self::Told { error, .. } => Some(error),
             Self::Failed { error: Some(error), .. } => Some(error),
             _ => None,
@@ -249,8 +253,4 @@ impl From<BitstreamError> for FpgaError {
     fn from(error: BitstreamError) -> Self {
         Self::Bitstream(error)
     }
-            Self::Left { path, error, failed } => {
-                write!(f, "{failed}; and its overlay stays, so that no other load goes: {error}: rmdir {}", path.display())
-            }
 }
-            Self::Left { failed, .. } => Some(failed),

@@ -46,6 +46,9 @@ impl Fpga<'_> {
     /// that had begun has emptied the fabric, and takes the next bitstream as before.
     pub fn load(&self, image: &Image, options: &Options) -> Result<Loaded, FpgaError> {
         let (machine, way) = (self.machine, self.way.as_ref().ok_or(FpgaError::NoWay)?);
+        if !self.chosen {
+            return Err(FpgaError::SeveralRegions(self.regions.clone()));
+        }
         self.check(&image.bitstream, options.partial)?;
         self.room(image)?;
         let (before, bridges_before) = (self.state(), self.bridges());

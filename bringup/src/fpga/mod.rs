@@ -53,6 +53,10 @@ pub struct Fpga<'a> {
     pub way: Option<Way>,
     /// Which device it is.
     pub target: Target,
+    /// The regions in the device tree that an overlay can go to, if that is the way. A load wants
+    /// to know which, where there are several.
+    pub regions: Vec<String>,
+    chosen: bool,
 }
 
 impl<'a> Fpga<'a> {
@@ -61,12 +65,28 @@ impl<'a> Fpga<'a> {
     /// # Errors
     /// [`FpgaError::NoManager`]: the kernel knows none. [`FpgaError::SeveralManagers`]: `manager`
     /// does not say which one. [`FpgaError::NoSuchBoard`]: `board` is no board's name.
+    /// [`FpgaError::OtherBoard`]: it is not this one's.
     pub fn find(machine: &'a Machine, manager: Option<&str>, board: Option<&str>) -> Result<Self, FpgaError> {
         let manager = Manager::find(machine, manager)?;
         let way = Way::find(machine, &manager);
         let target = Target::find(machine, &manager, board)?;
-    /// [`FpgaError::OtherBoard`]: it is not this one's.
-        Ok(Self { machine, manager, way, target })
+        let regions = if matches!(way, Some(Way::Overlay { .. })) { overlay::regions(machine) } else { Vec::new() };
+        let chosen = regions.len() < 2;
+        Ok(Self { machine, manager, way, target, regions, chosen })
+    }
+
+    /// The same, with the overlay going to this region: by its path in the tree, or by the last
+    /// name of that.
+    ///
+    /// # Errors
+    /// [`FpgaError::NoSuchRegion`].
+    pub fn in_region(mut self, name: &str) -> Result<Self, FpgaError> {
+        let found = self.regions.iter().find(|path| *path == name || path.rsplit('/').next() == Some(name)).cloned();
+        let Some(region) = found else {
+            return Err(FpgaError::NoSuchRegion { name: name.to_owned(), there: self.regions });
+        };
+        (self.way, self.chosen) = (Some(Way::Overlay { region }), true);
+        Ok(self)
     }
 
     /// The manager's state now.

@@ -15,18 +15,15 @@ const OVERLAYS: &str = "sys/kernel/config/device-tree/overlays";
 /// The folder of the one overlay that is Contigo's.
 const OURS: &str = "sys/kernel/config/device-tree/overlays/contigo-fpga";
 
-/// The path in the device tree of the first region, where the kernel takes overlays for it.
-pub(super) fn region(machine: &Machine) -> Option<String> {
-    if !machine.has(OVERLAYS) {
-        return None;
-    }
-    let tree = fs::canonicalize(machine.path(TREE)).ok()?;
-    machine.list(REGIONS).iter().find_map(|id| {
+/// The paths in the device tree of all regions, where the kernel takes overlays for them.
+pub(super) fn regions(machine: &Machine) -> Vec<String> {
+    let (true, Ok(tree)) = (machine.has(OVERLAYS), fs::canonicalize(machine.path(TREE))) else { return Vec::new() };
+    let path = |id: String| {
         let nodes = [format!("{REGIONS}/{id}/of_node"), format!("{REGIONS}/{id}/device/of_node")];
         let node = nodes.iter().find_map(|node| fs::canonicalize(machine.path(node)).ok())?;
-        let path = node.strip_prefix(&tree).ok()?.to_str()?.to_owned();
-        Some(format!("/{path}"))
-    })
+        Some(format!("/{}", node.strip_prefix(&tree).ok()?.to_str()?))
+    };
+    machine.list(REGIONS).into_iter().filter_map(path).collect()
 }
 
 /// Applies the overlay that names the file. The kernel refuses the overlay when the load fails.

@@ -1,4 +1,4 @@
-//! The manager's own files, `flags` and `firmware`, which AMD's and Intel's kernels have.
+//! The manager's own files, `flags` and `firmware`, which AMD's kernels have.
 
 use super::{FpgaError, Manager, State, Way};
 use crate::machine::Machine;

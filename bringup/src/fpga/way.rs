@@ -14,7 +14,7 @@ pub enum Way {
     },
     /// AMD's daemon `dfx-mgrd` runs and keeps the fabric's account.
     DfxMgr,
-    /// The manager's file `firmware`: AMD's and Intel's kernels.
+    /// The manager's file `firmware`: AMD's kernels. Intel's have the classes of mainline.
     Sysfs,
     /// An overlay through configfs, onto a region of the device tree: many vendors' kernels.
     Overlay {
@@ -33,7 +33,7 @@ impl Way {
         if machine.has(manager.file("firmware")) {
             return Some(Self::Sysfs);
         }
-        overlay::region(machine).map(|region| Self::Overlay { region })
+        overlay::regions(machine).into_iter().next().map(|region| Self::Overlay { region })
     }
 }
 

@@ -100,6 +100,20 @@ impl Board {
         Ok(self)
     }
 
+    /// Another region, beside or below the first: a path from the tree's root.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn with_region(self, path: &str) -> io::Result<Self> {
+        let node = self.root.join("sys/firmware/devicetree/base").join(path);
+        let class = self.root.join("sys/class/fpga_region");
+        let folder = class.join(format!("region{}", fs::read_dir(&class)?.count()));
+        fs::create_dir_all(&node)?;
+        fs::create_dir_all(&folder)?;
+        symlink(node, folder.join("of_node"))?;
+        Ok(self)
+    }
+
     /// A process with a file open, and memory mapped: the line of its `maps`.
     ///
     /// # Errors
@@ -239,6 +253,9 @@ impl Kernel for FakeLinux {
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        if self.root.join(STUCK).exists() {
+            return Err(io::Error::from_raw_os_error(EBUSY));
+        }
         fs::remove_dir_all(path)?;
         self.set("sys/class/fpga_bridge/br0/state", "disabled")
     }
@@ -253,9 +270,6 @@ impl Kernel for FakeLinux {
             }
             ["-unloadByName", _] => return Ok(self.dfx(true, "unload returns: 0 (Ok)")),
             _ => self.set(&format!("{MANAGER}/state"), "unknown"),
-        if self.root.join(STUCK).exists() {
-            return Err(io::Error::from_raw_os_error(EBUSY));
-        }
         };
         let output = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
         Ok(Ran { success: done.is_ok(), status: Some(i32::from(done.is_err())), output })

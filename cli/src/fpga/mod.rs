@@ -72,6 +72,9 @@ struct Which {
     /// The FPGA manager, where there are several: fpga0
     #[arg(long, value_name = "NAME")]
     manager: Option<String>,
+    /// The region of the device tree that the bitstream is for, where there are several
+    #[arg(long, value_name = "NODE")]
+    region: Option<String>,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -112,7 +115,11 @@ fn refused(file: &Path) -> impl FnOnce(FpgaError) -> Failure {
 }
 
 fn find<'a>(machine: &'a Machine, which: &Which) -> Result<Fpga<'a>, Failure> {
-    Ok(Fpga::find(machine, which.manager.as_deref(), which.board.as_deref())?)
+    let fpga = Fpga::find(machine, which.manager.as_deref(), which.board.as_deref())?;
+    match which.region.as_deref() {
+        Some(region) => Ok(fpga.in_region(region)?),
+        None => Ok(fpga),
+    }
 }
 
 fn load(machine: &Machine, file: &Path, options: &LoadOptions, which: &Which) -> Result<LoadReport, Failure> {
@@ -142,6 +149,7 @@ fn status(machine: &Machine, which: &Which) -> Result<StatusReport, Failure> {
         name: fpga.manager.name.clone(),
         state: fpga.state().to_string(),
         way: fpga.way.as_ref().map(ToString::to_string),
+        regions: fpga.regions.clone(),
         device: fpga.target.to_string(),
         bridges: BridgeEntry::all(&fpga.bridges()),
         users,

@@ -186,6 +186,9 @@ pub(super) struct StatusReport {
     pub(super) name: String,
     pub(super) state: String,
     pub(super) way: Option<String>,
+    /// The regions that an overlay can go to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) regions: Vec<String>,
     pub(super) device: String,
     pub(super) bridges: Vec<BridgeEntry>,
     pub(super) users: Vec<String>,
@@ -201,7 +204,9 @@ impl StatusReport {
             (None, []) => "nobody".to_owned(),
             (None, users) => users.join("\n"),
         };
-        let way = self.way.clone().unwrap_or_else(|| "none: a kernel of the board's vendor has one, or the boot loader loads".to_owned());
+        let way =
+            if self.regions.len() > 1 { Some(format!("an overlay onto one of {}", self.regions.join(", "))) } else { self.way.clone() };
+        let way = way.unwrap_or_else(|| "none: a kernel of the board's vendor has one, or the boot loader loads".to_owned());
         listed(&[
             ("manager", format!("{}: {}", self.manager, self.name)),
             ("device", self.device.clone()),

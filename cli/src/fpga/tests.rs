@@ -9,7 +9,7 @@ use tempfile::TempDir;
 const NONE: LoadOptions = LoadOptions { partial: false, outside: Vec::new(), dry_run: false };
 
 fn which(board: Option<&str>) -> Which {
-    Which { board: board.map(str::to_owned), manager: None, json: false }
+    Which { board: board.map(str::to_owned), manager: None, region: None, json: false }
 }
 
 /// A `.bin` for a 7-series device: sync word, IDCODE, DESYNC.
