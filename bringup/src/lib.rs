@@ -24,5 +24,6 @@ mod plain;
 pub mod ports;
 pub mod power;
 pub mod resets;
+mod tree;
 
 pub use plain::plain;

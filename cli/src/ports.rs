@@ -6,7 +6,7 @@ use contigo::design::Design;
 use contigo_bringup::{
     bitstream::Family,
     machine::Machine,
-    ports::{self, DevMem, Fact, Reading, Setter, Verdict},
+    ports::{self, Cores, DevMem, Fact, Known, Reading, Setter, Verdict},
 };
 use serde::Serialize;
 use std::{collections::BTreeMap, fs, path::PathBuf};
@@ -84,6 +84,7 @@ impl Entry {
         let (value, why) = match &fact.reading {
             Reading::Value(value) => (Some(field.say(*value)), None),
             Reading::Held => (None, Some("its block is held in reset by the boot code: it was built for another design".to_owned())),
+            Reading::Closed => (None, Some("closed: it may be touched while a bitstream runs and the level shifters are on".to_owned())),
             Reading::Failed(error) => (None, Some(error.to_string())),
         };
         let verdict = match fact.verdict {
@@ -130,9 +131,16 @@ pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
     let machine = board::machine(options.machine.as_ref());
     let open = Open { loaded: options.loaded, writable: options.yes };
     let ((family, registers), (mut facts, _)) = read(&machine, options.design.as_ref(), &open)?;
-    let steps = ports::plan(&facts);
+    let mut steps = ports::plan(&facts);
     if options.yes {
         ports::apply(&machine, family, &registers, &steps)?;
+        // What lies behind the level shifters is read when they are on.
+        if facts.iter().any(|fact| matches!(fact.reading, Reading::Closed)) {
+            facts = read(&machine, options.design.as_ref(), &open)?.1.0;
+            let behind = ports::plan(&facts);
+            ports::apply(&machine, family, &registers, &behind)?;
+            steps.extend(behind);
+        }
     }
     let writes: Vec<_> = steps
         .iter()
@@ -203,7 +211,8 @@ fn read(machine: &Machine, design: Option<&PathBuf>, open: &Open) -> Result<Foun
     let number = |name: &str| design.as_ref().and_then(|(_, numbers)| numbers.get(name).copied());
     let registers = DevMem::open(machine, open.writable)?;
     let running = open.loaded || ports::is_running(machine);
-    let facts = ports::read(family, &registers, design.is_some().then_some(&number), running);
+    let known = Known { design: design.is_some().then_some(&number), running, cores: Cores::of(machine, family) };
+    let facts = ports::read(family, &registers, &known);
     Ok(((family, registers), (facts, running)))
 }
 

@@ -1,10 +1,29 @@
 //! A field, its value, and the value that it should have.
 
-use super::{AccessError, Field, Registers, field::Want, fields};
+use super::{AccessError, Cores, Field, Registers, field::Want, fields};
 use crate::bitstream::Family;
+use std::fmt;
 
 /// The numbers that a design gives its processor, by parameter: `PCW_S_AXI_HP0_DATA_WIDTH`.
 pub type Parameters<'a> = &'a dyn Fn(&str) -> Option<u64>;
+
+/// What is known of the machine beside its registers.
+#[derive(Clone, Copy, Default)]
+pub struct Known<'a> {
+    /// The numbers of the design that runs, or that will.
+    pub design: Option<Parameters<'a>>,
+    /// A bitstream runs.
+    pub running: bool,
+    /// The needs of the tree's cores.
+    pub cores: Cores,
+}
+
+impl fmt::Debug for Known<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { design, running, cores } = self;
+        f.debug_struct("Known").field("design", &design.is_some()).field("running", running).field("cores", cores).finish()
+    }
+}
 
 /// The outcome of a read.
 #[derive(Debug)]
@@ -13,6 +32,9 @@ pub enum Reading {
     Value(u32),
     /// Its block is held in reset, and was left alone.
     Held,
+    /// No bitstream runs, or the level shifters are not on, and it was left alone: a port that gets
+    /// no clock of the fabric may not answer.
+    Closed,
     /// The read failed.
     Failed(AccessError),
 }
@@ -43,21 +65,21 @@ pub struct Fact {
     pub verdict: Verdict,
 }
 
-/// Reads every field of a family. `design` has the processor's parameters; `running`: a bitstream
-/// runs.
+/// Reads every field of a family, and compares it with what is known.
 ///
 /// A register whose read fails is a row, not the end: the others are read all the same. After one
 /// that does not answer nothing is touched: a processor waits there, and the next may be the last.
-pub fn read(family: Family, registers: &impl Registers, design: Option<Parameters<'_>>, running: bool) -> Vec<Fact> {
+pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Vec<Fact> {
     let mut stuck = None;
     let one = |field: &'static Field| {
-        let reading = stuck.map_or_else(|| value(registers, field), |addr| Reading::Failed(AccessError::After { addr }));
+        let reading = stuck.map_or_else(|| value(registers, field, known.running), |addr| Reading::Failed(AccessError::After { addr }));
         if let Reading::Failed(AccessError::NoAnswer { addr }) = reading {
             stuck = Some(addr);
         }
-        let wanted = wanted(field, design, running);
+        let wanted = wanted(field, known, &reading);
         let verdict = match (&reading, wanted) {
-            (Reading::Value(value), Some(wanted)) if *value == wanted => Verdict::Right,
+            // Two values may be the same in words: either of them snoops.
+            (Reading::Value(value), Some(wanted)) if field.say(*value) == field.say(wanted) => Verdict::Right,
             (Reading::Value(_), Some(_)) => Verdict::Wrong,
             (Reading::Value(_), None) => Verdict::Unknown,
             _ => Verdict::Unread,
@@ -68,20 +90,29 @@ pub fn read(family: Family, registers: &impl Registers, design: Option<Parameter
 }
 
 /// A field's value, or why there is none. The reset is looked at first: a read of a block that is
-/// held may never end.
-fn value(registers: &impl Registers, field: &Field) -> Reading {
-    let held = field.held.map_or(Ok(false), |(addr, bits)| registers.read(addr).map(|value| value & bits != 0));
-    match held {
-        Ok(true) => Reading::Held,
-        Ok(false) => registers.read(field.addr).map_or_else(Reading::Failed, |value| Reading::Value(field.of(value))),
-        Err(error) => Reading::Failed(error),
+/// held may never end. So may one of a port of the fabric that has no clock.
+fn value(registers: &impl Registers, field: &Field, running: bool) -> Reading {
+    let bits = |(addr, bits): (u64, u32)| registers.read(addr).map(|value| (value & bits, bits));
+    let held = field.held.map_or(Ok(false), |held| bits(held).map(|(set, _)| set != 0));
+    let closed = match field.after {
+        Some(_) if !running => Ok(true),
+        Some(after) => bits(after).map(|(set, all)| set != all),
+        None => Ok(false),
+    };
+    match (held, closed) {
+        (Err(error), _) | (_, Err(error)) => Reading::Failed(error),
+        (Ok(true), _) => Reading::Held,
+        (_, Ok(true)) => Reading::Closed,
+        _ => registers.read(field.addr).map_or_else(Reading::Failed, |value| Reading::Value(field.of(value))),
     }
 }
 
-fn wanted(field: &Field, design: Option<Parameters<'_>>, running: bool) -> Option<u32> {
+fn wanted(field: &Field, known: &Known<'_>, reading: &Reading) -> Option<u32> {
+    let &Known { design, running, cores } = known;
+    let has = |by: &[&str]| by.iter().any(|name| design.and_then(|number| number(name)) == Some(1));
     match field.want {
         Want::Running(value) => running.then_some(value),
-        Want::Used { value, by } => (running && by.iter().any(|name| design.and_then(|number| number(name)) == Some(1))).then_some(value),
+        Want::Used { value, by } => (running && has(by)).then_some(value),
         Want::Width { parameter, used } => {
             let number = design?;
             // A file that does not say it is none of Vivado's.
@@ -91,6 +122,12 @@ fn wanted(field: &Field, design: Option<Parameters<'_>>, running: bool) -> Optio
             let words = format!("{} bits", number(parameter)?);
             field.words.iter().find(|&&(_, known)| known == words).map(|&(value, _)| value)
         }
+        Want::Coherent { value, by } => (cores.coherent && (design.is_none() || has(by))).then_some(value),
+        Want::Core { value, has } => (running && has(&cores)).then_some(value),
+        Want::Open { all, has } => (running && has(&cores)).then_some(match reading {
+            Reading::Value(value) if *value != 0 => *value,
+            _ => all,
+        }),
         Want::Unknown => None,
     }
 }

@@ -1,5 +1,7 @@
 //! One field of a register.
 
+use super::Cores;
+
 /// Who can make a field right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setter {
@@ -11,7 +13,7 @@ pub enum Setter {
 }
 
 /// The value that a field should have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Want {
     /// The width that a design gives its port.
     Width {
@@ -29,12 +31,34 @@ pub(super) enum Want {
         /// The parameters that are 1 where it has them.
         by: &'static [&'static str],
     },
+    /// This value, where the tree has a core behind a port that snoops, and the design, if it is
+    /// given, one of these ports.
+    Coherent {
+        /// The value.
+        value: u32,
+        /// The parameters that are 1 where the design has such a port.
+        by: &'static [&'static str],
+    },
+    /// This value while a bitstream runs, where the tree has a core that needs it.
+    Core {
+        /// The value.
+        value: u32,
+        /// Whether the tree has one.
+        has: fn(&Cores) -> bool,
+    },
+    /// The same, for a field of several ports: any value but 0, of which this has all ports.
+    Open {
+        /// All ports.
+        all: u32,
+        /// Whether the tree has a core behind one of them.
+        has: fn(&Cores) -> bool,
+    },
     /// Neither a design nor the manager tells.
     Unknown,
 }
 
 /// A field of a register of the processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Its name: `HP0 read width`.
     pub name: &'static str,
@@ -51,6 +75,9 @@ pub struct Field {
     pub(super) want: Want,
     /// The register and its bits that are set while the block is held in reset.
     pub(super) held: Option<(u64, u32)>,
+    /// The register and its bits that are all set before this one may be reached, and a bitstream
+    /// runs.
+    pub(super) after: Option<(u64, u32)>,
 }
 
 impl Field {

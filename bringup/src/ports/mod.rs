@@ -9,7 +9,8 @@
 //! are set by boot code alone: [`Setter::Boot`] says how.
 //!
 //! **Each register is the processor's own**, whose clock the processor gives. A block whose reset
-//! is held is not read ([`Reading::Held`]). A read that nothing answers ends a child process
+//! is held is not read ([`Reading::Held`]), nor is a port of Zynq-7000 before a bitstream runs and
+//! the level shifters are on ([`Reading::Closed`]). A read that nothing answers ends a child process
 //! ([`AccessError::Bus`]). A write that the secure world refuses may end an arm64 kernel: only
 //! registers are written that were just read, and that AMD's boot code and PYNQ write. An access
 //! that does not end is the last one ([`AccessError::NoAnswer`]).
@@ -17,7 +18,7 @@
 //! Where an isolation (XPPU) answers reads with zeros, a zero is no fact: see the boot code's.
 //!
 //! ```
-//! use contigo_bringup::ports::{self, AccessError, Registers, Verdict};
+//! use contigo_bringup::ports::{self, AccessError, Known, Registers, Verdict};
 //! use contigo_bringup::bitstream::Family;
 //!
 //! /// Registers that all read 0.
@@ -27,7 +28,7 @@
 //!     fn write(&self, addr: u64, _value: u32) -> Result<(), AccessError> { Err(AccessError::Bus { addr }) }
 //! }
 //!
-//! let facts = ports::read(Family::Zynq7000, &Zeros, None, true);
+//! let facts = ports::read(Family::Zynq7000, &Zeros, &Known { running: true, ..Known::default() });
 //! let shifters = facts.iter().find(|fact| fact.field.name == "level shifters");
 //! assert_eq!(shifters.map(|fact| fact.verdict), Some(Verdict::Wrong)); // while a bitstream runs
 //! assert_eq!(ports::plan(&facts).len(), 1);
@@ -37,6 +38,7 @@
 //! Each row of the table has its own, in [`Field::source`].
 
 mod access;
+mod cores;
 mod error;
 mod fact;
 mod field;
@@ -46,8 +48,9 @@ mod table;
 mod tests;
 
 pub use access::{DevMem, Registers};
+pub use cores::Cores;
 pub use error::{AccessError, PortsError};
-pub use fact::{Fact, Parameters, Reading, Verdict, read};
+pub use fact::{Fact, Known, Parameters, Reading, Verdict, read};
 pub use field::{Field, Setter};
 pub use plan::{Step, apply, plan};
 pub use table::fields;

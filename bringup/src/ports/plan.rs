@@ -10,7 +10,7 @@ const ZYNQ_LOCKED: u64 = 0xf800_000c;
 const ZYNQ_SLCR: std::ops::Range<u64> = 0xf800_0000..0xf800_1000;
 
 /// One write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// The field.
     pub field: &'static Field,

@@ -1,6 +1,10 @@
-//! The fields of each family. Prepare writes in this order: widths before the ways open.
+//! The fields of each family. Prepare writes in this order, which is AMD's for Zynq-7000
+//! (`ps7_post_config`): level shifters, resets, then the ports behind them.
 
-use super::field::{Field, Setter, Want};
+use super::{
+    Cores,
+    field::{Field, Setter, Want},
+};
 use crate::bitstream::Family;
 
 /// Zynq-7000's `32BitEn`.
@@ -10,6 +14,8 @@ const DOWN: &[(u32, &str)] = &[(0, "128 bits"), (1, "64 bits"), (2, "32 bits")];
 /// ZynqMP's `DW_SS_SEL`, for ports out of the processor.
 const UP: &[(u32, &str)] = &[(0, "32 bits"), (1, "64 bits"), (2, "128 bits")];
 
+/// The SLCR's LVL_SHFTR_EN. Before they are on, no clock of the fabric reaches a port's registers.
+const LVL_SHFTR_EN: u64 = 0xf800_0900;
 /// CRF_APB.RST_FPD_TOP, whose bits 7 to 12 hold AFI_FM0 to 5, and CRL_APB.RST_LPD_TOP.
 const RST_FPD_TOP: u64 = 0xfd1a_0100;
 const RST_LPD_TOP: u64 = 0xff5e_023c;
@@ -41,6 +47,7 @@ macro_rules! hp {
             source: UG585_AFI,
             want: Want::Width { parameter: concat!("PCW_S_AXI_HP", $n, "_DATA_WIDTH"), used: concat!("PCW_USE_S_AXI_HP", $n) },
             held: None,
+            after: Some((LVL_SHFTR_EN, 0xf)),
         }
     };
 }
@@ -57,10 +64,26 @@ const fn zynq_reset(name: &'static str, bit: u32, by: &'static [&'static str]) -
         source: UG585_SLCR,
         want: Want::Used { value: 0, by },
         held: None,
+        after: None,
     }
 }
 
 static ZYNQ: [Field; 13] = [
+    Field {
+        name: "level shifters",
+        addr: LVL_SHFTR_EN,
+        mask: 0xf,
+        words: &[(0, "off"), (0xa, "to the fabric only"), (0xf, "on")],
+        setter: Setter::Prepare,
+        source: UG585_SLCR,
+        want: Want::Running(0xf),
+        held: None,
+        after: None,
+    },
+    zynq_reset("reset 0 of the fabric", 0, &["PCW_EN_RST0_PORT"]),
+    zynq_reset("reset 1 of the fabric", 1, &["PCW_EN_RST1_PORT"]),
+    zynq_reset("reset 2 of the fabric", 2, &["PCW_EN_RST2_PORT"]),
+    zynq_reset("reset 3 of the fabric", 3, &["PCW_EN_RST3_PORT"]),
     hp!(0, "read", 0),
     hp!(0, "write", 0x14),
     hp!(1, "read", 0),
@@ -69,20 +92,6 @@ static ZYNQ: [Field; 13] = [
     hp!(2, "write", 0x14),
     hp!(3, "read", 0),
     hp!(3, "write", 0x14),
-    Field {
-        name: "level shifters",
-        addr: 0xf800_0900,
-        mask: 0xf,
-        words: &[(0, "off"), (0xa, "to the fabric only"), (0xf, "on")],
-        setter: Setter::Prepare,
-        source: UG585_SLCR,
-        want: Want::Running(0xf),
-        held: None,
-    },
-    zynq_reset("reset 0 of the fabric", 0, &["PCW_EN_RST0_PORT"]),
-    zynq_reset("reset 1 of the fabric", 1, &["PCW_EN_RST1_PORT"]),
-    zynq_reset("reset 2 of the fabric", 2, &["PCW_EN_RST2_PORT"]),
-    zynq_reset("reset 3 of the fabric", 3, &["PCW_EN_RST3_PORT"]),
 ];
 
 /// One direction of a port into the processor: its name, its GP number, its block.
@@ -97,6 +106,7 @@ macro_rules! afifm {
             source: UG1087_AFIFM,
             want: Want::Width { parameter: concat!("PSU__SAXIGP", $n, "__DATA_WIDTH"), used: concat!("PSU__USE__S_AXI_GP", $n) },
             held: Some($held),
+            after: None,
         }
     };
 }
@@ -112,6 +122,7 @@ macro_rules! afi_fs {
             source: UG1087_AFI_FS,
             want: Want::Width { parameter: concat!("PSU__MAXIGP", $n, "__DATA_WIDTH"), used: concat!("PSU__USE__M_AXI_GP", $n) },
             held: None,
+            after: None,
         }
     };
 }
@@ -141,13 +152,14 @@ static ZYNQMP: [Field; 18] = [
         words: &[(0, "off: right without dma-coherent"), (1, "outer alone"), (2, "on"), (3, "on")],
         setter: Setter::Boot(BROADCAST),
         source: UG1087_APU,
-        // HPC need not be coherent, and the design does not say it.
-        want: Want::Unknown,
+        // HPC need not be coherent: the tree says whether it is meant to be.
+        want: Want::Coherent { value: 3, by: &["PSU__USE__S_AXI_GP0", "PSU__USE__S_AXI_GP1"] },
         held: None,
+        after: None,
     },
 ];
 
-const fn bridge(name: &'static str, mask: u32) -> Field {
+const fn bridge(name: &'static str, mask: u32, has: fn(&Cores) -> bool) -> Field {
     Field {
         name,
         addr: 0xffd0_501c,
@@ -155,23 +167,25 @@ const fn bridge(name: &'static str, mask: u32) -> Field {
         words: &[(0, "released"), (1, "in reset")],
         setter: Setter::Boot(BRIDGES),
         source: CV_RST,
-        want: Want::Unknown,
+        want: Want::Core { value: 0, has },
         held: None,
+        after: None,
     }
 }
 
 /// A field of the ACP's ID mapper, for masters whose ID is mapped as it comes: the fabric's.
 const fn mapper(name: &'static str, addr: u64, mask: u32, words: &'static [(u32, &'static str)]) -> Field {
-    Field { name, addr, mask, words, setter: Setter::Boot(MAPPER), source: CV_ACP, want: Want::Unknown, held: None }
+    Field { name, addr, mask, words, setter: Setter::Boot(MAPPER), source: CV_ACP, want: Want::Unknown, held: None, after: None }
 }
 
 const PAGES: &[(u32, &str)] = &[(0, "first GiB"), (1, "second GiB"), (2, "third GiB"), (3, "fourth GiB")];
 const SHARED: &[(u32, &str)] = &[(0, "not shared: no snooping"), (1, "shared")];
 
 static CYCLONE_V: [Field; 8] = [
-    bridge("bridge to the fabric", 1),
-    bridge("bridge to its registers (LW)", 2),
-    bridge("bridge from the fabric", 4),
+    bridge("bridge to the fabric", 1, |cores| cores.behind_h2f),
+    bridge("bridge to its registers (LW)", 2, |cores| cores.behind_lw),
+    // The way to the ACP.
+    bridge("bridge from the fabric", 4, |cores| cores.coherent),
     Field {
         name: "ports to the SDRAM",
         addr: 0xffc2_5080,
@@ -179,8 +193,9 @@ static CYCLONE_V: [Field; 8] = [
         words: &[(0, "closed"), (0x3fff, "open")],
         setter: Setter::Boot(SDRAM),
         source: CV_SDR,
-        want: Want::Unknown,
+        want: Want::Open { all: 0x3fff, has: |cores| cores.plain },
         held: None,
+        after: None,
     },
     mapper("ACP reads go to", 0xff70_7058, 0x3000, PAGES),
     mapper("ACP reads are", 0xff70_7058, 0x1f0, SHARED),

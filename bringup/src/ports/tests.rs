@@ -58,6 +58,11 @@ fn named<'a>(facts: &'a [Fact], name: &str) -> Result<&'a Fact, String> {
     facts.iter().find(|fact| fact.field.name == name).ok_or_else(|| format!("no {name}"))
 }
 
+/// A bitstream runs, and the tree names no core.
+fn running(design: Option<Parameters<'_>>) -> Known<'_> {
+    Known { design, running: true, cores: Cores::default() }
+}
+
 fn nobody() -> Machine {
     Machine::below("/nowhere", Linux)
 }
@@ -106,14 +111,21 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
         "PCW_S_AXI_HP1_DATA_WIDTH" => Some(64),
         _ => None,
     };
-    let facts = read(Family::Zynq7000, &fake, Some(&design), true);
+    // No clock of the fabric reaches the ports before the level shifters are on.
+    let facts = read(Family::Zynq7000, &fake, &running(Some(&design)));
+    assert!(matches!(named(&facts, "HP0 read width")?, Fact { reading: Reading::Closed, wanted: Some(1), verdict: Verdict::Unread, .. }));
+    let said: Vec<_> = plan(&facts).iter().map(|step| (step.field.name, step.from, step.to)).collect();
+    assert_eq!(said, [("level shifters", 0, 0xf)]);
+    apply(&nobody(), Family::Zynq7000, &fake, &plan(&facts))?;
+    assert!(!fake.read.borrow().iter().any(|addr| (0xf800_8000..0xf800_c000).contains(addr)), "{:x?}", fake.read);
+    let facts = read(Family::Zynq7000, &fake, &running(Some(&design)));
     let rows = [
         ("HP0 read width", Verdict::Wrong),
         ("HP0 write width", Verdict::Wrong),
         ("HP1 read width", Verdict::Right),
         ("HP2 read width", Verdict::Unknown),
         ("HP3 read width", Verdict::Unknown),
-        ("level shifters", Verdict::Wrong),
+        ("level shifters", Verdict::Right),
         ("reset 0 of the fabric", Verdict::Right),
         ("reset 1 of the fabric", Verdict::Unknown),
     ];
@@ -122,29 +134,151 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
     }
     let steps = plan(&facts);
     let said: Vec<_> = steps.iter().map(|step| (step.field.name, step.field.say(step.from), step.field.say(step.to))).collect();
-    let expected = [("HP0 read width", "64 bits", "32 bits"), ("HP0 write width", "64 bits", "32 bits"), ("level shifters", "off", "on")];
+    let expected = [("HP0 read width", "64 bits", "32 bits"), ("HP0 write width", "64 bits", "32 bits")];
     assert_eq!(said, expected.map(|(name, from, to)| (name, from.to_owned(), to.to_owned())));
     apply(&nobody(), Family::Zynq7000, &fake, &steps)?;
     // The bits beside the field are as they were.
     assert_eq!((fake.get(0xf800_8000), fake.get(0xf800_8014), fake.get(0xf800_0900)), (Some(0xf1), Some(1), Some(0xf)));
-    assert!(plan(&read(Family::Zynq7000, &fake, Some(&design), true)).is_empty());
+    assert!(plan(&read(Family::Zynq7000, &fake, &running(Some(&design)))).is_empty());
     Ok(())
 }
 
 #[test]
 fn without_a_bitstream_and_a_design_nothing_is_wrong() {
     for family in [Family::Zynq7000, Family::ZynqMp, Family::CycloneV] {
-        let facts = read(family, &Fake::zeros(family), None, false);
-        assert!(facts.iter().all(|fact| fact.verdict == Verdict::Unknown), "{facts:?}");
+        let facts = read(family, &Fake::zeros(family), &Known::default());
+        assert!(facts.iter().all(|fact| matches!(fact.reading, Reading::Closed) || fact.verdict == Verdict::Unknown), "{facts:?}");
         assert!(plan(&facts).is_empty());
     }
+    // A port of Zynq-7000 has no clock of the fabric then.
+    let fake = Fake::zeros(Family::Zynq7000);
+    fake.set(0xf800_0900, 0xf);
+    read(Family::Zynq7000, &fake, &Known::default());
+    assert!(!fake.read.borrow().iter().any(|addr| (0xf800_8000..0xf800_c000).contains(addr)), "{:x?}", fake.read);
+}
+
+/// Each parameter of a design is asked for by the fields of its port, and by no other: two ports
+/// that are mixed up would each get the other's width.
+#[test]
+fn each_port_has_its_own_parameters() {
+    let asked = |family: Family, used: &str, width: &str, bits: u64| {
+        let number = |name: &str| [(used, 1), (width, bits)].into_iter().find_map(|(known, value)| (known == name).then_some(value));
+        let facts = read(family, &Fake::zeros(family), &running(Some(&number)));
+        let wanted = facts.iter().filter(|fact| fact.field.name.ends_with("width"));
+        wanted.filter_map(|fact| Some(format!("{}: {}", fact.field.name, fact.field.say(fact.wanted?)))).collect::<Vec<_>>()
+    };
+    for n in 0..4 {
+        let (used, width) = (format!("PCW_USE_S_AXI_HP{n}"), format!("PCW_S_AXI_HP{n}_DATA_WIDTH"));
+        let expected = [format!("HP{n} read width: 32 bits"), format!("HP{n} write width: 32 bits")];
+        assert_eq!(asked(Family::Zynq7000, &used, &width, 32), expected);
+    }
+    for (n, port) in ["HPC0", "HPC1", "HP0", "HP1", "HP2", "HP3", "LPD"].iter().enumerate() {
+        let (used, width) = (format!("PSU__USE__S_AXI_GP{n}"), format!("PSU__SAXIGP{n}__DATA_WIDTH"));
+        for bits in [32, 64, 128] {
+            let expected = [format!("{port} read width: {bits} bits"), format!("{port} write width: {bits} bits")];
+            assert_eq!(asked(Family::ZynqMp, &used, &width, bits), expected);
+        }
+    }
+    for (n, port) in ["HPM0", "HPM1", "HPM0_LPD"].iter().enumerate() {
+        let (used, width) = (format!("PSU__USE__M_AXI_GP{n}"), format!("PSU__MAXIGP{n}__DATA_WIDTH"));
+        for bits in [32, 64, 128] {
+            assert_eq!(asked(Family::ZynqMp, &used, &width, bits), [format!("{port} width: {bits} bits")]);
+        }
+    }
+    // The values that AMD's boot code and PYNQ write: 0 is the widest of one kind, and the narrowest of the other.
+    let value = |name: &str, bits: &str| {
+        let field = fields(Family::ZynqMp).iter().find(|field| field.name == name);
+        field.and_then(|field| field.words.iter().find(|(_, word)| *word == bits)).map(|(value, _)| *value)
+    };
+    assert_eq!(["32 bits", "64 bits", "128 bits"].map(|bits| value("HP0 read width", bits)), [Some(2), Some(1), Some(0)]);
+    assert_eq!(["32 bits", "64 bits", "128 bits"].map(|bits| value("HPM0 width", bits)), [Some(0), Some(1), Some(2)]);
+}
+
+/// A core that is meant to be coherent reads old bytes behind an HPC port that does not snoop.
+#[test]
+fn snooping_is_wrong_where_the_tree_wants_it() -> Outcome {
+    let verdict = |value, coherent, design: Option<Parameters<'_>>| {
+        let fake = Fake::zeros(Family::ZynqMp);
+        fake.set(0xff41_a040, value);
+        let known = Known { cores: Cores { coherent, ..Cores::default() }, ..running(design) };
+        let facts = read(Family::ZynqMp, &fake, &known);
+        assert!(plan(&facts).is_empty(), "the boot code's alone");
+        named(&facts, "snooping of HPC").map(|fact| fact.verdict)
+    };
+    let hpc1 = |name: &str| (name == "PSU__USE__S_AXI_GP1").then_some(1);
+    let hp0 = |name: &str| (name == "PSU__USE__S_AXI_GP2").then_some(1);
+    assert_eq!((verdict(0, true, None)?, verdict(1, true, None)?), (Verdict::Wrong, Verdict::Wrong));
+    assert_eq!((verdict(2, true, None)?, verdict(3, true, Some(&hpc1))?), (Verdict::Right, Verdict::Right));
+    assert_eq!((verdict(0, false, None)?, verdict(0, true, Some(&hp0))?), (Verdict::Unknown, Verdict::Unknown));
+    assert_eq!(verdict(0, true, Some(&hpc1))?, Verdict::Wrong);
+    Ok(())
+}
+
+/// The classic ways to lose a day with a Cyclone V: an access through a bridge in reset, and a core
+/// whose port to the SDRAM is closed.
+#[test]
+fn a_bridge_and_a_port_that_a_core_needs_must_be_open() -> Outcome {
+    let fake = Fake::zeros(Family::CycloneV);
+    fake.set(0xffd0_501c, 7);
+    let all = Cores { coherent: true, plain: true, behind_h2f: true, behind_lw: true };
+    let wrong = |fake: &Fake, cores, running| {
+        let facts = read(Family::CycloneV, fake, &Known { running, cores, design: None });
+        assert!(plan(&facts).is_empty(), "the boot code's alone");
+        facts.iter().filter(|fact| fact.verdict == Verdict::Wrong).map(|fact| fact.field.name).collect::<Vec<_>>()
+    };
+    let names = ["bridge to the fabric", "bridge to its registers (LW)", "bridge from the fabric", "ports to the SDRAM"];
+    assert_eq!(wrong(&fake, all, true), names);
+    let only = |cores| wrong(&fake, cores, true);
+    assert_eq!(only(Cores { behind_h2f: true, ..Cores::default() }), names[..1]);
+    assert_eq!(only(Cores { behind_lw: true, ..Cores::default() }), names[1..2]);
+    assert_eq!(only(Cores { coherent: true, ..Cores::default() }), names[2..3]);
+    assert_eq!(only(Cores { plain: true, ..Cores::default() }), names[3..]);
+    assert!(only(Cores::default()).is_empty() && wrong(&fake, all, false).is_empty());
+    fake.set(0xffd0_501c, 0);
+    fake.set(0xffc2_5080, 0x100);
+    assert!(wrong(&fake, all, true).is_empty(), "one of the ports is enough: only the design knows which");
+    Ok(())
+}
+
+#[test]
+fn a_tree_says_what_its_cores_need() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let tree = folder.path().join("sys/firmware/devicetree/base");
+    let machine = Machine::below(folder.path(), Linux);
+    let cores = || Cores::of(&machine, Family::CycloneV);
+    let node = |path: &str, compatible: &str, coherent: bool| -> std::io::Result<()> {
+        fs::create_dir_all(tree.join(path))?;
+        fs::write(tree.join(path).join("compatible"), format!("{compatible}\0"))?;
+        if coherent { fs::write(tree.join(path).join("dma-coherent"), "") } else { Ok(()) }
+    };
+    assert_eq!(cores(), Cores::default());
+    // A core of the processor's own, and the bridges' nodes, which are at other addresses.
+    node("soc/dma@ffe01000", "contigo,engine", true)?;
+    node("soc/fpga_bridge@ff400000", "altr,socfpga-lwhps2fpga-bridge", false)?;
+    assert_eq!(cores(), Cores::default());
+    node("soc/gpio@ff200000", "generic-uio", false)?;
+    assert_eq!(cores(), Cores { behind_lw: true, ..Cores::default() });
+    fs::write(tree.join("soc/gpio@ff200000/status"), "disabled\0")?;
+    assert_eq!(cores(), Cores::default());
+    node("soc/bus@c0000000/fir@c0010000", "contigo,engine", false)?;
+    assert_eq!(cores(), Cores { behind_h2f: true, plain: true, ..Cores::default() });
+    node("soc/bus@c0000000/fir@c0010000", "contigo,engine", true)?;
+    assert_eq!(cores(), Cores { behind_h2f: true, coherent: true, ..Cores::default() });
+    node("block0", "ikwzm,u-dma-buf-0.10", false)?;
+    assert_eq!(cores(), Cores { behind_h2f: true, coherent: true, plain: true, behind_lw: false });
+    fs::remove_dir_all(&tree)?;
+    // A block that has no node: by the module's parameter.
+    fs::create_dir_all(folder.path().join("sys/class/u-dma-buf/udmabuf0"))?;
+    fs::write(folder.path().join("sys/class/u-dma-buf/udmabuf0/dma_coherent"), "0\n")?;
+    assert_eq!(cores(), Cores { plain: true, ..Cores::default() });
+    Ok(())
 }
 
 #[test]
 fn a_block_that_is_held_in_reset_is_not_read() -> Outcome {
     let fake = Fake::zeros(Family::ZynqMp);
     fake.set(0xfd1a_0100, 1 << 9);
-    let facts = read(Family::ZynqMp, &fake, None, true);
+    let facts = read(Family::ZynqMp, &fake, &running(None));
     assert!(matches!(named(&facts, "HP0 read width")?.reading, Reading::Held));
     assert!(matches!(named(&facts, "HP1 read width")?.reading, Reading::Value(0)));
     assert!(!fake.read.borrow().contains(&0xfd38_0000) && fake.read.borrow().contains(&0xfd39_0000));
@@ -154,7 +288,7 @@ fn a_block_that_is_held_in_reset_is_not_read() -> Outcome {
 #[test]
 fn the_boot_codes_fields_are_said_and_never_set() -> Outcome {
     let fake = Fake::zeros(Family::ZynqMp);
-    let mut facts = read(Family::ZynqMp, &fake, Some(&|name: &str| (name == "PSU__USE__S_AXI_GP1").then_some(1)), true);
+    let mut facts = read(Family::ZynqMp, &fake, &running(Some(&|name: &str| (name == "PSU__USE__S_AXI_GP1").then_some(1))));
     let snooping = named(&facts, "snooping of HPC")?;
     assert_eq!((snooping.verdict, snooping.wanted), (Verdict::Unknown, None));
     assert!(matches!(snooping.field.setter, Setter::Boot(cure) if cure.contains("0xFF41A040 = 0x3")));
@@ -168,20 +302,24 @@ fn the_boot_codes_fields_are_said_and_never_set() -> Outcome {
 
 #[test]
 fn a_write_that_does_nothing_undoes_those_before_it() -> Outcome {
-    let fake = Fake { keeps: Some(0xf800_0900), ..Fake::zeros(Family::Zynq7000) };
+    let fake = Fake { keeps: Some(0xf800_b014), ..Fake::zeros(Family::Zynq7000) };
+    fake.set(0xf800_0900, 0xf);
     let design = |name: &str| match name {
         "PCW_S_AXI_HP3_DATA_WIDTH" => Some(32),
         "PCW_USE_S_AXI_HP3" => Some(1),
         _ => None,
     };
-    let steps = plan(&read(Family::Zynq7000, &fake, Some(&design), true));
-    assert_eq!(steps.len(), 3);
+    let steps = plan(&read(Family::Zynq7000, &fake, &running(Some(&design))));
+    assert_eq!(steps.len(), 2);
     let error = apply(&nobody(), Family::Zynq7000, &fake, &steps).err().ok_or("it was applied")?;
-    assert!(error.to_string().starts_with("level shifters did not become on, and is off: "), "{error}");
+    assert!(error.to_string().starts_with("HP3 write width did not become 32 bits, and is 64 bits: "), "{error}");
     assert_eq!((fake.get(0xf800_b000), fake.get(0xf800_b014)), (Some(0), Some(0)));
+    // Somebody locked the SLCR, which has the level shifters.
+    let fake = Fake::zeros(Family::Zynq7000);
     fake.set(0xf800_000c, 1);
+    let steps = plan(&read(Family::Zynq7000, &fake, &running(None)));
     assert!(matches!(apply(&nobody(), Family::Zynq7000, &fake, &steps), Err(PortsError::Locked)));
-    assert_eq!(fake.get(0xf800_b000), Some(0));
+    assert_eq!(fake.get(0xf800_0900), Some(0));
     Ok(())
 }
 
@@ -192,7 +330,7 @@ fn a_fabric_in_use_is_left_alone() -> Outcome {
     fs::create_dir_all(&device)?;
     std::os::unix::fs::symlink("../../../drivers/xilinx-vdma", device.join("driver"))?;
     let (machine, fake) = (Machine::below(folder.path(), Linux), Fake::zeros(Family::Zynq7000));
-    let steps = plan(&read(Family::Zynq7000, &fake, None, true));
+    let steps = plan(&read(Family::Zynq7000, &fake, &running(None)));
     let error = apply(&machine, Family::Zynq7000, &fake, &steps).err().ok_or("it was applied")?;
     assert!(error.to_string().contains("xilinx-vdma has 43c00000.copy"), "{error}");
     assert_eq!(fake.get(0xf800_0900), Some(0));
@@ -203,11 +341,12 @@ fn a_fabric_in_use_is_left_alone() -> Outcome {
 #[test]
 fn after_an_access_that_does_not_end_nothing_is_touched() -> Outcome {
     let fake = Fake { stuck: Some(0xf800_9000), ..Fake::zeros(Family::Zynq7000) };
-    let facts = read(Family::Zynq7000, &fake, None, true);
+    fake.set(0xf800_0900, 0xf);
+    let facts = read(Family::Zynq7000, &fake, &running(None));
     assert!(matches!(named(&facts, "HP0 write width")?.reading, Reading::Value(0)));
-    assert!(matches!(named(&facts, "level shifters")?.reading, Reading::Failed(AccessError::After { addr: 0xf800_9000 })));
+    assert!(matches!(named(&facts, "HP1 write width")?.reading, Reading::Failed(AccessError::After { addr: 0xf800_9000 })));
     assert_eq!(fake.read.borrow().last(), Some(&0xf800_9000));
-    let steps = plan(&read(Family::Zynq7000, &Fake::zeros(Family::Zynq7000), None, true));
+    let steps = plan(&read(Family::Zynq7000, &Fake::zeros(Family::Zynq7000), &running(None)));
     let fake = Fake { stuck: Some(0xf800_0900), ..Fake::zeros(Family::Zynq7000) };
     let applied = apply(&nobody(), Family::Zynq7000, &fake, &steps);
     assert!(matches!(applied, Err(PortsError::Stuck { field: "level shifters", addr: 0xf800_0900 })), "{applied:?}");
@@ -235,4 +374,51 @@ fn a_bus_error_ends_the_access_and_not_the_program() -> Outcome {
     assert!(matches!(DevMem::open(&machine, false)?.write(0x1_0018, 8), Err(AccessError::Map { addr: 0x1_0018, .. })));
     assert_eq!(registers.read(0x1_0018)?, 7);
     Ok(())
+}
+
+/// Registers of any value, some of which do not answer, with any design, any cores, and writes that
+/// are lost: each field has a row, and a plan ends as it should, or in an error with words.
+#[test]
+fn nonsense_in_registers_is_an_answer() {
+    let mut random = fastrand::Rng::with_seed(0x9027);
+    let (mut done, mut failed) = (0, 0);
+    for _ in 0..2000 {
+        let families = [Family::Zynq7000, Family::ZynqMp, Family::CycloneV];
+        let family = families.get(random.usize(..families.len())).copied().unwrap_or(Family::Zynq7000);
+        let fake = Fake::zeros(family);
+        let addrs: Vec<_> = fake.values.borrow().keys().copied().collect();
+        for addr in &addrs {
+            match random.u32(..8) {
+                0 => drop(fake.values.borrow_mut().remove(addr)),
+                1 => fake.set(*addr, u32::MAX),
+                2 => {}
+                _ => fake.set(*addr, random.u32(..)),
+            }
+        }
+        let any = |random: &mut fastrand::Rng| random.bool().then(|| addrs.get(random.usize(..addrs.len())).copied()).flatten();
+        let fake = Fake { keeps: any(&mut random), stuck: any(&mut random).filter(|_| random.u8(..4) == 0), ..fake };
+        let seed = random.u64(..);
+        // The same number for the same parameter, whichever that is.
+        let design = |name: &str| {
+            let number = name.bytes().fold(seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+            [None, Some(0), Some(1), Some(32), Some(64), Some(u64::MAX)].get(usize::try_from(number % 6).unwrap_or(0)).copied().flatten()
+        };
+        let cores = Cores { coherent: random.bool(), plain: random.bool(), behind_h2f: random.bool(), behind_lw: random.bool() };
+        let known = Known { design: random.bool().then_some(&design), running: random.bool(), cores };
+        let facts = read(family, &fake, &known);
+        assert_eq!(facts.len(), fields(family).len());
+        let steps = plan(&facts);
+        assert!(steps.iter().all(|step| step.field.setter == Setter::Prepare && step.from != step.to));
+        match apply(&nobody(), family, &fake, &steps) {
+            Ok(()) => {
+                done += 1;
+                assert!(steps.iter().all(|step| fake.get(step.field.addr).map(|value| step.field.of(value)) == Some(step.to)));
+            }
+            Err(error) => {
+                failed += 1;
+                assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+    assert!(done > 100 && failed > 100, "{done} done, {failed} failed");
 }

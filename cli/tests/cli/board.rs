@@ -1,14 +1,14 @@
 //! `contigo board --registers`, `contigo board prepare` and `contigo power` as programs, on a
 //! board in a folder. Its `/dev/mem` is a file with holes.
 
-use super::{Outcome, Run};
+use super::{Outcome, Run, overlay::ZYNQ};
 use std::{
     fs::{self, File, OpenOptions},
     os::unix::fs::FileExt,
     path::Path,
 };
 
-/// A design for ZynqMP. HPC0 has 128 bits, HPC1 64, HP2 128, and LPD 32.
+/// A design for ZynqMP. HPC0 has 128 bits, HPC1 64, HP2 128, LPD 32, HPM0 128, and HPM1 64.
 const DESIGN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests/design/zynqmp.hwh");
 const SHIFTERS: u64 = 0xf800_0900;
 
@@ -57,6 +57,55 @@ fn a_zynqs_level_shifters_are_shown_and_then_switched_on() -> Outcome {
     Ok(())
 }
 
+/// The design has HP0 with 64 bits, and gives its fabric the first reset. The port is touched only
+/// while the level shifters are on.
+#[test]
+fn a_zynqs_port_is_set_after_its_level_shifters() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let memory = board(folder.path(), "xlnx,zynq-7000\0")?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    for (value, addr) in [(1_u32, 0xf800_8000), (1, 0xf800_8014), (0xf, 0xf800_0240)] {
+        memory.write_all_at(&value.to_ne_bytes(), addr)?;
+    }
+    let run = Run::of(&["board", "prepare", "--machine", place, "--design", ZYNQ])?;
+    assert!(run.status() == Some(1) && run.stdout().contains("closed: it may be touched while a bitstream runs"), "{}", run.stdout());
+    let run = Run::of(&["board", "prepare", "--machine", place, "--design", ZYNQ, "--yes", "--json"])?;
+    assert_eq!(run.status(), Some(0), "{}", run.stderr());
+    let json: serde_json::Value = serde_json::from_str(&run.stdout())?;
+    let names: Vec<_> = json["writes"].as_array().ok_or("no writes")?.iter().map(|write| write["field"].as_str()).collect();
+    assert_eq!(names, ["level shifters", "reset 0 of the fabric", "HP0 read width", "HP0 write width"].map(Some));
+    assert_eq!((word(&memory, SHIFTERS)?, word(&memory, 0xf800_0240)?), (0xf, 0xe));
+    assert_eq!((word(&memory, 0xf800_8000)?, word(&memory, 0xf800_8014)?), (0, 0));
+    fs::write(folder.path().join("sys/class/fpga_manager/fpga0/state"), "unknown\n")?;
+    let run = Run::of(&["board", "--registers", "--machine", place, "--design", ZYNQ])?;
+    assert_eq!(run.status(), Some(1), "{}", run.stdout());
+    assert!(run.stderr().starts_with("contigo: wrong or unread: HP0 read width, HP0 write width;"), "{}", run.stderr());
+    Ok(())
+}
+
+/// The two hangs of a board that was never set up for its design: the bridge to the core is in
+/// reset, and a block's way to the SDRAM is closed.
+#[test]
+fn a_cyclones_closed_ways_are_status_1() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let memory = board(folder.path(), "altr,socfpga-cyclone5\0altr,socfpga\0")?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    let tree = folder.path().join("sys/firmware/devicetree/base");
+    for (node, compatible) in [("copy@ff200000", "generic-uio\0"), ("udmabuf0", "ikwzm,u-dma-buf\0")] {
+        fs::create_dir_all(tree.join(node))?;
+        fs::write(tree.join(node).join("compatible"), compatible)?;
+    }
+    memory.write_all_at(&7_u32.to_ne_bytes(), 0xffd0_501c)?;
+    let run = Run::of(&["board", "--registers", "--machine", place])?;
+    let words = "contigo: wrong or unread: bridge to its registers (LW), ports to the SDRAM;";
+    assert!(run.status() == Some(1) && run.stderr().starts_with(words), "{}", run.stderr());
+    assert!(run.stdout().contains("wrong: bridge enable in U-Boot"), "{}", run.stdout());
+    memory.write_all_at(&5_u32.to_ne_bytes(), 0xffd0_501c)?;
+    memory.write_all_at(&0x3fff_u32.to_ne_bytes(), 0xffc2_5080)?;
+    assert_eq!(Run::of(&["board", "--registers", "--machine", place])?.status(), Some(0));
+    Ok(())
+}
+
 #[test]
 fn the_widths_of_a_design_are_set_and_a_held_block_is_left() -> Outcome {
     let folder = tempfile::tempdir()?;
@@ -71,7 +120,8 @@ fn the_widths_of_a_design_are_set_and_a_held_block_is_left() -> Outcome {
     );
     let json: serde_json::Value = serde_json::from_str(&run.stdout())?;
     let names: Vec<_> = json["writes"].as_array().ok_or("no writes")?.iter().map(|write| write["field"].as_str()).collect();
-    assert_eq!(names, [Some("HPC1 read width"), Some("HPC1 write width")]);
+    assert_eq!(names, ["HPC1 read width", "HPC1 write width", "HPM0 width", "HPM1 width"].map(Some));
+    assert_eq!(word(&memory, 0xfd61_5000)?, 0x600, "128 bits, and 64");
     assert_eq!((word(&memory, 0xfd37_0000)?, word(&memory, 0xfd37_0014)?), (1, 1));
     assert_eq!((json["left"][0]["field"].as_str(), json["left"][0]["verdict"].as_str()), (Some("LPD read width"), Some("not read")));
     assert_eq!((word(&memory, 0xff9b_0000)?, json["left"].as_array().map(Vec::len)), (0, Some(2)));

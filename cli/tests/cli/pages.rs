@@ -12,7 +12,7 @@ use contigo_bringup::{
     machine::fake::Board,
 };
 use contigo_testkit::emulated;
-use std::{error::Error, fs, path::Path, process::Command};
+use std::{error::Error, fs, os::unix::fs::FileExt, path::Path, process::Command};
 
 #[path = "../../../bringup/tests/common/mod.rs"]
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
@@ -70,7 +70,10 @@ fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
         (page.machine)(&folder.path().join("copy"));
         // All of the SoC's registers, each 0, in a file with holes.
         fs::create_dir_all(folder.path().join("copy/dev"))?;
-        fs::File::create(folder.path().join("copy/dev/mem"))?.set_len(1 << 32)?;
+        let registers = fs::File::create(folder.path().join("copy/dev/mem"))?;
+        registers.set_len(1 << 32)?;
+        // As U-Boot's `bridge enable` leaves Cyclone V's ports to the SDRAM.
+        registers.write_all_at(&0x3fff_u32.to_ne_bytes(), 0xffc2_5080)?;
         // As Linux 6.12 lists them.
         let lines: String = CLOCKS.iter().map(|(name, hz)| format!(" {name} 1 1 0 {hz} 0 0 50000 Y\n")).collect();
         fs::create_dir_all(folder.path().join("copy/sys/kernel/debug/clk"))?;

@@ -1,0 +1,49 @@
+//! What a machine's tree says of its cores, as far as it says which registers they need.
+
+use crate::{bitstream::Family, machine::Machine, tree};
+
+/// The classes of u-dma-buf, new and old.
+const BLOCKS: [&str; 2] = ["sys/class/u-dma-buf", "sys/class/udmabuf"];
+/// Cyclone V's two bridges to the fabric (HPS TRM, "Address Space"): first and last address.
+const H2F: (u64, u64) = (0xc000_0000, 0xfbff_ffff);
+const LW: (u64, u64) = (0xff20_0000, 0xff3f_ffff);
+
+/// The needs of the cores that the device tree has, and of the memory that they are given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cores {
+    /// A core, or a block of memory for one, is behind a port that snoops: it has `dma-coherent`.
+    pub coherent: bool,
+    /// One that moves data is behind a port that does not.
+    pub plain: bool,
+    /// The processor has a core behind Cyclone V's bridge to the fabric.
+    pub behind_h2f: bool,
+    /// The same behind the lightweight one.
+    pub behind_lw: bool,
+}
+
+impl Cores {
+    /// Those of a machine. A tree that does not name its cores says nothing, and nothing is wrong.
+    #[must_use]
+    pub fn of(machine: &Machine, family: Family) -> Self {
+        let mut found = Self::default();
+        for node in tree::nodes(machine) {
+            let block = node.compatible.iter().any(|one| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf"));
+            let fabric = node.is_fabric(family);
+            let coherent = node.has(machine, "dma-coherent");
+            found.coherent |= coherent && (block || fabric);
+            // A node of uio may have registers only. One of the module's moves data, or needs no node.
+            found.plain |= !coherent && (block || fabric && node.is("contigo,engine"));
+            let within = |(first, last): (u64, u64)| node.unit().is_some_and(|unit| (first..=last).contains(&unit));
+            found.behind_h2f |= within(H2F) && !node.compatible.is_empty();
+            found.behind_lw |= within(LW) && !node.compatible.is_empty();
+        }
+        for block in BLOCKS.iter().flat_map(|class| machine.list(class).into_iter().map(move |id| format!("{class}/{id}/dma_coherent"))) {
+            match machine.text(block).as_deref() {
+                Some("0") => found.plain = true,
+                Some(_) => found.coherent = true,
+                None => {}
+            }
+        }
+        found
+    }
+}
