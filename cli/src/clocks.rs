@@ -3,7 +3,7 @@
 use crate::{board, failure::Failure, output, table};
 use clap::Args;
 use contigo::design::Design;
-use contigo_bringup::clocks::{self, Checked, Clock, Control, Fabric, Wanted};
+use contigo_bringup::clocks::{self, Checked, Clock, Control, Fabric, Verdict, Wanted};
 use serde::Serialize;
 use std::{fs, path::PathBuf};
 
@@ -45,12 +45,16 @@ struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<bool>,
     users: Vec<String>,
+    /// The guarded devices that have it from the device tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tree: Vec<Compared>,
 }
 
 impl Entry {
-    fn of(clock: Clock) -> Self {
+    fn of(clock: Clock, wanted: &[Checked]) -> Self {
+        let tree = wanted.iter().filter(|checked| checked.clock.as_ref() == Some(&clock)).map(Compared::of_guard).collect();
         let Clock { name, parent, hz, enables, running, consumers } = clock;
-        Self { clock: name, parent, hz, enables, running, users: consumers }
+        Self { clock: name, parent, hz, enables, running, users: consumers, tree }
     }
 }
 
@@ -63,6 +67,25 @@ struct Compared {
     #[serde(skip_serializing_if = "Option::is_none")]
     hz: Option<u64>,
     verdict: String,
+}
+
+impl Compared {
+    fn of(checked: &Checked) -> Self {
+        Self {
+            core: checked.wanted.who.clone(),
+            wanted_hz: checked.wanted.hz,
+            clock: checked.clock.as_ref().map(|clock| clock.name.clone()),
+            hz: checked.clock.as_ref().map(|clock| clock.hz),
+            verdict: checked.verdict.to_string(),
+        }
+    }
+
+    /// The same for a guarded device, whose clocks the kernel's module turns on for its program.
+    fn of_guard(checked: &Checked) -> Self {
+        let off = (checked.verdict == Verdict::Off).then(|| "off until a program opens it".to_owned());
+        let compared = Self::of(checked);
+        Self { verdict: off.unwrap_or(compared.verdict), ..compared }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -90,7 +113,8 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
     let guards = machine.list("sys/class/contigo");
     let shown =
         |clock: &Clock| options.all || Fabric::named(&clock.name).is_some() || clock.consumers.iter().any(|user| guards.contains(user));
-    let entries: Vec<_> = clocks.into_iter().filter(shown).map(Entry::of).collect();
+    let tree = clocks::check(&clocks, &clocks::wanted(&machine));
+    let entries: Vec<_> = clocks.iter().filter(|clock| shown(clock)).map(|clock| Entry::of(clock.clone(), &tree)).collect();
     if options.json {
         return output::json(&entries);
     }
@@ -98,11 +122,15 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
         return output::text("no clock here is a fabric's or a guarded device's; --all has the others");
     }
     let mut table = table::new(&["clock", "from", "rate", "runs", "turned on by", "users"]);
-    for Entry { clock, parent, hz, enables, running, users } in entries {
+    for Entry { clock, parent, hz, enables, running, users, .. } in entries {
         let running = running.map_or("?", |running| if running { "yes" } else { "no" });
         table.add_row([clock, parent.unwrap_or_default(), rate(hz), running.to_owned(), enables.to_string(), users.join("\n")]);
     }
-    output::text(table)
+    output::text(table)?;
+    if tree.is_empty() {
+        return Ok(());
+    }
+    output::text(listed("guarded device", "the tree wants", tree.iter().map(Compared::of_guard).collect()))
 }
 
 /// The clocks that a design's cores have of the processor.
@@ -122,27 +150,24 @@ fn wanted(file: &PathBuf) -> Result<Vec<Wanted>, Failure> {
 }
 
 fn compared(checked: &[Checked], json: bool) -> Result<(), Failure> {
-    let entry = |checked: &Checked| Compared {
-        core: checked.wanted.who.clone(),
-        wanted_hz: checked.wanted.hz,
-        clock: checked.clock.as_ref().map(|clock| clock.name.clone()),
-        hz: checked.clock.as_ref().map(|clock| clock.hz),
-        verdict: checked.verdict.to_string(),
-    };
-    let entries: Vec<_> = checked.iter().map(entry).collect();
+    let entries: Vec<_> = checked.iter().map(Compared::of).collect();
     if json {
         output::json(&entries)?;
     } else {
-        let mut table = table::new(&["core's pin", "built for", "clock", "has", "verdict"]);
-        for Compared { core, wanted_hz, clock, hz, verdict } in entries {
-            table.add_row([core, rate(wanted_hz), clock.unwrap_or_default(), hz.map(rate).unwrap_or_default(), verdict]);
-        }
-        output::text(table)?;
+        output::text(listed("core's pin", "built for", entries))?;
     }
     match checked.iter().filter(|checked| checked.verdict.is_wrong()).count() {
         0 => Ok(()),
         wrong => Err(Failure::Usage(format!("{wrong} clocks are off or too fast for the design: touch none of its cores before"))),
     }
+}
+
+fn listed(who: &str, wanted: &str, entries: Vec<Compared>) -> comfy_table::Table {
+    let mut table = table::new(&[who, wanted, "clock", "has", "verdict"]);
+    for Compared { core, wanted_hz, clock, hz, verdict } in entries {
+        table.add_row([core, rate(wanted_hz), clock.unwrap_or_default(), hz.map(rate).unwrap_or_default(), verdict]);
+    }
+    table
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a rate is below 2^53 Hz")]

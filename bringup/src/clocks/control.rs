@@ -59,7 +59,8 @@ impl Control {
     /// # Errors
     /// [`ClockError::InUse`]: a program or a driver has a node of the fabric, whose core would miss
     /// a cycle. [`ClockError::Refused`]: the kernel's own. [`ClockError::Rate`]: dividers give no
-    /// rate that near; it was set back.
+    /// rate that near; it was set back. [`ClockError::NotSetBack`]: that failed, and the clock has
+    /// another rate now.
     pub fn set(&self, machine: &Machine, hz: u64) -> Result<u64, ClockError> {
         let users = users::of(machine, Some(self.family)).map_err(|error| ClockError::CannotSee(Box::new(error)))?;
         if !users.is_empty() {
@@ -67,12 +68,16 @@ impl Control {
         }
         let before = self.hz(machine)?;
         self.write(machine, hz)?;
-        let after = self.hz(machine)?;
-        if is_near(after, hz) {
-            return Ok(after);
+        let failed = match self.hz(machine) {
+            Ok(after) if is_near(after, hz) => return Ok(after),
+            Ok(nearest) => ClockError::Rate { fabric: self.fabric, wanted: hz, nearest },
+            Err(error) => error,
+        };
+        let error = self.write(machine, before).err();
+        match self.hz(machine).ok() {
+            Some(has) if is_near(has, before) => Err(failed),
+            has_hz => Err(ClockError::NotSetBack { fabric: self.fabric, was_hz: before, has_hz, error: error.map(Box::new) }),
         }
-        self.write(machine, before)?;
-        Err(ClockError::Rate { fabric: self.fabric, wanted: hz, nearest: after })
     }
 
     fn write(&self, machine: &Machine, hz: u64) -> Result<(), ClockError> {

@@ -4,7 +4,7 @@ use super::Fabric;
 use crate::fpga::{FpgaError, users::User};
 use std::{fmt, io, path::PathBuf};
 
-/// Why a clock was not read or set. Each leaves it as it was.
+/// Why a clock was not read or set. Each but [`Self::NotSetBack`] leaves it as it was.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClockError {
@@ -48,6 +48,17 @@ pub enum ClockError {
         /// The nearest that it gave, in Hz.
         nearest: u64,
     },
+    /// The hardware has no rate that near, and the clock did not get its old one back.
+    NotSetBack {
+        /// The clock.
+        fabric: Fabric,
+        /// The rate that it had, in Hz.
+        was_hz: u64,
+        /// The rate that it has now, in Hz, where that can be read.
+        has_hz: Option<u64>,
+        /// The kernel's own error, where it gave one.
+        error: Option<Box<ClockError>>,
+    },
 }
 
 impl fmt::Display for ClockError {
@@ -79,6 +90,14 @@ impl fmt::Display for ClockError {
                     "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a rate that its PLL divides to"
                 )
             }
+            Self::NotSetBack { fabric, was_hz, has_hz, error } => {
+                let has = has_hz.map_or_else(|| "a rate that cannot be read".to_owned(), |hz| format!("{hz} Hz"));
+                write!(
+                    f,
+                    "{fabric} had {was_hz} Hz, has {has} now, and was not set back: start no job, and set it again, or restart the board"
+                )?;
+                error.iter().try_for_each(|error| write!(f, " ({error})"))
+            }
         }
     }
 }
@@ -88,6 +107,7 @@ impl std::error::Error for ClockError {
         match self {
             Self::Hidden { error, .. } | Self::Refused { error, .. } => Some(error),
             Self::CannotSee(error) => Some(error),
+            Self::NotSetBack { error: Some(error), .. } => Some(error),
             _ => None,
         }
     }

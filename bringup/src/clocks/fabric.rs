@@ -11,32 +11,43 @@ const CLOCKS: u8 = 4;
 /// design for 100 MHz gets. In percent.
 const TOLERANCE: u64 = 1;
 
+/// The number of the first of them at its controller (Linux, `drivers/clk/zynq/clkc.c` and
+/// `include/dt-bindings/clock/xlnx-zynqmp-clk.h`).
+const FIRST: [(u32, Family); 2] = [(15, Family::Zynq7000), (71, Family::ZynqMp)];
+
 /// Which of a processor's clocks for the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fabric(u8);
 
 impl Fabric {
-    /// FCLK `number` of Zynq-7000, PL `number` of ZynqMP; 0 to 3.
+    /// FCLK `number` of Zynq-7000, PL `number` of ZynqMP, user clock `number` of Cyclone V; 0 to 3.
     #[must_use]
     pub const fn new(number: u8) -> Option<Self> {
         if number < CLOCKS { Some(Self(number)) } else { None }
     }
 
-    /// The one that is called so: `fclk0`, `pl0`, `pl0_ref`.
+    /// The one that is called so: `fclk0`, `pl0`, `pl0_ref`, `h2f_user0_clk`. Cyclone V has three of
+    /// the last; no driver sets one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let digit = name.strip_prefix("fclk").or_else(|| name.strip_prefix("pl").map(|rest| rest.strip_suffix("_ref").unwrap_or(rest)))?;
+        let zynqmp = || name.strip_prefix("pl").map(|rest| rest.strip_suffix("_ref").unwrap_or(rest));
+        let cyclone = || name.strip_prefix("h2f_user")?.strip_suffix("_clk");
+        let digit = name.strip_prefix("fclk").or_else(zynqmp).or_else(cyclone)?;
         Self::new(digit.parse().ok()?)
     }
 
     /// The family whose clock controller has this clock at `number`.
     pub(super) fn family(self, number: u32) -> Option<Family> {
-        [(15, Family::Zynq7000), (71, Family::ZynqMp)]
-            .into_iter()
-            .find_map(|(first, family)| (first + u32::from(self.0) == number).then_some(family))
+        FIRST.into_iter().find_map(|(first, family)| (first + u32::from(self.0) == number).then_some(family))
     }
 
-    /// The kernel's clock for it: `fclk0` or `pl0_ref`.
+    /// The clock that this family's controller has at `number`.
+    pub(super) fn of_number(family: Family, number: u32) -> Option<Self> {
+        let (first, _) = FIRST.into_iter().find(|&(_, of)| of == family)?;
+        Self::new(u8::try_from(number.checked_sub(first)?).ok()?)
+    }
+
+    /// The kernel's clock for it: `fclk0`, `pl0_ref` or `h2f_user0_clk`.
     #[must_use]
     pub fn of(self, clocks: &[Clock]) -> Option<&Clock> {
         clocks.iter().find(|clock| Self::named(&clock.name) == Some(self))

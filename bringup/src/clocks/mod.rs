@@ -2,7 +2,7 @@
 //!
 //! [`clocks`] reads the kernel's own account of every clock, `clk_summary` in debugfs: rate,
 //! whether it runs, and which device has it. [`check`] compares the clocks that a processor gives
-//! its fabric with what a design was built for. [`Control`] sets one, where the kernel has a driver
+//! its fabric with what a design was built for, or with what the device tree asks for ([`wanted`]). [`Control`] sets one, where the kernel has a driver
 //! for that: AMD's `xlnx,fclk`, or fclkcfg. Mainline Linux has none, and its debugfs is for reading
 //! only.
 //!
@@ -19,8 +19,10 @@ mod fabric;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 pub use control::Control;
 pub use error::ClockError;
 pub use fabric::{Checked, Fabric, Verdict, Wanted, check};
 pub use summary::{Clock, clocks};
+pub use tree::wanted;

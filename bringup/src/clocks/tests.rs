@@ -75,13 +75,20 @@ fn a_design_is_compared_with_the_clocks() -> Outcome {
     Ok(())
 }
 
-/// A kernel whose divider makes whole parts of 1 GHz.
+/// A kernel whose divider makes whole parts of 1 GHz. The second write of a stubborn one fails.
 #[derive(Debug)]
-struct Divider;
+struct Divider {
+    stubborn: bool,
+}
+
+const DIVIDER: Divider = Divider { stubborn: false };
 
 impl Kernel for Divider {
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let invalid = || io::Error::from_raw_os_error(22);
+        if self.stubborn && fs::read_to_string(path)? != "100000000\n" {
+            return Err(io::Error::from_raw_os_error(16));
+        }
         let hz: u64 = str::from_utf8(bytes).ok().and_then(|text| text.parse().ok()).filter(|hz| *hz > 0).ok_or_else(invalid)?;
         fs::write(path, format!("{}\n", 1_000_000_000 / (1_000_000_000 / hz).clamp(1, 64)))
     }
@@ -108,7 +115,7 @@ fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
     fs::write(device.join("of_node/compatible"), "xlnx,fclk\0")?;
     fs::write(device.join("of_node/clocks"), [0, 0, 0, 3, 0, 0, 0, 16])?;
     fs::write(device.join("set_rate"), "100000000\n")?;
-    let machine = Machine::below(root, Divider);
+    let machine = Machine::below(root, DIVIDER);
     let [zero, one] = [0, 1].map(Fabric::new);
     assert!(matches!(Control::find(&machine, zero.ok_or("")?), Err(ClockError::NoControl(_))));
     let control = Control::find(&machine, one.ok_or("")?)?;
@@ -131,6 +138,73 @@ fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
 }
 
 #[test]
+fn a_clock_that_is_not_set_back_is_said_with_its_rate() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let device = folder.path().join("sys/bus/platform/devices/clocking0");
+    fs::create_dir_all(device.join("of_node"))?;
+    fs::write(device.join("of_node/compatible"), "xlnx,fclk\0")?;
+    fs::write(device.join("of_node/clocks"), [0, 0, 0, 3, 0, 0, 0, 15])?;
+    fs::write(device.join("set_rate"), "100000000\n")?;
+    let machine = Machine::below(folder.path(), Divider { stubborn: true });
+    let control = Control::find(&machine, Fabric::new(0).ok_or("")?)?;
+    let error = control.set(&machine, 600_000_000).err().ok_or("there is no such rate")?;
+    let (was, has) = (100_000_000, Some(1_000_000_000));
+    assert!(matches!(&error, ClockError::NotSetBack { was_hz, has_hz, error: Some(_), .. } if (*was_hz, *has_hz) == (was, has)), "{error}");
+    let said = error.to_string();
+    assert!(said.starts_with("clock 0 of the fabric had 100000000 Hz, has 1000000000 Hz now, and was not set back"), "{said}");
+    Ok(())
+}
+
+/// A core on FCLK1 with a rate, one on a clock of its own, and one behind the node of AMD's driver.
+#[test]
+fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let root = folder.path();
+    let tree = root.join("sys/firmware/devicetree/base");
+    let put = |path: &str, cells: &[u32]| -> io::Result<()> {
+        let path = tree.join(path);
+        fs::create_dir_all(path.parent().ok_or(io::ErrorKind::NotFound)?)?;
+        fs::write(path, cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>())
+    };
+    for (node, phandle, cells, compatible) in
+        [("clkc@100", 3, 1, "xlnx,ps7-clkc\0"), ("oscillator", 4, 0, "fixed-clock\0"), ("clocking0", 5, 0, "xlnx,fclk\0")]
+    {
+        put(&format!("{node}/phandle"), &[phandle])?;
+        put(&format!("{node}/#clock-cells"), &[cells])?;
+        fs::write(tree.join(node).join("compatible"), compatible)?;
+    }
+    put("clocking0/clocks", &[3, 15])?;
+    put("fir@43c00000/clocks", &[4, 3, 16, 3, 1])?;
+    fs::write(tree.join("fir@43c00000/clock-names"), "sample\0s_axi_aclk\0cpu\0")?;
+    put("fir@43c00000/assigned-clocks", &[3, 16])?;
+    put("fir@43c00000/assigned-clock-rates", &[100_000_000])?;
+    put("copy@43c10000/clocks", &[5])?;
+    // One that names a provider that is not there.
+    put("odd@43c20000/clocks", &[9, 9, 9])?;
+    let machine = Machine::below(root, Linux);
+    assert_eq!(super::wanted(&machine), []);
+    for (device, node) in [("43c00000.fir", "fir@43c00000"), ("43c10000.copy", "copy@43c10000"), ("43c20000.odd", "odd@43c20000")] {
+        let guard = root.join("sys/class/contigo").join(device).join("device");
+        fs::create_dir_all(&guard)?;
+        symlink(tree.join(node), guard.join("of_node"))?;
+    }
+    let [zero, one] = [0, 1].map(Fabric::new);
+    let wanted = |who: &str, fabric: Option<Fabric>, hz| Some(Wanted { who: who.to_owned(), fabric: fabric?, hz, generated: false });
+    let expected = [wanted("43c00000.fir s_axi_aclk", one, 100_000_000), wanted("43c10000.copy", zero, 0)];
+    assert_eq!(super::wanted(&machine).into_iter().map(Some).collect::<Vec<_>>(), expected);
+    let verdicts: Vec<_> = check(&parse(NEW).ok_or("no summary")?, &super::wanted(&machine)).iter().map(|one| one.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Off, Verdict::Runs]);
+    // Cyclone V's clocks are nodes of their own.
+    put("clks/h2f_user1_clk/phandle", &[7])?;
+    put("clks/h2f_user1_clk/#clock-cells", &[0])?;
+    put("copy@43c10000/clocks", &[7])?;
+    assert_eq!(super::wanted(&machine).last().map(|wanted| wanted.fabric), one);
+    let cyclone = parse(" protect hardware\n---\n h2f_user1_clk 1 1 0 50000000 0 0 50000 Y\n").ok_or("no summary")?;
+    assert_eq!(one.and_then(|fabric| fabric.of(&cyclone)).map(|clock| clock.hz), Some(50_000_000));
+    Ok(())
+}
+
+#[test]
 fn a_clock_of_fclkcfg_is_set() -> Outcome {
     let folder = tempfile::tempdir()?;
     let root = folder.path();
@@ -142,7 +216,7 @@ fn a_clock_of_fclkcfg_is_set() -> Outcome {
     fs::write(node.join("clocks"), [0, 0, 0, 3, 0, 0, 0, 16, 0, 0, 0, 3, 0, 0, 0, 2])?;
     symlink("../../../devices/fclk1", class.join("device"))?;
     fs::write(class.join("rate"), "100000000\n")?;
-    let machine = Machine::below(root, Divider);
+    let machine = Machine::below(root, DIVIDER);
     assert!(matches!(Control::find(&machine, Fabric::new(2).ok_or("")?), Err(ClockError::NoControl(_))));
     let control = Control::find(&machine, Fabric::new(1).ok_or("")?)?;
     assert_eq!((control.set(&machine, 50_000_000)?, control.hz(&machine)?), (50_000_000, 50_000_000));

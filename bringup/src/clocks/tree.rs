@@ -1,0 +1,101 @@
+//! The clocks that the device tree gives a guarded device, and the rates that it asks for.
+//!
+//! # References
+//! Linux, `Documentation/devicetree/bindings/clock/clock-bindings.txt` (`clocks`, `clock-names`,
+//! `assigned-clocks`, `assigned-clock-rates`); `kernel-helpers/bindings` (`contigo,engine`).
+
+use super::{Fabric, Wanted};
+use crate::{
+    bitstream::Family,
+    machine::Machine,
+    tree::{self, Node},
+};
+
+const CLASS: &str = "sys/class/contigo";
+/// The controllers of the processors whose clocks for the fabric are known by number.
+const CONTROLLERS: [(&str, Family); 2] = [("xlnx,ps7-clkc", Family::Zynq7000), ("xlnx,zynqmp-clk", Family::ZynqMp)];
+/// A clock of the fabric that goes through a node of its own, as `xlnx,fclk` or a fixed factor.
+const THROUGH_MAX: usize = 4;
+/// A core has a few clocks.
+const CLOCKS_MAX: usize = 16;
+
+/// What the tree wants of the fabric's clocks, for each guarded device. A rate is 0 where it says
+/// none; then the core's clock is still known, and whether it runs.
+#[must_use]
+pub fn wanted(machine: &Machine) -> Vec<Wanted> {
+    let guards: Vec<_> = machine.list(CLASS).into_iter().map(|id| (format!("{CLASS}/{id}/device/of_node"), id)).collect();
+    // Without guards the tree need not be read.
+    if guards.is_empty() {
+        return Vec::new();
+    }
+    let providers = providers(machine);
+    let mut all = Vec::new();
+    for (node, id) in guards {
+        let rates = tree::cells(machine, &node, "assigned-clock-rates");
+        let assigned = fabrics(machine, &providers, &node, "assigned-clocks");
+        let names = machine.text(format!("{node}/clock-names")).unwrap_or_default();
+        let mut names = names.split('\0');
+        for fabric in fabrics(machine, &providers, &node, "clocks") {
+            let name = names.next().unwrap_or_default();
+            let Some(fabric) = fabric else { continue };
+            let rate = assigned.iter().zip(&rates).find_map(|(one, rate)| (*one == Some(fabric)).then_some(*rate));
+            let who = format!("{id} {name}").trim_end().to_owned();
+            all.push(Wanted { who, fabric, hz: rate.map_or(0, u64::from), generated: false });
+        }
+    }
+    all
+}
+
+/// A node that other nodes name as the source of a clock.
+struct Provider {
+    phandle: u32,
+    /// The cells behind its name.
+    cells: usize,
+    node: Node,
+}
+
+fn providers(machine: &Machine) -> Vec<Provider> {
+    let provider = |node: Node| {
+        let cells = *node.cells(machine, "#clock-cells").first()?;
+        let phandle = *node.cells(machine, "phandle").first()?;
+        Some(Provider { phandle, cells: usize::try_from(cells).ok()?, node })
+    };
+    tree::nodes(machine).into_iter().filter_map(provider).collect()
+}
+
+/// The clocks in a property, in order: those of the fabric, and `None` for each other one.
+fn fabrics(machine: &Machine, providers: &[Provider], folder: &str, property: &str) -> Vec<Option<Fabric>> {
+    specifiers(providers, &tree::cells(machine, folder, property))
+        .into_iter()
+        .map(|(provider, arguments)| fabric(machine, providers, provider, &arguments))
+        .collect()
+}
+
+/// The providers and their cells. After one that is not known, nobody knows where the next begins.
+fn specifiers<'a>(providers: &'a [Provider], cells: &[u32]) -> Vec<(&'a Provider, Vec<u32>)> {
+    let (mut found, mut rest) = (Vec::new(), cells);
+    while let Some((phandle, after)) = rest.split_first().filter(|_| found.len() < CLOCKS_MAX) {
+        let Some(provider) = providers.iter().find(|provider| provider.phandle == *phandle) else { break };
+        let Some((arguments, next)) = after.split_at_checked(provider.cells) else { break };
+        found.push((provider, arguments.to_vec()));
+        rest = next;
+    }
+    found
+}
+
+/// The clock of the fabric that a provider gives, by its own or handed on.
+fn fabric(machine: &Machine, providers: &[Provider], provider: &Provider, arguments: &[u32]) -> Option<Fabric> {
+    let (mut provider, mut arguments) = (provider, arguments.to_vec());
+    for _ in 0..THROUGH_MAX {
+        if let Some(&(_, family)) = CONTROLLERS.iter().find(|(compatible, _)| provider.node.is(compatible)) {
+            return Fabric::of_number(family, *arguments.first()?);
+        }
+        if let Some(found) = Fabric::named(provider.node.folder.rsplit('/').next()?) {
+            return Some(found);
+        }
+        // One that has a clock for itself, and gives it on at the same rate or not: it runs if that one does.
+        let next = specifiers(providers, &provider.node.cells(machine, "clocks")).into_iter().next()?;
+        (provider, arguments) = next;
+    }
+    None
+}
