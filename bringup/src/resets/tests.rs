@@ -208,3 +208,49 @@ fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
     assert!(matches!(fir.reset(&machine(Some(13)), true), Err(ResetError::Guard { .. })));
     Ok(())
 }
+
+/// Any text for a place, and a machine whose folders are nonsense: an answer or an error with words,
+/// and nothing is reset.
+#[test]
+fn nonsense_resets_nothing() -> Outcome {
+    let mut random = fastrand::Rng::with_seed(0x4e5e);
+    let pieces =
+        ["guard:", "gpiochip", ":", "0", "@", "-1", "40000000", ".", "/dev/", "\u{202e}", "\0", "copy", "99999999999999999999", " "];
+    let said = Arc::new(Mutex::new(Vec::new()));
+    for _ in 0..300 {
+        let folder = tempfile::tempdir()?;
+        let any = |random: &mut fastrand::Rng| -> String {
+            (0..random.usize(..6)).filter_map(|_| pieces.get(random.usize(..pieces.len()))).copied().collect()
+        };
+        for parent in ["sys/class/contigo", "proc", "proc/7/fd", "dev"] {
+            for _ in 0..random.usize(..4) {
+                let name = any(&mut random).replace(['/', '\0'], "_");
+                let path = folder.path().join(parent).join(if name.is_empty() { "7" } else { &name });
+                // Above it there may be a file already.
+                if path.parent().is_none_or(|parent| fs::create_dir_all(parent).is_err()) {
+                    continue;
+                }
+                // One that is there already, or is a folder's own name, stays.
+                let _ = match random.u8(..3) {
+                    0 => fs::create_dir_all(&path),
+                    1 => fs::write(&path, any(&mut random)),
+                    _ => symlink(any(&mut random) + "x", &path),
+                };
+            }
+        }
+        let machine = Machine::below(folder.path(), Answers(None, Arc::clone(&said)));
+        assert!(Guarded::all(&machine).len() < 5);
+        let text = any(&mut random);
+        match text.parse::<Place>() {
+            Ok(Place::Guard(name)) => {
+                if let Err(error) = Guarded::find(&machine, &name) {
+                    assert!(!error.to_string().is_empty(), "{name}");
+                }
+            }
+            Ok(place) => assert!(super::open(&machine, &place, Active::Low).is_err(), "{place}"),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    assert!(said.lock().map_err(|error| error.to_string())?.is_empty());
+    Ok(())
+}
