@@ -17,7 +17,7 @@ const NAME_MAX: usize = 64;
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// A monitor that the kernel has no driver for: ina260@BUS:ADDR, or with the board's resistor
-    /// ina226@BUS:ADDR,shunt_uohm=N; ADDR as 0x40. More than one may be given
+    /// ina226@BUS:ADDR,shunt_uohm=N or ina233@…; ADDR as 0x40. More than one may be given
     #[arg(long, value_name = "MONITOR")]
     monitor: Vec<Monitor>,
     /// Look at a copy of a machine instead of this one

@@ -98,7 +98,10 @@ impl fmt::Display for PowerError {
                 write!(f, "{}: a driver of the kernel has this chip: contigo power lists it without --monitor", path.display())
             }
             Self::NotAMonitor(text) => {
-                write!(f, "{text:?} is no monitor: write ina260@BUS:ADDR (ina260@1:0x40), or ina226@1:0x40,shunt_uohm=2000")
+                write!(
+                    f,
+                    "{text:?} is no monitor: write ina260@BUS:ADDR (ina260@1:0x40), or ina226@1:0x40,shunt_uohm=2000 (ina233 the same)"
+                )
             }
             Self::NoNumber { path, text } => write!(f, "{} is {text:?}, and no number", path.display()),
         }
@@ -116,10 +119,7 @@ impl Gauge {
             }
             Reading::Chip { path, monitor } => {
                 let opened = I2cdev::new(path).map_err(|error| PowerError::Bus { path: path.clone(), error: error.into() })?;
-                let chip = Chip::open(opened, monitor).map_err(|error| match error {
-                    ChipError::Bus(error) => of_bus(path, &error),
-                    other => PowerError::Chip { path: path.clone(), why: other.to_string() },
-                })?;
+                let chip = Chip::open(opened, monitor).map_err(|error| of_chip(path, &error))?;
                 Way::Chip { path: path.clone(), chip: Box::new(chip) }
             }
         }))
@@ -132,9 +132,16 @@ impl Gauge {
     pub fn microwatts(&mut self) -> Result<i64, PowerError> {
         match &mut self.0 {
             Way::Power(power) => power.number(),
-            Way::Chip { path, chip } => chip.microwatts().map_err(|error| of_bus(path, &error)),
+            Way::Chip { path, chip } => chip.microwatts().map_err(|error| of_chip(path, &error)),
             Way::Product { millivolts, milliamperes } => Ok(millivolts.number()?.saturating_mul(milliamperes.number()?)),
         }
+    }
+}
+
+fn of_chip(path: &Path, error: &ChipError<linux_embedded_hal::I2CError>) -> PowerError {
+    match error {
+        ChipError::Bus(error) => of_bus(path, error),
+        other => PowerError::Chip { path: path.to_owned(), why: other.to_string() },
     }
 }
 

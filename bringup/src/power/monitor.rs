@@ -24,16 +24,20 @@ pub struct Monitor {
 pub enum Model {
     /// INA226, with a shunt on the board.
     Ina226,
+    /// INA233, the same behind PMBus.
+    Ina233,
     /// INA260, with a shunt in the chip.
     Ina260,
 }
 
 impl Model {
-    /// Its die's number without the revision (SBOS547A, table 7-23; SBOS656C, table 7-15).
-    pub(super) const fn die(self) -> u16 {
+    /// Whether this is its die's number, of whichever revision (SBOS547A, table 7-23; SBOS656C,
+    /// table 7-15). An INA233 says "33" in letters (SBOS790A, `TI_MFR_MODEL`).
+    pub(super) const fn is(self, die: u16) -> bool {
         match self {
-            Self::Ina226 => 0x226,
-            Self::Ina260 => 0x227,
+            Self::Ina226 => die >> 4 == 0x226,
+            Self::Ina233 => die == 0x3333,
+            Self::Ina260 => die >> 4 == 0x227,
         }
     }
 }
@@ -42,6 +46,7 @@ impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ina226 => "ina226",
+            Self::Ina233 => "ina233",
             Self::Ina260 => "ina260",
         })
     }
@@ -66,9 +71,11 @@ impl FromStr for Monitor {
             let (model, rest) = text.split_once('@')?;
             let (bus, rest) = rest.split_once(':')?;
             let (addr, shunt) = rest.split_once(',').map_or((rest, None), |(addr, shunt)| (addr, Some(shunt)));
+            let given = |shunt: &str| shunt.strip_prefix("shunt_uohm=")?.parse().ok().filter(|&uohm| uohm > 0);
             let (model, shunt_uohm) = match (model, shunt) {
                 ("ina260", None) => (Model::Ina260, INA260_UOHM),
-                ("ina226", Some(shunt)) => (Model::Ina226, shunt.strip_prefix("shunt_uohm=")?.parse().ok().filter(|&uohm| uohm > 0)?),
+                ("ina226", Some(shunt)) => (Model::Ina226, given(shunt)?),
+                ("ina233", Some(shunt)) => (Model::Ina233, given(shunt)?),
                 _ => return None,
             };
             let addr = u8::from_str_radix(addr.strip_prefix("0x")?, 16).ok()?;

@@ -118,6 +118,8 @@ fn the_reader_ends_where_the_work_panics() -> Outcome {
 struct Bus {
     registers: Vec<(u8, u16)>,
     pointer: u8,
+    /// PMBus sends the low byte first.
+    pmbus: bool,
 }
 
 impl ErrorType for Bus {
@@ -134,7 +136,7 @@ impl I2c for Bus {
                 Operation::Write(_) => return Err(ErrorKind::Other),
                 Operation::Read(bytes) => {
                     let value = self.registers.iter().find(|(known, _)| *known == self.pointer).map_or(0, |&(_, value)| value);
-                    bytes.copy_from_slice(&value.to_be_bytes());
+                    bytes.copy_from_slice(&if self.pmbus { value.to_le_bytes() } else { value.to_be_bytes() });
                 }
             }
         }
@@ -143,7 +145,12 @@ impl I2c for Bus {
 }
 
 fn example(die: u16, mode: u16, shunt: u16) -> Bus {
-    Bus { registers: vec![(0, 0x4120 | mode), (1, shunt), (2, 0x2570), (0xfe, 0x5449), (0xff, die)], pointer: 0 }
+    Bus { registers: vec![(0, 0x4120 | mode), (1, shunt), (2, 0x2570), (0xfe, 0x5449), (0xff, die)], pointer: 0, pmbus: false }
+}
+
+/// The same of an INA233: READ_VOUT, MFR_ADC_CONFIG, MFR_READ_VSHUNT, TI_MFR_ID, TI_MFR_MODEL.
+fn pmbus(maker: u16, model: u16, mode: u16, shunt: u16) -> Bus {
+    Bus { registers: vec![(0x8b, 0x2570), (0xd0, 0x4120 | mode), (0xd1, shunt), (0xe0, maker), (0xe1, model)], pointer: 0, pmbus: true }
 }
 
 #[test]
@@ -154,14 +161,26 @@ fn a_chip_on_a_bus_is_read_and_never_written() -> Outcome {
     assert_eq!(open(example(0x2261, 7, 0xe0c0), &ina226)?.microwatts(), Ok(-119_800_000));
     // An INA260's current is 1.25 mA a bit: 8000 of them are 10 A.
     assert_eq!(open(example(0x2270, 7, 0x1f40), &"ina260@1:0x40".parse()?)?.microwatts(), Ok(119_800_000));
+    let ina233: Monitor = "ina233@1:0x40,shunt_uohm=2000".parse()?;
+    for maker in [0x5449, 0x4954] {
+        assert_eq!(open(pmbus(maker, 0x3333, 7, 0x1f40), &ina233)?.microwatts(), Ok(119_800_000));
+    }
+    // Each number of bits comes back from the driver's floating point as it was.
+    for raw in [i16::MIN, -8000, -1, 0, 1, 3, 8001, i16::MAX] {
+        let expected = i64::from(0x2570) * 1_250 * i64::from(raw) * 2_500 / 2_000 / 1_000;
+        assert_eq!(open(pmbus(0x5449, 0x3333, 7, raw.cast_unsigned()), &ina233)?.microwatts(), Ok(expected), "{raw}");
+    }
     let error = |bus, monitor: &Monitor| Chip::open(bus, monitor).err();
+    assert_eq!(error(pmbus(0x5449, 0x3236, 7, 0), &ina233), Some(ChipError::Other { maker: 0x5449, die: 0x3236 }));
+    assert_eq!(error(pmbus(0x5449, 0x3333, 3, 0), &ina233), Some(ChipError::Resting { mode: 3 }));
+    assert!(matches!(error(example(0x2260, 7, 0), &ina233), Some(ChipError::Other { .. })));
     assert_eq!(error(example(0x2270, 7, 0), &ina226), Some(ChipError::Other { maker: 0x5449, die: 0x2270 }));
     assert_eq!(error(example(0x2260, 0, 0), &ina226), Some(ChipError::Resting { mode: 0 }));
     let nobody = error(example(0x2260, 7, 0), &"ina226@1:0x41,shunt_uohm=1".parse()?);
     assert_eq!(nobody, Some(ChipError::Bus(ErrorKind::NoAcknowledge(NoAcknowledgeSource::Address))));
     // Every bit set: nothing overflows.
     let registers = vec![(0, 7), (1, 0x8000), (2, 0xffff), (0xfe, 0x5449), (0xff, 0x2260)];
-    let full = Bus { registers, pointer: 0 };
+    let full = Bus { registers, pointer: 0, pmbus: false };
     assert!(open(full, &"ina226@1:0x40,shunt_uohm=1".parse()?)?.microwatts().is_ok_and(|power| power < 0));
     Ok(())
 }
@@ -171,6 +190,7 @@ fn a_monitor_has_a_name_and_a_bus_that_is_not_there_is_said() -> Outcome {
     for wrong in [
         "",
         "ina226@1:0x40",
+        "ina233@1:0x40",
         "ina260@1:40",
         "ina260@1:0x80",
         "ina260@1:0xff",

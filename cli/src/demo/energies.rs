@@ -15,6 +15,9 @@ struct Entry {
     /// With the board's idle power in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     millijoules_per_image: Option<f64>,
+    /// The same for one job of the engine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    millijoules_per_job: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     watts: Option<f64>,
     idle_watts: f64,
@@ -24,11 +27,12 @@ struct Entry {
 }
 
 impl Energies {
-    #[allow(clippy::cast_precision_loss, reason = "there are 897 images, and a rail has some watts")]
-    pub(super) fn new(energies: &[Energy], images: usize) -> Self {
+    #[allow(clippy::cast_precision_loss, reason = "there are 897 images of two jobs each, and a rail has some watts")]
+    pub(super) fn new(energies: &[Energy], images: usize, jobs: u64) -> Self {
         let entry = |energy: &Energy| Entry {
             rail: energy.rail.clone(),
             millijoules_per_image: energy.joules().map(|joules| joules * 1e3 / images.max(1) as f64),
+            millijoules_per_job: energy.joules().map(|joules| joules * 1e3 / jobs.max(1) as f64),
             watts: energy.watts(),
             idle_watts: energy.idle_microwatts as f64 / 1e6,
             readings: energy.readings,
@@ -39,10 +43,11 @@ impl Energies {
 
     /// A line for each.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|Entry { rail, millijoules_per_image, watts, idle_watts, readings, error }| {
-            match (millijoules_per_image, watts, error) {
-                (Some(millijoules), Some(watts), _) => {
-                    format!("{millijoules:.3} mJ per image on {rail}: {watts:.3} W in {readings} readings, {idle_watts:.3} W before")
+        self.0.iter().map(|Entry { rail, millijoules_per_image, millijoules_per_job, watts, idle_watts, readings, error }| {
+            match (millijoules_per_image.zip(*millijoules_per_job), watts, error) {
+                (Some((image, job)), Some(watts), _) => {
+                    let energy = format!("{image:.3} mJ per image on {rail}, {job:.3} mJ per job");
+                    format!("{energy}: {watts:.3} W in {readings} readings, {idle_watts:.3} W before")
                 }
                 (.., Some(error)) => format!("none on {rail}: {error}"),
                 _ => format!("none on {rail}: the images were over before there were two readings"),
@@ -72,9 +77,16 @@ mod tests {
         assert_eq!(super::super::rails(&machine, &[])?.len(), 2);
         let step = Duration::from_millis(1);
         let ((), measured) = power::beside(&power::rails(&machine), step, || sleep(Duration::from_millis(20)));
-        let lines: Vec<_> = Energies::new(&measured, 10).lines().collect();
+        let energies = Energies::new(&measured, 10, 20);
+        let json = serde_json::to_value(&energies)?;
+        let [image, job] = ["millijoules_per_image", "millijoules_per_job"].map(|name| json[0][name].as_f64().unwrap_or_default());
+        assert!(job > 0.0 && (image - 2.0 * job).abs() < 1e-9, "{json}");
+        let lines: Vec<_> = energies.lines().collect();
         let [right, wrong] = lines.as_slice() else { return Err(format!("{lines:?}").into()) };
-        assert!(right.contains(" mJ per image on u14: 5.000 W in ") && right.ends_with("5.000 W before"), "{right}");
+        assert!(
+            right.contains(" mJ per image on u14, ") && right.contains(" mJ per job: 5.000 W in ") && right.ends_with("5.000 W before"),
+            "{right}"
+        );
         assert!(wrong.starts_with("none on u14: ") && wrong.ends_with("no number"), "{wrong}");
         let error = super::super::rails(&Machine::below("/nowhere", Linux), &[]).err().ok_or("rails of nothing")?;
         assert!(error.to_string().starts_with("--power: no rail is measured here"), "{error}");

@@ -157,7 +157,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let labels: Vec<_> = pictures.iter().map(|picture| picture.label).collect();
     let asked = Asked { memory: &memory, seed, sheet: &options.png };
     let audit = trace.map(|(_, trace)| trace.rows());
-    let energies = options.power.then(|| Energies::new(&energies, outcomes.len()));
+    let energies = options.power.then(|| Energies::new(&energies, outcomes.len(), measured.jobs.completed));
     let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, energies, audit);
     let drawn = sheet::write(&options.png, &report.title(), &pictures);
     let traced = trace.map_or(Ok(()), |(path, trace)| trace.write(path));
