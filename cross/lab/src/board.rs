@@ -60,6 +60,10 @@ pub(crate) struct Description {
     /// can.
     #[serde(default)]
     pub(crate) also_32_bit: bool,
+    /// Rows that a run of everything must have. A condition of the guest's that no longer holds
+    /// would lose one, and nobody would see it.
+    #[serde(default)]
+    pub(crate) checks: Vec<String>,
     /// For `cargo lab list`: what there is to be tested.
     pub(crate) engines: Vec<String>,
     pub(crate) memories: Vec<String>,

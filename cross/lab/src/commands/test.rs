@@ -223,11 +223,20 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     // Only now under its lasting name: two runs at the same time do not write into one file.
     let log = cache.log(&format!("console-{}", board.name))?;
     fs::rename(&console, &log).map_err(|error| Failure::of_io("keeping the console's log", &log, &error))?;
-    Ok(judge(board, ran, trouble, &log))
+    // A program in the place of the tests, or a part of them, has other rows.
+    let all = options.filter.is_none() && options.program.is_none();
+    Ok(judge(board, ran, trouble, if all { &board.about.checks } else { &[] }, &log))
 }
 
-/// The run's rows, with one more where the run as a whole failed, or its model.
-fn judge(board: &Board, ran: Ran, trouble: Option<String>, log: &Path) -> Vec<Row> {
+/// A failed row for each of `checks` that no row has the name of.
+fn missing(board: &str, rows: &[Row], checks: &[String]) -> Vec<Row> {
+    let gone = checks.iter().filter(|check| !rows.iter().any(|row| row.name == **check));
+    gone.map(|check| Row::failed(board, check, "the board's file names this check, and the guest printed no row of it")).collect()
+}
+
+/// The run's rows, with one more where the run as a whole failed, or its model, or where one is
+/// missing.
+fn judge(board: &Board, ran: Ran, trouble: Option<String>, checks: &[String], log: &Path) -> Vec<Row> {
     let mut rows = ran.heard.rows;
     for row in &mut rows {
         row.board.clone_from(&board.name);
@@ -236,10 +245,40 @@ fn judge(board: &Board, ran: Ran, trouble: Option<String>, log: &Path) -> Vec<Ro
         say(&format!("{}: {problem}; the console's log is {}; it ends with:", board.name, log.display()));
         ran.last.iter().for_each(|line| say(&format!("    {line}")));
         rows.push(Row::failed(&board.name, "the run", problem));
+    } else {
+        rows.extend(missing(&board.name, &rows, checks));
     }
     rows.extend(trouble.map(|trouble| Row::failed(&board.name, "the model", &trouble)));
     let count = |status| rows.iter().filter(|row| row.status == status).count();
     let (passed, failed, skipped) = (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
     say(&format!("{}: {passed} passed, {failed} failed, {skipped} skipped ({:.1} s)", board.name, ran.took.as_secs_f64()));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_is_gone_has_failed() {
+        let rows = [Row::passed("zynq", "doctor"), Row::skipped("zynq", "contigo power", "no bus")];
+        let checks = ["doctor", "contigo power", "contigo reset"].map(str::to_owned);
+        let gone = missing("zynq", &rows, &checks);
+        assert_eq!(gone.iter().map(|row| (row.name.as_str(), row.status)).collect::<Vec<_>>(), [("contigo reset", Status::Failed)]);
+        assert!(missing("zynq", &rows, &[]).is_empty());
+    }
+
+    /// Each row that a board's file wants is one that the guest's script prints.
+    #[test]
+    fn the_guest_knows_each_check() -> Result<()> {
+        let script = include_str!("../../guest/test.sh");
+        let boards = Board::all(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards")))?;
+        let checks: Vec<_> = boards.iter().flat_map(|board| &board.about.checks).collect();
+        assert!(checks.len() > 7, "{checks:?}");
+        for check in checks {
+            let printed = [format!("row \"{check}\" "), format!("\\\"name\\\":\\\"{check}\\\"")];
+            assert!(printed.iter().any(|text| script.contains(text)), "{check}");
+        }
+        Ok(())
+    }
 }
