@@ -260,12 +260,12 @@ fn a_bad_event_is_one_line_and_the_next_is_read() {
 #[test]
 fn it_waits_for_a_program_that_has_not_begun() {
     let folder = TempDir::new().unwrap();
-    let log = folder.path().join("flight.log");
+    let log = folder.path().join("flight\u{1b}[2J.log");
     let mut command = Command::new(env!("CARGO_BIN_EXE_contigo"));
     let (mut follow, mut said) = Running::new(command.args(["log", "--follow"]).arg(&log).stderr(Stdio::piped()));
     let mut warned = String::new();
     BufReader::new(follow.child.stderr.take().unwrap()).read_line(&mut warned).unwrap();
-    assert!(warned.contains("waiting for its program"), "{warned}");
+    assert!(warned.contains("flight\\u{1b}[2J.log is no log yet: waiting for its program"), "{warned}");
     // An empty file is what a program's start makes first; three looks see it.
     fs::write(&log, b"").unwrap();
     thread::sleep(Duration::from_millis(300));
@@ -291,15 +291,29 @@ fn a_log_has_no_file_opened_that_its_reader_would_not_open() {
     };
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::OpenOptions::new().write(true).open(pipe).map(drop)
+    });
     refused(&named(&pipe), &["it is no file", "--elf PROGRAM"]);
+    // Its writer waits still: nobody has opened the other end.
+    thread::sleep(Duration::from_millis(100));
+    assert!(!writer.is_finished());
+    drop(fs::File::open(&pipe).unwrap());
+    writer.join().unwrap().unwrap();
     refused(&named(Path::new("/dev/zero")), &["/dev/zero: it is no file"]);
     refused(&named(Path::new("/nowhere/\u{1b}[2J\u{202e}")), &["/nowhere/\\u{1b}[2J\\u{202e}: No such file"]);
     let large = folder.path().join("large");
-    fs::File::create(&large).unwrap().set_len((1 << 30) + 1).unwrap();
-    refused(&named(&large), &["no program has more than 1073741824"]);
+    fs::File::create(&large).unwrap().set_len((256 << 20) + 1).unwrap();
+    refused(&named(&large), &["no program has more than 268435456"]);
+    // Another build is refused by its first bytes: what follows them costs nothing.
+    let other = folder.path().join("other");
+    fs::copy(env!("CARGO_BIN_EXE_contigo"), &other).unwrap();
+    fs::OpenOptions::new().write(true).open(&other).unwrap().set_len(256 << 20).unwrap();
+    refused(&named(&other), &["another build"]);
     if chown(&log, Some(1000), None).is_err() {
         return emulated::skipped("log::a_log_has_no_file_opened", "only root gives a file away");
     }
-    refused(&contigo(&[], &log), &["the log is user 1000's, and root opens no file that it names", "--elf PROGRAM"]);
+    refused(&contigo(&[], &log), &["the log is user 1000's, and no file is opened that another user's log names", "--elf PROGRAM"]);
     assert!(stdout(&contigo(&["--elf", program().to_str().unwrap()], &log)).contains("job 3 is done"));
 }

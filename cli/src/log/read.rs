@@ -57,7 +57,8 @@ fn begun(options: &Options) -> Result<(Reader, Header), Refused> {
             Err(refused) if options.follow && is_early(&refused) => {
                 if !waits {
                     // Where even standard error is closed, nobody reads it.
-                    let _ = writeln!(io::stderr(), "contigo: {} is no log yet: waiting for its program", options.file.display());
+                    let file = harmless::line(&options.file.display().to_string());
+                    let _ = writeln!(io::stderr(), "contigo: {file} is no log yet: waiting for its program");
                     waits = true;
                 }
                 thread::sleep(BETWEEN_LOOKS);

@@ -5,7 +5,8 @@
 //! one costs it all memory, its stack or its time. So it has a process of its own, with limits: an
 //! event that ends that process is a damaged one, and the next child goes on behind it.
 
-use contigo_log::{Decoder, Header};
+use super::program;
+use contigo_log::{Decoder, Header, Refused};
 use nix::{
     sys::{
         resource::{RLIM_INFINITY, Resource, rlim_t, setrlimit},
@@ -53,6 +54,10 @@ pub(super) struct Texts {
 impl Texts {
     /// The texts in `elf`, which must be the file of the program that `header` names.
     pub(super) fn new(elf: File, header: Header) -> Result<Self, String> {
+        let own = program::build_id(&elf).map_err(|error| error.to_string())?;
+        if own.is_none() || own != header.build_id {
+            return Err(Refused::OtherBuild { ring: header.build_id, elf: own }.to_string());
+        }
         let child = Child::start(&elf, &header)?;
         Ok(Self { elf, header, child, ends: 0 })
     }
