@@ -8,7 +8,11 @@ fault clk-off
 fault cma-small
 fault coherent-engine
 fault guard-rights-node
+fault mask-narrow
+fault u-dma-buf-module
 fault uio-parameter
+note fabric-empty
 note heap-rights
 note uio-interrupt-wired
+note uio-one-interrupt
 END
