@@ -32,7 +32,8 @@ pub const DE10_NANO: Board = Board {
     title: "Terasic DE10-Nano, 1 GiB",
     soc: "Cyclone V 5CSEBA6",
     ports: &[cyclone_v::F2SDRAM, cyclone_v::ACP],
-    manual: "Cyclone V HPS TRM, L3 Address Space",
+    manual: "Cyclone V HPS TRM, L3 Address Space",    compatible: &[],
+    facts: "",
 };
 
 /// NVIDIA Jetson Nano, 4 GiB.
@@ -46,7 +47,8 @@ pub const JETSON_NANO: Board = Board {
     title: "NVIDIA Jetson Nano, 4 GiB",
     soc: "Tegra X1 (T210)",
     ports: &[],
-    manual: "CUDA for Tegra, \"Memory Management\"; Linux, tegra210.dtsi",
+    manual: "CUDA for Tegra, \"Memory Management\"; Linux, tegra210.dtsi",    compatible: &["nvidia,p3450-0000"],
+    facts: "PCIe has no SMMU and is not dma-coherent: VFIO has nothing there (Linux 6.12, tegra210.dtsi: pcie@1003000). Memory that CUDA pins is uncached for the CPU (CUDA for Tegra, Memory Management).",
 };
 
 /// NVIDIA Jetson AGX Orin.
@@ -60,7 +62,8 @@ pub const JETSON_ORIN: Board = Board {
     title: "NVIDIA Jetson AGX Orin",
     soc: "Orin (T234)",
     ports: &[],
-    manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra234.dtsi",
+    manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra234.dtsi",    compatible: &["nvidia,p3737-0000+p3701-0000", "nvidia,p3737-0000+p3701-0008", "nvidia,p3701-0000", "nvidia,p3701-0008"],
+    facts: "PCIe is dma-coherent and behind an Arm MMU-500: a card's memory comes from VFIO (Linux 6.12, tegra234.dtsi: pcie@14180000, iommu-map). Memory that CUDA pins is cached, and the GPU snoops (CUDA for Tegra, I/O Coherency).",
 };
 
 /// NVIDIA Jetson AGX Xavier.
@@ -74,7 +77,8 @@ pub const JETSON_XAVIER: Board = Board {
     title: "NVIDIA Jetson AGX Xavier",
     soc: "Xavier (T194)",
     ports: &[],
-    manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra194.dtsi",
+    manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra194.dtsi",    compatible: &["nvidia,p2972-0000"],
+    facts: "PCIe is dma-coherent and behind an Arm MMU-500: a card's memory comes from VFIO (Linux 6.12, tegra194.dtsi: pcie@14180000, iommu-map). Memory that CUDA pins is cached, and the GPU snoops (CUDA for Tegra, I/O Coherency).",
 };
 
 /// AMD Kria KV260, 4 GiB.
@@ -88,7 +92,8 @@ pub const KV260: Board = Board {
     title: "AMD Kria KV260, 4 GiB",
     soc: "Zynq UltraScale+ XCK26",
     ports: &[zynqmp::HP0, zynqmp::HP1, zynqmp::HP2, zynqmp::HP3, zynqmp::HPC0, zynqmp::HPC1],
-    manual: "UG1085, chapter 10; APU Coherent Interfaces",
+    manual: "UG1085, chapter 10; APU Coherent Interfaces",    compatible: &[],
+    facts: "",
 };
 
 /// PC with an FPGA card.
@@ -100,7 +105,8 @@ pub const PC: Board = Board {
     title: "PC with an FPGA card",
     soc: "x86-64",
     ports: &[pc::PCIE],
-    manual: "PCI Express Base Specification",
+    manual: "PCI Express Base Specification",    compatible: &[],
+    facts: "",
 };
 
 /// TUL PYNQ-Z2, 512 MiB.
@@ -114,7 +120,8 @@ pub const PYNQ_Z2: Board = Board {
     title: "TUL PYNQ-Z2, 512 MiB",
     soc: "Zynq-7000 XC7Z020",
     ports: &[zynq7000::HP0, zynq7000::HP1, zynq7000::HP2, zynq7000::HP3, zynq7000::GP0, zynq7000::GP1, zynq7000::ACP],
-    manual: "UG585, table 4-1; 3.5.1",
+    manual: "UG585, table 4-1; 3.5.1",    compatible: &[],
+    facts: "",
 };
 
 /// Simulated board.
@@ -126,7 +133,8 @@ pub const SIM: Board = Board {
     title: "Simulated board",
     soc: "none",
     ports: &[sim::HP0, sim::ACP, sim::WIDE, sim::WIDE_COHERENT],
-    manual: "contigo::sim",
+    manual: "contigo::sim",    compatible: &[],
+    facts: "",
 };
 
 /// AMD ZC702, 1 GiB.
@@ -140,7 +148,8 @@ pub const ZC702: Board = Board {
     title: "AMD ZC702, 1 GiB",
     soc: "Zynq-7000 XC7Z020",
     ports: &[zynq7000::HP0, zynq7000::HP1, zynq7000::HP2, zynq7000::HP3, zynq7000::GP0, zynq7000::GP1, zynq7000::ACP],
-    manual: "UG585, table 4-1; 3.5.1",
+    manual: "UG585, table 4-1; 3.5.1",    compatible: &[],
+    facts: "",
 };
 
 /// AMD ZCU102, 4 GiB.
@@ -154,7 +163,8 @@ pub const ZCU102: Board = Board {
     title: "AMD ZCU102, 4 GiB",
     soc: "Zynq UltraScale+ XCZU9EG",
     ports: &[zynqmp::HP0, zynqmp::HP1, zynqmp::HP2, zynqmp::HP3, zynqmp::HPC0, zynqmp::HPC1],
-    manual: "UG1085, chapter 10; APU Coherent Interfaces",
+    manual: "UG1085, chapter 10; APU Coherent Interfaces",    compatible: &[],
+    facts: "",
 };
 
 /// Every board here, by name.

@@ -41,6 +41,11 @@ pub struct Board {
     pub ports: &'static [Port],
     /// The manual that the ports were read from.
     pub manual: &'static str,
+    /// The entries of a device tree's root `compatible` that no other board has; none where the
+    /// tree's name for the board is this one's.
+    pub compatible: &'static [&'static str],
+    /// Its ways to memory that are no ports, with their sources; empty where there is none.
+    pub facts: &'static str,
 }
 
 /// Every port that has a name here: of the boards' fabrics, and of the DMA engines of their SoCs. A

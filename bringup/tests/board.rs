@@ -11,7 +11,7 @@ use contigo_bringup::{
     machine::{Linux, Machine},
 };
 use machines::{Root, TREE, de10, kv260, orin, pc, pynq};
-use std::path::Path;
+use std::{os::unix::fs::symlink, path::Path};
 
 type Make = fn(&Path) -> Root;
 
@@ -21,7 +21,7 @@ fn each_board_is_known_with_its_ports() {
         (pynq, &["pynq-z2"], Sure::ByName, 7),
         (de10, &["de10-nano"], Sure::ByName, 2),
         (kv260, &["kv260"], Sure::ByName, 6),
-        (orin, &["jetson-orin"], Sure::BySoc, 0),
+        (orin, &["jetson-orin"], Sure::ByName, 0),
         (pc, &[], Sure::No, 0),
     ];
     for (make, names, sure, ports) in boards {
@@ -46,6 +46,38 @@ fn a_tree_that_names_the_soc_only_leaves_several() {
     assert_eq!((board.known.sure, board.model.as_deref()), (Sure::ByName, Some("TUL PYNQ-Z2")));
 }
 
+/// A maker's words for one board are in another's model: each Jetson by its module's number.
+#[test]
+fn a_jetson_is_no_other_jetson() {
+    for (compatible, model, names, sure) in [
+        (
+            "nvidia,p3737-0000+p3701-0000\0nvidia,p3701-0000\0nvidia,tegra234\0",
+            "NVIDIA Jetson AGX Orin Developer Kit",
+            "jetson-orin",
+            Sure::ByName,
+        ),
+        (
+            "nvidia,p3768-0000+p3767-0005\0nvidia,p3767-0005\0nvidia,tegra234\0",
+            "NVIDIA Jetson Orin Nano Developer Kit",
+            "jetson-orin",
+            Sure::BySoc,
+        ),
+        ("nvidia,p2972-0000\0nvidia,tegra194\0", "NVIDIA Jetson AGX Xavier Developer Kit", "jetson-xavier", Sure::ByName),
+        ("nvidia,p3509-0000+p3668-0000\0nvidia,tegra194\0", "NVIDIA Jetson Xavier NX Developer Kit", "jetson-xavier", Sure::BySoc),
+        ("nvidia,p3450-0000\0nvidia,tegra210\0", "NVIDIA Jetson Nano Developer Kit", "jetson-nano", Sure::ByName),
+        ("nvidia,p2371-2180\0nvidia,tegra210\0", "NVIDIA Jetson TX1 Developer Kit", "jetson-nano", Sure::BySoc),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = orin(folder.path());
+        root.put(&format!("{TREE}/compatible"), compatible);
+        root.put(&format!("{TREE}/model"), format!("{model}\0"));
+        let known = Board::of(&root.machine()).known;
+        let found: Vec<_> = known.boards.iter().map(|board| board.name).collect();
+        assert_eq!((found.as_slice(), known.sure), (&[names][..], sure), "{model}");
+        assert!(known.boards.iter().all(|board| board.facts.contains("PCIe") && board.facts.contains("dtsi")));
+    }
+}
+
 #[test]
 fn what_is_loaded_and_running_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -55,9 +87,31 @@ fn what_is_loaded_and_running_is_told() {
     assert_eq!((fabric.manager.as_str(), fabric.state, fabric.users.unwrap()), ("fpga0", State::Operating, vec![]));
     assert_eq!(fabric.bridges.len(), 1);
     let devices: Vec<_> = board.devices.iter().map(|device| format!("{} {}", device.name, device.node)).collect();
-    assert_eq!(devices, ["guard:f8003000.dmac /dev/contigo/f8003000.dmac", "uio:copy /dev/uio0", "u-dma-buf:udmabuf0 /dev/udmabuf0"]);
-    let none = Board::of(&pc(tempfile::tempdir().unwrap().path()).machine());
-    assert!(matches!(none.fabric, Err(FpgaError::NoManager)));
+    let wanted = [
+        "guard:f8003000.dmac /dev/contigo/f8003000.dmac",
+        "uio:copy /dev/uio0",
+        "u-dma-buf:udmabuf0 /dev/udmabuf0",
+        "dma-heap:linux,cma /dev/dma_heap/linux,cma",
+    ];
+    assert_eq!(devices, wanted);
+    let folder = tempfile::tempdir().unwrap();
+    let root = pc(folder.path());
+    root.put("dev/nvidia0", "");
+    root.put("dev/nvidiactl", "");
+    root.driver("0000:02:00.0", "vfio-pci");
+    symlink("../../../kernel/iommu_groups/7", root.0.join("sys/bus/pci/devices/0000:02:00.0/iommu_group")).unwrap();
+    let board = Board::of(&root.machine());
+    let devices: Vec<_> = board.devices.iter().map(|device| format!("{} {}", device.name, device.node)).collect();
+    assert_eq!(devices, ["vfio:0000:02:00.0 /dev/vfio/7", "cuda:0 /dev/nvidia0"]);
+    // Neither a PC nor a Jetson lacks a driver for a fabric.
+    assert!(matches!(board.fabric, Err(FpgaError::NoManager)) && board.is_fabricless);
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Board::of(&orin(folder.path()).machine()).is_fabricless);
+    let folder = tempfile::tempdir().unwrap();
+    let root = kv260(folder.path());
+    assert!(!Board::of(&root.machine()).is_fabricless);
+    root.put(&format!("{TREE}/compatible"), "xlnx,versal\0");
+    assert!(!Board::of(&root.machine()).is_fabricless, "nobody knows");
 }
 
 #[test]

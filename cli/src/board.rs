@@ -9,6 +9,7 @@ use crate::{
 use clap::{Args, Subcommand};
 use contigo_bringup::{
     board::{Board, Fabric, Sure},
+    fpga::FpgaError,
     machine::{Linux, Machine},
     plain,
 };
@@ -51,6 +52,8 @@ enum Command {
 
 /// The most letters of a sentence with names from the machine.
 const WORDS_MAX: usize = 300;
+/// A cure for a missing manager would be none here.
+const NO_FABRIC: &str = "none of its own; an FPGA card is loaded by its maker's tools";
 /// Beside the facts' names: a column that can be read.
 const OTHERS: u16 = 40;
 
@@ -70,6 +73,8 @@ struct Report {
     /// Why there is no fabric.
     no_fabric: Option<String>,
     devices: Vec<DeviceEntry>,
+    /// Ways to memory that are no ports, with their sources.
+    facts: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -163,8 +168,12 @@ impl Report {
             kernel: board.kernel,
             ports: ports.collect(),
             fabric: board.fabric.as_ref().ok().map(FabricEntry::of),
-            no_fabric: board.fabric.err().map(|error| plain(&error.to_string(), WORDS_MAX)),
+            no_fabric: board.fabric.err().map(|error| match error {
+                FpgaError::NoManager if board.is_fabricless => NO_FABRIC.to_owned(),
+                error => plain(&error.to_string(), WORDS_MAX),
+            }),
             devices: board.devices.into_iter().map(|device| DeviceEntry { name: device.name, node: device.node }).collect(),
+            facts: board.known.boards.iter().map(|board| board.facts).filter(|facts| !facts.is_empty()).collect(),
         }
     }
 
@@ -194,6 +203,7 @@ impl Report {
         rows.extend(self.no_fabric.iter().map(|why| ("fabric", why.clone())));
         let devices: Vec<_> = self.devices.iter().map(|device| device.name.clone()).collect();
         rows.push(("devices", list(&devices)));
+        rows.extend(self.facts.iter().map(|facts| ("facts", (*facts).to_owned())));
         let mut facts = table::new(&["fact", "value"]);
         for (name, value) in rows {
             facts.add_row([name, &value]);

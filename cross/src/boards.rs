@@ -46,6 +46,12 @@ pub struct Board {
     /// The manual that has the ports.
     #[serde(default)]
     pub manual: String,
+    /// The entries of a device tree's root `compatible` that are this board's alone.
+    #[serde(default)]
+    pub compatible: Vec<String>,
+    /// Its ways to memory that are no ports, with their sources.
+    #[serde(default)]
+    pub facts: String,
     /// Rust's name of the processor. Absent: nobody builds for this board on another machine.
     pub target: Option<String>,
     /// Names that it shares with boards of the same processor, for `cargo cross build --board`.

@@ -50,13 +50,15 @@ fn programs(folder: &Path, boards: &[Board]) -> String {
         }
         writeln!(
             text,
-            "#[rustfmt::skip]\npub const {}: Board = Board {{\n    name: {:?},\n    title: {:?},\n    soc: {:?},\n    ports: &[{}],\n    manual: {:?},\n}};",
+            "#[rustfmt::skip]\npub const {}: Board = Board {{\n    name: {:?},\n    title: {:?},\n    soc: {:?},\n    ports: &[{}],\n    manual: {:?},\n    compatible: &{:?},\n    facts: {:?},\n}};",
             constant(&board.name),
             board.name,
             board.about,
             board.chip,
             ports.join(", "),
-            board.manual
+            board.manual,
+            board.compatible,
+            board.facts
         )
         .unwrap();
     }

@@ -26,8 +26,15 @@ impl Known {
     /// By the root of a device tree: its `compatible` and `model`, as they are in its files.
     #[must_use]
     pub fn of(compatible: &[u8], model: &[u8], soc: Option<&Soc>) -> Self {
+        // A word of the maker's for this very board. Names are shared: an Orin Nano is a "Jetson Orin".
+        let entries = || compatible.split(|&byte| byte == 0);
+        let own = |board: &&Board| entries().any(|entry| board.compatible.iter().any(|one| one.as_bytes() == entry));
+        if let Some(board) = ALL.iter().find(own) {
+            return Self { sure: Sure::ByName, boards: vec![board] };
+        }
         let says = [compatible, model].map(|bytes| easy(&String::from_utf8_lossy(bytes)));
-        let named = ALL.iter().find(|board| says.iter().any(|text| text.contains(&format!("-{}-", board.name))));
+        let by_text = ALL.iter().filter(|board| board.compatible.is_empty());
+        let named = by_text.into_iter().find(|board| says.iter().any(|text| text.contains(&format!("-{}-", board.name))));
         if let Some(board) = named {
             return Self { sure: Sure::ByName, boards: vec![board] };
         }

@@ -14,7 +14,7 @@ pub use devices::Device;
 pub use known::{Known, Sure};
 
 use crate::{
-    fpga::{Bridge, Fpga, FpgaError, State, Way, users::User},
+    fpga::{Bridge, Fpga, FpgaError, State, Way, family_of, users::User},
     machine::Machine,
     plain,
 };
@@ -36,7 +36,9 @@ pub struct Board {
     pub known: Known,
     /// The fabric, or why there is none.
     pub fabric: Result<Fabric, FpgaError>,
-    /// The devices that programs open for DMA: guards, uio, blocks of u-dma-buf.
+    /// A PC, or a SoC that is known here to have no fabric: nothing is missing there.
+    pub is_fabricless: bool,
+    /// The devices that programs open for DMA: guards, uio, VFIO, blocks of u-dma-buf, heaps, GPUs.
     pub devices: Vec<Device>,
 }
 
@@ -71,6 +73,7 @@ impl Board {
             model: model.map(|model| text(&model)),
             kernel: machine.kernel().map(|kernel| plain(&kernel, NAME_MAX)),
             soc,
+            is_fabricless: soc.map_or(root.is_empty(), |_| family_of(machine).is_none()),
             fabric: Fpga::find(machine, None, None).map(|fpga| Fabric {
                 manager: plain(&fpga.manager.id, NAME_MAX),
                 state: fpga.state(),
