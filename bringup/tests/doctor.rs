@@ -6,7 +6,11 @@ mod healthy;
 #[path = "common/machines.rs"]
 mod machines;
 
-use contigo_bringup::doctor::{DoctorError, Verdict, checks, doctor};
+use contigo_bringup::{
+    bitstream::Family,
+    doctor::{DoctorError, Finding, Verdict, checks, doctor, doctor_with},
+    ports::{self, DevMem},
+};
 use machines::{CONFIG, Root, TREE, de10, kv260, orin, pc, pynq};
 use std::{
     collections::BTreeSet,
@@ -60,7 +64,7 @@ const CASES: &[Case] = &[
     }),
     ("vfio-noiommu", kv260, |root| root.put("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n")),
     ("memlock", kv260, |root| root.put("proc/self/limits", "Max locked memory         65536            65536            bytes\n")),
-    ("pci-mask", pc, |root| root.put("sys/bus/pci/devices/0000:00:03.0/dma_mask_bits", "28\n")),
+    ("mask-narrow", pynq, |root| root.cells("udmabuf0/dma-mask", &[28])),
     ("swiotlb-forced", pc, |root| root.put("proc/cmdline", "quiet swiotlb=65536,force\n")),
     ("swiotlb-used", kv260, |root| root.put("sys/kernel/debug/swiotlb/io_tlb_used", "512\n")),
     ("hugepages-used", pc, |root| root.put("proc/meminfo", "MemTotal:  500000 kB\nHugePages_Total:  16\nHugePages_Free:  0\n")),
@@ -69,6 +73,9 @@ const CASES: &[Case] = &[
     ("device-waits", pynq, |root| root.put("sys/kernel/debug/devices_deferred", "40000000.copy\tplatform: wait for supplier clkc\n")),
     ("bridge-closed", pynq, |root| root.put("sys/class/fpga_bridge/br0/state", "disabled\n")),
     ("fabric-empty", pynq, |root| root.put("sys/class/fpga_manager/fpga0/state", "unknown\n")),
+    ("port-width", probed, |root| root.register(0xf800_8000, 1)),
+    ("level-shifters", probed, |root| root.register(0xf800_0900, 0xa)),
+    ("fabric-reset", probed, |root| root.register(0xf800_0240, 1)),
     ("group-missing", pynq, |root| root.put("etc/group", "root:x:0:\n")),
     ("heap-rights", pynq, |root| root.mode("dev/dma_heap/linux,cma", 0o600)),
     ("u-dma-buf-rights", pynq, |root| root.mode("dev/udmabuf0", 0o600)),
@@ -98,6 +105,32 @@ const CASES: &[Case] = &[
     ("cuda-uncached", orin, |root| root.put(&format!("{TREE}/compatible"), "nvidia,p3450-0000\0nvidia,tegra210\0")),
 ];
 
+/// A PYNQ-Z2 with the registers of its ports, as a design with one port wants them.
+fn probed(path: &Path) -> Root {
+    let root = pynq(path);
+    root.put("dev/mem", "");
+    root.register(0xf800_0900, 0xf);
+    root
+}
+
+fn design(parameter: &str) -> Option<u64> {
+    match parameter {
+        "PCW_USE_S_AXI_HP0" | "PCW_EN_RST0_PORT" => Some(1),
+        "PCW_S_AXI_HP0_DATA_WIDTH" => Some(64),
+        _ => None,
+    }
+}
+
+/// All findings. Where the machine has registers, they are read.
+fn findings(root: &Root) -> Vec<Finding> {
+    let machine = root.machine();
+    let registers = root.0.join("dev/mem").exists().then(|| {
+        let registers = DevMem::open(&machine, false).map_err(|error| error.to_string())?;
+        Ok(ports::read(Family::Zynq7000, &registers, Some(&design), true))
+    });
+    doctor_with(&machine, registers).unwrap()
+}
+
 /// In memory where there is such a place: thousands of small files.
 fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
@@ -109,8 +142,7 @@ fn without(root: &Root, option: &str) {
 
 /// The checks that found something.
 fn found(root: &Root) -> Vec<(&'static str, String)> {
-    let findings = doctor(&root.machine()).unwrap();
-    findings
+    findings(root)
         .into_iter()
         .filter(|finding| finding.outcome.verdict >= Verdict::Note)
         .map(|finding| (finding.check.id, finding.outcome.found))
@@ -133,7 +165,7 @@ fn each_check_is_provoked_alone() {
     for (id, make, change) in CASES {
         let folder = folder();
         let root = make(folder.path());
-        let fine = doctor(&root.machine()).unwrap();
+        let fine = findings(&root);
         // It looks at this machine at all: what it skips here it could never find.
         let before = fine.iter().find(|finding| finding.check.id == *id).unwrap().outcome.verdict;
         assert_eq!(before, Verdict::Fine, "{id}");
@@ -151,7 +183,7 @@ fn a_machine_that_is_right_in_another_way_is_no_fault() {
         let folder = folder();
         let root = make(&folder.path().join("machine"));
         change(&root);
-        let findings = doctor(&root.machine()).unwrap();
+        let findings = findings(&root);
         let spoke = findings.iter().filter(|finding| finding.outcome.verdict >= Verdict::Note);
         let spoke: Vec<_> = spoke.map(|finding| (finding.check.id, finding.outcome.verdict.name())).collect();
         if spoke != *wanted {
@@ -159,6 +191,19 @@ fn a_machine_that_is_right_in_another_way_is_no_fault() {
         }
     }
     assert_eq!(wrong, <[String; 0]>::default());
+}
+
+/// Nobody has read a register, or could: each check of them says so, and none of them is fine.
+#[test]
+fn registers_that_were_not_read_are_not_measurable() {
+    let folder = folder();
+    let machine = pynq(folder.path()).machine();
+    for registers in [None, Some(Err("/dev/mem: Permission denied".to_owned()))] {
+        let findings = doctor_with(&machine, registers).unwrap();
+        let ports: Vec<_> = findings.iter().filter(|finding| finding.check.area == "ports").collect();
+        assert!(ports.len() == 3 && ports.iter().all(|one| one.outcome.verdict == Verdict::Skipped));
+        assert!(ports.iter().all(|one| one.outcome.found.starts_with("not measurable: ")), "{ports:?}");
+    }
 }
 
 #[test]

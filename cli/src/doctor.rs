@@ -1,14 +1,20 @@
 //! `contigo doctor`: what keeps DMA from working on a machine, and what to do.
 
-use crate::{failure::Failure, output, selftest, table};
+use crate::{
+    failure::Failure,
+    output, ports,
+    selftest::{self, Probed},
+    table,
+};
 use clap::Args;
 use contigo_bringup::{
+    board::Board,
     doctor::{self, Finding, Verdict},
     machine::{Linux, Machine},
     plain,
 };
 use serde::Serialize;
-use std::{path::PathBuf, process::ExitCode};
+use std::{borrow::Cow, path::PathBuf, process::ExitCode};
 
 /// The options of `doctor`.
 #[derive(Args, Debug)]
@@ -17,9 +23,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FOLDER")]
     machine: Option<PathBuf>,
     /// Copy with a DMA engine that the SoC has and nobody uses, and compare every byte: does the
-    /// port do as the tree says? It drives hardware, for two seconds at most
+    /// port do as the tree says? It drives hardware, for two seconds at most. As root it reads the
+    /// registers around the fabric's ports, too
     #[arg(long, conflicts_with = "machine")]
     probe: bool,
+    /// Compare these registers with a design: Vivado's design.hwh
+    #[arg(long, value_name = "FILE", requires = "probe")]
+    design: Option<PathBuf>,
     /// Show what is fine and what was skipped, too
     #[arg(long)]
     all: bool,
@@ -30,6 +40,9 @@ pub(crate) struct Options {
 
 /// Beside the names: area, verdict, and a column that can be read.
 const OTHERS: u16 = 54;
+
+/// The check that measures a port.
+const MEASURED: &str = "port-measured";
 
 /// The most letters of a measurement's words.
 const FOUND_MAX: usize = 400;
@@ -47,11 +60,11 @@ struct Report {
 
 /// One check.
 #[derive(Serialize)]
-struct Entry {
-    id: &'static str,
+pub(crate) struct Entry {
+    id: Cow<'static, str>,
     area: &'static str,
     title: &'static str,
-    verdict: &'static str,
+    pub(crate) verdict: &'static str,
     found: String,
     cause: &'static str,
     cure: &'static str,
@@ -61,18 +74,18 @@ struct Entry {
 impl Entry {
     fn of(finding: Finding) -> Self {
         let doctor::Check { id, area, title, cause, cure, source, .. } = *finding.check;
-        Self { id, area, title, verdict: finding.outcome.verdict.name(), found: finding.outcome.found, cause, cure, source }
+        Self { id: id.into(), area, title, verdict: finding.outcome.verdict.name(), found: finding.outcome.found, cause, cure, source }
     }
 
     /// The port of an engine, measured.
-    fn probed() -> Self {
-        let (verdict, found) = match selftest::probe() {
-            Ok((true, found)) => (Verdict::Fine, found),
-            Ok((false, found)) => (Verdict::Fault, found),
+    pub(crate) fn probed(measured: Result<Probed, String>) -> Self {
+        let (verdict, found) = match measured {
+            Ok(Probed { right: true, found, .. }) => (Verdict::Fine, found),
+            Ok(Probed { right: false, found, .. }) => (Verdict::Fault, found),
             Err(why) => (Verdict::Skipped, format!("not measurable: {why}")),
         };
         Self {
-            id: "port-measured",
+            id: MEASURED.into(),
             area: "coherency",
             title: "each copy through an engine's port ends, with every byte right",
             verdict: verdict.name(),
@@ -85,12 +98,29 @@ impl Entry {
     }
 }
 
+/// The engine's port, and a row for each other port of the board: only a core of the fabric
+/// could measure that.
+fn probed(machine: &Machine) -> Vec<Entry> {
+    let measured = selftest::probe();
+    let own = measured.as_ref().map_or("", |probed| probed.port);
+    let names = Board::of(machine).known.ports().into_iter().filter(|name| *name != own);
+    let why = || Err("no idle engine stands on it".to_owned());
+    let others: Vec<_> = names.map(|name| Entry { id: format!("{MEASURED}:{name}").into(), ..Entry::probed(why()) }).collect();
+    std::iter::once(Entry::probed(measured)).chain(others).collect()
+}
+
 /// Looks, and prints: status 1 where there is a fault.
 pub(crate) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
     let machine = options.machine.as_ref().map_or_else(Machine::this, |folder| Machine::below(folder, Linux));
-    let mut checks: Vec<_> = doctor::doctor(&machine)?.into_iter().map(Entry::of).collect();
+    // A design that is wrong is said; that nobody may read the registers is a row.
+    let design = options.design.as_ref();
+    let registers = match options.probe.then(|| ports::facts(&machine, design)) {
+        Some(Err(failure)) if design.is_some() => return Err(failure),
+        registers => registers.map(|registers| registers.map_err(|failure| failure.to_string())),
+    };
+    let mut checks: Vec<_> = doctor::doctor_with(&machine, registers)?.into_iter().map(Entry::of).collect();
     if options.probe {
-        checks.push(Entry::probed());
+        checks.extend(probed(&machine));
     }
     let count = |verdict: Verdict| checks.iter().filter(|entry| entry.verdict == verdict.name()).count();
     let (faults, notes, skipped) = (count(Verdict::Fault), count(Verdict::Note), count(Verdict::Skipped));
@@ -104,7 +134,7 @@ impl Report {
         let bad = |entry: &&Entry| ["fault", "note"].contains(&entry.verdict);
         let mut table = table::new(&["check", "area", "verdict", "found"]);
         for entry in self.checks.iter().filter(|entry| all || bad(entry)) {
-            table.add_row([entry.id, entry.area, entry.verdict, &entry.found]);
+            table.add_row([&entry.id, entry.area, entry.verdict, &entry.found]);
         }
         table::keep_names(&mut table, OTHERS);
         let mut text = if table.row_count() > 0 { format!("{table}\n\n") } else { String::new() };

@@ -216,6 +216,11 @@ fn read(machine: &Machine, design: Option<&PathBuf>, open: &Open) -> Result<Foun
     Ok(((family, registers), (facts, running)))
 }
 
+/// The fields as they are, beside a design's where one is given.
+pub(crate) fn facts(machine: &Machine, design: Option<&PathBuf>) -> Result<Vec<Fact>, Failure> {
+    Ok(read(machine, design, &Open { loaded: false, writable: false })?.1.0)
+}
+
 /// The parameters of a design's processor.
 fn numbers(file: &PathBuf) -> Result<(Family, Numbers), Failure> {
     let refused = |why: String| Failure::Usage(format!("{}: {why}", file.display()));

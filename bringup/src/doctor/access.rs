@@ -5,7 +5,8 @@ use super::{Check, Facts, Outcome, choice, fine, none_of, note, noted, skipped};
 use std::{fs, os::unix::fs::MetadataExt};
 
 const AREA: &str = "rights";
-const CURE: &str = "install kernel-helpers/udev/60-contigo.rules, then udevadm trigger; for now: chgrp dma NODE; chmod 660 NODE";
+const CURE: &str = "install kernel-helpers/udev/60-contigo.rules, then udevadm trigger; for now: chgrp dma NODE; chmod 660 NODE. \
+                    Warning: whoever opens it reaches all memory that its device reaches";
 const CAUSE: &str = "Only root can open the node, and a program without root ends with EACCES.";
 
 pub(super) const CHECKS: &[Check] = &[
@@ -112,5 +113,10 @@ fn nodes(facts: &Facts<'_>, paths: Vec<String>) -> Outcome {
     let words = |(data, path): &(fs::Metadata, String)| format!("/{path}: group {}, mode {:o}", data.gid(), data.mode() & 0o777);
     let bad: Vec<_> = all.iter().filter(|node| !allowed(node)).map(words).collect();
     let good = format!("{} nodes", all.len());
-    if id.is_some() { none_of(&bad, good) } else { noted(&bad, good) }
+    if !bad.is_empty() {
+        return if id.is_some() { none_of(&bad, good) } else { noted(&bad, good) };
+    }
+    // The group may, and this user is not in it. Another one may be.
+    let outside = all.iter().filter(|(data, _)| !facts.may_open(data));
+    noted(&outside.map(|node| format!("you are not in the group: {}", words(node))).collect::<Vec<_>>(), good)
 }

@@ -1,6 +1,7 @@
 //! The kernel's contiguous memory.
 
-use super::tree::cells;
+use super::reach::number;
+use super::tree::{Node, cells};
 use super::{Check, Facts, Outcome, fault, fine, note, noted, skipped};
 
 const AREA: &str = "CMA";
@@ -132,13 +133,55 @@ fn twice(facts: &Facts<'_>) -> Outcome {
     }
 }
 
+/// A master with 32 address bits ends here.
+const HIGH: u64 = 1 << 32;
+
 fn high(facts: &Facts<'_>) -> Outcome {
-    let pools: Vec<_> = facts.nodes_of("shared-dma-pool");
-    let begins = |node: &&super::tree::Node| {
-        let cells = cells(&node.property(facts.machine, "reg")?);
-        // Two address cells, where the registers have four: only such trees reach above 4 GiB.
-        (cells.len() == 4 && cells.first().is_some_and(|&cell| cell > 0)).then(|| node.full_name().to_owned())
+    let mut begins: Vec<(String, u64)> = Vec::new();
+    // The kernel's own word first. A page has 4 KiB at least.
+    let folder = "sys/kernel/debug/cma";
+    for area in facts.machine.list(folder) {
+        let pages = facts.number(&format!("{folder}/{area}/base_pfn"));
+        begins.extend(pages.and_then(|pages| Some((area, pages.checked_mul(4096)?))));
+    }
+    for pool in facts.nodes_of("shared-dma-pool") {
+        let first = place(facts, pool, "reg").map(|(base, _)| base);
+        // Within its ranges the kernel chooses: known is only what holds for all of a range.
+        let range = place(facts, pool, "alloc-ranges").filter(|&(base, len)| base >= HIGH || base.saturating_add(len) <= HIGH);
+        begins.extend(first.or(range.map(|(base, _)| base)).map(|base| (pool.full_name().to_owned(), base)));
+    }
+    let said = facts.parameter("cma").and_then(|value| bytes(value.split_once('@')?.1.split('-').next()?));
+    begins.extend(said.map(|base| ("cma=".to_owned(), base)));
+    if begins.is_empty() {
+        return match facts.machine.memory_end() {
+            _ if facts.meminfo("CmaTotal").unwrap_or(0) == 0 => skipped("no CMA"),
+            Some(end) if end <= HIGH => fine(format!("memory ends at {end:#x}")),
+            _ => skipped("nothing says where it is: run as root, with CONFIG_CMA_DEBUGFS"),
+        };
+    }
+    let words = |(name, base): &(String, u64)| format!("{name} begins at {base:#x}");
+    noted(&begins.iter().filter(|(_, base)| *base >= HIGH).map(words).collect::<Vec<_>>(), format!("{} places", begins.len()))
+}
+
+/// The first address and length of a property, which has as many cells for one as for the other.
+fn place(facts: &Facts<'_>, pool: &Node, name: &str) -> Option<(u64, u64)> {
+    let cells = cells(&pool.property(facts.machine, name)?);
+    let parent = pool.ancestors(&facts.nodes).next();
+    let said = |name: &str| super::tree::cells(&parent?.property(facts.machine, name)?).first().copied();
+    let wide = said("#address-cells").map_or(cells.len() % 4 == 0, |cells| cells == 2);
+    let each = if wide { 2 } else { 1 };
+    Some((number(cells.get(..each)?), number(cells.get(each..2 * each)?)))
+}
+
+/// A number of bytes as the kernel takes it: 64M, `0x1000_0000` without its line.
+fn bytes(text: &str) -> Option<u64> {
+    let unit = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => 10,
+        'M' => 20,
+        'G' => 30,
+        _ => 0,
     };
-    let bad: Vec<_> = pools.iter().filter_map(begins).collect();
-    noted(&bad, format!("{} pools", pools.len()))
+    let digits = if unit > 0 { text.get(..text.len() - 1)? } else { text };
+    let number = digits.strip_prefix("0x").map_or_else(|| digits.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())?;
+    number.checked_mul(1_u64 << unit)
 }

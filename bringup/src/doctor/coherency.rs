@@ -1,7 +1,8 @@
 //! Coherency, as the device tree tells it to the kernel.
 
 use super::facts::last;
-use super::{Check, Facts, Outcome, none_of, skipped};
+use super::tree::Node;
+use super::{Check, Facts, Outcome, none_of, noted, skipped};
 use crate::bitstream::Family;
 use std::ops::Range;
 
@@ -66,17 +67,25 @@ fn bus(facts: &Facts<'_>) -> Outcome {
     if facts.family.is_none() || buses.is_empty() {
         return skipped("no bus in the tree of a Zynq or a Cyclone V");
     }
-    let bad: Vec<_> = buses.iter().filter(|node| node.coherent).map(|node| node.path.clone()).collect();
-    none_of(&bad, format!("{} buses", buses.len()))
+    // Below a bus of the fabric alone, each master may be on ACP or HPC.
+    let others = |bus: &Node| {
+        let below = format!("{}/", bus.path);
+        let mut devices = facts.nodes.iter().filter(|node| node.path.starts_with(&below) && node.unit().is_some());
+        devices.any(|node| facts.family.is_some_and(|family| !node.is_fabric(family)))
+    };
+    let (bad, maybe): (Vec<_>, Vec<_>) = buses.iter().filter(|node| node.coherent).partition(|bus| others(bus));
+    let paths = |nodes: Vec<&&Node>| nodes.into_iter().map(|node| node.path.clone()).collect::<Vec<_>>();
+    let good = format!("{} buses", buses.len());
+    if bad.is_empty() { noted(&paths(maybe), good) } else { none_of(&paths(bad), good) }
 }
 
 fn block(facts: &Facts<'_>) -> Outcome {
+    let wanted = super::u_dma_buf::wanted(facts);
     let mut compared = 0;
     let mut bad = Vec::new();
     for block in facts.blocks() {
-        // The device of a node is called as the node; blocks of a parameter have none.
-        let named = |node: &&super::tree::Node| node.name() == last(&block) && node.compatible.iter().any(|one| one.starts_with("ikwzm,"));
-        let node = facts.nodes.iter().find(named);
+        // Blocks of a parameter have none.
+        let node = wanted.iter().copied().find(|node| super::u_dma_buf::is_of(facts, &block, node));
         if let (Some(node), Some(said)) = (node, facts.number(&format!("{block}/dma_coherent"))) {
             compared += 1;
             // As of_dma_is_coherent: the node's own word, or one of the buses' above it.
@@ -86,5 +95,5 @@ fn block(facts: &Facts<'_>) -> Outcome {
             }
         }
     }
-    if compared == 0 { skipped("no block with a node of its name") } else { none_of(&bad, format!("{compared} blocks")) }
+    if compared == 0 { skipped("no block with a node") } else { none_of(&bad, format!("{compared} blocks")) }
 }

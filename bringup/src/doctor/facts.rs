@@ -1,11 +1,13 @@
 //! The facts that several checks read.
 
 use super::tree::{self, Node};
-use crate::{bitstream::Family, fpga::family_of, machine::Machine};
-use std::io::Read;
+use crate::{bitstream::Family, fpga::family_of, machine::Machine, ports::Fact};
+use std::{fs::Metadata, io::Read, os::unix::fs::MetadataExt, path::Path};
 
 /// The most bytes of a kernel's configuration; Debian's has 300 KB.
 const CONFIG_MAX_BYTES: u64 = 2 << 20;
+
+const PLATFORM: &str = "sys/bus/platform/devices";
 
 /// A machine, and what is read of it once.
 #[derive(Debug)]
@@ -15,13 +17,38 @@ pub(super) struct Facts<'a> {
     pub(super) command_line: String,
     /// Which of the SoCs with a fabric it is.
     pub(super) family: Option<Family>,
+    /// The registers around the ports, where somebody has read them.
+    pub(super) registers: Option<Result<Vec<Fact>, String>>,
     config: Option<String>,
+    /// The platform's devices: each one's name, the path of its node, and its driver.
+    platform: Vec<(String, Option<String>, Option<String>)>,
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(machine: &'a Machine) -> Self {
+    pub(super) fn of(machine: &'a Machine, registers: Option<Result<Vec<Fact>, String>>) -> Self {
         let command_line = machine.text("proc/cmdline").unwrap_or_default();
-        Self { machine, nodes: tree::nodes(machine), command_line, family: family_of(machine), config: config(machine) }
+        let nodes = tree::nodes(machine);
+        let platform = machine.list(PLATFORM).into_iter().map(|name| {
+            let link = |file: &str| machine.link(format!("{PLATFORM}/{name}/{file}"));
+            let driver = link("driver").and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()));
+            (name.clone(), link("of_node").and_then(|link| node_of(&link)), driver)
+        });
+        let platform = platform.collect();
+        Self { machine, nodes, command_line, family: family_of(machine), registers, config: config(machine), platform }
+    }
+
+    /// The driver that a node's device has: by the node where sysfs says it, else by its name.
+    pub(super) fn driver(&self, node: &Node) -> Option<&str> {
+        let is = |(name, of, _): &&(String, Option<String>, Option<String>)| {
+            of.as_ref().map_or_else(|| *name == node.device(), |path| *path == node.path)
+        };
+        self.platform.iter().find(is)?.2.as_deref()
+    }
+
+    /// Where a driver other than `own` has a node's device: a word for it. Somebody gave it away.
+    pub(super) fn given_away(&self, node: &Node, own: &str) -> Option<String> {
+        let driver = self.driver(node).filter(|driver| *driver != own)?;
+        Some(format!("{} has {driver}", node.full_name()))
     }
 
     /// It has a device tree: a SoC, and no PC.
@@ -58,8 +85,7 @@ impl<'a> Facts<'a> {
 
     /// The path of the node that a device's folder in sysfs leads to.
     pub(super) fn of_node(&self, device: &str) -> Option<String> {
-        let link = self.machine.link(format!("{device}/of_node"))?;
-        Some(link.to_str()?.split_once("/devicetree/base/")?.1.to_owned())
+        node_of(&self.machine.link(format!("{device}/of_node"))?)
     }
 
     /// The number behind a word of `/proc/self/status`, in this base.
@@ -67,6 +93,17 @@ impl<'a> Facts<'a> {
         let text = self.machine.text("proc/self/status")?;
         let rest = text.lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(':'))?;
         u64::from_str_radix(rest.split_ascii_whitespace().next()?, radix).ok()
+    }
+
+    /// Whether this process may read and write a node: as root, as everybody, or by a group. Where
+    /// the machine says no groups, it may.
+    pub(super) fn may_open(&self, data: &Metadata) -> bool {
+        let (everybody, group) = (data.mode() & 0o006 == 0o006, data.mode() & 0o060 == 0o060);
+        let status = self.machine.text("proc/self/status").unwrap_or_default();
+        let Some(groups) = status.lines().find_map(|line| line.strip_prefix("Groups:")) else { return true };
+        let own =
+            self.status("Gid", 10) == Some(data.gid().into()) || groups.split_ascii_whitespace().any(|id| id.parse() == Ok(data.gid()));
+        self.status("Uid", 10) == Some(0) || everybody || group && own
     }
 
     /// The value of a parameter of the kernel's command line: the last one counts.
@@ -122,6 +159,11 @@ impl<'a> Facts<'a> {
     pub(super) fn iommu_groups(&self) -> Vec<String> {
         self.machine.list("sys/kernel/iommu_groups")
     }
+}
+
+/// The path of the node that a link of sysfs leads to.
+fn node_of(link: &Path) -> Option<String> {
+    Some(link.to_str()?.split_once("/devicetree/base/")?.1.to_owned())
 }
 
 /// The last part of a path.

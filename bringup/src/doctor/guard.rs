@@ -1,7 +1,7 @@
 //! The module contigo.
 
 use super::tree::Node;
-use super::{Check, Facts, Outcome, fault, fine, none_of, note, skipped};
+use super::{Check, Facts, Outcome, fault, fine, none_of, note, noted, skipped};
 
 const AREA: &str = "guard";
 
@@ -30,7 +30,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "the group may open an engine that nothing confines",
         cause: "Without an IOMMU an engine reaches all memory, so opening it needs CAP_SYS_RAWIO.",
-        cure: "options contigo unprivileged=1 in /etc/modprobe.d, or setcap cap_sys_rawio+ep PROGRAM",
+        cure: "options contigo unprivileged=1 in /etc/modprobe.d, or setcap cap_sys_rawio+ep PROGRAM. \
+               Warning: whoever drives such an engine reaches all memory, the kernel's too",
         source: "kernel-helpers/README.md, Who may",
         look: rights,
     },
@@ -45,10 +46,21 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
+/// The engines that wait for the module: another driver has the others, as somebody chose.
+pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
+    facts.nodes_of("contigo,engine").into_iter().filter(|node| facts.given_away(node, "contigo").is_none()).collect()
+}
+
+/// The module needs Linux 5.10: on an older one another driver serves.
+pub(super) fn is_too_old(facts: &Facts<'_>) -> bool {
+    facts.kernel().is_some_and(|version| version < (5, 10))
+}
+
 fn module(facts: &Facts<'_>) -> Outcome {
-    match facts.nodes_of("contigo,engine").len() {
-        0 => skipped("the tree has no engine"),
+    match waiting(facts).len() {
+        0 => skipped("the tree has no engine, or other drivers have each"),
         count if facts.machine.has("sys/module/contigo") => fine(format!("{count} engines")),
+        count if is_too_old(facts) => note(format!("{count} engines, and a kernel before 5.10, for which the module is not")),
         count => fault(format!("{count} engines, not loaded")),
     }
 }
@@ -64,9 +76,14 @@ fn bound(facts: &Facts<'_>) -> Outcome {
         let mut named = there.iter();
         named.any(|(name, of)| of.as_ref().map_or_else(|| *name == node.device(), |path| *path == node.path))
     };
-    let bad: Vec<_> = nodes.into_iter().filter(|node| !is(node)).map(Node::device).collect();
-    let nodes = facts.nodes_of("contigo,engine");
-    none_of(&bad, format!("{} engines", nodes.len()))
+    let (mut bad, mut given, all) = (Vec::new(), Vec::new(), nodes.len());
+    for node in nodes.into_iter().filter(|node| !is(node)) {
+        match facts.given_away(node, "contigo") {
+            Some(words) => given.push(words),
+            None => bad.push(node.device()),
+        }
+    }
+    if bad.is_empty() { noted(&given, format!("{all} engines")) } else { none_of(&bad, "") }
 }
 
 /// The engines that the module has; where it is not loaded, those of the tree.

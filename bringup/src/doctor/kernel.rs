@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
         cause: "The tree has nodes of generic-uio, and their driver was not built.",
         cure: "a kernel with CONFIG_UIO=y and CONFIG_UIO_PDRV_GENIRQ=m",
         source: "https://github.com/foss-for-synopsys-dwc-arc-processors/toolchain/issues/460",
-        look: |facts| option(facts, "UIO_PDRV_GENIRQ", !facts.nodes_of("generic-uio").is_empty()),
+        look: |facts| option(facts, "UIO_PDRV_GENIRQ", !super::uio::waiting(facts).is_empty()),
     },
     Check {
         id: "config-dma-buf",
@@ -30,7 +30,10 @@ pub(super) const CHECKS: &[Check] = &[
         cause: "The tree has engines of the module contigo, which needs CONFIG_DMA_SHARED_BUFFER.",
         cure: "a kernel with CONFIG_DMABUF_HEAPS=y, which selects it",
         source: "kernel-helpers/README.md, The module",
-        look: |facts| option(facts, "DMA_SHARED_BUFFER", !facts.nodes_of("contigo,engine").is_empty()),
+        look: |facts| {
+            let outcome = option(facts, "DMA_SHARED_BUFFER", !super::guard::waiting(facts).is_empty());
+            if super::guard::is_too_old(facts) { choice(outcome) } else { outcome }
+        },
     },
     Check {
         id: "config-vfio",

@@ -20,7 +20,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "a PREEMPT_RT kernel does not throttle real-time programs",
         cause: "By default real-time programs stop for 50 ms of each second, in which a poll misses its deadline.",
-        cure: "echo -1 > /proc/sys/kernel/sched_rt_runtime_us",
+        cure: "echo -1 > /proc/sys/kernel/sched_rt_runtime_us. Warning: a real-time program that never \
+               sleeps then keeps its processor until a reset",
         source: "Linux, Documentation/scheduler/sched-rt-group.rst",
         look: throttled,
     },

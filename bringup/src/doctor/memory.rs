@@ -1,20 +1,10 @@
-//! Reach, bounce buffers and huge pages.
+//! Bounce buffers and huge pages.
 
-use super::{Check, Facts, Outcome, fault, fine, none_of, note, skipped};
+use super::{Check, Facts, Outcome, fault, fine, note, skipped};
 
 const AREA: &str = "memory";
-const PCI: &str = "sys/bus/pci/devices";
 
 pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "pci-mask",
-        area: AREA,
-        title: "each function of user space reaches all memory",
-        cause: "Its DMA mask has fewer bits than the highest address, and no IOMMU is there to help.",
-        cure: "an IOMMU, a pool below the mask in the core's node, or a core whose registers have 64 address bits",
-        source: "https://github.com/projectacrn/acrn-hypervisor/pull/5283",
-        look: mask,
-    },
     Check {
         id: "swiotlb-forced",
         area: AREA,
@@ -43,28 +33,6 @@ pub(super) const CHECKS: &[Check] = &[
         look: huge,
     },
 ];
-
-fn mask(facts: &Facts<'_>) -> Outcome {
-    let driver = |device: &String| {
-        facts.machine.link(format!("{PCI}/{device}/driver")).and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()))
-    };
-    let ours: Vec<_> =
-        // uio_pci_generic and vfio-pci set no mask: the program says how far its core reaches.
-        facts.machine.list(PCI).into_iter().filter(|device| driver(device).is_some_and(|driver| driver == "contigo")).collect();
-    let ours: Vec<_> = ours.into_iter().filter(|device| !facts.grouped(device)).collect();
-    let Some(end) = facts.machine.memory_end().filter(|_| !ours.is_empty()) else {
-        return skipped("the module contigo has no function without an IOMMU, or the end of memory is not known");
-    };
-    let bits = u64::BITS - (end - 1).leading_zeros();
-    let narrow = |device: &String| {
-        facts
-            .number(&format!("{PCI}/{device}/dma_mask_bits"))
-            .filter(|&mask| mask < u64::from(bits))
-            .map(|mask| format!("{device}: {mask} bits, memory needs {bits}"))
-    };
-    let bad: Vec<_> = ours.iter().filter_map(narrow).collect();
-    none_of(&bad, format!("{} functions, {bits} bits", ours.len()))
-}
 
 fn forced(facts: &Facts<'_>) -> Outcome {
     match facts.parameter("swiotlb") {

@@ -1,7 +1,8 @@
 //! The doctor: reads a machine's files, and says what will keep DMA from working on it.
 //!
 //! A check is a row of a table with one small function. Each area has a file, and `facts.rs` has
-//! what several of them read. Nothing is written, and no device is opened.
+//! what several of them read. Nothing is written, and no device is opened. Registers around the
+//! fabric's ports are judged where the caller has read them ([`doctor_with`]).
 
 mod access;
 mod cma;
@@ -15,12 +16,14 @@ mod kernel;
 mod latency;
 mod libc;
 mod memory;
+mod ports;
+mod reach;
 mod tree;
 mod u_dma_buf;
 mod uio;
 mod vfio;
 
-use crate::{machine::Machine, plain};
+use crate::{machine::Machine, plain, ports::Fact};
 use facts::Facts;
 use std::{fmt, path::PathBuf};
 
@@ -146,7 +149,7 @@ impl std::error::Error for DoctorError {}
 
 /// Every check, area by area.
 pub fn checks() -> impl Iterator<Item = &'static Check> {
-    let areas: [&[Check]; 14] = [
+    let areas: [&[Check]; 16] = [
         cma::CHECKS,
         u_dma_buf::CHECKS,
         heap::CHECKS,
@@ -154,8 +157,10 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
         uio::CHECKS,
         guard::CHECKS,
         vfio::CHECKS,
+        reach::CHECKS,
         memory::CHECKS,
         fabric::CHECKS,
+        ports::CHECKS,
         access::CHECKS,
         latency::CHECKS,
         kernel::CHECKS,
@@ -170,11 +175,20 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
 /// # Errors
 /// [`DoctorError`]: the folder is no machine's.
 pub fn doctor(machine: &Machine) -> Result<Vec<Finding>, DoctorError> {
+    doctor_with(machine, None)
+}
+
+/// The same with the registers around the ports ([`crate::ports::read`]), or with the reason why
+/// they could not be read.
+///
+/// # Errors
+/// [`DoctorError`]: the folder is no machine's.
+pub fn doctor_with(machine: &Machine, registers: Option<Result<Vec<Fact>, String>>) -> Result<Vec<Finding>, DoctorError> {
     let meminfo = machine.bytes("proc/meminfo").ok_or_else(|| DoctorError::NoProc(machine.path("proc/meminfo")))?;
     if !String::from_utf8_lossy(&meminfo).lines().any(|line| line.starts_with("MemTotal:")) {
         return Err(DoctorError::Nonsense(machine.path("proc/meminfo")));
     }
-    let facts = Facts::of(machine);
+    let facts = Facts::of(machine, registers);
     let look = |check: &'static Check| {
         let Outcome { verdict, found } = (check.look)(&facts);
         Finding { check, outcome: Outcome { verdict, found: plain(&found, FOUND_MAX) } }

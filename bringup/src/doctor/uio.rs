@@ -6,6 +6,7 @@ use super::{Check, Facts, Outcome, fault, fine, none_of, noted, skipped};
 const AREA: &str = "UIO";
 const CLASS: &str = "sys/class/uio";
 const DRIVER: &str = "sys/bus/platform/drivers/uio_pdrv_genirq";
+const DRIVER_NAME: &str = "uio_pdrv_genirq";
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -73,14 +74,22 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The nodes, and whether the kernel has a device of uio for each: by the device's node where sysfs
-/// says it. Without that by name, which two nodes may share.
-fn nodes<'a>(facts: &'a Facts<'_>) -> Vec<(&'a Node, bool)> {
+/// The nodes, and the name of the device of uio that the kernel has for each.
+fn nodes<'a>(facts: &'a Facts<'_>) -> Vec<(&'a Node, Option<String>)> {
     let there = served(facts);
-    let has = |node: &Node| {
-        there.iter().any(|(_, of, name)| of.as_ref().map_or_else(|| *name == named_as(facts, node), |path| *path == node.path))
-    };
-    facts.nodes_of("generic-uio").into_iter().map(|node| (node, has(node))).collect()
+    let named = |node: &Node| there.iter().find(|one| is_of(facts, one, node)).map(|(.., name)| name.clone());
+    facts.nodes_of("generic-uio").into_iter().map(|node| (node, named(node))).collect()
+}
+
+/// Whether a device of uio is a node's: by the node where sysfs says it. Without that by name,
+/// which two nodes may share.
+fn is_of(facts: &Facts<'_>, (_, of, name): &(String, Option<String>, String), node: &Node) -> bool {
+    of.as_ref().map_or_else(|| *name == named_as(facts, node), |path| *path == node.path)
+}
+
+/// The nodes that wait for uio's driver: another driver has the others, as somebody chose.
+pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
+    facts.nodes_of("generic-uio").into_iter().filter(|node| facts.given_away(node, DRIVER_NAME).is_none()).collect()
 }
 
 /// The devices of uio: each with the path of its node, and its name.
@@ -92,13 +101,11 @@ fn served(facts: &Facts<'_>) -> Vec<(String, Option<String>, String)> {
 /// The devices of uio that the tree's nodes have; a vendor's own are others.
 pub(super) fn devices(facts: &Facts<'_>) -> Vec<String> {
     let nodes = facts.nodes_of("generic-uio");
-    let ours = |(_, of, name): &(String, Option<String>, String)| {
-        nodes.iter().any(|node| of.as_ref().map_or_else(|| *name == named_as(facts, node), |path| *path == node.path))
-    };
+    let ours = |one: &(String, Option<String>, String)| nodes.iter().any(|node| is_of(facts, one, node));
     served(facts).into_iter().filter(ours).map(|(uio, ..)| uio).collect()
 }
 
-/// The name of a node's device, and of its interrupt: `linux,uio-name`, or the node's own.
+/// The name that a node's device gets: `linux,uio-name`, or the node's own.
 fn named_as(facts: &Facts<'_>, node: &Node) -> String {
     let said =
         node.property(facts.machine, "linux,uio-name").map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned());
@@ -106,8 +113,8 @@ fn named_as(facts: &Facts<'_>, node: &Node) -> String {
 }
 
 fn module(facts: &Facts<'_>) -> Outcome {
-    match nodes(facts).len() {
-        0 => skipped("the tree has no such node"),
+    match waiting(facts).len() {
+        0 => skipped("the tree has no such node, or other drivers have each"),
         count if facts.machine.has(DRIVER) => fine(format!("{count} nodes")),
         count => fault(format!("{count} nodes, no driver")),
     }
@@ -118,8 +125,14 @@ fn parameter(facts: &Facts<'_>) -> Outcome {
     if nodes.is_empty() || !facts.machine.has(DRIVER) {
         return skipped("no such node, or no driver");
     }
-    let bad: Vec<_> = nodes.iter().filter(|(_, served)| !served).map(|(node, _)| format!("{} has no /dev/uio", node.full_name())).collect();
-    none_of(&bad, format!("{} nodes are served", nodes.len()))
+    let (mut bad, mut given) = (Vec::new(), Vec::new());
+    for (node, _) in nodes.iter().filter(|(_, served)| served.is_none()) {
+        match facts.given_away(node, DRIVER_NAME) {
+            Some(words) => given.push(words),
+            None => bad.push(format!("{} has no /dev/uio", node.full_name())),
+        }
+    }
+    if bad.is_empty() { noted(&given, format!("{} nodes are served", nodes.len())) } else { none_of(&bad, "") }
 }
 
 /// The number of a node's interrupts. A controller says how many cells each of them has.
@@ -163,8 +176,9 @@ fn counted<'a>(facts: &'a Facts<'_>) -> Vec<(&'a Node, Option<u64>)> {
             |line: &str| line.split_ascii_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok()).fold(0, u64::saturating_add);
         text.lines().filter(is).map(came).reduce(u64::saturating_add)
     };
-    let nodes = nodes(facts).into_iter().filter(|(node, served)| *served && interrupts(facts, node) > 0);
-    nodes.map(|(node, _)| (node, count(&named_as(facts, node)))).collect()
+    // The interrupt has the device's own name, whatever the tree says by now.
+    let nodes = nodes(facts).into_iter().filter(|(node, _)| interrupts(facts, node) > 0);
+    nodes.filter_map(|(node, served)| Some((node, count(&served?)))).collect()
 }
 
 fn named(facts: &Facts<'_>) -> Outcome {
@@ -191,22 +205,40 @@ fn one(facts: &Facts<'_>) -> Outcome {
     if nodes.is_empty() {
         return skipped("the tree has no such node");
     }
-    let more = |(node, _): &(&Node, bool)| {
+    let more = |(node, _): &(&Node, Option<String>)| {
         Some(interrupts(facts, node)).filter(|&count| count > 1).map(|count| format!("{}: {count}", node.full_name()))
     };
     let bad: Vec<_> = nodes.iter().filter_map(more).collect();
     noted(&bad, format!("{} nodes", nodes.len()))
 }
 
+/// The driver maps a domain of interrupts for each controller, and writes MER as it does so (Linux,
+/// drivers/irqchip/irq-xilinx-intc.c). It is no platform driver: the domain alone shows it.
 fn intc(facts: &Facts<'_>) -> Outcome {
     let ours = |node: &&Node| node.compatible.iter().any(|one| one.starts_with("xlnx,xps-intc") || one.starts_with("xlnx,axi-intc"));
-    let Some(node) = facts.nodes.iter().find(ours) else { return skipped("the tree has no such controller") };
-    if node.is("generic-uio") {
-        return fault(format!("{} is a node of uio", node.full_name()));
+    let all: Vec<_> = facts.nodes.iter().filter(ours).collect();
+    if all.is_empty() {
+        return skipped("the tree has no such controller");
     }
-    match facts.config("XILINX_INTC") {
-        None => skipped("not measurable: the kernel's configuration is nowhere"),
-        Some(true) => fine(node.full_name()),
-        Some(false) => fault(format!("{}, and no CONFIG_XILINX_INTC", node.full_name())),
+    let domains = facts.machine.list("sys/kernel/debug/irq/domains");
+    let config = facts.config("XILINX_INTC");
+    let (mut bad, mut unknown) = (Vec::new(), 0);
+    for node in &all {
+        // A domain is called as its node's path, with colons.
+        let name = format!(":{}", node.path.replace('/', ":"));
+        let name = name.as_str();
+        match facts.driver(node) {
+            _ if node.is("generic-uio") => bad.push(format!("{} is a node of uio", node.full_name())),
+            Some(driver @ ("uio_pdrv_genirq" | "contigo")) => bad.push(format!("{} has {driver}", node.full_name())),
+            _ if domains.iter().any(|domain| domain == name || domain.starts_with(&format!("{name}-"))) => {}
+            _ if !domains.is_empty() => bad.push(format!("{} has no domain of interrupts", node.full_name())),
+            _ if config == Some(false) => bad.push(format!("{}, and no CONFIG_XILINX_INTC", node.full_name())),
+            _ if config.is_none() => unknown += 1,
+            _ => {}
+        }
     }
+    if bad.is_empty() && unknown > 0 {
+        return skipped("not measurable: no kernel's configuration, and no domains of interrupts in debugfs");
+    }
+    none_of(&bad, format!("{} controllers", all.len()))
 }

@@ -16,6 +16,9 @@ pub(crate) type Special = (&'static str, Make, fn(&Root), &'static [(&'static st
 
 const COPY: &str = "amba/copy@40000000";
 
+/// The head of Linux 6.12's table of clocks.
+const SUMMARY: &str = "clock count count protect rate accuracy phase cycle hardware\n---\n";
+
 pub(crate) const SPECIALS: &[Special] = &[
     (
         "an image where all runs as root",
@@ -280,6 +283,196 @@ pub(crate) const SPECIALS: &[Special] = &[
             )
         },
         &[("wheel-glibc", "fault")],
+    ),
+    (
+        "a node of uio that the module has",
+        pynq,
+        |root| {
+            root.remove("sys/class/uio/uio0");
+            root.platform("40000000.copy", COPY, "contigo");
+            root.folder("sys/class/contigo/40000000.copy");
+            root.put("dev/contigo/40000000.copy", "");
+            // Nothing is left for it to do.
+            root.remove("sys/bus/platform/drivers/uio_pdrv_genirq");
+        },
+        &[],
+    ),
+    (
+        "a node of uio that another driver has",
+        pynq,
+        |root| {
+            root.remove("sys/class/uio/uio0");
+            root.platform("40000000.copy", COPY, "my_copy");
+        },
+        &[("uio-parameter", "note")],
+    ),
+    (
+        "an engine that driver_override gave to uio",
+        pynq,
+        |root| {
+            root.remove("sys/class/contigo/f8003000.dmac");
+            root.platform("f8003000.dmac", "amba/dmac@f8003000", "uio_pdrv_genirq");
+        },
+        &[("guard-bound", "note")],
+    ),
+    (
+        "an engine on a kernel before 5.10, for which the module is not",
+        pynq,
+        |root| {
+            root.put("proc/sys/kernel/osrelease", "5.4.104\n");
+            root.put("boot/config-5.4.104", "CONFIG_DMA_CMA=y\nCONFIG_UIO_PDRV_GENIRQ=m\nCONFIG_XILINX_INTC=y\n");
+            ["sys/module/contigo", "sys/class/contigo", "dev/contigo"].iter().for_each(|gone| root.remove(gone));
+        },
+        &[("guard-module", "note"), ("config-dma-buf", "note")],
+    ),
+    (
+        "a clock that the boot loader left running",
+        pynq,
+        |root| {
+            root.put("sys/kernel/debug/clk/fclk0/clk_enable_count", "0\n");
+            root.put(
+                "sys/kernel/debug/clk/clk_summary",
+                format!("{SUMMARY} fclk0 0 0 0 100000000 0 0 50000 Y deviceless no_connection_id\n"),
+            );
+        },
+        &[],
+    ),
+    (
+        "a clock that is off at its gate, and a core that names it",
+        pynq,
+        |root| {
+            root.cells(&format!("{COPY}/clocks"), &[1, 15]);
+            root.put(
+                "sys/kernel/debug/clk/clk_summary",
+                format!("{SUMMARY} fclk0 1 1 0 100000000 0 0 50000 N deviceless no_connection_id\n"),
+            );
+        },
+        &[("clk-off", "fault")],
+    ),
+    (
+        "a name for uio that an overlay changed later",
+        pynq,
+        |root| {
+            root.put(&format!("{TREE}/{COPY}/linux,uio-name"), "another\0");
+            of_node(root, "sys/class/uio/uio0", COPY);
+        },
+        &[],
+    ),
+    (
+        "a bus of masters on ACP alone",
+        pynq,
+        |root| {
+            root.node("fabric-bus", "simple-bus");
+            root.put(&format!("{TREE}/fabric-bus/dma-coherent"), "");
+            root.node("fabric-bus/core@43c00000", "acme,core");
+        },
+        &[("coherent-bus", "note")],
+    ),
+    (
+        "a block with a name of its own, below a bus",
+        pynq,
+        |root| {
+            root.node("amba/frames", "ikwzm,u-dma-buf");
+            root.put(&format!("{TREE}/amba/frames/device-name"), "camera\0");
+            root.put(&format!("{TREE}/amba/frames/dma-coherent"), "");
+            root.put("sys/class/u-dma-buf/camera/dma_coherent", "1\n");
+            root.node("amba/lines", "ikwzm,u-dma-buf");
+            root.put("sys/class/u-dma-buf/amba:lines/dma_coherent", "0\n");
+        },
+        &[],
+    ),
+    (
+        "as many blocks as the tree has, and one of another",
+        pynq,
+        |root| {
+            root.node("udmabuf1", "ikwzm,u-dma-buf");
+            root.put("sys/class/u-dma-buf/udmabuf7/dma_coherent", "1\n");
+        },
+        &[("u-dma-buf-block", "fault")],
+    ),
+    (
+        "a block that the module takes for another than its node",
+        pynq,
+        |root| {
+            root.put(&format!("{TREE}/udmabuf0/device-name"), "camera\0");
+            root.put("sys/class/u-dma-buf/udmabuf0/dma_coherent", "1\n");
+            of_node(root, "sys/class/u-dma-buf/udmabuf0", "udmabuf0");
+        },
+        &[("coherent-block", "fault")],
+    ),
+    (
+        "a mask that reaches the block",
+        pynq,
+        |root| {
+            root.cells("udmabuf0/dma-mask", &[28]);
+            root.put("sys/class/u-dma-buf/udmabuf0/phys_addr", "0x0f000000");
+        },
+        &[],
+    ),
+    (
+        "a bus that reaches a quarter of the memory, and no more",
+        pynq,
+        |root| {
+            for (name, cells) in [("#address-cells", &[1][..]), ("#size-cells", &[1]), ("dma-ranges", &[0, 0, 0x800_0000])] {
+                root.cells(&format!("amba/{name}"), cells);
+            }
+            root.cells("#address-cells", &[1]);
+        },
+        &[("mask-narrow", "fault")],
+    ),
+    (
+        "a bus that reaches a part of the memory, and a kernel that chooses CMA's place",
+        pynq,
+        |root| {
+            root.remove(&format!("{TREE}/reserved-memory"));
+            root.node("bus@0", "simple-bus");
+            root.node("bus@0/core@43c00000", "contigo,engine");
+            root.folder("sys/class/contigo/43c00000.core");
+            root.cells("bus@0/dma-ranges", &[0, 0, 0, 0, 0x1000_0000]);
+        },
+        &[("mask-narrow", "note")],
+    ),
+    (
+        "CMA between ranges that the tree names",
+        kv260,
+        |root| {
+            for (pool, range) in [("linux,cma", [0, 0x4000_0000, 0, 0x4000_0000]), ("frames", [8, 0, 0, 0x4000_0000])] {
+                root.node(&format!("reserved-memory/{pool}"), "shared-dma-pool");
+                root.cells(&format!("reserved-memory/{pool}/alloc-ranges"), &range);
+            }
+        },
+        &[("cma-high", "note")],
+    ),
+    ("CMA where the command line says", kv260, |root| root.put("proc/cmdline", "cma=256M@0x800000000\n"), &[("cma-high", "note")]),
+    ("CMA where the kernel says", kv260, |root| root.put("sys/kernel/debug/cma/reserved/base_pfn", "8388608"), &[("cma-high", "note")]),
+    (
+        "two controllers, of which uio has one",
+        pynq,
+        |root| {
+            root.node("amba/interrupt-controller@41810000", "xlnx,axi-intc-4.1");
+            root.platform("41810000.interrupt-controller", "amba/interrupt-controller@41810000", "uio_pdrv_genirq");
+        },
+        &[("intc-driver", "fault")],
+    ),
+    (
+        "two controllers, of which the kernel has one",
+        pynq,
+        |root| {
+            root.node("amba/interrupt-controller@41810000", "xlnx,axi-intc-4.1");
+            root.put("sys/kernel/debug/irq/domains/:amba:interrupt-controller@41800000", "");
+        },
+        &[("intc-driver", "fault")],
+    ),
+    (
+        "a user who is not in the group",
+        pynq,
+        |root| {
+            root.put("proc/self/status", "Uid:\t1000\nGid:\t4243\nGroups:\t4242 \nCapEff:\t0000000000200000\n");
+            root.mode("dev/uio0", 0o660);
+            // Only root may give it away; another user's own group is none of these.
+            let _ = chown(root.0.join("dev/uio0"), None, Some(998));
+        },
+        &[("uio-rights", "note")],
     ),
     (
         "a link that leads out of the copy",

@@ -3,7 +3,7 @@
 use contigo_bringup::machine::{Linux, Machine};
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::fs::{FileExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
 };
 
@@ -36,6 +36,21 @@ impl Root {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let _ = fs::remove_file(&path);
         symlink(format!("../../../../bus/pci/drivers/{driver}"), path).unwrap();
+    }
+
+    /// A device of the platform: its node, and the driver that has it.
+    pub(crate) fn platform(&self, device: &str, node: &str, driver: &str) {
+        let path = self.0.join(format!("sys/bus/platform/devices/{device}"));
+        fs::create_dir_all(&path).unwrap();
+        symlink(format!("../../../../firmware/devicetree/base/{node}"), path.join("of_node")).unwrap();
+        symlink(format!("../../../../bus/platform/drivers/{driver}"), path.join("driver")).unwrap();
+    }
+
+    /// A register in the file that stands for `/dev/mem`.
+    pub(crate) fn register(&self, addr: u64, value: u32) {
+        let file = fs::OpenOptions::new().write(true).open(self.0.join("dev/mem")).unwrap();
+        file.set_len(1 << 32).unwrap();
+        file.write_all_at(&value.to_ne_bytes(), addr).unwrap();
     }
 
     pub(crate) fn folder(&self, path: &str) {
@@ -182,10 +197,7 @@ pub(crate) fn pc(root: &Path) -> Root {
     all(&root, "6.12.9-amd64", 0, 0x10_0000);
     root.put("proc/meminfo", "MemTotal:  500000 kB\nHugePages_Total:  16\nHugePages_Free:  9\n");
     root.driver("0000:00:02.0", "uio_pci_generic");
-    // uio_pci_generic sets no mask, so that it stays at the bus's 32 bits.
-    root.put("sys/bus/pci/devices/0000:00:02.0/dma_mask_bits", "32\n");
     root.driver("0000:00:03.0", "contigo");
-    root.put("sys/bus/pci/devices/0000:00:03.0/dma_mask_bits", "64\n");
     root.driver("0000:01:00.0", "nvidia");
     root.put("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
     root.put("sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");

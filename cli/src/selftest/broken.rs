@@ -6,7 +6,7 @@ use super::{
     report::Report,
     run::{Task, Tested, drive},
 };
-use crate::failure::Failure;
+use crate::{doctor::Entry, failure::Failure};
 use contigo::{
     Completion, DevSlice, Device, Driver, Engine, OperandSpec, Port, Region, Result, TypedDriver,
     drivers::zdma::{SimZdma, Zdma},
@@ -80,11 +80,17 @@ fn tested(how: How, task: &Task<'_>) -> Result<Tested, Failure> {
 }
 
 fn report(how: How, jobs: u64) -> Result<Report, Failure> {
+    Ok(both(how, jobs)?.1)
+}
+
+fn both(how: How, jobs: u64) -> Result<(Tested, Report), Failure> {
     let name = |error: NameError| Failure::Runtime(error.into());
     let registers = Registers::Device("sim:zdma".parse().map_err(name)?);
     let chosen = Chosen { driver: copier("zdma")?, registers, addr: None, port: None, lab_port: false, why: String::new() };
     let task = Task { seed: 3, jobs, time: None, settings: "" };
-    Ok(Report::new(&"sim".parse().map_err(name)?, &chosen, &task, &tested(how, &task)?))
+    let tested = tested(how, &task)?;
+    let report = Report::new(&"sim".parse().map_err(name)?, &chosen, &task, &tested);
+    Ok((tested, report))
 }
 
 fn why(report: &Report) -> String {
@@ -104,6 +110,19 @@ fn a_broken_engine_fails_the_test_and_the_failure_says_how_to_meet_it_again() ->
     let number: u64 = number.ok_or(Failure::NotCounting)?;
     assert!(number >= 10, "{why}");
     assert!(report(How::Short, number)?.verdict().is_err() && report(How::Short, 9)?.verdict().is_ok(), "{why}");
+    Ok(())
+}
+
+/// The doctor's words on the same engines: wrong bytes are a fault of the port, the heap is none.
+#[test]
+fn a_port_that_loses_bytes_is_a_fault() -> Result<(), Failure> {
+    for (how, verdict, said) in [(How::Short, "fault", "where a job wrote"), (How::Allocates, "fine", "copies")] {
+        let (tested, report) = both(how, 200)?;
+        let probed = super::judged(&tested, &report, "sim:zdma");
+        assert!(probed.port.starts_with("sim") && probed.found.contains(said), "{}", probed.found);
+        assert_eq!(Entry::probed(Ok(probed)).verdict, verdict);
+    }
+    assert_eq!(Entry::probed(Err("no engine".into())).verdict, "skipped");
     Ok(())
 }
 

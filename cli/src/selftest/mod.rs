@@ -156,12 +156,20 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
 /// The most jobs of a probe in each mode, and the time of all of it.
 const PROBE: (u64, Duration) = (400, Duration::from_secs(2));
 
-/// Copies through a real engine that nobody uses: whether each job ended with every byte right, and
-/// the words on it.
+/// A port, measured.
+pub(crate) struct Probed {
+    /// Each job ended with every byte right.
+    pub(crate) right: bool,
+    pub(crate) port: &'static str,
+    /// The words on it.
+    pub(crate) found: String,
+}
+
+/// Copies through a real engine that nobody uses.
 ///
 /// # Errors
 /// Why nothing could be measured: there is no engine, or it or its memory does not open.
-pub(crate) fn probe() -> Result<(bool, String), String> {
+pub(crate) fn probe() -> Result<Probed, String> {
     let words = |failure: Failure| failure.to_string();
     let (engine, memory) = together(&Asked::default(), None).map_err(words)?;
     if engine.is_simulated() {
@@ -169,11 +177,16 @@ pub(crate) fn probe() -> Result<(bool, String), String> {
     }
     let task = Task { seed: 1, jobs: PROBE.0, time: Some(PROBE.1), settings: "" };
     let tested = measure(&memory, &engine, &task).map_err(words)?;
+    let report = Report::new(&memory, &engine, &task, &tested);
+    Ok(judged(&tested, &report, &format!("{engine}, {memory}")))
+}
+
+fn judged(tested: &Tested, report: &Report, what: &str) -> Probed {
     // The heap is no matter of the port's.
     let right = tested.outcomes.iter().flat_map(Outcome::faults).all(|fault| matches!(fault, Fault::Allocated(_)));
-    let report = Report::new(&memory, &engine, &task, &tested);
     let said = if right { String::new() } else { report.verdict().err().map_or_else(String::new, |failure| format!("; {failure}")) };
-    Ok((right, format!("{engine}, {memory}, port {}: {} copies{said}", tested.port.name, report.jobs())))
+    let port = tested.port.name;
+    Probed { right, port, found: format!("{what}, port {port}: {} copies{said}", report.jobs()) }
 }
 
 /// An engine, and memory that it sees.

@@ -1,0 +1,70 @@
+//! The registers around the fabric's ports, where somebody has read them.
+
+use super::{Check, Facts, Outcome, fault, fine, note, skipped};
+use crate::ports::{Fact, Reading, Verdict};
+
+const AREA: &str = "ports";
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "port-width",
+        area: AREA,
+        title: "each port of the processor is as wide as the design's",
+        cause: "The boot code was built for another design: half of each word is missing, and no error says it.",
+        cure: "sudo contigo board prepare --design top.hwh --yes, or boot code with this design's handoff",
+        source: "UG585, appendix B, axi_hp: AFI_RDCHAN_CTRL; UG1087, AFIFM and afi_fs",
+        look: |facts| judged(facts, |name| name.ends_with(" width")),
+    },
+    Check {
+        id: "level-shifters",
+        area: AREA,
+        title: "the level shifters to the fabric are on",
+        cause: "With them off no signal crosses: an access to a core hangs the processor, and a core's never ends.",
+        cure: "sudo contigo board prepare --yes, after the bitstream was loaded",
+        source: "Linux, drivers/fpga/zynq-fpga.c, zynq_fpga_ops_write_complete",
+        look: |facts| judged(facts, |name| name == "level shifters"),
+    },
+    Check {
+        id: "fabric-reset",
+        area: AREA,
+        title: "no reset of the fabric and no bridge is held",
+        cause: "A core in reset answers nothing, and a bridge in reset hangs the processor.",
+        cure: "sudo contigo board prepare --design top.hwh --yes; on Cyclone V: bridge enable in U-Boot",
+        source: "Linux, drivers/fpga/zynq-fpga.c, SLCR_FPGA_RST_CTRL; drivers/fpga/altera-hps2fpga.c",
+        look: |facts| judged(facts, |name| name.starts_with("reset ") || name.starts_with("bridge ") || name.starts_with("ports to ")),
+    },
+];
+
+/// The words of a state in which nothing goes through.
+const SHUT: [&str; 3] = ["held", "in reset", "closed"];
+
+fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
+    let all = match &facts.registers {
+        None => return skipped("not measurable: contigo board --registers reads it, or doctor --probe as root"),
+        Some(Err(why)) => return skipped(format!("not measurable: {why}")),
+        Some(Ok(all)) => all,
+    };
+    let fields: Vec<_> = all.iter().filter(|fact| is(fact.field.name)).collect();
+    let value = |fact: &Fact| match &fact.reading {
+        Reading::Value(value) => fact.field.say(*value),
+        Reading::Held => "its block is held in reset".to_owned(),
+        Reading::Failed(error) => error.to_string(),
+    };
+    let listed = |of: &dyn Fn(&Fact) -> bool| -> Vec<String> {
+        let those = fields.iter().filter(|fact| of(fact));
+        those.map(|fact| format!("{}: {}", fact.field.name, value(fact))).collect()
+    };
+    let wrong = listed(&|fact| fact.verdict == Verdict::Wrong);
+    // Nobody says what is right there. A state in which nothing goes through is told all the same.
+    let shut = |fact: &Fact| fact.verdict == Verdict::Unknown && SHUT.contains(&value(fact).as_str());
+    let shut = listed(&|fact| shut(fact) || matches!(fact.reading, Reading::Held));
+    let right = fields.iter().filter(|fact| fact.verdict == Verdict::Right).count();
+    let rest = listed(&|fact| fact.verdict != Verdict::Right).join(", ");
+    match (wrong.is_empty(), shut.is_empty(), right) {
+        _ if fields.is_empty() => skipped("this SoC has no such register"),
+        (false, ..) => fault(wrong.join(", ")),
+        (true, false, _) => note(shut.join(", ")),
+        (true, true, 0) => skipped(format!("not compared: give the design by --design; {rest}")),
+        (true, true, _) => fine(format!("{right} of {} are right", fields.len())),
+    }
+}
