@@ -14,12 +14,15 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf"),
     ("cc", "gcc"),
     ("cpp", "cpp"),
+    ("dh", "debhelper"),
+    ("dpkg-architecture", "dpkg-dev"),
     ("dpkg-deb", "dpkg"),
     ("dtc", "device-tree-compiler"),
     ("qemu-aarch64-static", "qemu-user-static"),
     ("qemu-arm-static", "qemu-user-static"),
     ("qemu-system-aarch64", "qemu-system-arm"),
     ("qemu-system-arm", "qemu-system-arm"),
+    ("readelf", "binutils"),
     ("xz", "xz-utils"),
 ];
 

@@ -15,7 +15,8 @@ pub struct Target {
     pub gnu: &'static str,
     /// The program that runs its programs on another processor.
     pub emulator: &'static str,
-    /// The processor in an ELF header (`e_machine`, System V ABI: 40 is ARM, 183 is AArch64).
+    /// The processor in an ELF header (`e_machine`, System V ABI: 40 is ARM, 62 is x86-64, 183 is
+    /// AArch64).
     pub machine: u16,
 }
 
@@ -37,16 +38,24 @@ pub const AARCH64: Target = Target {
     machine: 183,
 };
 
-/// All of them.
+/// The boards'.
 pub const ALL: [&Target; 2] = [&ARMV7, &AARCH64];
+
+/// A PC, where programs for boards are written: for packages alone.
+pub const X86_64: Target =
+    Target { triple: "x86_64-unknown-linux-gnu", debian: "amd64", gnu: "x86_64-linux-gnu", emulator: "qemu-x86_64-static", machine: 62 };
+
+/// Those that packages are made for.
+pub const PACKAGED: [&Target; 3] = [&ARMV7, &AARCH64, &X86_64];
 
 impl Target {
     /// The one with this triple, or the error that lists them.
     pub fn named(triple: &str) -> Result<&'static Self> {
-        let known = || ALL.map(|target| target.triple).join(", ");
-        ALL.into_iter()
+        let known = || PACKAGED.map(|target| target.triple).join(", ");
+        PACKAGED
+            .into_iter()
             .find(|target| target.triple == triple)
-            .ok_or_else(|| anyhow::anyhow!("no target \"{triple}\"; Contigo's boards have {}", known()))
+            .ok_or_else(|| anyhow::anyhow!("no target \"{triple}\"; Contigo is built for {}", known()))
     }
 
     /// The cross compiler, which links its programs.

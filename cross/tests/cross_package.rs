@@ -4,21 +4,27 @@
 
 mod cross_machine;
 
-use cross_machine::{AARCH64, ARMV7, Machine, Outcome, program};
+use contigo_testkit::emulated;
+use cross_machine::{AARCH64, ARMV7, Machine, Outcome, X86_64, program};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, error::Error, fs, io::Read};
-use tar::Archive;
+use tar::{Archive, EntryType};
 
-fn machine() -> Result<Machine, Box<dyn Error>> {
+/// A machine that can pack; `None`: this one lacks a tool, and that is said.
+fn machine(test: &str) -> Result<Option<Machine>, Box<dyn Error>> {
     let machine = Machine::new()?;
     machine.with_zigbuild()?;
-    machine.with_std(&[ARMV7.0, AARCH64.0])?;
-    for (triple, number) in [ARMV7, AARCH64] {
+    machine.with_std(&[ARMV7.0, AARCH64.0, X86_64.0])?;
+    for (triple, number) in [ARMV7, AARCH64, X86_64] {
         machine.builds(&format!("{triple}.2.27"), &program(number, Some("GLIBC_2.25"), true))?;
     }
-    Ok(machine)
+    if machine.with_sources()? {
+        return Ok(Some(machine));
+    }
+    emulated::skipped(&format!("cross_package::{test}"), "make, dtc, readelf or python3 is not installed");
+    Ok(None)
 }
 
 /// The packages of one run, by their names.
@@ -42,13 +48,18 @@ fn sum(bytes: &[u8]) -> String {
 #[test]
 fn two_runs_give_the_same_bytes() -> Outcome {
     // Another folder, and files with other times.
-    let (one, other) = (machine()?, machine()?);
+    let test = "two_runs_give_the_same_bytes";
+    let (Some(one), Some(other)) = (machine(test)?, machine(test)?) else { return Ok(()) };
     let first = packages(&one)?;
     std::thread::sleep(std::time::Duration::from_millis(1100));
     fs::write(one.path("sources/README.md"), fs::read(other.path("sources/README.md"))?)?;
     assert_eq!(first, packages(&one)?);
     assert_eq!(first, packages(&other)?);
-    let names = ["contigo-9.8.7-aarch64-unknown-linux-gnu.tar.gz", "contigo-9.8.7-armv7-unknown-linux-gnueabihf.tar.gz"];
+    let names = [
+        "contigo-9.8.7-aarch64-unknown-linux-gnu.tar.gz",
+        "contigo-9.8.7-armv7-unknown-linux-gnueabihf.tar.gz",
+        "contigo-9.8.7-x86_64-unknown-linux-gnu.tar.gz",
+    ];
     assert_eq!(first.keys().collect::<Vec<_>>(), names);
     // And other sources give others.
     fs::write(other.path("sources/README.md"), "another text\n")?;
@@ -58,45 +69,101 @@ fn two_runs_give_the_same_bytes() -> Outcome {
 
 #[test]
 fn the_manifest_has_every_file_with_its_sum() -> Outcome {
-    let machine = machine()?;
+    let Some(machine) = machine("the_manifest_has_every_file_with_its_sum")? else { return Ok(()) };
     for (name, bytes) in packages(&machine)? {
         let folder = name.strip_suffix(".tar.gz").ok_or("no .tar.gz")?;
         let mut files = BTreeMap::new();
+        let mut links = BTreeMap::new();
         let mut order = Vec::new();
         for member in Archive::new(GzDecoder::new(bytes.as_slice())).entries()? {
             let mut member = member?;
             let path = member.path()?.to_str().and_then(|path| path.strip_prefix(folder)?.strip_prefix('/')).ok_or("outside")?.to_owned();
             let header = member.header();
             assert_eq!((header.uid()?, header.gid()?, header.mtime()?), (0, 0, 1), "{path}");
-            assert_eq!(header.mode()?, if path.starts_with("bin/") { 0o755 } else { 0o644 }, "{path}");
+            order.push(path.clone());
+            if header.entry_type() == EntryType::Symlink {
+                links.insert(path, member.link_name()?.ok_or("a link to nothing")?.display().to_string());
+                continue;
+            }
+            let is_program = path.starts_with("usr/bin/") || path.contains("/libcontigo.so.");
+            assert_eq!(header.mode()?, if is_program { 0o755 } else { 0o644 }, "{path}");
             let mut content = Vec::new();
             member.read_to_end(&mut content)?;
-            order.push(path.clone());
             files.insert(path, content);
         }
-        assert!(order.is_sorted(), "{order:?}");
+        assert!(order.iter().filter(|path| *path != "MANIFEST.json").is_sorted(), "{order:?}");
         let manifest: Value = serde_json::from_slice(&files.remove("MANIFEST.json").ok_or("no manifest")?)?;
         assert_eq!((&manifest["version"], &manifest["glibc"]), (&"9.8.7".into(), &"2.25".into()));
-        let listed = manifest["files"]
-            .as_array()
-            .ok_or("no list")?
-            .iter()
-            .map(|file| Some((file["path"].as_str()?.to_owned(), (file["size_bytes"].as_u64()?, file["sha256"].as_str()?.to_owned()))));
-        let listed: BTreeMap<_, _> = listed.collect::<Option<_>>().ok_or("a field is missing")?;
+        let mut listed = BTreeMap::new();
+        let mut listed_links = BTreeMap::new();
+        for file in manifest["files"].as_array().ok_or("no list")? {
+            let path = file["path"].as_str().ok_or("no path")?.to_owned();
+            match (file["size_bytes"].as_u64(), file["sha256"].as_str(), file["link"].as_str()) {
+                (Some(size), Some(sum), None) => drop(listed.insert(path, (size, sum.to_owned()))),
+                (None, None, Some(to)) => drop(listed_links.insert(path, to.to_owned())),
+                _ => return Err(format!("neither a file nor a link: {file}").into()),
+            }
+        }
         let there: BTreeMap<_, _> = files.iter().map(|(path, content)| (path.clone(), (content.len() as u64, sum(content)))).collect();
-        assert_eq!(listed, there);
-        let names = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "bin/contigo", "bin/contigo-board-tests"];
-        assert_eq!(files.keys().collect::<Vec<_>>(), names);
+        assert_eq!((listed, &listed_links), (there, &links));
+        let gnu = match name.contains("armv7") {
+            true => "arm-linux-gnueabihf".to_owned(),
+            false => format!("{}-linux-gnu", if name.contains("aarch64") { "aarch64" } else { "x86_64" }),
+        };
+        assert_eq!(links[&format!("usr/lib/{gnu}/libcontigo.so")], "libcontigo.so.2");
+        for path in [
+            "CHANGELOG.md",
+            "LICENSE-MIT",
+            "etc/modprobe.d/contigo.conf",
+            "usr/bin/contigo",
+            "usr/bin/contigo-board-tests",
+            "usr/include/contigo.h",
+            &format!("usr/lib/{gnu}/libcontigo.a"),
+            &format!("usr/lib/{gnu}/libcontigo.so.9.8.7"),
+            &format!("usr/lib/{gnu}/cmake/contigo/contigo-config.cmake"),
+            "usr/lib/python3/dist-packages/contigo/_contigo.abi3.so",
+            "usr/lib/python3/dist-packages/contigo-9.8.7.dist-info/METADATA",
+            "usr/lib/sysusers.d/contigo.conf",
+            "usr/lib/udev/rules.d/60-contigo.rules",
+            "usr/share/contigo/overlays/pynq-z2.dtbo",
+            "usr/share/man/man1/contigo.1",
+            "usr/src/contigo-0.1.0/contigo_main.c",
+            "usr/src/contigo-0.1.0/LICENSE-GPL-2.0",
+        ] {
+            assert!(files.contains_key(path), "{path} is not in {:?}", files.keys());
+        }
+        let pc = String::from_utf8_lossy(&files[&format!("usr/lib/{gnu}/pkgconfig/contigo.pc")]);
+        assert!(pc.contains("prefix=/usr\n") && pc.contains(&format!("/lib/{gnu}\n")) && pc.contains("Version: 9.8.7"), "{pc}");
+        // pip leaves alone what has no list of its files.
+        assert!(!files.keys().any(|path| path.ends_with("/RECORD")));
     }
     Ok(())
 }
 
 #[test]
 fn a_paper_that_is_missing_is_named_and_no_package_is_left() -> Outcome {
-    let machine = machine()?;
+    let Some(machine) = machine("a_paper_that_is_missing_is_named_and_no_package_is_left")? else { return Ok(()) };
     fs::remove_file(machine.path("sources/LICENSE-MIT"))?;
     let run = machine.cross(&["package"])?;
     assert!(run.status == Some(1) && run.stderr.contains("LICENSE-MIT"), "{run:?}");
     assert_eq!(fs::read_dir(machine.path("sources/target/contigo-packages"))?.count(), 0);
+    Ok(())
+}
+
+#[test]
+fn a_tool_that_is_missing_is_named_before_anything_is_built() -> Outcome {
+    let Some(machine) = machine("a_tool_that_is_missing_is_named_before_anything_is_built")? else { return Ok(()) };
+    let refused = |args: &[&str], said: &str| -> Outcome {
+        let run = machine.cross_with(args, &[("SOURCE_DATE_EPOCH", "1")])?;
+        assert!(run.status == Some(1) && run.stderr.contains(said), "{said}: {run:?}");
+        assert!(!machine.path("sources/target").exists(), "{args:?}");
+        Ok(())
+    };
+    refused(&["package", "--deb"], "dh is not installed: `apt install debhelper`, or `cargo cross setup --packages` for all at once")?;
+    fs::remove_file(machine.path("bin/dtc"))?;
+    refused(&["package"], "dtc is not installed: `apt install device-tree-compiler`")?;
+    machine.program("bin/dtc", "")?;
+    fs::remove_dir_all(machine.path("cache/maturin"))?;
+    refused(&["package"], "maturin is not installed: `cargo cross setup --packages`")?;
     Ok(())
 }

@@ -2,6 +2,8 @@
 //! sources to build.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+mod sources;
+
 use contigo_testkit::emulated;
 use serde_json::Value;
 use std::{
@@ -14,9 +16,10 @@ use tempfile::TempDir;
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 
-/// Both processors, and their numbers in an ELF header.
+/// The processors, and their numbers in an ELF header.
 pub(crate) const ARMV7: (&str, u16) = ("armv7-unknown-linux-gnueabihf", 40);
 pub(crate) const AARCH64: (&str, u16) = ("aarch64-unknown-linux-gnu", 183);
+pub(crate) const X86_64: (&str, u16) = ("x86_64-unknown-linux-gnu", 62);
 
 /// The outcome of one run.
 #[derive(Debug)]
@@ -59,7 +62,9 @@ impl Machine {
         // somewhere else.
         let builds = format!(
             r#"[ -z "$RUSTFLAGS$CARGO_ENCODED_RUSTFLAGS" ] || {{ echo 'error: RUSTFLAGS is set'; exit 1; }}
-while [ $# -gt 0 ]; do case $1 in --target) triple=$2;; --profile) profile=$2;; --bin) programs="$programs $2";; esac; shift; done
+while [ $# -gt 0 ]; do case $1 in
+--target) triple=$2;; --profile) profile=$2;; --bin) programs="$programs $2";; --lib) programs="libcontigo_c.so libcontigo_c.a";;
+esac; shift; done
 plain=${{triple%.2.27}}
 /bin/mkdir -p "{root}/sources/target/$plain/$profile"
 for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/target/$plain/$profile/$program"; done"#

@@ -14,7 +14,7 @@ pub(crate) fn target(name: &str) -> Result<&'static Target> {
     let board = BOARDS.iter().find(|(board, _)| *board == name).map(|(_, target)| *target);
     board.or_else(|| Target::named(name).ok()).ok_or_else(|| {
         let boards = BOARDS.iter().map(|(board, _)| *board).collect::<Vec<_>>().join(", ");
-        let triples = targets::ALL.map(|target| target.triple).join(", ");
+        let triples = targets::PACKAGED.map(|target| target.triple).join(", ");
         anyhow::anyhow!("no board \"{name}\"; there are {boards}; or name a processor: {triples}")
     })
 }

@@ -5,7 +5,7 @@ use crate::{
     check::{BOARDS_GLIBC, library, too_new},
     needs::{self, Glibc, Needs},
     output,
-    workspace::{PROGRAMS, Workspace, cargo},
+    workspace::{LIBRARY, PROGRAMS, Workspace, cargo},
     zigbuild::Zigbuild,
 };
 use clap::Args;
@@ -60,6 +60,8 @@ pub(crate) struct Built {
     pub(crate) r#static: bool,
     pub(crate) size_bytes: u64,
     pub(crate) glibc: Option<Glibc>,
+    /// The shared libraries that it names.
+    pub(crate) libraries: Vec<String>,
 }
 
 /// Builds, and prints what came of it.
@@ -88,16 +90,37 @@ pub(crate) fn build(options: &Options) -> Result<()> {
 
 /// Builds the programs for `target`, and looks whether they are what was asked for.
 pub(crate) fn all(cache: &CacheDir, workspace: &Workspace, target: &'static Target, link: Link) -> Result<Vec<Built>> {
+    let how = if link == Link::Static { " (static)" } else { "" };
+    let what = format!("building the programs for {}{how}", target.triple);
+    let parts = PROGRAMS.iter().flat_map(|(package, program)| ["--package", package, "--bin", program]);
+    let folder = run(cache, workspace, target, link, what, parts)?;
+    PROGRAMS.iter().map(|(_, program)| built(&folder.join(program), target, link)).collect()
+}
+
+/// Builds the C library, shared and static: the shared one, which was looked at, beside which the
+/// other is.
+pub(crate) fn c_library(cache: &CacheDir, workspace: &Workspace, target: &'static Target) -> Result<Built> {
+    let what = format!("building the C library for {}", target.triple);
+    let folder = run(cache, workspace, target, Link::Shared, what, ["--package", LIBRARY.0, "--lib"])?;
+    built(&folder.join(LIBRARY.1), target, Link::Shared)
+}
+
+/// Has cargo build `parts`: the folder in which they are.
+fn run<'a>(
+    cache: &CacheDir,
+    workspace: &Workspace,
+    target: &'static Target,
+    link: Link,
+    what: String,
+    parts: impl IntoIterator<Item = &'a str>,
+) -> Result<PathBuf> {
     let (cargo, variables, triple, profile) = match link {
-        Link::Static => (
-            Tool::at(&cargo()?, what(target, link)).arg("build"),
-            toolchain::static_build(cache, target.triple)?,
-            target.triple.into(),
-            "board-static",
-        ),
+        Link::Static => {
+            (Tool::at(&cargo()?, what).arg("build"), toolchain::static_build(cache, target.triple)?, target.triple.into(), "board-static")
+        }
         Link::Shared => {
             let zigbuild = Zigbuild::need(cache)?;
-            let mut tool = Tool::at(&zigbuild.program(), what(target, link)).arg("zigbuild");
+            let mut tool = Tool::at(&zigbuild.program(), what).arg("zigbuild");
             for (name, value) in zigbuild.variables() {
                 tool = tool.env(name, value);
             }
@@ -107,7 +130,7 @@ pub(crate) fn all(cache: &CacheDir, workspace: &Workspace, target: &'static Targ
     let log = cache.log(&format!("build-{}-{profile}", target.debian))?;
     let mut tool = cargo
         .args(["--locked", "--profile", profile, "--target", &triple])
-        .args(PROGRAMS.iter().flat_map(|(package, program)| ["--package", package, "--bin", program]))
+        .args(parts)
         .current_dir(&workspace.root)
         .env("CARGO_TERM_COLOR", "never")
         // Cargo would take these in the place of the flags for the target.
@@ -117,25 +140,18 @@ pub(crate) fn all(cache: &CacheDir, workspace: &Workspace, target: &'static Targ
         tool = tool.env(name, value);
     }
     tool.limit(BUILD_LIMIT).writes(&workspace.target_dir).run(&log)?;
-    let folder = workspace.target_dir.join(target.triple).join(profile);
-    PROGRAMS.iter().map(|(_, program)| built(&folder.join(program), target, link)).collect()
+    Ok(workspace.target_dir.join(target.triple).join(profile))
 }
 
 fn built(binary: &Path, target: &'static Target, link: Link) -> Result<Built> {
     let size_bytes = fs::metadata(binary).map_err(|error| Failure::of_io("looking at what was built", binary, &error))?.len();
-    let glibc = right(binary, target, link)?;
+    let Needs { glibc, libraries, .. } = right(binary, target, link)?;
     let binary = binary.to_owned();
-    Ok(Built { binary, target: target.triple, boards: boards::of(target), r#static: link == Link::Static, size_bytes, glibc })
+    Ok(Built { binary, target: target.triple, boards: boards::of(target), r#static: link == Link::Static, size_bytes, glibc, libraries })
 }
 
-fn what(target: &Target, link: Link) -> String {
-    let how = if link == Link::Static { " (static)" } else { "" };
-    format!("building the programs for {}{how}", target.triple)
-}
-
-/// Is this program for `target`, and does it find its C library there? The highest glibc that it
-/// needs.
-fn right(binary: &Path, target: &Target, link: Link) -> Result<Option<Glibc>> {
+/// Is this program for `target`, and does it find its C library there? Its needs.
+pub(crate) fn right(binary: &Path, target: &Target, link: Link) -> Result<Needs> {
     let needs = Needs::of(binary)?;
     let limit = BOARDS_GLIBC.parse().map_err(|what| anyhow::anyhow!("{BOARDS_GLIBC} is not {what}"))?;
     if needs.machine != target.machine {
@@ -150,7 +166,7 @@ fn right(binary: &Path, target: &Target, link: Link) -> Result<Option<Glibc>> {
     }
     match too_new(binary, &needs, &limit) {
         Some(refused) => Err(anyhow::anyhow!("{refused}")),
-        None => Ok(needs.glibc),
+        None => Ok(needs),
     }
 }
 

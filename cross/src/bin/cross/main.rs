@@ -6,6 +6,7 @@ mod check;
 mod needs;
 mod output;
 mod package;
+mod pip;
 mod setup;
 mod workspace;
 mod zigbuild;
@@ -43,10 +44,11 @@ enum Command {
     /// The programs run with the C library of images since 2018 (glibc 2.27: PYNQ 2.7, JetPack 4),
     /// which is checked in the result. With --static they need none at all, for an initramfs.
     Build(build::Options),
-    /// Build for every board, and put programs, licences and checksums into one .tar.gz for each
-    /// processor
+    /// Build for every board and for a PC, and put all that an image wants into one .tar.gz for each
+    /// processor, or into Debian packages
     ///
-    /// The same sources give the same bytes.
+    /// The tool, the board tests, the C library, the Python package, udev's rules, the module's
+    /// sources, compiled overlays. The same sources give the same bytes.
     Package(package::Options),
     /// Say which processor and which C library a program needs, and fail where a board's image may
     /// lack it

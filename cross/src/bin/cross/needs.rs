@@ -1,5 +1,5 @@
-//! A program's needs of the machine that runs it, read from its ELF headers: the processor, and the
-//! C library's version.
+//! A program's needs of the machine that runs it, read from its ELF headers: the processor, the
+//! C library's version, and the libraries by name.
 //!
 //! A program that was linked against a newer glibc than the board's does not start there. The
 //! linker notes every version that it needs in the section `.gnu.version_r` (Linux Standard Base,
@@ -8,8 +8,8 @@
 use contigo_cross::failure::{Failure, Result};
 use object::{
     Endianness,
-    elf::{FileHeader32, FileHeader64, PT_INTERP},
-    read::elf::{FileHeader, ProgramHeader},
+    elf::{DT_NEEDED, FileHeader32, FileHeader64, PT_INTERP},
+    read::elf::{Dyn, FileHeader, ProgramHeader},
 };
 use serde::{Serialize, Serializer};
 use std::{fmt, fs, path::Path};
@@ -27,6 +27,8 @@ pub(crate) struct Needs {
     pub(crate) is_dynamic: bool,
     /// The highest version that it needs, where it needs any.
     pub(crate) glibc: Option<Glibc>,
+    /// The libraries that it names, in its own order (`DT_NEEDED`).
+    pub(crate) libraries: Vec<String>,
 }
 
 impl Needs {
@@ -62,7 +64,16 @@ fn read<Header: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Needs> 
             }
         }
     }
-    Ok(Needs { machine: header.e_machine(endian), is_dynamic, glibc })
+    let mut libraries = Vec::new();
+    if let Some((entries, strings)) = sections.dynamic(endian, bytes)? {
+        let strings = sections.strings(endian, bytes, strings)?;
+        for entry in entries.iter().filter(|entry| entry.d_tag(endian).into() == u64::from(DT_NEEDED)) {
+            let at = u32::try_from(entry.d_val(endian).into())?;
+            let name = strings.get(at).map_err(|()| anyhow::anyhow!("the name of a library is outside of its table"))?;
+            libraries.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    Ok(Needs { machine: header.e_machine(endian), is_dynamic, glibc, libraries })
 }
 
 /// A processor by its number in ELF headers, as people call it.

@@ -1,19 +1,19 @@
-//! `cargo cross package`: what one copies to a board, as one file for each processor.
+//! `cargo cross package`: what an image gets, as one archive for each processor, or as Debian
+//! packages. Both are made of one tree of files.
 
 mod archive;
+mod date;
+mod deb;
+mod depends;
+mod plain;
+mod tree;
 
-use crate::{
-    boards,
-    build::{self, Built, Link},
-    output,
-    workspace::{TOOL, Workspace},
-};
-use archive::Member;
+use crate::{boards, build, build::Link, output, pip, workspace::Workspace};
 use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
     failure::{Failure, Result},
-    table,
+    packages, table,
     targets::{self, Target},
 };
 use serde::Serialize;
@@ -24,14 +24,32 @@ use std::{
 
 /// In cargo's target folder.
 const FOLDER: &str = "contigo-packages";
-/// The files that go along with the programs, from the root of the sources.
-const PAPERS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
-/// The list of the package's files and their sums, for a check.
-const MANIFEST: &str = "MANIFEST.json";
+/// The programs that packing runs; the last three for Debian's packages alone.
+pub(crate) const PROGRAMS: [&str; 6] = ["make", "dtc", "readelf", "dh", "dpkg-architecture", "lintian"];
+/// It builds the Python package.
+pub(crate) const MATURIN: pip::Packages = pip::Packages {
+    what: "maturin from PyPI (10 MB)",
+    requirements: include_str!("maturin.txt"),
+    folder: "maturin/1.16.0",
+    program: "bin/maturin",
+};
 
 /// How it is told.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
+    /// Debian packages instead of one archive for each processor
+    #[arg(long)]
+    deb: bool,
+    /// A board of `contigo boards`, or a processor such as x86_64-unknown-linux-gnu; all where none
+    /// is given
+    #[arg(long, value_name = "B")]
+    board: Option<String>,
+    /// Where the packages go: contigo-packages in cargo's target folder where it is not given
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// The version of the Debian packages, for a build of your own: Contigo's where it is not given
+    #[arg(long, value_name = "VERSION", requires = "deb", value_parser = deb::version)]
+    deb_version: Option<String>,
     /// Print a JSON array instead of a table
     #[arg(long)]
     json: bool,
@@ -41,42 +59,50 @@ pub(crate) struct Options {
 #[derive(Serialize)]
 struct Entry {
     package: PathBuf,
+    /// The processor, or `all`.
     target: &'static str,
     boards: Vec<&'static str>,
     size_bytes: u64,
     sha256: String,
 }
 
-/// The manifest in a package.
-#[derive(Serialize)]
-struct Manifest<'a> {
-    name: &'a str,
-    version: &'a str,
-    target: &'a str,
-    boards: &'a [&'a str],
-    /// The newest glibc version that a program needs.
-    glibc: Option<String>,
-    files: Vec<File<'a>>,
+/// One package that is made, and not yet in its place.
+struct Packed {
+    /// Its file's name.
+    name: String,
+    target: &'static str,
+    boards: Vec<&'static str>,
+    bytes: Vec<u8>,
 }
 
-#[derive(Serialize)]
-struct File<'a> {
-    path: &'a str,
-    size_bytes: usize,
-    sha256: String,
-}
-
-/// Builds for every processor, and writes the packages.
+/// Builds for every processor, and writes the packages: all of them, or none.
 pub(crate) fn package(options: &Options) -> Result<()> {
+    let targets = match &options.board {
+        Some(board) => vec![boards::target(board)?],
+        None => targets::PACKAGED.to_vec(),
+    };
     let cache = CacheDir::open()?;
     let workspace = Workspace::find(&cache)?;
-    let folder = workspace.target_dir.join(FOLDER);
+    need(&cache, options.deb)?;
+    let date = if options.deb { date::seconds(&cache, &workspace.root)? } else { archive::TIME };
+    let folder = options.out.clone().unwrap_or_else(|| workspace.target_dir.join(FOLDER));
     fs::create_dir_all(&folder).map_err(|error| Failure::of_io("making the folder of packages", &folder, &error))?;
-    let mut entries = Vec::new();
-    for target in targets::ALL {
-        let built = build::all(&cache, &workspace, target, Link::Shared)?;
-        entries.push(pack(&workspace, target, &built, &folder)?);
+    let mut packed = Vec::new();
+    for target in targets {
+        let parts = tree::Parts {
+            programs: build::all(&cache, &workspace, target, Link::Shared)?,
+            library: build::c_library(&cache, &workspace, target)?,
+        };
+        let tree = tree::lay(&cache, &workspace, target, parts)?;
+        if options.deb {
+            let version = options.deb_version.as_deref().unwrap_or(&workspace.version);
+            // Those for every processor are made once, of the first tree.
+            packed.extend(deb::pack(&cache, &workspace, target, &tree, &deb::Of { version, date, with_all: packed.is_empty() })?);
+        } else {
+            packed.push(plain::pack(&workspace, target, &tree)?);
+        }
     }
+    let entries = put(&folder, packed)?;
     if options.json {
         return output::json(&entries);
     }
@@ -88,33 +114,45 @@ pub(crate) fn package(options: &Options) -> Result<()> {
     output::text(table)
 }
 
-fn pack(workspace: &Workspace, target: &'static Target, built: &[Built], folder: &Path) -> Result<Entry> {
-    let mut members = Vec::new();
-    for program in built {
-        let name = program.binary.file_name().unwrap_or_default().to_string_lossy();
-        members.push(Member::read(&program.binary, format!("bin/{name}"), 0o755)?);
-    }
-    for paper in PAPERS {
-        members.push(Member::read(&workspace.root.join(paper), paper.to_owned(), 0o644)?);
-    }
-    let files =
-        members.iter().map(|member| File { path: &member.path, size_bytes: member.bytes.len(), sha256: archive::sum(&member.bytes) });
-    let boards = boards::of(target);
-    let manifest = Manifest {
-        name: TOOL,
-        version: &workspace.version,
-        target: target.triple,
-        boards: &boards,
-        glibc: built.iter().filter_map(|program| program.glibc.as_ref()).max().map(ToString::to_string),
-        files: files.collect(),
+/// Are the tools here? Before a build that takes minutes.
+fn need(cache: &CacheDir, deb: bool) -> Result<()> {
+    let missing = |program: &str, how: String| Failure::MissingTool {
+        program: program.into(),
+        remedy: format!("{how}`cargo cross setup --packages` for all at once"),
     };
-    let mut text = serde_json::to_vec_pretty(&manifest)?;
-    text.push(b'\n');
-    members.push(Member { path: MANIFEST.into(), mode: 0o644, bytes: text });
-    let name = format!("{TOOL}-{}-{}", workspace.version, target.triple);
-    let bytes = archive::tar_gz(&name, members)?;
-    let package = folder.join(format!("{name}.tar.gz"));
-    archive::write_whole(&package, &bytes)?;
-    let (size_bytes, sha256) = (u64::try_from(bytes.len())?, archive::sum(&bytes));
-    Ok(Entry { package, target: target.triple, boards, size_bytes, sha256 })
+    let of_deb = ["dh", "dpkg-architecture"];
+    // lintian looks at the packages afterwards: packaging/debian/test.
+    let wanted = PROGRAMS.iter().filter(|program| **program != "lintian" && (deb || !of_deb.contains(program)));
+    for program in wanted {
+        if packages::find(program).is_none() {
+            return Err(missing(program, format!("`apt install {}`, or ", packages::of(program))).into());
+        }
+    }
+    match MATURIN.find(cache) {
+        Some(_) => Ok(()),
+        None => Err(missing("maturin", String::new()).into()),
+    }
+}
+
+/// Puts all packages into their folder. They are written beside it first, so a disk that fills up
+/// leaves none.
+fn put(folder: &Path, packed: Vec<Packed>) -> Result<Vec<Entry>> {
+    let failed = |error| Failure::of_io("writing the packages", folder, &error);
+    let beside = tempfile::Builder::new().prefix(".unfinished-").tempdir_in(folder).map_err(failed)?;
+    for Packed { name, bytes, .. } in &packed {
+        archive::write_synced(&beside.path().join(name), bytes)?;
+    }
+    let mut entries = Vec::new();
+    for Packed { name, target, boards, bytes } in packed {
+        let package = folder.join(&name);
+        fs::rename(beside.path().join(&name), &package).map_err(failed)?;
+        let (size_bytes, sha256) = (u64::try_from(bytes.len())?, archive::sum(&bytes));
+        entries.push(Entry { package, target, boards, size_bytes, sha256 });
+    }
+    Ok(entries)
+}
+
+/// The name of a processor's package, and its boards.
+fn of(target: &'static Target) -> (&'static str, Vec<&'static str>) {
+    (target.triple, boards::of(target))
 }

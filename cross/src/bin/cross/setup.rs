@@ -1,7 +1,9 @@
 //! `cargo cross setup`: everything that building and testing for the boards needs, or what keeps it
 //! from being had.
 
+mod apt;
 mod linkers;
+mod packaging;
 mod rust;
 
 use crate::{output, zigbuild::Zigbuild};
@@ -9,13 +11,16 @@ use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
     failure::{Failure, Result},
-    table,
+    table, targets,
 };
 use serde::Serialize;
 
 /// How it is done.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
+    /// Also what `cargo cross package` needs: debhelper, lintian, dtc, maturin
+    #[arg(long)]
+    packages: bool,
     /// Only say what is there and what would be done
     #[arg(long)]
     print: bool,
@@ -50,11 +55,15 @@ struct Part {
 /// be had is got, whatever else is missing.
 pub(crate) fn setup(options: &Options) -> Result<()> {
     let cache = CacheDir::open()?;
-    let parts = [
+    let mut parts = vec![
         ("linkers and emulators", linkers::get(&cache, options.print)),
-        ("Rust's standard libraries", rust::get(&cache, options.print)),
+        ("Rust's standard libraries", rust::get(&cache, options.print, if options.packages { &targets::PACKAGED } else { &targets::ALL })),
         ("cargo-zigbuild", zigbuild(&cache, options.print)),
     ];
+    if options.packages {
+        parts.push(("packaging tools", packaging::tools(&cache, options.print)));
+        parts.push(("maturin", packaging::maturin(&cache, options.print)));
+    }
     let mut report = Vec::new();
     let mut errors = Vec::new();
     for (part, got) in parts {

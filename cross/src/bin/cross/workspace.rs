@@ -10,6 +10,8 @@ pub(crate) const TOOL: &str = "contigo";
 const PACKAGE: &str = "contigo-cli";
 /// The programs for a board: each with its package. The tests are the ones that the lab runs.
 pub(crate) const PROGRAMS: [(&str, &str); 2] = [(PACKAGE, TOOL), ("contigo-tests", "contigo-board-tests")];
+/// The package of the C library, and the shared one's file. The static one is `libcontigo_c.a`.
+pub(crate) const LIBRARY: (&str, &str) = ("contigo-c", "libcontigo_c.so");
 
 /// The workspace around the current folder.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use contigo_cross::{
     command::{Tool, last_lines},
     failure::{Failure, Result},
     packages,
-    targets::{self, Target},
+    targets::Target,
     toolchain::{self, Installed, Rust},
 };
 use std::time::Duration;
@@ -16,11 +16,12 @@ const RUSTUP_LIMIT: Duration = Duration::from_secs(1800);
 /// Lines of rustup's log that are searched for what went wrong.
 const LOG_LINES: usize = 50;
 
-/// Gets the libraries that are missing.
-pub(super) fn get(cache: &CacheDir, only_say: bool) -> Got {
+/// Gets those of the libraries `all` that are missing.
+pub(super) fn get(cache: &CacheDir, only_say: bool, all: &[&'static Target]) -> Got {
+    let missing = |cache| missing(cache, all);
     let wanted = missing(cache)?;
     if wanted.is_empty() {
-        return Ok((State::Ready, from_where(cache)?));
+        return Ok((State::Ready, from_where(cache, all)?));
     }
     let names = wanted.iter().map(|target| target.triple).collect::<Vec<_>>().join(" ");
     let rustup = packages::find("rustup");
@@ -44,7 +45,7 @@ pub(super) fn get(cache: &CacheDir, only_say: bool) -> Got {
     };
     let wanted = missing(cache)?;
     if !wanted.is_empty()
-        && let Err(error) = from_debian(cache, &wanted)
+        && let Err(error) = from_debian(cache, &wanted, all)
     {
         if matches!(error.downcast_ref(), Some(Failure::Interrupted)) {
             return Err(error);
@@ -53,13 +54,13 @@ pub(super) fn get(cache: &CacheDir, only_say: bool) -> Got {
         let left = missing(cache)?.iter().map(|target| target.triple).collect::<Vec<_>>().join(" ");
         return Err(anyhow::anyhow!("no Rust standard library for {left}: {no_rustup}; {error:#}"));
     }
-    Ok((State::Installed, from_where(cache)?))
+    Ok((State::Installed, from_where(cache, all)?))
 }
 
 /// The targets that no Rust here has.
-fn missing(cache: &CacheDir) -> Result<Vec<&'static Target>> {
+fn missing(cache: &CacheDir, all: &[&'static Target]) -> Result<Vec<&'static Target>> {
     let mut missing = Vec::new();
-    for target in targets::ALL {
+    for &target in all {
         if toolchain::find(cache, target)?.is_none() {
             missing.push(target);
         }
@@ -67,22 +68,22 @@ fn missing(cache: &CacheDir) -> Result<Vec<&'static Target>> {
     Ok(missing)
 }
 
-fn from_debian(cache: &CacheDir, wanted: &[&'static Target]) -> Result<()> {
+fn from_debian(cache: &CacheDir, wanted: &[&'static Target], all: &[&'static Target]) -> Result<()> {
     let installed = match toolchain::rustc_in_use() {
         Some(rustc) => Installed::of(cache, &rustc)?,
         None => None,
     };
     toolchain::make(cache, wanted, installed.as_ref())?;
-    match missing(cache)?.as_slice() {
+    match missing(cache, all)?.as_slice() {
         [] => Ok(()),
         [target, ..] => Err(anyhow::anyhow!("Debian's Rust does not find its library for {}", target.triple)),
     }
 }
 
 /// Which Rust has them, and how cargo is told where that is not the one in use.
-fn from_where(cache: &CacheDir) -> Result<String> {
+fn from_where(cache: &CacheDir, all: &[&'static Target]) -> Result<String> {
     let mut lines: Vec<(Option<Rust>, Vec<&str>)> = Vec::new();
-    for target in targets::ALL {
+    for target in all {
         let found = toolchain::find(cache, target)?;
         match lines.iter_mut().find(|(rust, _)| *rust == found) {
             Some((_, triples)) => triples.push(target.triple),

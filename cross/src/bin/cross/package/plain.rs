@@ -1,0 +1,68 @@
+//! The archive for images without apt: the tree as it is installed, the papers, and a manifest.
+
+use super::{
+    Packed,
+    archive::{self, Content, Member},
+    of,
+    tree::Tree,
+};
+use crate::workspace::{TOOL, Workspace};
+use contigo_cross::{failure::Result, targets::Target};
+use serde::Serialize;
+
+/// The files that go along, from the root of the sources.
+const PAPERS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+/// The list of the package's files and their sums, for a check.
+const MANIFEST: &str = "MANIFEST.json";
+
+/// The manifest in a package.
+#[derive(Serialize)]
+struct Manifest<'a> {
+    name: &'a str,
+    version: &'a str,
+    target: &'a str,
+    boards: &'a [&'a str],
+    /// The newest glibc version that a program or a library needs.
+    glibc: Option<String>,
+    files: Vec<File<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum File<'a> {
+    Regular { path: &'a str, size_bytes: usize, sha256: String },
+    Link { path: &'a str, link: &'a str },
+}
+
+/// Packs the tree.
+pub(super) fn pack(workspace: &Workspace, target: &'static Target, tree: &Tree) -> Result<Packed> {
+    let mut members = Member::all(tree.path())?;
+    for paper in PAPERS {
+        members.push(Member::read(&workspace.root.join(paper), paper.to_owned())?);
+    }
+    members.sort_by(|one, other| one.path.cmp(&other.path));
+    let file = |member: &Member| match &member.content {
+        Content::File { bytes, .. } => (Some(bytes.len()), Some(archive::sum(bytes)), None),
+        Content::Link(to) => (None, None, Some(to.clone())),
+    };
+    let listed: Vec<_> = members.iter().map(file).collect();
+    let files = members.iter().zip(&listed).map(|(member, (size, sum, link))| match (size, sum, link) {
+        (Some(size_bytes), Some(sha256), _) => File::Regular { path: &member.path, size_bytes: *size_bytes, sha256: sha256.clone() },
+        (.., link) => File::Link { path: &member.path, link: link.as_deref().unwrap_or_default() },
+    });
+    let (triple, boards) = of(target);
+    let manifest = Manifest {
+        name: TOOL,
+        version: &workspace.version,
+        target: triple,
+        boards: &boards,
+        glibc: tree.glibc().map(ToString::to_string),
+        files: files.collect(),
+    };
+    let mut text = serde_json::to_vec_pretty(&manifest)?;
+    text.push(b'\n');
+    members.push(Member { path: MANIFEST.into(), content: Content::File { mode: 0o644, bytes: text } });
+    let name = format!("{TOOL}-{}-{triple}", workspace.version);
+    let bytes = archive::tar_gz(&name, members)?;
+    Ok(Packed { name: format!("{name}.tar.gz"), target: triple, boards, bytes })
+}
