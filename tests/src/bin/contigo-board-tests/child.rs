@@ -24,7 +24,7 @@ use nix::{
 };
 use std::{
     fs::File,
-    io::{Read, Write},
+    io::Read,
     os::fd::OwnedFd,
     ptr::NonNull,
     sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
@@ -123,7 +123,7 @@ pub(crate) fn row(name: &Name, user: Option<u32>, limit_s: u32, work: impl FnOnc
             let ended = watch(child, shared);
             let mut told = Vec::new();
             let _ = File::from(OwnedFd::from(reader)).read_to_end(&mut told);
-            match (ended, hear(name, &told)) {
+            match (ended, serde_json::from_slice::<Row>(&told).ok()) {
                 (Ok(WaitStatus::Exited(_, 0)), Some(row)) => row,
                 (Ok(WaitStatus::Signaled(_, Signal::SIGALRM, _)), _) => failed(format!("did not end within {limit_s} s")),
                 (Ok(WaitStatus::Signaled(_, signal, _)), _) => failed(format!("ended by {signal}")),
@@ -199,46 +199,9 @@ pub(crate) fn become_user(user: u32) -> Result<(), Errno> {
     set_dumpable(true)
 }
 
-/// The row, to the parent: numbers, one a line, then the reason.
+/// The row, to the parent.
 fn tell(pipe: OwnedFd, row: &Row) {
-    let optional = |value: Option<u64>| value.map_or("-".into(), |value| value.to_string());
-    let text = format!(
-        "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
-        row.status.word(),
-        row.user,
-        row.jobs,
-        row.bytes,
-        row.mismatches,
-        row.canary_hits,
-        optional(row.interrupts),
-        row.allocations,
-        optional(row.syscalls),
-        row.seconds,
-        row.reason
-    );
-    let _ = File::from(pipe).write_all(text.as_bytes());
-}
-
-fn hear(name: &Name, told: &[u8]) -> Option<Row> {
-    let text = String::from_utf8_lossy(told);
-    let mut lines = text.splitn(11, '\n');
-    let mut next = || lines.next();
-    let status = [Status::Passed, Status::Failed, Status::Skipped].into_iter().find(|status| Some(status.word()) == text.lines().next())?;
-    next()?;
-    Some(Row {
-        name: name.clone(),
-        status,
-        user: next()?.parse().ok()?,
-        jobs: next()?.parse().ok()?,
-        bytes: next()?.parse().ok()?,
-        mismatches: next()?.parse().ok()?,
-        canary_hits: next()?.parse().ok()?,
-        interrupts: next()?.parse().ok(),
-        allocations: next()?.parse().ok()?,
-        syscalls: next()?.parse().ok(),
-        seconds: next()?.parse().ok()?,
-        reason: next()?.to_owned(),
-    })
+    let _ = serde_json::to_writer(File::from(pipe), row);
 }
 
 #[cfg(test)]

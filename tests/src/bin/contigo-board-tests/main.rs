@@ -5,11 +5,15 @@
 //!   machine.rs: what is here ──► plan.rs: rows ──► child.rs: each in a process of its own ──► row.rs: a line
 //!                                                     └─ setup.rs: memory and engine ──► jobs.rs, checks/
 //! ```
+//!
+//! With `--report` the rows go into one file, with what is known of the machine: `report/`. `soak/`
+//! does random work for hours, and `hang.rs` is for the tests of a bench's reset.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "rows go to standard output")]
 
 mod checks;
 mod child;
 mod gemm8;
+mod hang;
 mod heap;
 mod jobs;
 mod lab;
@@ -18,12 +22,15 @@ mod map;
 mod options;
 mod plan;
 mod raw;
+mod report;
 mod row;
 mod setup;
+mod soak;
 mod vfio;
 
 use contigo_testkit::exercise::{CountingHeap, is_counting};
-use row::Status;
+use options::{Options, Task};
+use report::Counts;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -45,25 +52,40 @@ fn main() -> ExitCode {
         eprintln!("contigo-board-tests: heap allocations are not being counted, so nothing can be said about them");
         return ExitCode::FAILURE;
     }
-    let planned = plan::rows(&options);
+    match options.task {
+        Task::Hang => return hang::hang(),
+        Task::Soak(soak) => return soak::soak(&options, soak),
+        Task::Test => {}
+    }
+    test(&options)
+}
+
+/// Every row, in order.
+fn test(options: &Options) -> ExitCode {
+    let planned = plan::rows(options);
     if options.list {
         planned.iter().for_each(|planned| println!("{}", planned.title()));
         return ExitCode::SUCCESS;
     }
-    let mut count = [0_usize; 3];
-    for planned in &planned {
-        let row = planned.run(&options);
-        println!("{}", if options.json { row.json() } else { row.text() });
-        let [passed, failed, skipped] = &mut count;
-        *match row.status {
-            Status::Passed => passed,
-            Status::Failed => failed,
-            Status::Skipped => skipped,
-        } += 1;
+    // Before what takes minutes.
+    if let Some(Err(error)) = options.report.as_deref().map(report::ensure_writable) {
+        eprintln!("contigo-board-tests: {error}");
+        return ExitCode::FAILURE;
     }
-    let [passed, failed, skipped] = count;
+    let mut rows = Vec::with_capacity(planned.len());
+    for planned in &planned {
+        let row = planned.run(options);
+        println!("{}", if options.json { row.json() } else { row.text() });
+        rows.push(row);
+    }
+    let counts = Counts::of(&rows);
+    let Counts { passed, failed, skipped } = counts;
     if !options.json {
         println!("{passed} passed, {failed} failed, {skipped} skipped");
+    }
+    if let Some(Err(error)) = options.report.as_deref().map(|path| report::write(path, options, rows)) {
+        eprintln!("contigo-board-tests: {error}");
+        return ExitCode::FAILURE;
     }
     if failed == 0 && passed + skipped > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,12 +1,18 @@
 //! The command line.
 
+use crate::soak::Soak;
 use contigo::names::{DeviceName, MemoryName, NameError};
-use std::env;
+use std::{env, path::PathBuf, time::Duration};
 
 /// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 Usage: contigo-board-tests [--json] [--list] [--jobs N] [--seed S] [--memory NAME] [--device NAME]
                            [--filter TEXT] [--user UID] [--lab] [--locked-down] [--sim]
+                           [--report FILE]
+
+       contigo-board-tests soak --hours N | --minutes N [--seed S] [--memory NAME] [--device NAME]
+                           [--lab] [--json] [--report FILE]
+       contigo-board-tests hang --until-reset
 
 Tests Contigo on this machine: every memory with every DMA engine that it has, polled and by
 interrupt, and the jobs that must be refused, stopped, decoded or given back. Run it as root.
@@ -24,12 +30,28 @@ interrupt, and the jobs that must be refused, stopped, decoded or given back. Ru
                  nobody can maintain them
   --locked-down  only the row that locks the kernel down, which lasts until it is started anew
   --sim          the simulated board too; without any engine it is tested in any case
+  --report FILE  also writes FILE: this machine, every row, the latency of each engine, and where
+                 they can be had cyclictest's figures and the energy of a job; see docs/hil.md
 
-Exit status: 0 nothing failed, 1 a row failed, 2 wrong usage.";
+soak does random jobs on every engine, with kills, unbinds, memory pressure and moving clocks. It
+prints a line a minute, and ends by time, by SIGINT or SIGTERM, or at the first fault that nobody
+expected. hang takes every processor for itself, so that only a reset ends it: for a bench.
+
+Exit status: 0 nothing failed, 1 a row failed, 2 wrong usage, 130 a soak was interrupted.";
+
+/// The work to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Task {
+    #[default]
+    Test,
+    Soak(Soak),
+    Hang,
+}
 
 /// What it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
+    pub(crate) task: Task,
     pub(crate) json: bool,
     pub(crate) list: bool,
     pub(crate) jobs: u64,
@@ -41,11 +63,13 @@ pub(crate) struct Options {
     pub(crate) lab: bool,
     pub(crate) locked_down: bool,
     pub(crate) sim: bool,
+    pub(crate) report: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
+            task: Task::Test,
             json: false,
             list: false,
             jobs: 10_000,
@@ -57,6 +81,7 @@ impl Default for Options {
             lab: false,
             locked_down: false,
             sim: false,
+            report: None,
         }
     }
 }
@@ -66,7 +91,13 @@ pub(crate) fn given() -> Result<Options, (String, bool)> {
     parse(env::args().skip(1))
 }
 
-fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, (String, bool)> {
+/// The longest soak: a year.
+const HOURS_MAX: u64 = 24 * 366;
+
+fn parse(words: impl Iterator<Item = String>) -> Result<Options, (String, bool)> {
+    let mut words = words.peekable();
+    let task = words.next_if(|word| ["soak", "hang"].contains(&word.as_str()));
+    let (mut minutes, mut until_reset) = (None, false);
     let mut options = Options::default();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| (format!("{word} needs a value\n\n{USAGE}"), false));
@@ -82,6 +113,14 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, (String, bo
             "--memory" => options.memory = Some(named(&word, &value()?)?),
             "--device" => options.device = Some(named(&word, &value()?)?),
             "--filter" => options.filter = value()?,
+            "--hours" if task.as_deref() == Some("soak") => {
+                minutes = Some(number::<u64>(&word, &value()?)?.min(HOURS_MAX) * 60);
+            }
+            "--minutes" if task.as_deref() == Some("soak") => {
+                minutes = Some(number::<u64>(&word, &value()?)?.min(HOURS_MAX * 60));
+            }
+            "--until-reset" if task.as_deref() == Some("hang") => until_reset = true,
+            "--report" => options.report = Some(value()?.into()),
             "--help" | "-h" => return Err((USAGE.into(), true)),
             other => return Err((format!("{other} is no option\n\n{USAGE}"), false)),
         }
@@ -89,6 +128,13 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, (String, bo
     if options.jobs == 0 {
         return Err(("--jobs is at least 1".into(), false));
     }
+    options.task = match (task.as_deref(), minutes, until_reset) {
+        (Some("soak"), Some(minutes @ 1..), _) => Task::Soak(Soak { time: Duration::from_mins(minutes) }),
+        (Some("soak"), ..) => return Err((format!("soak wants --hours N or --minutes N, at least 1\n\n{USAGE}"), false)),
+        (Some("hang"), _, true) => Task::Hang,
+        (Some("hang"), ..) => return Err((format!("hang wants --until-reset: nothing else ends it\n\n{USAGE}"), false)),
+        _ => Task::Test,
+    };
     Ok(options)
 }
 
@@ -110,15 +156,33 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let line = "--json --list --jobs 7 --seed 8 --memory sim:3 --device sim:zdma --filter edu --user 1000 --lab --locked-down --sim";
+        let line = "--json --list --jobs 7 --seed 8 --memory sim:3 --device sim:zdma --filter edu --user 1000 --lab --locked-down --sim --report r.json";
         let all = of(&line.split(' ').collect::<Vec<_>>());
         let (memory, device) = ("sim:3".parse().ok(), "sim:zdma".parse().ok());
         assert!(memory.is_some() && device.is_some());
-        let filters = Options { memory, device, filter: "edu".into(), ..Options::default() };
-        let expected =
-            Options { json: true, list: true, jobs: 7, seed: 8, user: Some(1000), lab: true, locked_down: true, sim: true, ..filters };
+        let filters = Options { memory, device, filter: "edu".into(), report: Some("r.json".into()), ..Options::default() };
+        let expected = Options {
+            task: Task::Test,
+            json: true,
+            list: true,
+            jobs: 7,
+            seed: 8,
+            user: Some(1000),
+            lab: true,
+            locked_down: true,
+            sim: true,
+            ..filters
+        };
         assert_eq!(all, Ok(expected));
         assert_eq!(of(&[]), Ok(Options::default()));
+        let soak = |minutes| Task::Soak(Soak { time: Duration::from_mins(minutes) });
+        for (words, task) in [
+            (&["soak", "--hours", "2"] as &[_], soak(120)),
+            (&["soak", "--minutes", "5", "--lab"], soak(5)),
+            (&["hang", "--until-reset"], Task::Hang),
+        ] {
+            assert_eq!(of(words).map(|options| options.task), Ok(task), "{words:?}");
+        }
     }
 
     #[test]
@@ -129,6 +193,12 @@ mod tests {
             &["--jobs", "0"],
             &["--user", "-1"],
             &["board"],
+            &["soak"],
+            &["soak", "--minutes", "0"],
+            &["--minutes", "5"],
+            &["--sim", "soak", "--minutes", "5"],
+            &["hang"],
+            &["hang", "--minutes", "5"],
             &["--memory", "ddr"],
             &["--device", "sim@"],
         ] {

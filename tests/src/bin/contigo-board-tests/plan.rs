@@ -5,6 +5,7 @@ use crate::{
     child, gemm8, jobs,
     machine::{self, Engine, Memory},
     options::Options,
+    report::{energy, latency},
     row::{Name, Row, Status},
     setup::{Place, Reach},
     vfio,
@@ -37,6 +38,13 @@ enum What {
         interrupt: bool,
     },
     Check(Check),
+    /// For a report: how long the shortest job takes.
+    Latency {
+        place: Place,
+        interrupt: bool,
+    },
+    /// For a report: the energy of a job.
+    Energy(Place),
     /// It is not possible here, and why.
     Nothing(String),
 }
@@ -47,7 +55,7 @@ impl Planned {
         let user = self.user.map_or(String::new(), |user| format!(" (user {user})"));
         match &self.what {
             What::Nothing(why) => format!("{}{user}: {why}", self.name.title()),
-            What::Jobs { .. } | What::Check(_) => format!("{}{user}", self.name.title()),
+            What::Jobs { .. } | What::Check(_) | What::Latency { .. } | What::Energy(_) => format!("{}{user}", self.name.title()),
         }
     }
 
@@ -60,6 +68,10 @@ impl Planned {
                 child::row(name, *user, ROW_LIMIT_S, |steady| jobs::row(name, place, *interrupt, options.seed, options.jobs, steady))
             }
             What::Check(check) => child::row(name, *user, ROW_LIMIT_S, |_| check.row(name)),
+            What::Latency { place, interrupt } => {
+                child::row(name, *user, ROW_LIMIT_S, |_| latency::row(name, place, *interrupt, options.jobs))
+            }
+            What::Energy(place) => child::row(name, *user, ROW_LIMIT_S, |_| energy::row(name, place)),
         }
     }
 
@@ -68,14 +80,40 @@ impl Planned {
     }
 }
 
-/// All rows that the filter leaves, in the order in which they run.
-pub(crate) fn rows(options: &Options) -> Vec<Planned> {
+/// The engines that the options choose; and are they the simulated board's, because there is none?
+fn engines(options: &Options) -> (Vec<Engine>, bool) {
     let mut engines = Engine::all();
+    let simulated = engines.is_empty();
     let sim = options.sim || options.device.is_some_and(|device| device.kind() == "sim");
-    if sim || engines.is_empty() {
+    if sim || simulated {
         engines.extend([Engine::Sim(DmaKind::Pl330), Engine::Sim(DmaKind::Zdma)]);
     }
     engines.retain(|engine| options.device.is_none_or(|device| engine.device() == Some(device)));
+    (engines, simulated)
+}
+
+/// Every engine of copies with every memory that it can be given here, for a soak.
+pub(crate) fn places(options: &Options) -> (Vec<Place>, bool) {
+    let (engines, simulated) = engines(options);
+    let of = |engine: &Engine| engine.memories().into_iter().filter_map(|memory| place(options, engine, &memory).ok()).collect::<Vec<_>>();
+    let copies = engines.iter().filter(|engine| !matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_)));
+    let mut places: Vec<_> = copies.flat_map(of).collect();
+    places.retain(|place| options.memory.is_none_or(|memory| place.memory.label() == Memory::of(memory).label()));
+    (places, simulated)
+}
+
+/// The same with a reach that leaves out what is carved there.
+pub(crate) const fn out_of_reach(place: Place) -> Place {
+    let reach = match place.engine {
+        Engine::EduPci(_) => Reach::Narrow,
+        _ => Reach::DriverOnly,
+    };
+    Place { reach, ..place }
+}
+
+/// All rows that the filter leaves, in the order in which they run.
+pub(crate) fn rows(options: &Options) -> Vec<Planned> {
+    let (engines, _) = engines(options);
     let mut rows = Vec::new();
     for engine in &engines {
         // These have tests of their own: `vfio/litepcie.rs`, `vfio/gemm8.rs`.
@@ -83,6 +121,9 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
             rows.extend(jobs_rows(options, engine, memory));
         }
         rows.extend(engine_checks(options, engine));
+        if options.report.is_some() {
+            rows.extend(figures(options, engine));
+        }
     }
     if engines.iter().any(|engine| matches!(engine, Engine::Soc { .. } | Engine::EduPci(_))) {
         rows.extend(Memory::kinds().iter().filter_map(memory_check));
@@ -123,7 +164,7 @@ impl Planned {
         match &self.what {
             What::Jobs { place, .. } => place.memory.is_imported(),
             What::Check(check) => matches!(check, Check::Fuzzed(_)) || check.is_for_user(),
-            What::Nothing(_) => false,
+            What::Latency { .. } | What::Energy(_) | What::Nothing(_) => false,
         }
     }
 
@@ -137,7 +178,7 @@ impl Planned {
                     || matches!(check, Check::Gated(_, _, device) if device.kind() == "guard")
                     || check.is_for_user()
             }
-            What::Nothing(_) => false,
+            What::Latency { .. } | What::Energy(_) | What::Nothing(_) => false,
         };
         theirs.then(|| Self { user: Some(user), ..self.clone() })
     }
@@ -153,6 +194,22 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
         Planned { name: Name::jobs(&memory.label(), &engine.label(), mode), user: None, what }
     };
     [("polled", false), ("interrupt", true)].map(row).into()
+}
+
+/// For a report: the figures of an engine, in the first memory that it can be given here.
+fn figures(options: &Options, engine: &Engine) -> Vec<Planned> {
+    // These copy nothing from memory to memory.
+    if matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_)) {
+        return Vec::new();
+    }
+    let Some(place) = engine.memories().into_iter().find_map(|memory| place(options, engine, &memory).ok()) else { return Vec::new() };
+    let row = |kind, mode, what| Planned { name: Name::figures(kind, &place.memory.label(), &engine.label(), mode), user: None, what };
+    let mut rows: Vec<_> =
+        [("polled", false), ("interrupt", true)].map(|(mode, interrupt)| row("latency", mode, What::Latency { place, interrupt })).into();
+    if energy::is_measured() {
+        rows.push(row("energy", "polled", What::Energy(place)));
+    }
+    rows
 }
 
 /// The checks of an engine, in the first memory that it can be given here.

@@ -1,9 +1,12 @@
 //! One result, as a line for a program or for a person.
 
-use std::fmt::Write;
+use crate::report::{Energy, Latency};
+use serde::{Deserialize, Serialize, Serializer};
+use std::{borrow::Cow, fmt::Write};
 
 /// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
     Passed,
     Failed,
@@ -12,23 +15,25 @@ pub(crate) enum Status {
 }
 
 /// The name of a run: the first half of a row, known before it begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Name {
-    /// `jobs`, or `check`.
-    pub(crate) kind: &'static str,
+    /// `jobs`, `check`, `latency` or `energy`.
+    pub(crate) kind: Cow<'static, str>,
+    /// A check's name; for others, all of the below in one word.
+    pub(crate) name: String,
     pub(crate) memory: String,
     pub(crate) engine: String,
     /// `polled` or `interrupt`; empty for a check.
-    pub(crate) mode: &'static str,
-    /// A check's name; for jobs, all of the above in one word.
-    pub(crate) name: String,
+    pub(crate) mode: Cow<'static, str>,
 }
 
 /// One result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Row {
+    #[serde(flatten)]
     pub(crate) name: Name,
-    /// As whom: a number.
+    /// As whom: a number, which is a text in JSON.
+    #[serde(with = "text")]
     pub(crate) user: u32,
     pub(crate) jobs: u64,
     pub(crate) bytes: u64,
@@ -39,9 +44,33 @@ pub(crate) struct Row {
     pub(crate) allocations: u64,
     /// `None`: they could not be counted.
     pub(crate) syscalls: Option<u64>,
+    #[serde(serialize_with = "milliseconds")]
     pub(crate) seconds: f64,
     pub(crate) status: Status,
     pub(crate) reason: String,
+    /// The figures of a row of this kind alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) latency: Option<Latency>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) energy: Option<Vec<Energy>>,
+}
+
+/// A number as a text.
+mod text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(number: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<u32, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// Seconds with three digits.
+fn milliseconds<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((seconds * 1e3).round() / 1e3)
 }
 
 impl Status {
@@ -56,12 +85,17 @@ impl Status {
 
 impl Name {
     pub(crate) fn jobs(memory: &str, engine: &str, mode: &'static str) -> Self {
-        let name = format!("{memory}/{engine}/{mode}");
-        Self { kind: "jobs", memory: memory.into(), engine: engine.into(), mode, name }
+        Self::figures("jobs", memory, engine, mode)
+    }
+
+    pub(crate) fn figures(kind: &'static str, memory: &str, engine: &str, mode: &'static str) -> Self {
+        let also = if kind == "jobs" { String::new() } else { format!("/{kind}") };
+        let name = format!("{memory}/{engine}/{mode}{also}");
+        Self { kind: kind.into(), memory: memory.into(), engine: engine.into(), mode: mode.into(), name }
     }
 
     pub(crate) fn check(name: &str, memory: &str, engine: &str) -> Self {
-        Self { kind: "check", memory: memory.into(), engine: engine.into(), mode: "", name: name.into() }
+        Self { kind: "check".into(), memory: memory.into(), engine: engine.into(), mode: "".into(), name: name.into() }
     }
 }
 
@@ -90,30 +124,16 @@ impl Row {
             seconds: 0.0,
             status,
             reason: reason.into(),
+            latency: None,
+            energy: None,
         }
     }
 
     /// For a program: `@row ` and one JSON object.
     pub(crate) fn json(&self) -> String {
-        let Name { kind, memory, engine, mode, name } = &self.name;
-        let mut line = String::from("@row {");
-        for (key, value) in [("kind", *kind), ("name", name), ("memory", memory), ("engine", engine), ("mode", mode)] {
-            let _ = write!(line, "{}:{},", quoted(key), quoted(value));
-        }
-        let _ = write!(line, "\"user\":\"{}\",", self.user);
-        for (key, value) in [
-            ("jobs", Some(self.jobs)),
-            ("bytes", Some(self.bytes)),
-            ("mismatches", Some(self.mismatches)),
-            ("canary_hits", Some(self.canary_hits)),
-            ("interrupts", self.interrupts),
-            ("allocations", Some(self.allocations)),
-            ("syscalls", self.syscalls),
-        ] {
-            let _ = write!(line, "{}:{},", quoted(key), number(value, "null"));
-        }
-        let _ = write!(line, "\"seconds\":{:.3},\"status\":\"{}\",\"reason\":{}}}", self.seconds, self.status.word(), quoted(&self.reason));
-        line
+        let json = serde_json::to_string(self);
+        // No map here has a key that is no text, and nothing else can go wrong.
+        format!("@row {}", json.unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}")))
     }
 
     /// For a person.
@@ -139,21 +159,6 @@ fn number(value: Option<u64>, absent: &str) -> String {
     value.map_or(absent.into(), |value| value.to_string())
 }
 
-/// A JSON string.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            control if control.is_ascii_control() => drop(write!(quoted, "\\u{:04x}", u32::from(control))),
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +170,8 @@ mod tests {
         let expected = concat!(
             r#"@row {"kind":"jobs","name":"dma-heap:linux,cma/pl330/polled","memory":"dma-heap:linux,cma","engine":"pl330","mode":"polled","#,
             r#""user":"0","jobs":3,"bytes":0,"mismatches":0,"canary_hits":0,"interrupts":null,"allocations":0,"syscalls":0,"#,
-            r#""seconds":1.500,"status":"failed","reason":"a \"quote\"\u000aand a \\ and \u007f"}"#
+            r#""seconds":1.5,"status":"failed","reason":"a \"quote\"\nand a \\ and "#,
+            "\u{7f}\"}"
         );
         assert_eq!(row.json(), expected);
         assert_eq!(row.text().lines().count(), 2, "only the reason's own line break");

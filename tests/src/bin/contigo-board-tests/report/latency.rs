@@ -1,0 +1,232 @@
+//! How long the shortest job takes, from the call that starts it to the program's return.
+
+use crate::{
+    jobs::{SLOW_JOBS, refused},
+    row::{Name, Row, Status},
+    setup::{Bench, Place},
+};
+use contigo::{Align, Attempt, Backend, DevBuf, Engine, Error, Region, TypedDriver};
+use contigo_testkit::exercise::{Events, JOB_TIMEOUT, Line};
+use serde::{Deserialize, Serialize};
+use std::{hint, time::Instant};
+
+/// The words in the report.
+pub(super) const DEFINITION: &str = "A copy of 64 bytes between two buffers that stay the \
+    device's, so that no cache is maintained. The interrupt is made ready before the clock is \
+    read. Then the job is started, whose last access is the doorbell. Its end is waited for by \
+    the interrupt, or by looks without pause. The clock is read again when the wait has returned. \
+    The engine's own time is in both, so that the interrupt's cost is the difference. \
+    without_interrupt counts jobs whose end was seen with no interrupt, which are left out.";
+
+/// One line of memory, and no driver splits it.
+const LEN_BYTES: usize = 64;
+/// The byte that is copied.
+const MARK: u8 = 0x5A;
+/// The samples, each a number of 64 bits: more would change no percentile here.
+const SAMPLES_MAX: u64 = 10_000;
+const WARM_UP: u64 = 100;
+const SLOW_WARM_UP: u64 = 2;
+/// Looks at one job when polled: as the exerciser's.
+const LOOKS_MAX: u32 = 20_000_000;
+/// Pairs of readings that tell what the clock resolves.
+const READINGS: usize = 1_000;
+
+/// The figures of one engine in one mode.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Latency {
+    memory: String,
+    engine: String,
+    mode: String,
+    len_bytes: usize,
+    n: u64,
+    without_interrupt: u64,
+    /// The smallest step of the clock that was seen.
+    resolution_ns: u64,
+    /// Half of all readings of the clock took no longer: it is in each sample once.
+    clock_read_ns: u64,
+    min_ns: u64,
+    p50_ns: u64,
+    p99_ns: u64,
+    max_ns: u64,
+}
+
+/// A row with the figures.
+pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, jobs: u64) -> Row {
+    let begun = Instant::now();
+    let slow = place.engine.is_slow();
+    let n = if slow { jobs.min(SLOW_JOBS) } else { jobs.min(SAMPLES_MAX) };
+    let taken = place.run(interrupt, Timed { interrupt, n, warm_up: if slow { SLOW_WARM_UP } else { WARM_UP } });
+    let row = match taken {
+        Ok(Ok(Samples { ns, without_interrupt })) => match Latency::of(name, ns, without_interrupt) {
+            Some(latency) => Row { jobs: n, latency: Some(latency), ..Row::new(name, Status::Passed, "") },
+            None => Row::new(name, Status::Skipped, format!("each of {n} jobs was over before its interrupt")),
+        },
+        Ok(Err(error @ Error::NotFound { .. })) | Err(error @ Error::NotFound { .. }) if interrupt => {
+            Row::new(name, Status::Skipped, error.to_string())
+        }
+        Ok(Err(error)) | Err(error) => refused(name, error),
+    };
+    let reason = row.latency.as_ref().map_or(row.reason.clone(), ToString::to_string);
+    Row { seconds: begun.elapsed().as_secs_f64(), reason, ..row }
+}
+
+impl std::fmt::Display for Latency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "p50 {} ns, p99 {} ns, max {} ns of {}", self.p50_ns, self.p99_ns, self.max_ns, self.n)
+    }
+}
+
+struct Timed {
+    interrupt: bool,
+    n: u64,
+    warm_up: u64,
+}
+
+struct Samples {
+    ns: Vec<u64>,
+    without_interrupt: u64,
+}
+
+impl Bench for Timed {
+    type Out = Result<Samples, Error>;
+
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>) -> Self::Out {
+        if self.interrupt && line.came().is_none() {
+            return Err(Error::NotFound { what: "interrupt of this engine", among: 0 });
+        }
+        let mut buffers = handed_over(region, &mut engine, LEN_BYTES)?;
+        let mut samples = Samples { ns: Vec::with_capacity(usize::try_from(self.n).unwrap_or(0)), without_interrupt: 0 };
+        for turn in 0..self.warm_up + self.n {
+            if let (true, Line::Events(events)) = (self.interrupt, line) {
+                events.arm()?;
+            }
+            let came = line.came();
+            let begun = Instant::now();
+            buffers = if self.interrupt { by_interrupt(&mut engine, buffers, line)? } else { polled(&mut engine, buffers, LEN_BYTES)? };
+            let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let silent = self.interrupt && line.came() == came;
+            if turn >= self.warm_up && silent {
+                samples.without_interrupt += 1;
+            } else if turn >= self.warm_up {
+                samples.ns.push(took);
+            }
+        }
+        let [_, to] = buffers;
+        let to = to.into_cpu()?;
+        if to.view::<u8>()?.get(..LEN_BYTES).is_none_or(|bytes| bytes.iter().any(|&byte| byte != MARK)) {
+            return Err(Error::NotFound { what: "byte that the engine copied", among: 0 });
+        }
+        Ok(samples)
+    }
+}
+
+pub(super) type Buffers<'r> = [DevBuf<'r>; 2];
+
+/// Two buffers of `len` bytes, which are the device's from the first copy on.
+pub(super) fn handed_over<'r, B: Backend, D: TypedDriver<2, Args = ()>>(
+    region: &'r Region<B>,
+    engine: &mut Engine<D, 2>,
+    len: usize,
+) -> Result<Buffers<'r>, Error> {
+    let [mut from, mut to] = [region.carve(len, Align::PAGE)?.into_buf(), region.carve(len, Align::PAGE)?.into_buf()];
+    from.view_mut::<u8>()?.fill(MARK);
+    to.view_mut::<u8>()?.fill(!MARK);
+    let first = engine.start([from.to_device(..len), to.from_device(..len)], &())?;
+    Ok(first.wait_device(JOB_TIMEOUT)?.buffers)
+}
+
+fn by_interrupt<'r, D: TypedDriver<2, Args = ()>>(
+    engine: &mut Engine<D, 2>,
+    [from, to]: Buffers<'r>,
+    line: Line<'_>,
+) -> Result<Buffers<'r>, Error> {
+    let job = engine.start([from.to_device(..LEN_BYTES), to.from_device(..LEN_BYTES)], &())?;
+    if let Line::Events(events) = line {
+        events.wait(JOB_TIMEOUT)?;
+    }
+    Ok(job.wait_device(JOB_TIMEOUT)?.buffers)
+}
+
+/// One copy of `len` bytes, which is looked at without pause.
+pub(super) fn polled<'r, D: TypedDriver<2, Args = ()>>(
+    engine: &mut Engine<D, 2>,
+    [from, to]: Buffers<'r>,
+    len: usize,
+) -> Result<Buffers<'r>, Error> {
+    let mut job = engine.start([from.to_device(..len), to.from_device(..len)], &())?;
+    for _ in 0..LOOKS_MAX {
+        job = match job.wait_device_for(std::time::Duration::ZERO)? {
+            Attempt::Done(done) => return Ok(done.buffers),
+            Attempt::Pending(job) => job,
+        };
+        hint::spin_loop();
+    }
+    // The last look, which stops it.
+    Ok(job.wait_device(std::time::Duration::ZERO)?.buffers)
+}
+
+impl Latency {
+    /// Of samples in any order; `None` of none.
+    fn of(name: &Name, mut ns: Vec<u64>, without_interrupt: u64) -> Option<Self> {
+        ns.sort_unstable();
+        let (resolution_ns, clock_read_ns) = clock();
+        Some(Self {
+            memory: name.memory.clone(),
+            engine: name.engine.clone(),
+            mode: name.mode.clone().into_owned(),
+            len_bytes: LEN_BYTES,
+            n: ns.len() as u64,
+            without_interrupt,
+            resolution_ns,
+            clock_read_ns,
+            min_ns: *ns.first()?,
+            p50_ns: percentile(&ns, 50)?,
+            p99_ns: percentile(&ns, 99)?,
+            max_ns: *ns.last()?,
+        })
+    }
+}
+
+/// The nearest rank: the smallest sample that `percent` of all are not above.
+fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
+    sorted.get((sorted.len() * percent).div_ceil(100).checked_sub(1)?).copied()
+}
+
+/// The smallest step that the clock was seen to make, and the median time of a reading.
+fn clock() -> (u64, u64) {
+    let mut steps: Vec<_> = (0..READINGS)
+        .map(|_| {
+            let first = Instant::now();
+            u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        })
+        .collect();
+    steps.sort_unstable();
+    let median = percentile(&steps, 50).unwrap_or(0);
+    // Each difference is a multiple of the clock's step, and some differ by one step.
+    let between = steps.windows(2).filter_map(|pair| pair.last()?.checked_sub(*pair.first()?)).filter(|&step| step > 0).min();
+    let smallest = steps.iter().copied().find(|&step| step > 0);
+    (between.into_iter().chain(smallest).min().unwrap_or(1), median)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_samples() {
+        let name = Name::figures("latency", "m", "e", "polled");
+        let latency = Latency::of(&name, (1..=200).rev().collect(), 3).unwrap();
+        assert_eq!((latency.n, latency.min_ns, latency.p50_ns, latency.p99_ns, latency.max_ns), (200, 1, 100, 198, 200));
+        assert_eq!((latency.without_interrupt, latency.mode.as_str()), (3, "polled"));
+        let one = Latency::of(&name, vec![7], 0).unwrap();
+        assert_eq!((one.p50_ns, one.p99_ns, one.max_ns), (7, 7, 7));
+        assert_eq!(Latency::of(&name, Vec::new(), 9), None);
+    }
+
+    #[test]
+    fn the_clock_has_a_step() {
+        let (step, read) = clock();
+        assert!(step > 0 && step <= read.max(1_000_000), "{step} {read}");
+    }
+}

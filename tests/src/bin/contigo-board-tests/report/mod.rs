@@ -1,0 +1,182 @@
+//! `--report FILE`: this machine and every row in one JSON file. Its schema is
+//! `docs/results/schema.json`, and `tests/results` refuses what makes no sense.
+
+mod board;
+mod cyclictest;
+mod emulated;
+pub(crate) mod energy;
+mod file;
+pub(crate) mod latency;
+mod system;
+
+pub(crate) use energy::Energy;
+pub(crate) use file::ensure_writable;
+pub(crate) use latency::Latency;
+
+use crate::{
+    machine::{Engine, Memory},
+    options::Options,
+    row::{Row, Status},
+    soak::Summary,
+};
+use contigo_bringup::machine::Machine;
+use serde::Serialize;
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// Rises when a reader of older files would misread a new one.
+const SCHEMA: u32 = 1;
+
+/// The file.
+#[derive(Debug, Serialize)]
+struct Report<'o> {
+    schema: u32,
+    tool: Tool,
+    /// The board's own clock.
+    taken_unix_s: u64,
+    /// By what it is known that this machine is an emulated one.
+    emulated: Option<String>,
+    board: board::Board,
+    kernel: system::Kernel,
+    processor: system::Processor,
+    c_library: String,
+    memories: Vec<Found>,
+    engines: Vec<FoundEngine>,
+    options: Settings<'o>,
+    counts: Counts,
+    rows: Vec<Row>,
+    latency_definition: &'static str,
+    latency: Vec<Latency>,
+    cyclictest: Option<cyclictest::Cyclictest>,
+    energy: Vec<Energy>,
+    /// Of `contigo-board-tests soak`.
+    soak: Option<Summary>,
+    /// Why a figure is not there, by its name.
+    missing: BTreeMap<&'static str, String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+    /// The commit that it was built from, where `CONTIGO_COMMIT` said so to the compiler.
+    commit: Option<&'static str>,
+}
+
+/// A memory of this machine, or a kind that is not there.
+#[derive(Debug, Serialize)]
+struct Found {
+    name: String,
+    why_not: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct FoundEngine {
+    name: String,
+    device: Option<String>,
+}
+
+/// The settings that decide what was run.
+#[derive(Debug, Serialize)]
+struct Settings<'o> {
+    jobs: u64,
+    seed: u64,
+    filter: &'o str,
+    lab: bool,
+    user: Option<u32>,
+}
+
+/// How the rows ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Counts {
+    pub(crate) passed: usize,
+    pub(crate) failed: usize,
+    pub(crate) skipped: usize,
+}
+
+impl Counts {
+    pub(crate) fn of(rows: &[Row]) -> Self {
+        let of = |status| rows.iter().filter(|row| row.status == status).count();
+        Self { passed: of(Status::Passed), failed: of(Status::Failed), skipped: of(Status::Skipped) }
+    }
+}
+
+/// Writes the report of these rows, whole or not at all.
+pub(crate) fn write(path: &Path, options: &Options, rows: Vec<Row>) -> Result<(), String> {
+    write_of(path, &of(&Machine::this(), options, rows, None))
+}
+
+/// The same of a soak.
+pub(crate) fn write_soak(path: &Path, options: &Options, soak: Summary) -> Result<(), String> {
+    write_of(path, &of(&Machine::this(), options, Vec::new(), Some(soak)))
+}
+
+fn write_of(path: &Path, report: &Report<'_>) -> Result<(), String> {
+    let json = serde_json::to_vec_pretty(report).map_err(|error| format!("{}: {error}", path.display()))?;
+    file::write_whole(path, &json)
+}
+
+fn of<'o>(machine: &Machine, options: &'o Options, mut rows: Vec<Row>, soak: Option<Summary>) -> Report<'o> {
+    let latency: Vec<_> = rows.iter_mut().filter_map(|row| row.latency.take()).collect();
+    let energy: Vec<_> = rows.iter_mut().filter_map(|row| row.energy.take()).flatten().collect();
+    let mut missing = BTreeMap::new();
+    if latency.is_empty() {
+        missing.insert("latency", "no engine here was timed; the rows say why".to_owned());
+    }
+    if energy.is_empty() {
+        missing.insert("energy", "the kernel has no monitor of power here (contigo power), or its row failed".to_owned());
+    }
+    if soak.is_none() {
+        missing.insert("soak", "this was no soak".to_owned());
+    }
+    let cyclictest = if soak.is_some() { Err("this was a soak".to_owned()) } else { cyclictest::run() };
+    let cyclictest = cyclictest.map_err(|why| missing.insert("cyclictest", why)).ok();
+    Report {
+        schema: SCHEMA,
+        tool: Tool { name: "contigo-board-tests", version: env!("CARGO_PKG_VERSION"), commit: option_env!("CONTIGO_COMMIT") },
+        taken_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        emulated: emulated::by_what(machine, options.lab),
+        board: board::Board::of(machine),
+        kernel: system::Kernel::of(machine),
+        processor: system::Processor::of(machine),
+        c_library: system::c_library(),
+        memories: Memory::kinds().iter().map(|memory| Found { name: memory.label(), why_not: memory.absent() }).collect(),
+        engines: Engine::all().iter().map(FoundEngine::of).collect(),
+        options: Settings { jobs: options.jobs, seed: options.seed, filter: &options.filter, lab: options.lab, user: options.user },
+        counts: Counts::of(&rows),
+        rows,
+        latency_definition: latency::DEFINITION,
+        latency,
+        cyclictest,
+        energy,
+        soak,
+        missing,
+    }
+}
+
+impl FoundEngine {
+    fn of(engine: &Engine) -> Self {
+        Self { name: engine.label(), device: engine.device().map(|device| device.to_string()) }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+    use crate::row::Name;
+
+    #[test]
+    fn rows_are_counted_and_a_figure_that_is_not_there_has_its_reason() {
+        let row = |status| Row::new(&Name::check("x", "", ""), status, "");
+        let rows = vec![row(Status::Passed), row(Status::Skipped), row(Status::Skipped)];
+        let options = Options::default();
+        let report = of(&Machine::this(), &options, rows, None);
+        assert_eq!(report.counts, Counts { passed: 1, failed: 0, skipped: 2 });
+        assert!(report.missing.contains_key("latency") && report.missing.contains_key("energy"));
+        assert_eq!(report.cyclictest.is_none(), report.missing.contains_key("cyclictest"));
+    }
+}

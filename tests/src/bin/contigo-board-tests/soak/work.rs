@@ -1,0 +1,114 @@
+//! The jobs of one round.
+
+use crate::{
+    jobs::{SLOW_LIMITS, refused},
+    row::{Name, Row, Status},
+    setup::{Bench, Place},
+};
+use contigo::{Align, Backend, Engine, Error, Pool, Queue, Region, TypedDriver};
+use contigo_testkit::exercise::{Budget, Exerciser, Ground, JOB_TIMEOUT, Limits, Line};
+use fastrand::Rng;
+use std::time::{Duration, Instant};
+
+/// How the ends of jobs are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Polled,
+    Interrupt,
+    /// Several in flight, as many as the driver takes.
+    Queued,
+}
+
+impl Mode {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Polled | Self::Queued => "polled",
+            Self::Interrupt => "interrupt",
+        }
+    }
+}
+
+/// Random jobs for a slice of time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub(super) seed: u64,
+    pub(super) mode: Mode,
+    pub(super) slice: Duration,
+    pub(super) slow: bool,
+}
+
+/// Jobs, bytes, and what is wrong.
+type Worked = Result<(u64, u64, Vec<String>), Error>;
+
+pub(super) fn row(name: &Name, place: &Place, work: Work) -> Row {
+    let begun = Instant::now();
+    let (jobs, bytes, wrong) = match place.run(work.mode == Mode::Interrupt, work) {
+        Ok(Ok(worked)) => worked,
+        Ok(Err(error)) | Err(error) => return refused(name, error),
+    };
+    let status = if wrong.is_empty() { Status::Passed } else { Status::Failed };
+    Row { jobs, bytes, seconds: begun.elapsed().as_secs_f64(), ..Row::new(name, status, wrong.join("; ")) }
+}
+
+impl Bench for Work {
+    type Out = Worked;
+
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>) -> Worked {
+        let limits = if self.slow { SLOW_LIMITS } else { Limits::NONE };
+        if self.mode == Mode::Queued {
+            return queued(region, engine.into_driver(), self);
+        }
+        let mut ground = Ground::new(region)?;
+        let mut exerciser = Exerciser::new(&mut ground, limits, self.seed)?;
+        let until = Instant::now() + self.slice;
+        let outcome = exerciser.measure(&mut engine, line, self.mode == Mode::Interrupt, Budget::until(until, self.most()));
+        Ok((outcome.tally.jobs, outcome.tally.bytes, outcome.faults().map(|fault| fault.to_string()).collect()))
+    }
+}
+
+impl Work {
+    /// The clock is looked at after sixteen jobs, which takes a slow engine three seconds.
+    const fn most(&self) -> u64 {
+        if self.slow { 16 } else { u64::MAX }
+    }
+}
+
+/// The most jobs in flight here: as many as ZDMA's list is tested with.
+const IN_FLIGHT: usize = 8;
+const BUFFERS: usize = 2 * IN_FLIGHT;
+const SLOT_BYTES: usize = 4096;
+
+/// Random copies, each one compared whole when its end comes.
+fn queued<B: Backend, D: TypedDriver<2, Args = ()>>(region: &Region<B>, driver: D, work: Work) -> Worked {
+    let pool = Pool::<BUFFERS>::new(region.carve(BUFFERS * SLOT_BYTES, Align::PAGE)?, SLOT_BYTES)?;
+    let mut queue: Queue<'_, D, IN_FLIGHT, 2> = Queue::new(driver).map_err(|refused| refused.error)?;
+    let mut rng = Rng::with_seed(work.seed);
+    let (until, mut jobs, mut bytes) = (Instant::now() + work.slice, 0, 0);
+    // The ends that come next, in order: mark, first byte of source and destination, length.
+    let mut expected = std::collections::VecDeque::with_capacity(IN_FLIGHT);
+    loop {
+        let is_over = Instant::now() >= until;
+        while !is_over && expected.len() < queue.depth().min(IN_FLIGHT) {
+            let (mut from, mut to) = (pool.take()?, pool.take()?);
+            let len = rng.usize(1..=SLOT_BYTES);
+            let (at, into, mark) = (rng.usize(..=SLOT_BYTES - len), rng.usize(..=SLOT_BYTES - len), rng.u8(..));
+            from.view_mut::<u8>()?.fill(mark);
+            to.view_mut::<u8>()?.fill(!mark);
+            queue.push([from.to_device(at..at + len), to.from_device(into..into + len)], &())?;
+            expected.push_back((mark, into, len));
+        }
+        let Some((mark, into, len)) = expected.pop_front() else { return Ok((jobs, bytes, Vec::new())) };
+        let Some(done) = queue.next(JOB_TIMEOUT)? else {
+            return Ok((jobs, bytes, vec![format!("seed {}: job {} of a queue did not end", work.seed, jobs + 1)]));
+        };
+        let [_, to] = done.buffers;
+        let wrong =
+            to.view::<u8>()?.iter().enumerate().filter(|&(at, &byte)| byte != if (into..into + len).contains(&at) { mark } else { !mark });
+        let wrong = wrong.count();
+        if wrong > 0 {
+            return Ok((jobs, bytes, vec![format!("seed {}: {wrong} wrong bytes after job {} of a queue", work.seed, jobs + 1)]));
+        }
+        jobs += 1;
+        bytes += len as u64;
+    }
+}
