@@ -7,8 +7,10 @@ LIC_FILES_CHKSUM = "file://LICENSE-MIT;md5=8f5efd8c1067b6533b9465dc59899832 \
 
 require recipes-contigo/contigo.inc
 
-CONTIGO_TRIPLES = "{'arm': 'armv7-unknown-linux-gnueabihf', 'aarch64': 'aarch64-unknown-linux-gnu', 'x86_64': 'x86_64-unknown-linux-gnu'}"
-CONTIGO_NAME = "contigo-${PV}-${@${CONTIGO_TRIPLES}.get(d.getVar('TARGET_ARCH'), 'none')}"
+CONTIGO_TRIPLE[arm] = "armv7-unknown-linux-gnueabihf"
+CONTIGO_TRIPLE[aarch64] = "aarch64-unknown-linux-gnu"
+CONTIGO_TRIPLE[x86_64] = "x86_64-unknown-linux-gnu"
+CONTIGO_NAME = "contigo-${PV}-${@d.getVarFlag('CONTIGO_TRIPLE', d.getVar('TARGET_ARCH')) or 'none'}"
 
 FILESEXTRAPATHS:prepend := "${CONTIGO_PACKAGES}:${CONTIGO_SOURCES}/kernel-helpers:"
 SRC_URI = "file://${CONTIGO_NAME}.tar.gz \
@@ -21,6 +23,8 @@ inherit bin_package useradd
 # nooelint: oelint.task.noanonpython - the missing file shall be named, before anything is built
 python () {
     package = d.expand("${CONTIGO_PACKAGES}/${CONTIGO_NAME}.tar.gz")
+    # bitbake remembers a skipped recipe until one of its files changes.
+    bb.parse.mark_dependency(d, package)
     if not os.path.exists(package):
         raise bb.parse.SkipRecipe("%s is not there: `cargo cross package` makes it" % package)
 }
