@@ -134,7 +134,7 @@ pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
     let mut steps = ports::plan(&facts);
     if options.yes {
         ports::apply(&machine, family, &registers, &steps)?;
-        // What lies behind the level shifters is read when they are on.
+        // The ports behind the level shifters are read when these are on.
         if facts.iter().any(|fact| matches!(fact.reading, Reading::Closed)) {
             facts = read(&machine, options.design.as_ref(), &open)?.1.0;
             let behind = ports::plan(&facts);

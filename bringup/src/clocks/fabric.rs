@@ -26,8 +26,8 @@ impl Fabric {
         if number < CLOCKS { Some(Self(number)) } else { None }
     }
 
-    /// The one that is called so: `fclk0`, `pl0`, `pl0_ref`, `h2f_user0_clk`. Cyclone V has three of
-    /// the last; no driver sets one.
+    /// The one that is called so: `fclk0`, `pl0`, `pl0_ref`, `h2f_user0_clk`. Cyclone V has three
+    /// of the last; no driver sets one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let zynqmp = || name.strip_prefix("pl").map(|rest| rest.strip_suffix("_ref").unwrap_or(rest));

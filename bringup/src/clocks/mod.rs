@@ -2,9 +2,9 @@
 //!
 //! [`clocks`] reads the kernel's own account of every clock, `clk_summary` in debugfs: rate,
 //! whether it runs, and which device has it. [`check`] compares the clocks that a processor gives
-//! its fabric with what a design was built for, or with what the device tree asks for ([`wanted`]). [`Control`] sets one, where the kernel has a driver
-//! for that: AMD's `xlnx,fclk`, or fclkcfg. Mainline Linux has none, and its debugfs is for reading
-//! only.
+//! its fabric with what a design was built for, or with what the device tree asks for ([`wanted`]).
+//! [`Control`] sets one, where the kernel has a driver for that: AMD's `xlnx,fclk`, or fclkcfg.
+//! Mainline Linux has none, and its debugfs is for reading only.
 //!
 //! Nothing here reads a register, so a clock that is off hangs nobody.
 //!

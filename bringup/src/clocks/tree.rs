@@ -19,8 +19,8 @@ const THROUGH_MAX: usize = 4;
 /// A core has a few clocks.
 const CLOCKS_MAX: usize = 16;
 
-/// What the tree wants of the fabric's clocks, for each guarded device. A rate is 0 where it says
-/// none; then the core's clock is still known, and whether it runs.
+/// The clocks of the fabric that the tree gives each guarded device, with the rates that it asks
+/// for. A rate is 0 where it says none; then the clock is still known, and whether it runs.
 #[must_use]
 pub fn wanted(machine: &Machine) -> Vec<Wanted> {
     let guards: Vec<_> = machine.list(CLASS).into_iter().map(|id| (format!("{CLASS}/{id}/device/of_node"), id)).collect();
@@ -93,7 +93,7 @@ fn fabric(machine: &Machine, providers: &[Provider], provider: &Provider, argume
         if let Some(found) = Fabric::named(provider.node.folder.rsplit('/').next()?) {
             return Some(found);
         }
-        // One that has a clock for itself, and gives it on at the same rate or not: it runs if that one does.
+        // One that gives its own clock on, at the same rate or not: it runs if that one does.
         let next = specifiers(providers, &provider.node.cells(machine, "clocks")).into_iter().next()?;
         (provider, arguments) = next;
     }

@@ -21,9 +21,9 @@ pub struct Target {
 }
 
 impl Target {
-    /// From a board's name, which somebody gave and nothing contradicts; from the processor's own
-    /// number; from the board that the device tree names; else from the manager and the tree, which
-    /// tell the family.
+    /// From a board's name, which somebody gave and nothing contradicts. Without one it is from the
+    /// processor's own number, or from the board that the device tree names. Else the manager and
+    /// the tree tell the family.
     pub(super) fn find(machine: &Machine, manager: &Manager, board: Option<&str>) -> Result<Self, FpgaError> {
         let processor = Self::processor(machine);
         let driver = manager.family().map(|family| Self { family: Some(family), part: None, from: manager.name.clone() });
@@ -56,7 +56,7 @@ impl Target {
         Self { family: part.map(|part| part.family).or_else(|| Family::of_name(chip)), part, from }
     }
 
-    /// What a Zynq-7000's processor says of itself. Linux, arch/arm/mach-zynq/common.c: soc_id is
+    /// The device by a Zynq-7000's own number. Linux, arch/arm/mach-zynq/common.c: soc_id is
     /// the device code of PSS_IDCODE.
     fn processor(machine: &Machine) -> Option<Self> {
         let folder = "sys/devices/soc0";

@@ -1,4 +1,4 @@
-//! What a machine's tree says of its cores, as far as it says which registers they need.
+//! The cores of a machine's tree, as far as it says which registers they need.
 
 use crate::{bitstream::Family, machine::Machine, tree};
 
@@ -31,7 +31,7 @@ impl Cores {
             let fabric = node.is_fabric(family);
             let coherent = node.has(machine, "dma-coherent");
             found.coherent |= coherent && (block || fabric);
-            // A node of uio may have registers only. One of the module's moves data, or needs no node.
+            // A node of uio may have registers only. One of the module's moves data.
             found.plain |= !coherent && (block || fabric && node.is("contigo,engine"));
             let within = |(first, last): (u64, u64)| node.unit().is_some_and(|unit| (first..=last).contains(&unit));
             found.behind_h2f |= within(H2F) && !node.compatible.is_empty();

@@ -7,7 +7,7 @@ use std::fmt;
 /// The numbers that a design gives its processor, by parameter: `PCW_S_AXI_HP0_DATA_WIDTH`.
 pub type Parameters<'a> = &'a dyn Fn(&str) -> Option<u64>;
 
-/// What is known of the machine beside its registers.
+/// The facts of a machine beside its registers.
 #[derive(Clone, Copy, Default)]
 pub struct Known<'a> {
     /// The numbers of the design that runs, or that will.

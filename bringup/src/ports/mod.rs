@@ -10,10 +10,10 @@
 //!
 //! **Each register is the processor's own**, whose clock the processor gives. A block whose reset
 //! is held is not read ([`Reading::Held`]), nor is a port of Zynq-7000 before a bitstream runs and
-//! the level shifters are on ([`Reading::Closed`]). A read that nothing answers ends a child process
-//! ([`AccessError::Bus`]). A write that the secure world refuses may end an arm64 kernel: only
-//! registers are written that were just read, and that AMD's boot code and PYNQ write. An access
-//! that does not end is the last one ([`AccessError::NoAnswer`]).
+//! the level shifters are on ([`Reading::Closed`]). A read that nothing answers ends a child
+//! process ([`AccessError::Bus`]). A write that the secure world refuses may end an arm64 kernel:
+//! only registers are written that were just read, and that AMD's boot code and PYNQ write. An
+//! access that does not end is the last one ([`AccessError::NoAnswer`]).
 //!
 //! Where an isolation (XPPU) answers reads with zeros, a zero is no fact: see the boot code's.
 //!

@@ -185,7 +185,8 @@ fn each_port_has_its_own_parameters() {
             assert_eq!(asked(Family::ZynqMp, &used, &width, bits), [format!("{port} width: {bits} bits")]);
         }
     }
-    // The values that AMD's boot code and PYNQ write: 0 is the widest of one kind, and the narrowest of the other.
+    // The values that AMD's boot code and PYNQ write: 0 is the widest of one kind, and the
+    // narrowest of the other.
     let value = |name: &str, bits: &str| {
         let field = fields(Family::ZynqMp).iter().find(|field| field.name == name);
         field.and_then(|field| field.words.iter().find(|(_, word)| *word == bits)).map(|(value, _)| *value)
@@ -376,8 +377,8 @@ fn a_bus_error_ends_the_access_and_not_the_program() -> Outcome {
     Ok(())
 }
 
-/// Registers of any value, some of which do not answer, with any design, any cores, and writes that
-/// are lost: each field has a row, and a plan ends as it should, or in an error with words.
+/// Registers have any value or do not answer, with any design and any cores, and writes are lost.
+/// Each field has a row, and a plan ends as it should, or in an error with words.
 #[test]
 fn nonsense_in_registers_is_an_answer() {
     let mut random = fastrand::Rng::with_seed(0x9027);

@@ -13,7 +13,8 @@ const CONTINUOUS: u16 = 7;
 
 /// The weight of a bit: 1.25 mV of the bus, 2.5 uV of the shunt (SBOS547A, 7.5). An INA260's
 /// current has 1.25 mA a bit, which is 2.5 uV at its 2 mOhm, and the same registers. An INA233 has
-/// the same weights behind PMBus's commands (SBOS790A, 6.5.3; Linux, `drivers/hwmon/pmbus/ina233.c`).
+/// the same weights behind PMBus's commands (SBOS790A, 6.5.3; Linux,
+/// `drivers/hwmon/pmbus/ina233.c`).
 const BUS_UV: i64 = 1_250;
 const SHUNT_NV: i64 = 2_500;
 

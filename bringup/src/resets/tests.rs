@@ -209,8 +209,8 @@ fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
     Ok(())
 }
 
-/// Any text for a place, and a machine whose folders are nonsense: an answer or an error with words,
-/// and nothing is reset.
+/// Any text for a place, and a machine whose folders are nonsense: an answer or an error with
+/// words, and nothing is reset.
 #[test]
 fn nonsense_resets_nothing() -> Outcome {
     let mut random = fastrand::Rng::with_seed(0x4e5e);

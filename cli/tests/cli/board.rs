@@ -85,8 +85,8 @@ fn a_zynqs_port_is_set_after_its_level_shifters() -> Outcome {
     Ok(())
 }
 
-/// The two hangs of a board that was never set up for its design: the bridge to the core is in
-/// reset, and a block's way to the SDRAM is closed.
+/// Two hangs of a board that was never set up for its design. The bridge to the core is in reset,
+/// and a block's way to the SDRAM is closed.
 #[test]
 fn a_cyclones_closed_ways_are_status_1() -> Outcome {
     let folder = tempfile::tempdir()?;
