@@ -26,7 +26,7 @@ impl Known {
     /// By the root of a device tree: its `compatible` and `model`, as they are in its files.
     #[must_use]
     pub fn of(compatible: &[u8], model: &[u8], soc: Option<&Soc>) -> Self {
-        // A word of the maker's for this very board. Names are shared: an Orin Nano is a "Jetson Orin".
+        // The maker's entry for this very board. Names are shared: an Orin Nano is a Jetson Orin.
         let entries = || compatible.split(|&byte| byte == 0);
         let own = |board: &&Board| entries().any(|entry| board.compatible.iter().any(|one| one.as_bytes() == entry));
         if let Some(board) = ALL.iter().find(own) {

@@ -81,8 +81,8 @@ fn module(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// Whether a block is a node's: by the node where sysfs says it, else by `device-name`, else by the
-/// node's name, before which a bus may have put its own (`amba:udmabuf0`).
+/// Whether a block is a node's: by the node where sysfs says it, else by `device-name` or by the
+/// node's name. A bus may have put its own before that (`amba:udmabuf0`).
 pub(super) fn is_of(facts: &Facts<'_>, block: &str, node: &Node) -> bool {
     if let Some(path) = facts.of_node(&format!("{block}/device")) {
         return path == node.path;
