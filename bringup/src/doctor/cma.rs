@@ -168,7 +168,7 @@ fn place(facts: &Facts<'_>, pool: &Node, name: &str) -> Option<(u64, u64)> {
     let cells = cells(&pool.property(facts.machine, name)?);
     let parent = pool.ancestors(&facts.nodes).next();
     let said = |name: &str| super::tree::cells(&parent?.property(facts.machine, name)?).first().copied();
-    let wide = said("#address-cells").map_or(cells.len() % 4 == 0, |cells| cells == 2);
+    let wide = said("#address-cells").map_or(cells.len().is_multiple_of(4), |cells| cells == 2);
     let each = if wide { 2 } else { 1 };
     Some((number(cells.get(..each)?), number(cells.get(each..2 * each)?)))
 }
