@@ -201,6 +201,22 @@ fn a_library_of_another_version_is_refused_by_name() -> Outcome {
 }
 
 #[test]
+fn what_packages_need_is_got_where_it_is_asked_for() -> Outcome {
+    let machine = without_std()?;
+    machine.with_std(&[ARMV7.0, AARCH64.0])?;
+    // Nobody who only builds needs it.
+    let run = machine.cross(&["setup", "--print", "--json"])?;
+    assert!(state(&run, "packaging tools").is_err(), "{run:?}");
+    let run = machine.cross(&["setup", "--packages", "--print", "--json"])?;
+    assert_eq!((run.status, state(&run, "packaging tools")?.as_str(), state(&run, "maturin")?.as_str()), (Some(0), "todo", "todo"));
+    assert_eq!(state(&run, STD)?, "todo", "a PC's library: {run:?}");
+    for part in ["apt install binutils debhelper device-tree-compiler dpkg-dev lintian make", "pip install maturin"] {
+        assert!(run.stdout.contains(part), "{part} is not in {}", run.stdout);
+    }
+    Ok(())
+}
+
+#[test]
 fn pip_that_is_missing_is_named() -> Outcome {
     let machine = Machine::new()?;
     let run = machine.cross(&["setup"])?;

@@ -44,8 +44,8 @@ enum Command {
     /// The programs run with the C library of images since 2018 (glibc 2.27: PYNQ 2.7, JetPack 4),
     /// which is checked in the result. With --static they need none at all, for an initramfs.
     Build(build::Options),
-    /// Build for every board and for a PC, and put all that an image wants into one .tar.gz for each
-    /// processor, or into Debian packages
+    /// Build for every board and for a PC, and put all that an image wants into one .tar.gz for
+    /// each processor, or into Debian packages
     ///
     /// The tool, the board tests, the C library, the Python package, udev's rules, the module's
     /// sources, compiled overlays. The same sources give the same bytes.
