@@ -119,6 +119,12 @@ impl Tool {
         self
     }
 
+    /// The program and its arguments, for somebody else who starts it.
+    pub fn words(&self) -> Vec<String> {
+        let all = std::iter::once(self.command.get_program()).chain(self.command.get_args());
+        all.map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
     /// Its arguments, for tests and for `--verbose`.
     pub fn line(&self) -> String {
         let quoted = |arg: &OsStr| match arg.to_string_lossy() {

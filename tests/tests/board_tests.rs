@@ -3,7 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::emulated;
-use std::process::Output;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use std::{
+    fs,
+    process::{Command, Output, Stdio},
+    thread,
+    time::Duration,
+};
 
 fn run(args: &[&str]) -> Output {
     emulated::command(env!("CARGO_BIN_EXE_contigo-board-tests")).args(args).output().unwrap()
@@ -82,4 +91,37 @@ fn wrong_usage_is_status_2_and_nothing_to_do_is_a_failure() {
     }
     assert_eq!(run(&["--filter", "no such row"]).status.code(), Some(1));
     assert_eq!(run(&["--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_report_on_a_full_disk_is_an_error_and_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result.json");
+    let program = emulated::command(env!("CARGO_BIN_EXE_contigo-board-tests"));
+    // A file of more than 512 bytes fails, as on a disk with no room.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    let output = shell.args(["--sim", "--jobs", "10", "--filter", "zdma/polled", "--report"]).arg(&path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("nothing was written"), "{said}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    let nowhere = run(&["--sim", "--report", "/nowhere/result.json"]);
+    assert!(nowhere.status.code() == Some(1) && nowhere.stdout.is_empty(), "it is said before the first row");
+}
+
+#[test]
+fn a_soak_ends_by_a_signal_and_writes_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("soak.json");
+    let mut command = emulated::command(env!("CARGO_BIN_EXE_contigo-board-tests"));
+    command.args(["soak", "--minutes", "5", "--device", "sim:zdma", "--report"]).arg(&path);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_secs(3));
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = stdout(&output);
+    assert!(output.status.code() == Some(130) && text.contains("ended by SIGTERM after"), "{text}");
+    assert!(text.contains("left out: kills: ") && text.contains(" jobs, "), "{text}");
+    let report = fs::read_to_string(&path).unwrap();
+    assert!(report.contains("\"ended_by\": \"SIGTERM\"") && report.contains("\"faults_unexpected\": 0"), "{report}");
 }

@@ -50,6 +50,11 @@ enum Command {
     Test(commands::test::Options),
     /// Boot a board with the same programs in /bin, and open a shell in it
     Shell(commands::shell::Options),
+    /// Pack a board's guest into a folder, and print the command line of its QEMU: for a program
+    /// that starts it with a serial port of its own
+    ///
+    /// The guest opens a shell on its console, and has the same programs in /bin.
+    Command(commands::command::Options),
     /// List the boards: machine, kernel, DMA engines, memory
     List(commands::list::Options),
 }
@@ -66,6 +71,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Kernel(options) => commands::kernel::kernel(&cli.folder, &cli.kernel_helpers, options),
         Command::Test(options) => commands::test::test(&cli.folder, &cli.kernel_helpers, options),
         Command::Shell(options) => commands::shell::shell(&cli.folder, &cli.kernel_helpers, options),
+        Command::Command(options) => commands::command::command(&cli.folder, &cli.kernel_helpers, options),
         Command::List(options) => commands::list::list(&cli.folder, options),
     }
 }

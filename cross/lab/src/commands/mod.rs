@@ -1,5 +1,6 @@
 //! The subcommands.
 
+pub(crate) mod command;
 pub(crate) mod kernel;
 pub(crate) mod list;
 pub(crate) mod setup;

@@ -34,6 +34,9 @@ use std::{
 /// everything once more as the ordinary user.
 const TEST_ARGUMENTS: [&str; 4] = ["--json", "--lab", "--user", "1000"];
 
+/// A soak's guest boots, and finishes its last round, in less than this.
+const SOAK_MORE_S: u64 = 300;
+
 /// Options of `cargo lab test`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -62,6 +65,13 @@ pub(crate) struct Options {
     /// runs the tree's program `run` after the board tests, in a root of its own
     #[arg(long, value_name = "DIR", conflicts_with = "filter")]
     with: Option<PathBuf>,
+    /// Random work on the board's engines for so many minutes, with kills and unbinds, in place of
+    /// the tests; --verbose shows its line a minute
+    #[arg(long, value_name = "MINUTES", conflicts_with_all = ["filter", "with", "limit"])]
+    soak: Option<u32>,
+    /// The seed of --soak
+    #[arg(long, value_name = "S", requires = "soak", default_value = "1")]
+    seed: u64,
 }
 
 /// A board with everything that its run needs.
@@ -76,7 +86,8 @@ struct Ready {
 
 pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<ExitCode> {
     let mut boards = Board::named(boards, &options.boards)?;
-    if let Some(limit) = options.limit {
+    let soak_s = options.soak.map(|minutes| u64::from(minutes) * 60 + SOAK_MORE_S);
+    if let Some(limit) = options.limit.or(soak_s) {
         boards.iter_mut().for_each(|board| board.about.time_limit_s = limit);
     }
     // Before anything is built: what is missing on this machine is said at once.
@@ -209,7 +220,13 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     let filter = options.filter.as_ref().or(board.about.filter.as_ref());
     arguments.extend(filter.iter().flat_map(|filter| ["--filter".to_owned(), (*filter).clone()]));
     let demo = filter.map(String::as_str).is_none_or(|filter| emulator::DEMO.contains(filter));
-    guest::pack(board, programs, modules, Task::Test { arguments: &arguments, with: with.as_deref(), demo }, &initramfs)?;
+    let soak = options.soak.map(|minutes| format!("soak --minutes {minutes} --seed {} --lab", options.seed));
+    let soak: Option<Vec<_>> = soak.map(|words| words.split(' ').map(str::to_owned).collect());
+    let task = match &soak {
+        Some(arguments) => Task::Soak { arguments },
+        None => Task::Test { arguments: &arguments, with: with.as_deref(), demo },
+    };
+    guest::pack(board, programs, modules, task, &initramfs)?;
     let tree = emulator::device_tree(cache, board, kernel, folder.path())?;
     let served = function.as_ref().map(|function| function.serve(folder.path())).transpose()?;
     let function = function.as_ref().zip(served.as_ref().map(Served::socket));

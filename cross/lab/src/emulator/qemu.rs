@@ -13,6 +13,8 @@ pub(crate) enum Console {
     Log,
     /// A person at this terminal.
     Terminal,
+    /// Another program, which gives QEMU its next serial port and its monitor.
+    Another,
 }
 
 /// The emulator for this board, ready to be started. `function` is the model and its socket, where
@@ -53,5 +55,6 @@ pub(crate) fn command(
     Ok(match console {
         Console::Log => qemu.args(["-monitor", "none", "-serial", "stdio"]),
         Console::Terminal => qemu.args(["-serial", "mon:stdio"]),
+        Console::Another => qemu,
     })
 }

@@ -22,6 +22,7 @@ use initramfs::Initramfs;
 /// The guest's first process, and what it goes on with.
 const INIT: &str = include_str!("../../guest/init.sh");
 const TEST: &str = include_str!("../../guest/test.sh");
+const SOAK: &str = include_str!("../../guest/soak.sh");
 const SHELL: &str = include_str!("../../guest/shell.sh");
 /// Root, and the ordinary user of the tests.
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n";
@@ -36,6 +37,10 @@ pub(crate) enum Task<'a> {
         arguments: &'a [String],
         with: Option<&'a Path>,
         demo: bool,
+    },
+    /// Random work by the board tests, with these arguments.
+    Soak {
+        arguments: &'a [String],
     },
     Shell,
 }
@@ -78,6 +83,10 @@ pub(crate) fn pack(board: &Board, programs: &[Program], modules: &[Module], task
             if demo {
                 image.file("lab/demo", &[])?;
             }
+            arguments.iter().map(|argument| format!("{argument}\n")).collect()
+        }
+        Task::Soak { arguments } => {
+            image.file("lab/main.sh", SOAK.as_bytes())?;
             arguments.iter().map(|argument| format!("{argument}\n")).collect()
         }
         Task::Shell => {

@@ -57,6 +57,40 @@ fn a_run_that_passes_is_one_table_and_a_closing_line() -> Outcome {
 }
 
 #[test]
+fn a_board_s_command_line_is_printed_for_who_starts_it() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let world = World::with_emulator("exit 1")?;
+    let (out, tests) = (world.path("out/virtual"), world.path("tests"));
+    let [out, tests] = [&out, &tests].map(|path| path.to_string_lossy().into_owned());
+    let said = world.run(&["command", "virtual", "--out", &out, "--program", &tests, "--json"])?;
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let command: serde_json::Value = serde_json::from_str(&said.out)?;
+    assert_eq!(command.get("kernel"), Some(&RELEASE.into()));
+    let argv: Vec<_> =
+        command.get("argv").and_then(|argv| argv.as_array()).into_iter().flatten().filter_map(|word| word.as_str()).collect();
+    assert!(argv.first().is_some_and(|program| program.ends_with("qemu-system-aarch64")) && !argv.contains(&"-serial"), "{argv:?}");
+    let initramfs = command.get("initramfs").and_then(|path| path.as_str()).unwrap_or_default();
+    assert!(argv.contains(&initramfs) && fs::metadata(initramfs)?.len() > 0);
+    world.run(&["command", "nowhere", "--out", &out])?.failed_with(&["there is no board nowhere"]);
+    Ok(())
+}
+
+#[test]
+fn a_soak_is_one_row_and_has_a_limit_of_its_own() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let row = r#"@row {"kind":"check","name":"soak","status":"passed","reason":"ended by time after 60 s"}"#;
+    let world = World::with_emulator(&prints(&["   60 s  5 jobs", row, "@end 0 1"], 0))?;
+    let said = world.test(&["--soak", "1"])?;
+    assert!(said.status == Some(0) && said.out.contains("test result: ok. 1 passed"), "{said:?}");
+    assert_eq!(world.test(&["--soak", "1", "--filter", "x"])?.status, Some(2));
+    Ok(())
+}
+
+#[test]
 fn a_row_that_failed_fails_the_run() -> Outcome {
     if !can_build() {
         return Ok(());
