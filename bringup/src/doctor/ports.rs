@@ -48,6 +48,7 @@ fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
     let value = |fact: &Fact| match &fact.reading {
         Reading::Value(value) => fact.field.say(*value),
         Reading::Held => "its block is held in reset".to_owned(),
+        Reading::Closed => "no bitstream runs, or the level shifters are off: left alone".to_owned(),
         Reading::Failed(error) => error.to_string(),
     };
     let listed = |of: &dyn Fn(&Fact) -> bool| -> Vec<String> {
