@@ -79,7 +79,8 @@ mod tests {
         let ((), measured) = power::beside(&power::rails(&machine), step, || sleep(Duration::from_millis(20)));
         let energies = Energies::new(&measured, 10, 20);
         let json = serde_json::to_value(&energies)?;
-        let [image, job] = ["millijoules_per_image", "millijoules_per_job"].map(|name| json[0][name].as_f64().unwrap_or_default());
+        let number = |name: &str| json.pointer(&format!("/0/{name}")).and_then(serde_json::Value::as_f64).ok_or_else(|| json.to_string());
+        let (image, job) = (number("millijoules_per_image")?, number("millijoules_per_job")?);
         assert!(job > 0.0 && (image - 2.0 * job).abs() < 1e-9, "{json}");
         let lines: Vec<_> = energies.lines().collect();
         let [right, wrong] = lines.as_slice() else { return Err(format!("{lines:?}").into()) };
