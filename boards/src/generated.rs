@@ -32,7 +32,8 @@ pub const DE10_NANO: Board = Board {
     title: "Terasic DE10-Nano, 1 GiB",
     soc: "Cyclone V 5CSEBA6",
     ports: &[cyclone_v::F2SDRAM, cyclone_v::ACP],
-    manual: "Cyclone V HPS TRM, L3 Address Space",    compatible: &[],
+    manual: "Cyclone V HPS TRM, L3 Address Space",
+    compatible: &[],
     facts: "",
 };
 
@@ -47,7 +48,8 @@ pub const JETSON_NANO: Board = Board {
     title: "NVIDIA Jetson Nano, 4 GiB",
     soc: "Tegra X1 (T210)",
     ports: &[],
-    manual: "CUDA for Tegra, \"Memory Management\"; Linux, tegra210.dtsi",    compatible: &["nvidia,p3450-0000"],
+    manual: "CUDA for Tegra, \"Memory Management\"; Linux, tegra210.dtsi",
+    compatible: &["nvidia,p3450-0000"],
     facts: "PCIe has no SMMU and is not dma-coherent: VFIO has nothing there (Linux 6.12, tegra210.dtsi: pcie@1003000). Memory that CUDA pins is uncached for the CPU (CUDA for Tegra, Memory Management).",
 };
 
@@ -62,7 +64,8 @@ pub const JETSON_ORIN: Board = Board {
     title: "NVIDIA Jetson AGX Orin",
     soc: "Orin (T234)",
     ports: &[],
-    manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra234.dtsi",    compatible: &["nvidia,p3737-0000+p3701-0000", "nvidia,p3737-0000+p3701-0008", "nvidia,p3701-0000", "nvidia,p3701-0008"],
+    manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra234.dtsi",
+    compatible: &["nvidia,p3737-0000+p3701-0000", "nvidia,p3737-0000+p3701-0008", "nvidia,p3701-0000", "nvidia,p3701-0008"],
     facts: "PCIe is dma-coherent and behind an Arm MMU-500: a card's memory comes from VFIO (Linux 6.12, tegra234.dtsi: pcie@14180000, iommu-map). Memory that CUDA pins is cached, and the GPU snoops (CUDA for Tegra, I/O Coherency).",
 };
 
@@ -77,7 +80,8 @@ pub const JETSON_XAVIER: Board = Board {
     title: "NVIDIA Jetson AGX Xavier",
     soc: "Xavier (T194)",
     ports: &[],
-    manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra194.dtsi",    compatible: &["nvidia,p2972-0000"],
+    manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra194.dtsi",
+    compatible: &["nvidia,p2972-0000"],
     facts: "PCIe is dma-coherent and behind an Arm MMU-500: a card's memory comes from VFIO (Linux 6.12, tegra194.dtsi: pcie@14180000, iommu-map). Memory that CUDA pins is cached, and the GPU snoops (CUDA for Tegra, I/O Coherency).",
 };
 
@@ -92,7 +96,8 @@ pub const KV260: Board = Board {
     title: "AMD Kria KV260, 4 GiB",
     soc: "Zynq UltraScale+ XCK26",
     ports: &[zynqmp::HP0, zynqmp::HP1, zynqmp::HP2, zynqmp::HP3, zynqmp::HPC0, zynqmp::HPC1],
-    manual: "UG1085, chapter 10; APU Coherent Interfaces",    compatible: &[],
+    manual: "UG1085, chapter 10; APU Coherent Interfaces",
+    compatible: &[],
     facts: "",
 };
 
@@ -105,7 +110,8 @@ pub const PC: Board = Board {
     title: "PC with an FPGA card",
     soc: "x86-64",
     ports: &[pc::PCIE],
-    manual: "PCI Express Base Specification",    compatible: &[],
+    manual: "PCI Express Base Specification",
+    compatible: &[],
     facts: "",
 };
 
@@ -120,7 +126,8 @@ pub const PYNQ_Z2: Board = Board {
     title: "TUL PYNQ-Z2, 512 MiB",
     soc: "Zynq-7000 XC7Z020",
     ports: &[zynq7000::HP0, zynq7000::HP1, zynq7000::HP2, zynq7000::HP3, zynq7000::GP0, zynq7000::GP1, zynq7000::ACP],
-    manual: "UG585, table 4-1; 3.5.1",    compatible: &[],
+    manual: "UG585, table 4-1; 3.5.1",
+    compatible: &[],
     facts: "",
 };
 
@@ -133,7 +140,8 @@ pub const SIM: Board = Board {
     title: "Simulated board",
     soc: "none",
     ports: &[sim::HP0, sim::ACP, sim::WIDE, sim::WIDE_COHERENT],
-    manual: "contigo::sim",    compatible: &[],
+    manual: "contigo::sim",
+    compatible: &[],
     facts: "",
 };
 
@@ -148,7 +156,8 @@ pub const ZC702: Board = Board {
     title: "AMD ZC702, 1 GiB",
     soc: "Zynq-7000 XC7Z020",
     ports: &[zynq7000::HP0, zynq7000::HP1, zynq7000::HP2, zynq7000::HP3, zynq7000::GP0, zynq7000::GP1, zynq7000::ACP],
-    manual: "UG585, table 4-1; 3.5.1",    compatible: &[],
+    manual: "UG585, table 4-1; 3.5.1",
+    compatible: &[],
     facts: "",
 };
 
@@ -163,7 +172,8 @@ pub const ZCU102: Board = Board {
     title: "AMD ZCU102, 4 GiB",
     soc: "Zynq UltraScale+ XCZU9EG",
     ports: &[zynqmp::HP0, zynqmp::HP1, zynqmp::HP2, zynqmp::HP3, zynqmp::HPC0, zynqmp::HPC1],
-    manual: "UG1085, chapter 10; APU Coherent Interfaces",    compatible: &[],
+    manual: "UG1085, chapter 10; APU Coherent Interfaces",
+    compatible: &[],
     facts: "",
 };
 
