@@ -62,7 +62,8 @@ pub(super) fn pack(cache: &CacheDir, workspace: &Workspace, target: &'static Tar
             .env("DEB_RULES_REQUIRES_ROOT", "no")
             .env("CONTIGO_OUT", &out)
             .env("LC_ALL", "C.UTF-8")
-            .env_remove("DEB_BUILD_OPTIONS")
+            // Another processor's programs are not run.
+            .env("DEB_BUILD_OPTIONS", "nocheck")
             .limit(LIMIT)
             .writes(scratch.path())
             .run(&cache.log(&format!("deb-{}-{goal}", target.debian))?)?;
