@@ -54,7 +54,8 @@ enum Command {
     /// that starts it with a serial port of its own
     ///
     /// The guest opens a shell on its console, and has the same programs in /bin.
-    Command(commands::command::Options),
+    #[command(name = "command")]
+    Line(commands::command::Options),
     /// List the boards: machine, kernel, DMA engines, memory
     List(commands::list::Options),
 }
@@ -71,7 +72,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Kernel(options) => commands::kernel::kernel(&cli.folder, &cli.kernel_helpers, options),
         Command::Test(options) => commands::test::test(&cli.folder, &cli.kernel_helpers, options),
         Command::Shell(options) => commands::shell::shell(&cli.folder, &cli.kernel_helpers, options),
-        Command::Command(options) => commands::command::command(&cli.folder, &cli.kernel_helpers, options),
+        Command::Line(options) => commands::command::command(&cli.folder, &cli.kernel_helpers, options),
         Command::List(options) => commands::list::list(&cli.folder, options),
     }
 }

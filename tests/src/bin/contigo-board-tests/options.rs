@@ -129,7 +129,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Options, (String, bool)>
         return Err(("--jobs is at least 1".into(), false));
     }
     options.task = match (task.as_deref(), minutes, until_reset) {
-        (Some("soak"), Some(minutes @ 1..), _) => Task::Soak(Soak { time: Duration::from_mins(minutes) }),
+        (Some("soak"), Some(minutes @ 1..), _) => Task::Soak(Soak { time: Duration::from_secs(minutes * 60) }),
         (Some("soak"), ..) => return Err((format!("soak wants --hours N or --minutes N, at least 1\n\n{USAGE}"), false)),
         (Some("hang"), _, true) => Task::Hang,
         (Some("hang"), ..) => return Err((format!("hang wants --until-reset: nothing else ends it\n\n{USAGE}"), false)),
@@ -175,7 +175,7 @@ mod tests {
         };
         assert_eq!(all, Ok(expected));
         assert_eq!(of(&[]), Ok(Options::default()));
-        let soak = |minutes| Task::Soak(Soak { time: Duration::from_mins(minutes) });
+        let soak = |minutes: u64| Task::Soak(Soak { time: Duration::from_secs(minutes * 60) });
         for (words, task) in [
             (&["soak", "--hours", "2"] as &[_], soak(120)),
             (&["soak", "--minutes", "5", "--lab"], soak(5)),

@@ -6,8 +6,9 @@ use contigo_bringup::machine::Machine;
 /// Words of a device tree's `compatible` and `model`, or of a PC's firmware, that only emulators
 /// and hypervisors have.
 const WORDS: [&str; 8] = ["qemu", "dummy-virt", "kvm", "virtualbox", "vmware", "bochs", "firecracker", "virtual machine"];
-/// Their files.
-const FILES: [&str; 3] = ["sys/firmware/qemu_fw_cfg", "sys/firmware/devicetree/base/hypervisor", "sys/hypervisor/type"];
+/// Their files; the last one is that of this project's lab, whose Zynq-7000 has no other sign.
+const FILES: [&str; 4] =
+    ["sys/firmware/qemu_fw_cfg", "sys/firmware/devicetree/base/hypervisor", "sys/hypervisor/type", "etc/contigo-board"];
 /// Who made a PC, and its name for it.
 const DMI: [&str; 3] = ["sys_vendor", "product_name", "board_vendor"];
 
@@ -24,6 +25,7 @@ pub(super) fn by_what(machine: &Machine, lab: bool) -> Option<String> {
         .or_else(|| FILES.iter().find(|file| machine.has(file)).map(|file| format!("there is /{file}")))
         .or_else(|| (!machine.list("sys/bus/virtio/devices").is_empty()).then(|| "it has virtio devices".into()))
         .or_else(|| processor(machine))
+        .or_else(|| interface(machine))
 }
 
 /// The word of `file` that says it.
@@ -33,17 +35,27 @@ fn said(machine: &Machine, file: &str) -> Option<String> {
     Some(format!("/{file} has the word {word}"))
 }
 
-/// A PC's processor says that it is under a hypervisor. A Zynq-7000 has Cortex-A9 r3p0 (UG585,
-/// table 3-1), and QEMU's is r0p0 (target/arm/tcg/cpu32.c, `cortex_a9_initfn`).
+/// A PC's processor says that it is under a hypervisor.
 fn processor(machine: &Machine) -> Option<String> {
     let cpuinfo = machine.text("proc/cpuinfo")?;
-    let line = |key: &str| {
-        cpuinfo.lines().find_map(|line| line.split_once(':').filter(|(name, _)| name.trim() == key)).map(|(_, value)| value.trim())
+    let flags = cpuinfo.lines().find_map(|line| line.split_once(':').filter(|(name, _)| name.trim() == "flags"))?.1;
+    let is_there = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
+    is_there.then(|| "the processor's flags have the word hypervisor".into())
+}
+
+/// The addresses that QEMU gives its network interfaces (net/net.c,
+/// `qemu_macaddr_default_if_unset`).
+const QEMU_ADDRESS: &str = "52:54:00:";
+
+/// Of an interface that is a device: a bridge for a machine's own guests has such an address, too.
+fn interface(machine: &Machine) -> Option<String> {
+    let at = |name: &str, file: &str| format!("sys/class/net/{name}/{file}");
+    let is_qemu_s = |name: &String| {
+        let address = machine.text(at(name, "address")).unwrap_or_default();
+        machine.has(at(name, "device")) && address.starts_with(QEMU_ADDRESS)
     };
-    if line("flags").is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "hypervisor")) {
-        return Some("the processor's flags have the word hypervisor".into());
-    }
-    (line("CPU part") == Some("0xc09") && line("CPU variant") == Some("0x0")).then(|| "its Cortex-A9 is r0p0, which no SoC here has".into())
+    let found = machine.list("sys/class/net").into_iter().find(is_qemu_s)?;
+    Some(format!("the network interface {found} has an address of QEMU's"))
 }
 
 #[cfg(test)]
@@ -72,11 +84,19 @@ mod tests {
             ("sys/firmware/qemu_fw_cfg", ""),
             ("sys/bus/virtio/devices/virtio0", ""),
             ("proc/cpuinfo", "flags\t\t: fpu hypervisor lahf_lm\n"),
-            ("proc/cpuinfo", "CPU variant\t: 0x0\nCPU part\t: 0xc09\nCPU revision\t: 0\n"),
+            ("etc/contigo-board", "zynq-6.1\n"),
         ] {
             let (_folder, machine) = with(file, text);
             assert!(by_what(&machine, false).is_some(), "{file}: {text}");
         }
+    }
+
+    #[test]
+    fn an_interface_of_qemu_s_is_a_sign_where_it_is_a_device() {
+        let (folder, machine) = with("sys/class/net/eth0/address", "52:54:00:12:34:56\n");
+        assert_eq!(by_what(&machine, false), None);
+        fs::create_dir(folder.path().join("sys/class/net/eth0/device")).unwrap();
+        assert!(by_what(&machine, false).is_some_and(|how| how.contains("eth0")));
     }
 
     #[test]
@@ -85,6 +105,7 @@ mod tests {
             ("sys/firmware/devicetree/base/model", "Xilinx Zynq PYNQ-Z2\0"),
             ("proc/cpuinfo", "CPU variant\t: 0x3\nCPU part\t: 0xc09\nCPU revision\t: 0\n"),
             ("proc/cpuinfo", "flags\t\t: fpu vme\n"),
+            ("sys/class/net/virbr0/address", "52:54:00:12:34:56\n"),
         ] {
             let (_folder, machine) = with(file, text);
             assert_eq!(by_what(&machine, false), None, "{file}: {text}");

@@ -28,7 +28,7 @@ use std::{
 };
 use watch::Watch;
 
-const LINE_EVERY: Duration = Duration::from_mins(1);
+const LINE_EVERY: Duration = Duration::from_secs(60);
 /// For one round: a slice of seconds, on a machine that is short of memory.
 const ROUND_LIMIT_S: u32 = 120;
 /// Rounds before anything may be said to have grown.
