@@ -115,6 +115,8 @@ purge() { apt purge "${mine[@]}" && files >/tmp/after && diff /tmp/before /tmp/a
 repository "$version" >/dev/null || { echo "no lists"; exit 1; }
 prepare >/tmp/prepared 2>&1 || { tail -20 /tmp/prepared; echo "what the packages need cannot be had"; exit 1; }
 if [ "$arch" != "$host" ]; then mine=(contigo libcontigo2 libcontigo-dev python3-contigo contigo-overlays); fi
+# A kernel that was installed has its index of modules. Headers alone have none, and DKMS makes it.
+for folder in /lib/modules/*/; do [ ! -e "$folder/build" ] || depmod "$(basename "$folder")"; done
 files >/tmp/before
 check "all packages install, and are configured" install_all
 check "contigo info" info
