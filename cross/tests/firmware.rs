@@ -3,7 +3,7 @@
 //!
 //! `CONTIGO_WRITE_CRATES=1 cargo test -p contigo-cross --test firmware` writes the list of crates
 //! anew, after a change of `Cargo.lock`.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use sha2::{Digest, Sha256};
 use std::{

@@ -1,6 +1,6 @@
 //! The crates that a registry gets have their page and their licences, every file says the
 //! workspace's version, and the release script stops before it makes anything that is wrong.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use std::{
     collections::BTreeMap,
