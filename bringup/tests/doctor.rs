@@ -9,7 +9,7 @@ mod machines;
 use contigo_bringup::{
     bitstream::Family,
     doctor::{DoctorError, Finding, Verdict, checks, doctor, doctor_with},
-    ports::{self, DevMem},
+    ports::{self, DevMem, Known},
 };
 use machines::{CONFIG, Root, TREE, de10, kv260, orin, pc, pynq};
 use std::{
@@ -126,7 +126,8 @@ fn findings(root: &Root) -> Vec<Finding> {
     let machine = root.machine();
     let registers = root.0.join("dev/mem").exists().then(|| {
         let registers = DevMem::open(&machine, false).map_err(|error| error.to_string())?;
-        Ok(ports::read(Family::Zynq7000, &registers, Some(&design), true))
+        let known = Known { design: Some(&design), running: true, ..Known::default() };
+        Ok(ports::read(Family::Zynq7000, &registers, &known))
     });
     doctor_with(&machine, registers).unwrap()
 }
