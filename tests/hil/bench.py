@@ -8,6 +8,7 @@ import shlex
 import time
 from pathlib import Path
 
+from labgrid.binding import BindingState
 from labgrid.driver import ShellDriver, SSHDriver
 from labgrid.driver.exception import ExecutionError
 from labgrid.exceptions import NoDriverFoundError
@@ -16,12 +17,13 @@ from pexpect import EOF, TIMEOUT
 
 # A console's last words are shown so far.
 SHOWN_BYTES = 300
-# A line of a console has 4096 bytes at most (N_TTY_BUF_SIZE of Linux); the command is around it.
-CHUNK_BYTES = 2000
+# busybox's shell edits lines of 1024 bytes at most; the command is around it.
+CHUNK_BYTES = 700
 # Of a console's text, this part may be no text: a boot loader prints some.
 GARBAGE_PART = 0.2
 # The shell answers `echo` so fast, on a board that is busy, too.
 ANSWER_S = 10
+SYNC_S = 30
 # Old bytes of a console are read for so long at most.
 FORGET_S = 2
 
@@ -85,6 +87,12 @@ class Bench:
                 return
 
     def power_off(self):
+        # A card's file system is mounted. A board that hangs does not answer, and is cut off.
+        if self.shell.state is BindingState.active:
+            try:
+                self.run("sync", SYNC_S)
+            except (BoardError, ExecutionError):
+                pass
         self.target.deactivate(self.shell)
         self._powered(self.power.off)
 

@@ -1,10 +1,16 @@
 """The fixtures that the tests share: the bench of the environment file."""
 
 import os
+import signal
+import sys
 from pathlib import Path
 
 import pytest
 from bench import Bench
+
+
+# The fixtures' ends switch the board off: a SIGTERM must not go past them.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 @pytest.fixture(scope="session")

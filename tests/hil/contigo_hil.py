@@ -49,7 +49,8 @@ class ContigoLabDriver(QEMUDriver):
     def off(self):
         """As QEMUDriver's, but a QEMU that has ended by itself is off, too, and one that does not
         end is killed."""
-        if not self.status:
+        # Also one whose start failed half-way, where `status` is not set yet.
+        if self._child is None:
             return
         try:
             if self._child.poll() is None:
@@ -60,7 +61,8 @@ class ContigoLabDriver(QEMUDriver):
             self._child.wait(timeout=END_S)
         self._child = None
         self.status = 0
-        self._clientsocket.close()
+        if self._clientsocket is not None:
+            self._clientsocket.close()
         self._clientsocket = None
 
     def _read(self, size=1, timeout=10, max_size=None):

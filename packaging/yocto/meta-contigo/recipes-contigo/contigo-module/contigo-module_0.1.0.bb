@@ -21,4 +21,5 @@ MODULES_INSTALL_TARGET = "install"
 # A node contigo,engine loads it by itself; a device that is bound by hand does not.
 KERNEL_MODULE_AUTOLOAD += "contigo"
 KERNEL_MODULE_PROBECONF += "${@'contigo' if d.getVar('CONTIGO_UNPRIVILEGED') == '1' else ''}"
-module_conf_contigo = "options contigo unprivileged=1"
+# Set and not listed above is an error of kernel-module-split.
+module_conf_contigo = "${@'options contigo unprivileged=1' if d.getVar('CONTIGO_UNPRIVILEGED') == '1' else ''}"

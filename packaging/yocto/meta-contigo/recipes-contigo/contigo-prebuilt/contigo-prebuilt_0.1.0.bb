@@ -30,8 +30,8 @@ python () {
 }
 
 do_install () {
-    install -D -m 0755 "${S}/bin/contigo" "${D}${bindir}/contigo"
-    install -D -m 0755 "${S}/bin/contigo-board-tests" "${D}${bindir}/contigo-board-tests"
+    install -D -m 0755 "${S}/usr/bin/contigo" "${D}${bindir}/contigo"
+    install -D -m 0755 "${S}/usr/bin/contigo-board-tests" "${D}${bindir}/contigo-board-tests"
     install -D -m 0644 "${CONTIGO_UNPACKED}/udev/60-contigo.rules" "${D}${nonarch_base_libdir}/udev/rules.d/60-contigo.rules"
 }
 

@@ -8,4 +8,4 @@ PACKAGE_ARCH = "${MACHINE_ARCH}"
 
 RDEPENDS:${PN} = "contigo \
                   contigo-overlays \
-                  kernel-module-contigo"
+                  contigo-module"

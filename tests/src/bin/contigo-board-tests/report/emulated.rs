@@ -23,9 +23,18 @@ pub(super) fn by_what(machine: &Machine, lab: bool) -> Option<String> {
         .filter_map(|file| said(machine, &file))
         .next()
         .or_else(|| FILES.iter().find(|file| machine.has(file)).map(|file| format!("there is /{file}")))
-        .or_else(|| (!machine.list("sys/bus/virtio/devices").is_empty()).then(|| "it has virtio devices".into()))
+        .or_else(|| virtio(machine))
         .or_else(|| processor(machine))
         .or_else(|| interface(machine))
+}
+
+/// `VIRTIO_ID_RPMSG` (include/uapi/linux/virtio_ids.h): a SoC's second processor is such a device.
+const RPMSG: &str = "0x0007";
+
+fn virtio(machine: &Machine) -> Option<String> {
+    let kind = |name: &String| machine.text(format!("sys/bus/virtio/devices/{name}/device")).unwrap_or_default();
+    let found = machine.list("sys/bus/virtio/devices").into_iter().find(|name| kind(name).trim() != RPMSG)?;
+    Some(format!("it has the virtio device {found}"))
 }
 
 /// The word of `file` that says it.
@@ -82,7 +91,7 @@ mod tests {
             ("sys/firmware/devicetree/base/model", "QEMU thing\0"),
             ("sys/class/dmi/id/sys_vendor", "QEMU\n"),
             ("sys/firmware/qemu_fw_cfg", ""),
-            ("sys/bus/virtio/devices/virtio0", ""),
+            ("sys/bus/virtio/devices/virtio0/device", "0x0001\n"),
             ("proc/cpuinfo", "flags\t\t: fpu hypervisor lahf_lm\n"),
             ("etc/contigo-board", "zynq-6.1\n"),
         ] {
@@ -105,6 +114,7 @@ mod tests {
             ("sys/firmware/devicetree/base/model", "Xilinx Zynq PYNQ-Z2\0"),
             ("proc/cpuinfo", "CPU variant\t: 0x3\nCPU part\t: 0xc09\nCPU revision\t: 0\n"),
             ("proc/cpuinfo", "flags\t\t: fpu vme\n"),
+            ("sys/bus/virtio/devices/virtio0/device", "0x0007\n"),
             ("sys/class/net/virbr0/address", "52:54:00:12:34:56\n"),
         ] {
             let (_folder, machine) = with(file, text);

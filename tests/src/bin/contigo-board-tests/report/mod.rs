@@ -123,11 +123,18 @@ fn of<'o>(machine: &Machine, options: &'o Options, mut rows: Vec<Row>, soak: Opt
     let latency: Vec<_> = rows.iter_mut().filter_map(|row| row.latency.take()).collect();
     let energy: Vec<_> = rows.iter_mut().filter_map(|row| row.energy.take()).flatten().collect();
     let mut missing = BTreeMap::new();
+    // Nobody asked for these rows.
+    let unasked = match (&soak, options.filter.is_empty()) {
+        (Some(_), _) => Some("this was a soak"),
+        (None, false) => Some("--filter left it out, or the rows say why"),
+        (None, true) => None,
+    };
     if latency.is_empty() {
-        missing.insert("latency", "no engine here was timed; the rows say why".to_owned());
+        missing.insert("latency", unasked.unwrap_or("no engine here was timed; the rows say why").to_owned());
     }
     if energy.is_empty() {
-        missing.insert("energy", "the kernel has no monitor of power here (contigo power), or its row failed".to_owned());
+        let why = "the kernel has no monitor of power here (contigo power), or its row failed";
+        missing.insert("energy", unasked.unwrap_or(why).to_owned());
     }
     if soak.is_none() {
         missing.insert("soak", "this was no soak".to_owned());

@@ -57,6 +57,8 @@ impl Policy {
         let (lowest, highest): (u64, u64) = (number("cpuinfo_min_freq")?, number("cpuinfo_max_freq")?);
         let file = folder.join("scaling_max_freq");
         let was = fs::read_to_string(&file).ok()?.trim().to_owned();
+        // Never above the limit that somebody set, for the supply or the heat sink.
+        let highest = highest.min(was.parse().ok()?);
         // Its own text changes nothing.
         (lowest < highest && fs::write(&file, &was).is_ok()).then_some(Self { file, lowest, highest, was })
     }
@@ -82,16 +84,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let policy = folder.path().join("policy0");
         fs::create_dir(&policy).unwrap();
-        for (name, khz) in [("cpuinfo_min_freq", "300000\n"), ("cpuinfo_max_freq", "650000\n"), ("scaling_max_freq", "650000\n")] {
+        for (name, khz) in [("cpuinfo_min_freq", "300000\n"), ("cpuinfo_max_freq", "900000\n"), ("scaling_max_freq", "650000\n")] {
             fs::write(policy.join(name), khz).unwrap();
         }
         let mut clocks = Clocks::below(folder.path());
         assert_eq!(clocks.missing(), None);
         let mut rng = Rng::with_seed(1);
-        let moves: u64 = (0..100).map(|_| clocks.moved(&mut rng)).sum();
+        let mut moves = 0;
+        for _ in 0..100 {
+            moves += clocks.moved(&mut rng);
+            let khz: u64 = fs::read_to_string(policy.join("scaling_max_freq")).unwrap().parse().unwrap();
+            assert!((300_000..=650_000).contains(&khz), "{khz}: somebody's limit is 650000");
+        }
         assert!((10..50).contains(&moves), "{moves}");
-        let khz: u64 = fs::read_to_string(policy.join("scaling_max_freq")).unwrap().parse().unwrap();
-        assert!((300_000..=650_000).contains(&khz));
         drop(clocks);
         assert_eq!(fs::read_to_string(policy.join("scaling_max_freq")).unwrap(), "650000");
     }

@@ -23,6 +23,8 @@ use line::Line;
 use rounds::{Kind, Rounds};
 use serde::Serialize;
 use std::{
+    fmt,
+    io::{self, Write as _},
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -93,7 +95,7 @@ pub(crate) fn soak(options: &Options, soak: Soak) -> ExitCode {
     let mut left_out = rounds.left_out();
     left_out.extend(clocks.missing());
     for why in &left_out {
-        println!("left out: {why}");
+        say(format_args!("left out: {why}"));
     }
     let mut summary =
         Summary { seed: options.seed, planned_s: soak.time.as_secs(), left_out, engines: rounds.engines(), ..Summary::default() };
@@ -108,8 +110,8 @@ pub(crate) fn soak(options: &Options, soak: Soak) -> ExitCode {
     for fault in &faults {
         eprintln!("contigo-board-tests: soak: round {} of seed {}: {fault}", summary.rounds, summary.seed);
     }
-    println!("{}", Line::of(&summary, options.json));
-    println!("ended by {} after {} s, in {} rounds", summary.ended_by, summary.seconds, summary.rounds);
+    say(format_args!("{}", Line::of(&summary, options.json)));
+    say(format_args!("ended by {} after {} s, in {} rounds", summary.ended_by, summary.seconds, summary.rounds));
     let interrupted = summary.ended_by.starts_with("SIG");
     if let Some(Err(error)) = options.report.as_deref().map(|path| report::write_soak(path, options, summary)) {
         eprintln!("contigo-board-tests: {error}");
@@ -122,11 +124,16 @@ pub(crate) fn soak(options: &Options, soak: Soak) -> ExitCode {
     }
 }
 
+/// A line for whoever is still there: a terminal that is lost ends no soak in its middle.
+fn say(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
 /// Rounds until the time is over, a signal came or something is wrong, which is the answer.
 fn run(summary: &mut Summary, rounds: &mut Rounds, clocks: &mut Clocks, time: Duration, options: &Options) -> Option<String> {
     let begun = Instant::now();
     let (end, mut next_line) = (begun + time, begun + LINE_EVERY);
-    let mut watch = Watch::new();
+    let mut watch = Watch::new(options.lab);
     let mut fault = None;
     while fault.is_none() {
         summary.ended_by = match signals::came() {
@@ -151,7 +158,7 @@ fn run(summary: &mut Summary, rounds: &mut Rounds, clocks: &mut Clocks, time: Du
         }
         if is_minute {
             summary.seconds = begun.elapsed().as_secs();
-            println!("{}", Line::of(summary, options.json));
+            say(format_args!("{}", Line::of(summary, options.json)));
             next_line += LINE_EVERY;
         }
     }
