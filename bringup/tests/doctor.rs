@@ -9,7 +9,7 @@ mod machines;
 use contigo_bringup::{
     bitstream::Family,
     doctor::{DoctorError, Finding, Verdict, checks, doctor, doctor_with},
-    ports::{self, DevMem, Known},
+    ports::{self, AccessError, DevMem, Known},
 };
 use machines::{CONFIG, Root, TREE, de10, kv260, orin, pc, pynq};
 use std::{
@@ -205,6 +205,29 @@ fn registers_that_were_not_read_are_not_measurable() {
         assert!(ports.len() == 3 && ports.iter().all(|one| one.outcome.verdict == Verdict::Skipped));
         assert!(ports.iter().all(|one| one.outcome.found.starts_with("not measurable: ")), "{ports:?}");
     }
+}
+
+/// The processor that read it waits there until the board is restarted.
+#[test]
+fn a_register_that_does_not_answer_is_a_fault() {
+    /// Registers whose first port hangs, behind level shifters that are on.
+    struct Hangs;
+    impl ports::Registers for Hangs {
+        fn read(&self, addr: u64) -> Result<u32, AccessError> {
+            if addr == 0xf800_8000 { Err(AccessError::NoAnswer { addr }) } else { Ok(if addr == 0xf800_0900 { 0xf } else { 0 }) }
+        }
+        fn write(&self, addr: u64, _: u32) -> Result<(), AccessError> {
+            Err(AccessError::Bus { addr })
+        }
+    }
+    let folder = folder();
+    let known = Known { design: Some(&design), running: true, ..Known::default() };
+    let facts = ports::read(Family::Zynq7000, &Hangs, &known);
+    let findings = doctor_with(&pynq(folder.path()).machine(), Some(Ok(facts))).unwrap();
+    let bad: Vec<_> = findings.iter().filter(|finding| finding.outcome.verdict >= Verdict::Note).collect();
+    let [Finding { check, outcome }] = bad.as_slice() else { panic!("{bad:?}") };
+    assert_eq!((check.id, outcome.verdict), ("port-width", Verdict::Fault));
+    assert!(outcome.found.contains("no answer from 0xf8008000") && outcome.found.contains("restart the board"), "{}", outcome.found);
 }
 
 #[test]

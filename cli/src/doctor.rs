@@ -12,6 +12,7 @@ use contigo_bringup::{
     doctor::{self, Finding, Verdict},
     machine::{Linux, Machine},
     plain,
+    ports::stuck,
 };
 use serde::Serialize;
 use std::{borrow::Cow, path::PathBuf, process::ExitCode};
@@ -99,8 +100,11 @@ impl Entry {
 }
 
 /// The engine's port, and a row for each other port of the board: only a core of the fabric
-/// could measure that.
-fn probed(machine: &Machine) -> Vec<Entry> {
+/// could measure that. No engine is started after a register that did not answer.
+fn probed(machine: &Machine, stuck: Option<u64>) -> Vec<Entry> {
+    if let Some(addr) = stuck {
+        return vec![Entry::probed(Err(format!("no engine is started while a processor waits for {addr:#x}: restart the board")))];
+    }
     let measured = selftest::probe();
     let own = measured.as_ref().map_or("", |probed| probed.port);
     let names = Board::of(machine).known.ports().into_iter().filter(|name| *name != own);
@@ -112,15 +116,14 @@ fn probed(machine: &Machine) -> Vec<Entry> {
 /// Looks, and prints: status 1 where there is a fault.
 pub(crate) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
     let machine = options.machine.as_ref().map_or_else(Machine::this, |folder| Machine::below(folder, Linux));
-    // A design that is wrong is said; that nobody may read the registers is a row.
+    // A design that is wrong is said; any other reason for no register is a row.
     let design = options.design.as_ref();
-    let registers = match options.probe.then(|| ports::facts(&machine, design)) {
-        Some(Err(failure)) if design.is_some() => return Err(failure),
-        registers => registers.map(|registers| registers.map_err(|failure| failure.to_string())),
-    };
+    design.map_or(Ok(()), ports::is_design)?;
+    let registers = options.probe.then(|| ports::facts(&machine, design).map_err(|failure| failure.to_string()));
+    let stuck = registers.as_ref().and_then(|registers| registers.as_ref().ok()).and_then(|facts| stuck(facts));
     let mut checks: Vec<_> = doctor::doctor_with(&machine, registers)?.into_iter().map(Entry::of).collect();
     if options.probe {
-        checks.extend(probed(&machine));
+        checks.extend(probed(&machine, stuck));
     }
     let count = |verdict: Verdict| checks.iter().filter(|entry| entry.verdict == verdict.name()).count();
     let (faults, notes, skipped) = (count(Verdict::Fault), count(Verdict::Note), count(Verdict::Skipped));
@@ -147,5 +150,18 @@ impl Report {
             "faults: {}, notes: {}, looked at: {looked} of {all}; the rest does not apply or cannot be read",
             self.faults, self.notes
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_engine_is_started_after_a_register_that_did_not_answer() {
+        let rows = probed(&Machine::below("/nowhere", Linux), Some(0xf800_9000));
+        let said: Vec<_> = rows.iter().map(|row| (&*row.id, row.verdict, row.found.as_str())).collect();
+        let why = "not measurable: no engine is started while a processor waits for 0xf8009000: restart the board";
+        assert_eq!(said, [(MEASURED, "skipped", why)]);
     }
 }

@@ -84,7 +84,13 @@ impl Entry {
         let (value, why) = match &fact.reading {
             Reading::Value(value) => (Some(field.say(*value)), None),
             Reading::Held => (None, Some("its block is held in reset by the boot code: it was built for another design".to_owned())),
-            Reading::Closed => (None, Some("closed: it may be touched while a bitstream runs and the level shifters are on".to_owned())),
+            Reading::Closed => (
+                None,
+                Some(
+                    "closed: no bitstream runs, the level shifters or all clocks are off, or no design says that this port is used"
+                        .to_owned(),
+                ),
+            ),
             Reading::Failed(error) => (None, Some(error.to_string())),
         };
         let verdict = match fact.verdict {
@@ -211,7 +217,8 @@ fn read(machine: &Machine, design: Option<&PathBuf>, open: &Open) -> Result<Foun
     let number = |name: &str| design.as_ref().and_then(|(_, numbers)| numbers.get(name).copied());
     let registers = DevMem::open(machine, open.writable)?;
     let running = open.loaded || ports::is_running(machine);
-    let known = Known { design: design.is_some().then_some(&number), running, cores: Cores::of(machine, family) };
+    let (stopped, cores) = (ports::is_stopped(machine), Cores::of(machine, family));
+    let known = Known { design: design.is_some().then_some(&number), running, stopped, cores };
     let facts = ports::read(family, &registers, &known);
     Ok(((family, registers), (facts, running)))
 }
@@ -219,6 +226,11 @@ fn read(machine: &Machine, design: Option<&PathBuf>, open: &Open) -> Result<Foun
 /// The fields as they are, beside a design's where one is given.
 pub(crate) fn facts(machine: &Machine, design: Option<&PathBuf>) -> Result<Vec<Fact>, Failure> {
     Ok(read(machine, design, &Open { loaded: false, writable: false })?.1.0)
+}
+
+/// Whether a file is a design of a processor that is known here.
+pub(crate) fn is_design(file: &PathBuf) -> Result<(), Failure> {
+    numbers(file).map(drop)
 }
 
 /// The parameters of a design's processor.

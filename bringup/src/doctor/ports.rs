@@ -1,7 +1,7 @@
 //! The registers around the fabric's ports, where somebody has read them.
 
 use super::{Check, Facts, Outcome, fault, fine, note, skipped};
-use crate::ports::{Fact, Reading, Verdict};
+use crate::ports::{AccessError, Fact, Reading, Verdict};
 
 const AREA: &str = "ports";
 
@@ -48,14 +48,19 @@ fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
     let value = |fact: &Fact| match &fact.reading {
         Reading::Value(value) => fact.field.say(*value),
         Reading::Held => "its block is held in reset".to_owned(),
-        Reading::Closed => "no bitstream runs, or the level shifters are off: left alone".to_owned(),
+        Reading::Closed => {
+            "left alone: no bitstream runs, the level shifters or all clocks are off, or no design says that it is used".to_owned()
+        }
         Reading::Failed(error) => error.to_string(),
     };
     let listed = |of: &dyn Fn(&Fact) -> bool| -> Vec<String> {
         let those = fields.iter().filter(|fact| of(fact));
         those.map(|fact| format!("{}: {}", fact.field.name, value(fact))).collect()
     };
-    let wrong = listed(&|fact| fact.verdict == Verdict::Wrong);
+    let wrong = |fact: &Fact| fact.verdict == Verdict::Wrong;
+    // The last access, whatever it was for: nothing more may be started on that processor.
+    let hangs = |fact: &Fact| matches!(fact.reading, Reading::Failed(AccessError::NoAnswer { .. }));
+    let wrong = listed(&|fact| wrong(fact) || hangs(fact));
     // Nobody says what is right there. A state in which nothing goes through is told all the same.
     let shut = |fact: &Fact| fact.verdict == Verdict::Unknown && SHUT.contains(&value(fact).as_str());
     let shut = listed(&|fact| shut(fact) || matches!(fact.reading, Reading::Held));

@@ -13,8 +13,6 @@ const LW: (u64, u64) = (0xff20_0000, 0xff3f_ffff);
 pub struct Cores {
     /// A core, or a block of memory for one, is behind a port that snoops: it has `dma-coherent`.
     pub coherent: bool,
-    /// One that moves data is behind a port that does not.
-    pub plain: bool,
     /// The processor has a core behind Cyclone V's bridge to the fabric.
     pub behind_h2f: bool,
     /// The same behind the lightweight one.
@@ -31,18 +29,12 @@ impl Cores {
             let fabric = node.is_fabric(family);
             let coherent = node.has(machine, "dma-coherent");
             found.coherent |= coherent && (block || fabric);
-            // A node of uio may have registers only. One of the module's moves data.
-            found.plain |= !coherent && (block || fabric && node.is("contigo,engine"));
             let within = |(first, last): (u64, u64)| node.unit().is_some_and(|unit| (first..=last).contains(&unit));
             found.behind_h2f |= within(H2F) && !node.compatible.is_empty();
             found.behind_lw |= within(LW) && !node.compatible.is_empty();
         }
         for block in BLOCKS.iter().flat_map(|class| machine.list(class).into_iter().map(move |id| format!("{class}/{id}/dma_coherent"))) {
-            match machine.text(block).as_deref() {
-                Some("0") => found.plain = true,
-                Some(_) => found.coherent = true,
-                None => {}
-            }
+            found.coherent |= machine.text(block).is_some_and(|text| text != "0");
         }
         found
     }

@@ -14,14 +14,27 @@ pub struct Known<'a> {
     pub design: Option<Parameters<'a>>,
     /// A bitstream runs.
     pub running: bool,
+    /// The kernel says that no clock of the fabric runs.
+    pub stopped: bool,
     /// The needs of the tree's cores.
     pub cores: Cores,
 }
 
+/// The register that did not answer, where one did not: a processor waits for it, and no device may
+/// be started before the board is.
+#[must_use]
+pub fn stuck(facts: &[Fact]) -> Option<u64> {
+    facts.iter().find_map(|fact| match fact.reading {
+        Reading::Failed(AccessError::NoAnswer { addr }) => Some(addr),
+        _ => None,
+    })
+}
+
 impl fmt::Debug for Known<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { design, running, cores } = self;
-        f.debug_struct("Known").field("design", &design.is_some()).field("running", running).field("cores", cores).finish()
+        let Self { design, running, stopped, cores } = self;
+        let mut said = f.debug_struct("Known");
+        said.field("design", &design.is_some()).field("running", running).field("stopped", stopped).field("cores", cores).finish()
     }
 }
 
@@ -32,8 +45,9 @@ pub enum Reading {
     Value(u32),
     /// Its block is held in reset, and was left alone.
     Held,
-    /// No bitstream runs, or the level shifters are not on, and it was left alone: a port that gets
-    /// no clock of the fabric may not answer.
+    /// It was left alone, because a port that gets no clock of the fabric may not answer. No
+    /// bitstream runs, the level shifters are off, every clock is, or no design says that this port
+    /// is used: a design gives a port that it does not use no clock.
     Closed,
     /// The read failed.
     Failed(AccessError),
@@ -72,11 +86,11 @@ pub struct Fact {
 pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Vec<Fact> {
     let mut stuck = None;
     let one = |field: &'static Field| {
-        let reading = stuck.map_or_else(|| value(registers, field, known.running), |addr| Reading::Failed(AccessError::After { addr }));
+        let reading = stuck.map_or_else(|| value(registers, field, known), |addr| Reading::Failed(AccessError::After { addr }));
         if let Reading::Failed(AccessError::NoAnswer { addr }) = reading {
             stuck = Some(addr);
         }
-        let wanted = wanted(field, known, &reading);
+        let wanted = wanted(field, known);
         let verdict = match (&reading, wanted) {
             // Two values may be the same in words: either of them snoops.
             (Reading::Value(value), Some(wanted)) if field.say(*value) == field.say(wanted) => Verdict::Right,
@@ -91,11 +105,15 @@ pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Ve
 
 /// A field's value, or why there is none. The reset is looked at first: a read of a block that is
 /// held may never end. So may one of a port of the fabric that has no clock.
-fn value(registers: &impl Registers, field: &Field, running: bool) -> Reading {
+fn value(registers: &impl Registers, field: &Field, known: &Known<'_>) -> Reading {
     let bits = |(addr, bits): (u64, u32)| registers.read(addr).map(|value| (value & bits, bits));
     let held = field.held.map_or(Ok(false), |held| bits(held).map(|(set, _)| set != 0));
+    let unused = match field.want {
+        Want::Width { used, .. } => known.design.and_then(|number| number(used)) != Some(1),
+        _ => false,
+    };
     let closed = match field.after {
-        Some(_) if !running => Ok(true),
+        Some(_) if !known.running || known.stopped || unused => Ok(true),
         Some(after) => bits(after).map(|(set, all)| set != all),
         None => Ok(false),
     };
@@ -107,8 +125,8 @@ fn value(registers: &impl Registers, field: &Field, running: bool) -> Reading {
     }
 }
 
-fn wanted(field: &Field, known: &Known<'_>, reading: &Reading) -> Option<u32> {
-    let &Known { design, running, cores } = known;
+fn wanted(field: &Field, known: &Known<'_>) -> Option<u32> {
+    let &Known { design, running, cores, .. } = known;
     let has = |by: &[&str]| by.iter().any(|name| design.and_then(|number| number(name)) == Some(1));
     match field.want {
         Want::Running(value) => running.then_some(value),
@@ -124,10 +142,6 @@ fn wanted(field: &Field, known: &Known<'_>, reading: &Reading) -> Option<u32> {
         }
         Want::Coherent { value, by } => (cores.coherent && (design.is_none() || has(by))).then_some(value),
         Want::Core { value, has } => (running && has(&cores)).then_some(value),
-        Want::Open { all, has } => (running && has(&cores)).then_some(match reading {
-            Reading::Value(value) if *value != 0 => *value,
-            _ => all,
-        }),
         Want::Unknown => None,
     }
 }

@@ -46,14 +46,7 @@ pub(super) enum Want {
         /// Whether the tree has one.
         has: fn(&Cores) -> bool,
     },
-    /// The same, for a field of several ports: any value but 0, of which this has all ports.
-    Open {
-        /// All ports.
-        all: u32,
-        /// Whether the tree has a core behind one of them.
-        has: fn(&Cores) -> bool,
-    },
-    /// Neither a design nor the manager tells.
+    /// Neither a design, nor the tree, nor the manager tells.
     Unknown,
 }
 

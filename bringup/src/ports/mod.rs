@@ -9,11 +9,12 @@
 //! are set by boot code alone: [`Setter::Boot`] says how.
 //!
 //! **Each register is the processor's own**, whose clock the processor gives. A block whose reset
-//! is held is not read ([`Reading::Held`]), nor is a port of Zynq-7000 before a bitstream runs and
-//! the level shifters are on ([`Reading::Closed`]). A read that nothing answers ends a child
-//! process ([`AccessError::Bus`]). A write that the secure world refuses may end an arm64 kernel:
-//! only registers are written that were just read, and that AMD's boot code and PYNQ write. An
-//! access that does not end is the last one ([`AccessError::NoAnswer`]).
+//! is held is not read ([`Reading::Held`]). A port of Zynq-7000 is read where a design says that it
+//! is used, while a bitstream runs and the level shifters are on ([`Reading::Closed`]). A read that
+//! nothing answers ends a child process ([`AccessError::Bus`]). A write that the secure world
+//! refuses may end an arm64 kernel: only registers are written that were just read, and that AMD's
+//! boot code writes. PYNQ writes ZynqMP's, too, and none of Zynq-7000's ports. An access that does
+//! not end is the last one ([`AccessError::NoAnswer`]).
 //!
 //! Where an isolation (XPPU) answers reads with zeros, a zero is no fact: see the boot code's.
 //!
@@ -50,13 +51,14 @@ mod tests;
 pub use access::{DevMem, Registers};
 pub use cores::Cores;
 pub use error::{AccessError, PortsError};
-pub use fact::{Fact, Known, Parameters, Reading, Verdict, read};
+pub use fact::{Fact, Known, Parameters, Reading, Verdict, read, stuck};
 pub use field::{Field, Setter};
 pub use plan::{Step, apply, plan};
 pub use table::fields;
 
 use crate::{
     bitstream::Family,
+    clocks::{Clock, Fabric, clocks},
     fpga::{Fpga, State, family_of},
     machine::Machine,
 };
@@ -67,6 +69,14 @@ use crate::{
 /// [`PortsError::NoFamily`]: it is none of those whose registers are known here.
 pub fn family(machine: &Machine) -> Result<Family, PortsError> {
     family_of(machine).ok_or(PortsError::NoFamily)
+}
+
+/// Whether the kernel says that no clock of the fabric runs: it knows some, and each is off.
+#[must_use]
+pub fn is_stopped(machine: &Machine) -> bool {
+    let mut all = clocks(machine).unwrap_or_default();
+    all.retain(|clock| Fabric::named(&clock.name).is_some());
+    !all.is_empty() && all.iter().all(Clock::is_off)
 }
 
 /// Whether the kernel's manager says that a bitstream runs.

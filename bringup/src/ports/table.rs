@@ -193,7 +193,8 @@ static CYCLONE_V: [Field; 8] = [
         words: &[(0, "closed"), (0x3fff, "open")],
         setter: Setter::Boot(SDRAM),
         source: CV_SDR,
-        want: Want::Open { all: 0x3fff, has: |cores| cores.plain },
+        // A tree does not say which core, if any, has a port there: a block may be behind the ACP.
+        want: Want::Unknown,
         held: None,
         after: None,
     },

@@ -70,7 +70,7 @@ fn a_zynqs_port_is_set_after_its_level_shifters() -> Outcome {
     let run = Run::of(&["board", "prepare", "--machine", place, "--design", ZYNQ, "--json"])?;
     let json: serde_json::Value = serde_json::from_str(&run.stdout())?;
     let note = json["left"][0]["note"].as_str().unwrap_or_default();
-    assert!(run.status() == Some(1) && note.starts_with("closed: it may be touched while a bitstream runs"), "{json}");
+    assert!(run.status() == Some(1) && note.starts_with("closed: no bitstream runs"), "{json}");
     let run = Run::of(&["board", "prepare", "--machine", place, "--design", ZYNQ, "--yes", "--json"])?;
     assert_eq!(run.status(), Some(0), "{}", run.stderr());
     let json: serde_json::Value = serde_json::from_str(&run.stdout())?;
@@ -85,10 +85,10 @@ fn a_zynqs_port_is_set_after_its_level_shifters() -> Outcome {
     Ok(())
 }
 
-/// Two hangs of a board that was never set up for its design. The bridge to the core is in reset,
-/// and a block's way to the SDRAM is closed.
+/// A hang of a board that was never set up for its design: the bridge to the core is in reset. The
+/// ports to the SDRAM are told and never wrong, as a block may be for a core behind the ACP.
 #[test]
-fn a_cyclones_closed_ways_are_status_1() -> Outcome {
+fn a_cyclones_closed_bridge_is_status_1() -> Outcome {
     let folder = tempfile::tempdir()?;
     let memory = board(folder.path(), "altr,socfpga-cyclone5\0altr,socfpga\0")?;
     let place = folder.path().to_str().ok_or("a path that is not text")?;
@@ -99,11 +99,10 @@ fn a_cyclones_closed_ways_are_status_1() -> Outcome {
     }
     memory.write_all_at(&7_u32.to_ne_bytes(), 0xffd0_501c)?;
     let run = Run::of(&["board", "--registers", "--machine", place])?;
-    let words = "contigo: wrong or unread: bridge to its registers (LW), ports to the SDRAM;";
+    let words = "contigo: wrong or unread: bridge to its registers (LW);";
     assert!(run.status() == Some(1) && run.stderr().starts_with(words), "{}", run.stderr());
-    assert!(run.stdout().contains("wrong: bridge enable in") && run.stdout().contains("wrong: it opens only"), "{}", run.stdout());
+    assert!(run.stdout().contains("wrong: bridge enable in"), "{}", run.stdout());
     memory.write_all_at(&5_u32.to_ne_bytes(), 0xffd0_501c)?;
-    memory.write_all_at(&0x3fff_u32.to_ne_bytes(), 0xffc2_5080)?;
     assert_eq!(Run::of(&["board", "--registers", "--machine", place])?.status(), Some(0));
     Ok(())
 }

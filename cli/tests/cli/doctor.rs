@@ -1,6 +1,6 @@
 //! `contigo doctor` as a program: its exit status, its table and its JSON.
 
-use super::{Outcome, Run};
+use super::{Outcome, Run, overlay::ZYNQ};
 use std::fs;
 
 #[test]
@@ -50,5 +50,12 @@ fn this_machine_is_looked_at() -> Outcome {
     let (verdict, found) = (probed["verdict"].as_str().unwrap_or_default(), probed["found"].as_str().unwrap_or_default());
     assert!(verdict == "fine" || verdict == "skipped" && found.starts_with("not measurable: "), "{probed}");
     assert_eq!(Run::of(&["doctor", "--probe", "--machine", "."])?.status(), Some(2));
+    // A design that is none is said. Another machine's, or no right to its registers, is a row.
+    let run = Run::of(&["doctor", "--probe", "--design", "/nowhere/top.hwh"])?;
+    assert!(run.stdout().is_empty() && run.stderr().contains("/nowhere/top.hwh: "), "{}{}", run.stdout(), run.stderr());
+    let json: serde_json::Value = serde_json::from_str(&Run::of(&["doctor", "--probe", "--design", ZYNQ, "--json"])?.stdout())?;
+    let mut checks = json["checks"].as_array().ok_or("no checks")?.iter();
+    let width = checks.find(|check| check["id"] == "port-width").ok_or("no port-width")?;
+    assert_eq!(width["verdict"], "skipped", "{width}");
     Ok(())
 }

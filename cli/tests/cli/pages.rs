@@ -12,7 +12,7 @@ use contigo_bringup::{
     machine::fake::Board,
 };
 use contigo_testkit::emulated;
-use std::{error::Error, fs, os::unix::fs::FileExt, path::Path, process::Command};
+use std::{error::Error, fs, path::Path, process::Command};
 
 #[path = "../../../bringup/tests/common/mod.rs"]
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
@@ -94,8 +94,6 @@ fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
         fs::create_dir_all(folder.path().join("copy/dev"))?;
         let registers = fs::File::create(folder.path().join("copy/dev/mem"))?;
         registers.set_len(1 << 32)?;
-        // As U-Boot's `bridge enable` leaves Cyclone V's ports to the SDRAM.
-        registers.write_all_at(&0x3fff_u32.to_ne_bytes(), 0xffc2_5080)?;
         // As Linux 6.12 lists them.
         let own = CLOCKS.iter().filter(|(name, _)| name.starts_with("pl") == (page.design == ZYNQMP));
         let lines: String = own.map(|(name, hz)| format!(" {name} 1 1 0 {hz} 0 0 50000 Y\n")).collect();
