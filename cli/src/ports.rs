@@ -34,6 +34,9 @@ pub(crate) struct Prepare {
 /// The processors, as Vivado calls them.
 const PROCESSORS: [(&str, Family); 2] = [("processing_system7", Family::Zynq7000), ("zynq_ultra_ps_e", Family::ZynqMp)];
 
+/// The field that comes before the ports of Zynq-7000.
+const SHIFTERS: &str = "level shifters";
+
 /// The processor's parameters in a design.
 type Numbers = BTreeMap<String, u64>;
 
@@ -74,6 +77,9 @@ struct Prepared {
     /// Whether the writes were made.
     written: bool,
     writes: Vec<Write>,
+    /// Read when the level shifters are on, and set then where they are wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    behind: Vec<&'static str>,
     /// Wrong or not read, and not to be set here.
     left: Vec<Entry>,
 }
@@ -119,7 +125,9 @@ fn listed(entries: Vec<Entry>) -> comfy_table::Table {
 
 /// Reads, compares and prints.
 pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, loaded: bool, json: bool) -> Result<(), Failure> {
-    let (facts, running) = read(machine, design, &Open { loaded, writable: false })?.1;
+    let open = Open { loaded, writable: false };
+    let (facts, running) =
+        with(machine, design, &open, |family, registers, known| Ok((ports::read(family, registers, known), known.running)))?;
     let entries = facts.iter().map(Entry::of).collect();
     if json {
         output::json(&Report { version: 1, running, registers: entries })?;
@@ -136,18 +144,11 @@ pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, loaded: boo
 pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
     let machine = board::machine(options.machine.as_ref());
     let open = Open { loaded: options.loaded, writable: options.yes };
-    let ((family, registers), (mut facts, _)) = read(&machine, options.design.as_ref(), &open)?;
-    let mut steps = ports::plan(&facts);
-    if options.yes {
-        ports::apply(&machine, family, &registers, &steps)?;
-        // The ports behind the level shifters are read when these are on.
-        if facts.iter().any(|fact| matches!(fact.reading, Reading::Closed)) {
-            facts = read(&machine, options.design.as_ref(), &open)?.1.0;
-            let behind = ports::plan(&facts);
-            ports::apply(&machine, family, &registers, &behind)?;
-            steps.extend(behind);
-        }
-    }
+    let (mut facts, steps) = with(&machine, options.design.as_ref(), &open, |family, registers, known| {
+        let mut facts = ports::read(family, registers, known);
+        let steps = if options.yes { ports::prepare(&machine, family, registers, known, &mut facts)? } else { ports::plan(&facts) };
+        Ok((facts, steps))
+    })?;
     let writes: Vec<_> = steps
         .iter()
         .map(|step| Write {
@@ -159,16 +160,21 @@ pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
         .collect();
     let is_set = |fact: &Fact| steps.iter().any(|step| step.field.name == fact.field.name);
     facts.retain(|fact| !is_set(fact) && is_open(fact));
+    // The ports behind the level shifters are read when these are on, and set then.
+    let mut behind = Vec::new();
+    if !options.yes && steps.iter().any(|step| step.field.name == SHIFTERS) {
+        behind = facts.extract_if(.., |fact| matches!(fact.reading, Reading::Closed)).map(|fact| fact.field.name).collect();
+    }
     let left: Vec<_> = facts.iter().map(Entry::of).collect();
     if options.json {
-        output::json(&Prepared { version: 1, written: options.yes, writes, left })?;
+        output::json(&Prepared { version: 1, written: options.yes, writes, behind, left })?;
     } else {
-        shown(options, writes, left)?;
+        shown(options, writes, &behind, left)?;
     }
     wrong(&facts)
 }
 
-fn shown(options: &Prepare, writes: Vec<Write>, left: Vec<Entry>) -> Result<(), Failure> {
+fn shown(options: &Prepare, writes: Vec<Write>, behind: &[&str], left: Vec<Entry>) -> Result<(), Failure> {
     if writes.is_empty() {
         let design = if options.design.is_some() { "" } else { "; --design compares the ports' widths, too" };
         output::text(format_args!("nothing to set{design}"))?;
@@ -178,6 +184,10 @@ fn shown(options: &Prepare, writes: Vec<Write>, left: Vec<Entry>) -> Result<(), 
             table.add_row([field.to_owned(), addr, from, to]);
         }
         output::text(table)?;
+        if !behind.is_empty() {
+            let names = behind.join(", ");
+            output::text(format_args!("behind the level shifters --yes reads these, too, and sets those that are wrong: {names}"))?;
+        }
         output::text(if options.yes { "set, and read back" } else { "nothing was written: --yes writes" })?;
     }
     if left.is_empty() { Ok(()) } else { output::text(format_args!("not to be set here:\n{}", listed(left))) }
@@ -205,9 +215,13 @@ struct Open {
     writable: bool,
 }
 
-type Found = ((Family, DevMem), (Vec<Fact>, bool));
-
-fn read(machine: &Machine, design: Option<&PathBuf>, open: &Open) -> Result<Found, Failure> {
+/// The answer of `then`, with the machine's registers and all that is known of it.
+fn with<T>(
+    machine: &Machine,
+    design: Option<&PathBuf>,
+    open: &Open,
+    then: impl FnOnce(Family, &DevMem, &Known<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     // A file that is wrong is said before the machine is.
     let design = design.map(numbers).transpose()?;
     let family = ports::family(machine)?;
@@ -219,13 +233,12 @@ fn read(machine: &Machine, design: Option<&PathBuf>, open: &Open) -> Result<Foun
     let running = open.loaded || ports::is_running(machine);
     let (stopped, cores) = (ports::is_stopped(machine), Cores::of(machine, family));
     let known = Known { design: design.is_some().then_some(&number), running, stopped, cores };
-    let facts = ports::read(family, &registers, &known);
-    Ok(((family, registers), (facts, running)))
+    then(family, &registers, &known)
 }
 
 /// The fields as they are, beside a design's where one is given.
 pub(crate) fn facts(machine: &Machine, design: Option<&PathBuf>) -> Result<Vec<Fact>, Failure> {
-    Ok(read(machine, design, &Open { loaded: false, writable: false })?.1.0)
+    with(machine, design, &Open { loaded: false, writable: false }, |family, registers, known| Ok(ports::read(family, registers, known)))
 }
 
 /// Whether a file is a design of a processor that is known here.

@@ -110,6 +110,13 @@ pub enum PortsError {
         /// The register's physical address.
         addr: u64,
     },
+    /// The ports behind the level shifters were not set, and the writes before stay.
+    Behind {
+        /// The fields that were set.
+        set: Vec<&'static str>,
+        /// The failure.
+        error: Box<PortsError>,
+    },
     /// A write failed, and so did the undoing of it or of one before it.
     NotUndone {
         /// The field that was not set back.
@@ -144,6 +151,7 @@ impl fmt::Display for PortsError {
             Self::Stuck { field, addr } => {
                 write!(f, "{field} at {addr:#x} does not answer, and a processor waits there: restart the board; nothing was undone")
             }
+            Self::Behind { set, error } => write!(f, "{error}; set before that, and left so: {}", set.join(", ")),
             Self::NotUndone { field, was, error } => write!(f, "{error}; but {field} was not set back to {was}: restart the board"),
         }
     }
@@ -154,7 +162,7 @@ impl std::error::Error for PortsError {
         match self {
             Self::Read(error) | Self::Write { error, .. } => Some(error),
             Self::CannotSee(error) => Some(error),
-            Self::NotUndone { error, .. } => Some(error),
+            Self::Behind { error, .. } | Self::NotUndone { error, .. } => Some(error),
             _ => None,
         }
     }

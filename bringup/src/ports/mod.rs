@@ -53,7 +53,7 @@ pub use cores::Cores;
 pub use error::{AccessError, PortsError};
 pub use fact::{Fact, Known, Parameters, Reading, Verdict, read, stuck};
 pub use field::{Field, Setter};
-pub use plan::{Step, apply, plan};
+pub use plan::{Step, apply, plan, prepare};
 pub use table::fields;
 
 use crate::{

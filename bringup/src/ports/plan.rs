@@ -1,6 +1,6 @@
 //! The writes that make wrong fields right.
 
-use super::{AccessError, Fact, Field, PortsError, Reading, Registers, Setter, Verdict};
+use super::{AccessError, Fact, Field, Known, PortsError, Reading, Registers, Setter, Verdict, read, stuck};
 use crate::{bitstream::Family, fpga::users, machine::Machine};
 
 /// SLCR_LOCKSTA: bit 0 says that writes to the SLCR do nothing (UG585, appendix B, slcr). The
@@ -20,7 +20,8 @@ pub struct Step {
     pub to: u32,
 }
 
-/// The writes for all that is wrong and can be set here, in the order of [`super::fields`].
+/// The writes for all that is wrong and can be set here, in the order of [`super::fields`]. There is
+/// none after a register that did not answer.
 #[must_use]
 pub fn plan(facts: &[Fact]) -> Vec<Step> {
     let step = |fact: &Fact| match (&fact.reading, fact.wanted) {
@@ -29,7 +30,7 @@ pub fn plan(facts: &[Fact]) -> Vec<Step> {
         }
         _ => None,
     };
-    facts.iter().filter_map(step).collect()
+    if stuck(facts).is_some() { Vec::new() } else { facts.iter().filter_map(step).collect() }
 }
 
 /// Makes the writes, and reads each one back. Where one fails, those before it are undone.
@@ -62,14 +63,51 @@ pub fn apply(machine: &Machine, family: Family, registers: &impl Registers, step
             return Err(PortsError::Stuck { field, addr });
         }
         // The failed one, too: half of it may have been done.
-        for step in steps.iter().take(done + 1).rev() {
-            if write(registers, step.field, step.from).is_err() {
-                return Err(PortsError::NotUndone { field: step.field.name, was: step.field.say(step.from), error: Box::new(error) });
-            }
-        }
-        return Err(error);
+        return Err(undone(registers, steps.get(..=done).unwrap_or(steps), error));
     }
     Ok(())
+}
+
+/// Makes the writes that [`plan`] has for `facts`. If the level shifters were among them, the ports
+/// behind them are read then, and set. It answers with each write, and `facts` are the last ones
+/// that were read.
+///
+/// # Errors
+/// As [`apply`]. What was written before a write that failed is undone.
+/// - [`PortsError::Behind`]: the ports behind were not set, and it is not safe to undo the rest.
+pub fn prepare(
+    machine: &Machine,
+    family: Family,
+    registers: &impl Registers,
+    known: &Known<'_>,
+    facts: &mut Vec<Fact>,
+) -> Result<Vec<Step>, PortsError> {
+    let mut steps = plan(facts);
+    apply(machine, family, registers, &steps)?;
+    if !steps.is_empty() && facts.iter().any(|fact| matches!(fact.reading, Reading::Closed)) {
+        *facts = read(family, registers, known);
+        let behind = plan(facts);
+        if let Err(error) = apply(machine, family, registers, &behind) {
+            // In any other case a processor waits, or somebody may have begun to use the fabric.
+            return Err(if matches!(error, PortsError::Write { .. } | PortsError::Kept { .. }) {
+                undone(registers, &steps, error)
+            } else {
+                PortsError::Behind { set: steps.iter().map(|step| step.field.name).collect(), error: Box::new(error) }
+            });
+        }
+        steps.extend(behind);
+    }
+    Ok(steps)
+}
+
+/// Sets steps back, the last one first, and answers with the error that is to be told.
+fn undone(registers: &impl Registers, steps: &[Step], error: PortsError) -> PortsError {
+    for step in steps.iter().rev() {
+        if write(registers, step.field, step.from).is_err() {
+            return PortsError::NotUndone { field: step.field.name, was: step.field.say(step.from), error: Box::new(error) };
+        }
+    }
+    error
 }
 
 fn write(registers: &impl Registers, field: &'static Field, value: u32) -> Result<(), PortsError> {

@@ -352,6 +352,35 @@ fn a_write_that_does_nothing_undoes_those_before_it() -> Outcome {
     Ok(())
 }
 
+/// The level shifters are set first, and a port behind them second.
+#[test]
+fn a_port_that_keeps_its_width_undoes_the_level_shifters() -> Outcome {
+    let design = |name: &str| match name {
+        "PCW_S_AXI_HP0_DATA_WIDTH" => Some(32),
+        "PCW_USE_S_AXI_HP0" => Some(1),
+        _ => None,
+    };
+    let known = running(Some(&design));
+    let prepared = |fake: &Fake| {
+        let mut facts = read(Family::Zynq7000, fake, &known);
+        prepare(&nobody(), Family::Zynq7000, fake, &known, &mut facts)
+    };
+    let fake = Fake::zeros(Family::Zynq7000);
+    let names: Vec<_> = prepared(&fake)?.iter().map(|step| step.field.name).collect();
+    assert_eq!(names, ["level shifters", "HP0 read width", "HP0 write width"]);
+    let fake = Fake { keeps: Some(0xf800_8014), ..Fake::zeros(Family::Zynq7000) };
+    assert!(matches!(prepared(&fake), Err(PortsError::Kept { field: "HP0 write width", .. })));
+    assert_eq!((fake.get(0xf800_8000), fake.get(0xf800_0900)), (Some(0), Some(0)));
+    // A processor waits for the port: nothing more is touched, and the shifters stay.
+    let fake = Fake { stuck: Some(0xf800_8014), ..Fake::zeros(Family::Zynq7000) };
+    assert_eq!(prepared(&fake)?.len(), 1);
+    assert_eq!((fake.read.borrow().last(), fake.get(0xf800_0900)), (Some(&0xf800_8014), Some(0xf)));
+    let stuck = PortsError::Stuck { field: "HP0 write width", addr: 0xf800_8014 };
+    let error = PortsError::Behind { set: vec!["level shifters"], error: Box::new(stuck) };
+    assert!(error.to_string().ends_with("; set before that, and left so: level shifters"), "{error}");
+    Ok(())
+}
+
 #[test]
 fn a_fabric_in_use_is_left_alone() -> Outcome {
     let folder = tempfile::tempdir()?;
