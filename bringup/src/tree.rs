@@ -1,9 +1,9 @@
 //! The nodes of a machine's device tree: for clocks and ports, which ask what its cores want.
 //!
 //! # References
-//! Devicetree Specification 0.4, 2.3 (`status`, `phandle`, `dma-coherent`).
+//! Devicetree Specification 0.4, 2.3 (`status`, `phandle`, `ranges`, `dma-coherent`).
 
-use crate::{bitstream::Family, machine::Machine};
+use crate::machine::Machine;
 
 const BASE: &str = "sys/firmware/devicetree/base";
 /// The largest trees of the kernel's sources have about 3000 nodes.
@@ -46,23 +46,61 @@ impl Node {
         u64::from_str_radix(unit.trim_start_matches("0x"), 16).ok()
     }
 
-    /// Whether its registers are in the fabric of this family.
-    pub(crate) fn is_fabric(&self, family: Family) -> bool {
-        self.unit().is_some_and(|unit| family.windows().iter().any(|&(first, last)| (first..=last).contains(&unit)))
+    /// The address in its name as the processor has it: through `ranges` of the buses above. A bus
+    /// without them hands on its own, as one with empty ones does.
+    pub(crate) fn address(&self, machine: &Machine) -> Option<u64> {
+        let (mut addr, mut folder) = (self.unit()?, self.folder.as_str());
+        for _ in 0..DEPTH_MAX {
+            let Some((bus, _)) = folder.rsplit_once('/').filter(|(bus, _)| bus.len() > BASE.len()) else { break };
+            let above = bus.rsplit_once('/').map_or(BASE, |(above, _)| above);
+            let ranges = cells(machine, bus, "ranges");
+            if !ranges.is_empty() {
+                let count = |folder, property, default| {
+                    let cells = cells(machine, folder, property).first().copied().unwrap_or(default);
+                    usize::try_from(cells).ok().filter(|cells| (1..=2).contains(cells))
+                };
+                let (child, parent) = (count(bus, "#address-cells", 2)?, count(above, "#address-cells", 2)?);
+                let size = count(bus, "#size-cells", 1)?;
+                addr = ranges.chunks_exact(child + parent + size).find_map(|range| {
+                    let (first, rest) = range.split_at_checked(child)?;
+                    let (to, size) = rest.split_at_checked(parent)?;
+                    let offset = addr.checked_sub(joined(first)).filter(|offset| *offset < joined(size))?;
+                    joined(to).checked_add(offset)
+                })?;
+            }
+            folder = bus;
+        }
+        Some(addr)
+    }
+
+    /// Whether the kernel takes it for coherent: the nearest node of it and those above says it
+    /// (Linux, `drivers/of/address.c`, `of_dma_is_coherent`).
+    pub(crate) fn is_coherent(&self, machine: &Machine) -> bool {
+        let mut folder = self.folder.as_str();
+        for _ in 0..=DEPTH_MAX {
+            let has = |property| machine.has(format!("{folder}/{property}"));
+            if has("dma-coherent") {
+                return true;
+            }
+            let Some((above, _)) = folder.rsplit_once('/').filter(|_| folder != BASE && !has("dma-noncoherent")) else { break };
+            folder = above;
+        }
+        false
     }
 
     pub(crate) fn is(&self, compatible: &str) -> bool {
         self.compatible.iter().any(|one| one == compatible)
     }
 
-    pub(crate) fn has(&self, machine: &Machine, property: &str) -> bool {
-        machine.has(format!("{}/{property}", self.folder))
-    }
-
     /// A property's cells; none where it is not there.
     pub(crate) fn cells(&self, machine: &Machine, property: &str) -> Vec<u32> {
         cells(machine, &self.folder, property)
     }
+}
+
+/// A number of one cell or two.
+fn joined(cells: &[u32]) -> u64 {
+    cells.iter().fold(0, |number, cell| (number << 32) | u64::from(*cell))
 }
 
 /// The cells of a property of the node in `folder`, which may be a link to it.

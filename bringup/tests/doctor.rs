@@ -9,7 +9,7 @@ mod machines;
 use contigo_bringup::{
     bitstream::Family,
     doctor::{DoctorError, Finding, Verdict, checks, doctor, doctor_with},
-    ports::{self, AccessError, DevMem, Known},
+    ports::{self, AccessError, Cores, DevMem, Known},
 };
 use machines::{CONFIG, Root, TREE, de10, kv260, orin, pc, pynq};
 use std::{
@@ -76,6 +76,7 @@ const CASES: &[Case] = &[
     ("port-width", probed, |root| root.register(0xf800_8000, 1)),
     ("level-shifters", probed, |root| root.register(0xf800_0900, 0xa)),
     ("fabric-reset", probed, |root| root.register(0xf800_0240, 1)),
+    ("hpc-snooping", coherent, |root| root.register(0xff41_a040, 1)),
     ("group-missing", pynq, |root| root.put("etc/group", "root:x:0:\n")),
     ("heap-rights", pynq, |root| root.mode("dev/dma_heap/linux,cma", 0o600)),
     ("u-dma-buf-rights", pynq, |root| root.mode("dev/udmabuf0", 0o600)),
@@ -113,9 +114,23 @@ fn probed(path: &Path) -> Root {
     root
 }
 
+/// A KV260 with a core behind an HPC port, which snoops.
+fn coherent(path: &Path) -> Root {
+    let root = kv260(path);
+    root.put("dev/mem", "");
+    root.register(0xff41_a040, 3);
+    // The overlay's bus says it for all that is on it.
+    root.node("fabric/copy@a0000000", "contigo,engine");
+    root.put(&format!("{TREE}/fabric/dma-coherent"), "");
+    root.folder("sys/class/contigo/a0000000.copy");
+    root.put("dev/contigo/a0000000.copy", "");
+    root.put("sys/module/contigo/parameters/unprivileged", "Y\n");
+    root
+}
+
 fn design(parameter: &str) -> Option<u64> {
     match parameter {
-        "PCW_USE_S_AXI_HP0" | "PCW_EN_RST0_PORT" => Some(1),
+        "PCW_USE_S_AXI_HP0" | "PCW_EN_RST0_PORT" | "PSU__USE__S_AXI_GP0" => Some(1),
         "PCW_S_AXI_HP0_DATA_WIDTH" => Some(64),
         _ => None,
     }
@@ -126,8 +141,9 @@ fn findings(root: &Root) -> Vec<Finding> {
     let machine = root.machine();
     let registers = root.0.join("dev/mem").exists().then(|| {
         let registers = DevMem::open(&machine, false).map_err(|error| error.to_string())?;
-        let known = Known { design: Some(&design), running: true, ..Known::default() };
-        Ok(ports::read(Family::Zynq7000, &registers, &known))
+        let family = ports::family(&machine).map_err(|error| error.to_string())?;
+        let known = Known { design: Some(&design), running: true, cores: Cores::of(&machine, family), ..Known::default() };
+        Ok(ports::read(family, &registers, &known))
     });
     doctor_with(&machine, registers).unwrap()
 }
@@ -202,7 +218,7 @@ fn registers_that_were_not_read_are_not_measurable() {
     for registers in [None, Some(Err("/dev/mem: Permission denied".to_owned()))] {
         let findings = doctor_with(&machine, registers).unwrap();
         let ports: Vec<_> = findings.iter().filter(|finding| finding.check.area == "ports").collect();
-        assert!(ports.len() == 3 && ports.iter().all(|one| one.outcome.verdict == Verdict::Skipped));
+        assert!(ports.len() == 4 && ports.iter().all(|one| one.outcome.verdict == Verdict::Skipped));
         assert!(ports.iter().all(|one| one.outcome.found.starts_with("not measurable: ")), "{ports:?}");
     }
 }

@@ -26,3 +26,4 @@ pub use error::ClockError;
 pub use fabric::{Checked, Fabric, Verdict, Wanted, check};
 pub use summary::{Clock, clocks};
 pub use tree::wanted;
+pub(crate) use tree::{fabrics, providers};

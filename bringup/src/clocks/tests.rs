@@ -194,6 +194,15 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
     assert_eq!(super::wanted(&machine).into_iter().map(Some).collect::<Vec<_>>(), expected);
     let verdicts: Vec<_> = check(&parse(NEW).ok_or("no summary")?, &super::wanted(&machine)).iter().map(|one| one.verdict).collect();
     assert_eq!(verdicts, [Verdict::Off, Verdict::Runs]);
+    // The design's own generator makes another rate of it, which nobody can compare with FCLK1's.
+    put("clk_wiz@43c30000/phandle", &[6])?;
+    put("clk_wiz@43c30000/#clock-cells", &[1])?;
+    put("clk_wiz@43c30000/clocks", &[3, 16])?;
+    put("copy@43c10000/clocks", &[6, 0])?;
+    put("copy@43c10000/assigned-clocks", &[6, 0])?;
+    put("copy@43c10000/assigned-clock-rates", &[250_000_000])?;
+    let last = super::wanted(&machine).pop().ok_or("nothing is wanted")?;
+    assert_eq!((Some(last.fabric), last.hz, last.generated), (one, 250_000_000, true));
     // Cyclone V's clocks are nodes of their own.
     put("clks/h2f_user1_clk/phandle", &[7])?;
     put("clks/h2f_user1_clk/#clock-cells", &[0])?;

@@ -14,6 +14,8 @@ use crate::{
 const CLASS: &str = "sys/class/contigo";
 /// The controllers of the processors whose clocks for the fabric are known by number.
 const CONTROLLERS: [(&str, Family); 2] = [("xlnx,ps7-clkc", Family::Zynq7000), ("xlnx,zynqmp-clk", Family::ZynqMp)];
+/// A node that only hands a clock on (AMD's Linux, `drivers/staging/xilinx-fclk`).
+const HANDS_ON: &str = "xlnx,fclk";
 /// A clock of the fabric that goes through a node of its own, as `xlnx,fclk` or a fixed factor.
 const THROUGH_MAX: usize = 4;
 /// A core has a few clocks.
@@ -37,24 +39,33 @@ pub fn wanted(machine: &Machine) -> Vec<Wanted> {
         let mut names = names.split('\0');
         for fabric in fabrics(machine, &providers, &node, "clocks") {
             let name = names.next().unwrap_or_default();
-            let Some(fabric) = fabric else { continue };
-            let rate = assigned.iter().zip(&rates).find_map(|(one, rate)| (*one == Some(fabric)).then_some(*rate));
+            let Some(found) = fabric else { continue };
+            let rate = assigned.iter().zip(&rates).find_map(|(one, rate)| (*one == fabric).then_some(*rate));
             let who = format!("{id} {name}").trim_end().to_owned();
-            all.push(Wanted { who, fabric, hz: rate.map_or(0, u64::from), generated: false });
+            all.push(Wanted { who, fabric: found.fabric, hz: rate.map_or(0, u64::from), generated: found.generated });
         }
     }
     all
 }
 
+/// A clock of the fabric that a node names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The clock.
+    pub(crate) fabric: Fabric,
+    /// Another node makes it into one with a rate of its own.
+    generated: bool,
+}
+
 /// A node that other nodes name as the source of a clock.
-struct Provider {
+pub(crate) struct Provider {
     phandle: u32,
     /// The cells behind its name.
     cells: usize,
     node: Node,
 }
 
-fn providers(machine: &Machine) -> Vec<Provider> {
+pub(crate) fn providers(machine: &Machine) -> Vec<Provider> {
     let provider = |node: Node| {
         let cells = *node.cells(machine, "#clock-cells").first()?;
         let phandle = *node.cells(machine, "phandle").first()?;
@@ -64,7 +75,7 @@ fn providers(machine: &Machine) -> Vec<Provider> {
 }
 
 /// The clocks in a property, in order: those of the fabric, and `None` for each other one.
-fn fabrics(machine: &Machine, providers: &[Provider], folder: &str, property: &str) -> Vec<Option<Fabric>> {
+pub(crate) fn fabrics(machine: &Machine, providers: &[Provider], folder: &str, property: &str) -> Vec<Option<Found>> {
     specifiers(providers, &tree::cells(machine, folder, property))
         .into_iter()
         .map(|(provider, arguments)| fabric(machine, providers, provider, &arguments))
@@ -84,16 +95,18 @@ fn specifiers<'a>(providers: &'a [Provider], cells: &[u32]) -> Vec<(&'a Provider
 }
 
 /// The clock of the fabric that a provider gives, by its own or handed on.
-fn fabric(machine: &Machine, providers: &[Provider], provider: &Provider, arguments: &[u32]) -> Option<Fabric> {
-    let (mut provider, mut arguments) = (provider, arguments.to_vec());
+fn fabric(machine: &Machine, providers: &[Provider], provider: &Provider, arguments: &[u32]) -> Option<Found> {
+    let (mut provider, mut arguments, mut generated) = (provider, arguments.to_vec(), false);
     for _ in 0..THROUGH_MAX {
         if let Some(&(_, family)) = CONTROLLERS.iter().find(|(compatible, _)| provider.node.is(compatible)) {
-            return Fabric::of_number(family, *arguments.first()?);
+            return Some(Found { fabric: Fabric::of_number(family, *arguments.first()?)?, generated });
         }
-        if let Some(found) = Fabric::named(provider.node.folder.rsplit('/').next()?) {
-            return Some(found);
+        if let Some(fabric) = Fabric::named(provider.node.folder.rsplit('/').next()?) {
+            return Some(Found { fabric, generated });
         }
-        // One that gives its own clock on, at the same rate or not: it runs if that one does.
+        // It runs if its own clock does. AMD's node hands that on as it is; a clk_wiz or a fixed
+        // factor gives another rate.
+        generated |= !provider.node.is(HANDS_ON);
         let next = specifiers(providers, &provider.node.cells(machine, "clocks")).into_iter().next()?;
         (provider, arguments) = next;
     }

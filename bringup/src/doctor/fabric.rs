@@ -2,7 +2,10 @@
 
 use super::tree::Node;
 use super::{Check, Facts, Outcome, fault, fine, none_of, note, skipped};
-use crate::fpga::Bridge;
+use crate::{
+    clocks::{Fabric, fabrics, providers},
+    fpga::Bridge,
+};
 
 const AREA: &str = "fabric";
 const CLOCKS: &str = "sys/kernel/debug/clk";
@@ -58,8 +61,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// The fabric's clocks that the kernel knows: name, how often each was asked for, and whether it
 /// runs. The hardware's word for that counts before the kernel's (Linux 5.9).
 fn clocks(facts: &Facts<'_>) -> Vec<(String, u64, bool)> {
-    // Zynq-7000's are fclk0 to fclk3, ZynqMP's pl0_ref to pl3_ref.
-    let ours = |name: &String| ["fclk0", "fclk1", "fclk2", "fclk3", "pl0_ref", "pl1_ref", "pl2_ref", "pl3_ref"].contains(&name.as_str());
+    let ours = |name: &String| Fabric::named(name).is_some();
     let summary = crate::clocks::clocks(facts.machine).unwrap_or_default();
     let gate = |name: &str| summary.iter().find(|clock| clock.name == name)?.running;
     let names = facts.machine.list(CLOCKS).into_iter().filter(ours);
@@ -76,7 +78,16 @@ fn clock(facts: &Facts<'_>) -> Outcome {
     let has = |node: &Node| node.property(facts.machine, "clocks").is_some();
     // The module contigo runs the clocks that a node names, while a program has the device open.
     let cores = facts.fabric();
-    let cores: Vec<_> = cores.into_iter().filter(|node| !(node.is("contigo,engine") && has(node))).collect();
+    let providers = providers(facts.machine);
+    let named = |node: &Node| -> Vec<_> {
+        let found = fabrics(facts.machine, &providers, &node.folder(), "clocks").into_iter().flatten();
+        found.map(|found| found.fabric).collect()
+    };
+    // One whose clocks are all others than the fabric's needs none of these.
+    let cores: Vec<_> = cores
+        .into_iter()
+        .filter(|node| if node.is("contigo,engine") { !has(node) } else { !has(node) || !named(node).is_empty() })
+        .collect();
     if cores.is_empty() || facts.parameter("clk_ignore_unused").is_some() {
         return skipped("no core of the fabric that wants a running clock, or clk_ignore_unused");
     }
@@ -86,11 +97,13 @@ fn clock(facts: &Facts<'_>) -> Outcome {
     }
     let word = |(name, count, runs): &(String, u64, bool)| format!("{name}: {count}, {}", if *runs { "runs" } else { "off" });
     let words = clocks.iter().map(word).collect::<Vec<_>>().join("; ");
+    let is_off = |fabric: Fabric| clocks.iter().any(|(name, _, runs)| !*runs && Fabric::named(name) == Some(fabric));
+    let off: Vec<_> = cores.iter().filter(|node| named(node).into_iter().any(is_off)).map(|node| node.full_name()).collect();
     // A core that names no clock may have one of the board's own.
-    match (clocks.iter().any(|(.., runs)| *runs), cores.iter().any(|node| has(node))) {
-        (true, _) => fine(words),
-        (false, true) => fault(words),
-        (false, false) => note(words),
+    match (off.is_empty(), clocks.iter().any(|(.., runs)| *runs)) {
+        (false, _) => fault(format!("{words}; off for {}", off.join(", "))),
+        (true, true) => fine(words),
+        (true, false) => note(words),
     }
 }
 

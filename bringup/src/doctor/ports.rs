@@ -1,7 +1,7 @@
 //! The registers around the fabric's ports, where somebody has read them.
 
 use super::{Check, Facts, Outcome, fault, fine, note, skipped};
-use crate::ports::{AccessError, Fact, Reading, Verdict};
+use crate::ports::{AccessError, BROADCAST, Fact, Reading, Verdict};
 
 const AREA: &str = "ports";
 
@@ -32,6 +32,15 @@ pub(super) const CHECKS: &[Check] = &[
         cure: "sudo contigo board prepare --design top.hwh --yes; on Cyclone V: bridge enable in U-Boot",
         source: "Linux, drivers/fpga/zynq-fpga.c, SLCR_FPGA_RST_CTRL; drivers/fpga/altera-hps2fpga.c",
         look: |facts| judged(facts, |name| name.starts_with("reset ") || name.starts_with("bridge ") || name.starts_with("ports to ")),
+    },
+    Check {
+        id: "hpc-snooping",
+        area: AREA,
+        title: "an HPC port snoops where the tree has dma-coherent",
+        cause: "Else the core reads what the memory has and not what the caches have, and no error says it.",
+        cure: BROADCAST,
+        source: "UG1087, LPD_SLCR: lpd_apu",
+        look: |facts| judged(facts, |name| name.starts_with("snooping ")),
     },
 ];
 
@@ -70,7 +79,7 @@ fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
         _ if fields.is_empty() => skipped("this SoC has no such register"),
         (false, ..) => fault(wrong.join(", ")),
         (true, false, _) => note(shut.join(", ")),
-        (true, true, 0) => skipped(format!("not compared: give the design by --design; {rest}")),
+        (true, true, 0) => skipped(format!("not compared: neither a design (--design) nor the tree says the value; {rest}")),
         (true, true, _) => fine(format!("{right} of {} are right", fields.len())),
     }
 }

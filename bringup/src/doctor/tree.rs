@@ -24,6 +24,11 @@ impl Node {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
+    /// Its folder in the machine.
+    pub(super) fn folder(&self) -> String {
+        format!("{BASE}/{}", self.path)
+    }
+
     /// `dmac`.
     pub(super) fn name(&self) -> &str {
         self.full_name().split('@').next().unwrap_or_default()

@@ -11,7 +11,8 @@ const LW: (u64, u64) = (0xff20_0000, 0xff3f_ffff);
 /// The needs of the cores that the device tree has, and of the memory that they are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cores {
-    /// A core, or a block of memory for one, is behind a port that snoops: it has `dma-coherent`.
+    /// A core, or a block of memory for one, is behind a port that snoops: it or its bus has
+    /// `dma-coherent`.
     pub coherent: bool,
     /// The processor has a core behind Cyclone V's bridge to the fabric.
     pub behind_h2f: bool,
@@ -26,12 +27,16 @@ impl Cores {
         let mut found = Self::default();
         for node in tree::nodes(machine) {
             let block = node.compatible.iter().any(|one| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf"));
-            let fabric = node.is_fabric(family);
-            let coherent = node.has(machine, "dma-coherent");
-            found.coherent |= coherent && (block || fabric);
-            let within = |(first, last): (u64, u64)| node.unit().is_some_and(|unit| (first..=last).contains(&unit));
-            found.behind_h2f |= within(H2F) && !node.compatible.is_empty();
-            found.behind_lw |= within(LW) && !node.compatible.is_empty();
+            // A bus is no core. Those on it have nodes of their own.
+            if node.compatible.is_empty() || node.is("simple-bus") {
+                continue;
+            }
+            let addr = node.address(machine);
+            let within = |&(first, last): &(u64, u64)| addr.is_some_and(|addr| (first..=last).contains(&addr));
+            let fabric = family.windows().iter().any(within);
+            found.coherent |= (block || fabric) && node.is_coherent(machine);
+            found.behind_h2f |= within(&H2F);
+            found.behind_lw |= within(&LW);
         }
         for block in BLOCKS.iter().flat_map(|class| machine.list(class).into_iter().map(move |id| format!("{class}/{id}/dma_coherent"))) {
             found.coherent |= machine.text(block).is_some_and(|text| text != "0");

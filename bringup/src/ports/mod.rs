@@ -54,6 +54,7 @@ pub use error::{AccessError, PortsError};
 pub use fact::{Fact, Known, Parameters, Reading, Verdict, read, stuck};
 pub use field::{Field, Setter};
 pub use plan::{Step, apply, plan, prepare};
+pub(crate) use table::BROADCAST;
 pub use table::fields;
 
 use crate::{

@@ -30,7 +30,8 @@ const CV_RST: &str = "Cyclone V HPS Register Map, rstmgr: brgmodrst; Linux, driv
 
 const CV_ACP: &str = "Cyclone V HPS Register Map, acpidmap: dynrd_s, dynwr_s; HPS TRM, ACP ID Mapper";
 
-const BROADCAST: &str = "it counts only before the processors leave reset: [init] in the .bif, \".set. 0xFF41A040 = 0x3;\"";
+/// The cure for an HPC port that does not snoop.
+pub(crate) const BROADCAST: &str = "[init] in the .bif, \".set. 0xFF41A040 = 0x3;\": it counts only before the processors leave reset";
 const SDRAM: &str = "it opens only while no transfer to the SDRAM runs: bridge enable in U-Boot, before Linux";
 const MAPPER: &str = "the boot code writes the mapper's dynrd and dynwr, while no transfer is on the ACP";
 const BRIDGES: &str = "bridge enable in U-Boot, or the kernel's fpga-bridge in the tree; L3's remap cannot be read";

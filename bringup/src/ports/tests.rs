@@ -278,6 +278,28 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
     node("block0", "ikwzm,u-dma-buf-0.10", true)?;
     assert_eq!(cores(), Cores { behind_h2f: true, coherent: true, behind_lw: false });
     fs::remove_dir_all(&tree)?;
+    // The bridges of Intel's reference design are one bus, whose children have two cells: which
+    // bridge, and the place behind it. A bus says for all on it that they are coherent.
+    let cells = |path: &str, cells: &[u32]| {
+        fs::write(tree.join("soc/bridge@0xc0000000").join(path), cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>())
+    };
+    node("soc/bridge@0xc0000000", "altr,bridge-21.1\0simple-bus", false)?;
+    fs::write(tree.join("soc/#address-cells"), 1_u32.to_be_bytes())?;
+    cells("#address-cells", &[2])?;
+    cells("#size-cells", &[1])?;
+    cells("ranges", &[0, 0, 0xc000_0000, 0x2000_0000, 1, 0, 0xff20_0000, 0x20_0000])?;
+    assert_eq!(cores(), Cores::default());
+    node("soc/bridge@0xc0000000/gpio@0x100010000", "altr,pio-1.0", false)?;
+    node("soc/bridge@0xc0000000/none@0x200000000", "altr,pio-1.0", false)?;
+    assert_eq!(cores(), Cores { behind_lw: true, ..Cores::default() });
+    node("soc/bridge@0xc0000000/ram@0x000000000", "generic-uio", false)?;
+    assert_eq!(cores(), Cores { behind_h2f: true, behind_lw: true, coherent: false });
+    fs::write(tree.join("soc/dma-coherent"), "")?;
+    fs::write(tree.join("soc/bridge@0xc0000000/dma-noncoherent"), "")?;
+    assert!(!cores().coherent);
+    fs::remove_file(tree.join("soc/bridge@0xc0000000/dma-noncoherent"))?;
+    assert!(cores().coherent);
+    fs::remove_dir_all(&tree)?;
     // A block that has no node: by the module's parameter.
     fs::create_dir_all(folder.path().join("sys/class/u-dma-buf/udmabuf0"))?;
     fs::write(folder.path().join("sys/class/u-dma-buf/udmabuf0/dma_coherent"), "0\n")?;

@@ -3,7 +3,7 @@
 
 use super::{
     Make,
-    machines::{Root, TREE, kv260, orin, pc, pynq},
+    machines::{Root, TREE, de10, kv260, orin, pc, pynq},
 };
 use std::{
     fs,
@@ -18,6 +18,13 @@ const COPY: &str = "amba/copy@40000000";
 
 /// The head of Linux 6.12's table of clocks.
 const SUMMARY: &str = "clock count count protect rate accuracy phase cycle hardware\n---\n";
+
+/// A node that gives a clock. Its phandle is 1.
+fn clock(root: &Root, node: &str, compatible: &str, cells: u32) {
+    root.node(node, compatible);
+    root.cells(&format!("{node}/phandle"), &[1]);
+    root.cells(&format!("{node}/#clock-cells"), &[cells]);
+}
 
 pub(crate) const SPECIALS: &[Special] = &[
     (
@@ -338,9 +345,31 @@ pub(crate) const SPECIALS: &[Special] = &[
         &[],
     ),
     (
+        "a core with the board's own clock, while the fabric's are off",
+        pynq,
+        |root| {
+            root.put("sys/kernel/debug/clk/fclk0/clk_enable_count", "0\n");
+            clock(root, "oscillator", "fixed-clock", 0);
+            root.cells(&format!("{COPY}/clocks"), &[1]);
+        },
+        &[],
+    ),
+    (
+        "Cyclone V's clock, which is off, and a core that names it",
+        de10,
+        |root| {
+            root.put("proc/cmdline", "console=ttyS0\n");
+            root.put("sys/kernel/debug/clk/h2f_user0_clk/clk_enable_count", "0\n");
+            clock(root, "clks/h2f_user0_clk", "altr,socfpga-gate-clk", 0);
+            root.cells("soc/copy@ff200000/clocks", &[1]);
+        },
+        &[("clk-off", "fault")],
+    ),
+    (
         "a clock that is off at its gate, and a core that names it",
         pynq,
         |root| {
+            clock(root, "amba/clkc@100", "xlnx,ps7-clkc", 1);
             root.cells(&format!("{COPY}/clocks"), &[1, 15]);
             root.put(
                 "sys/kernel/debug/clk/clk_summary",
