@@ -65,7 +65,7 @@ pub const JETSON_ORIN: Board = Board {
     soc: "Orin (T234)",
     ports: &[],
     manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra234.dtsi",
-    compatible: &["nvidia,p3737-0000+p3701-0000", "nvidia,p3737-0000+p3701-0008", "nvidia,p3701-0000", "nvidia,p3701-0008"],
+    compatible: &["nvidia,p3737-0000+p3701-0000", "nvidia,p3737-0000+p3701-0008"],
     facts: "PCIe is dma-coherent and behind an Arm MMU-500: a card's memory comes from VFIO (Linux 6.12, tegra234.dtsi: pcie@14180000, iommu-map). Memory that CUDA pins is cached, and the GPU snoops (CUDA for Tegra, I/O Coherency).",
 };
 

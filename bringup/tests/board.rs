@@ -56,6 +56,8 @@ fn a_jetson_is_no_other_jetson() {
             "jetson-orin",
             Sure::ByName,
         ),
+        // The module alone names no carrier: somebody's own board has other connectors.
+        ("maker,carrier+p3701-0000\0nvidia,p3701-0000\0nvidia,tegra234\0", "A maker's carrier", "jetson-orin", Sure::BySoc),
         (
             "nvidia,p3768-0000+p3767-0005\0nvidia,p3767-0005\0nvidia,tegra234\0",
             "NVIDIA Jetson Orin Nano Developer Kit",

@@ -132,6 +132,7 @@ fn design(parameter: &str) -> Option<u64> {
     match parameter {
         "PCW_USE_S_AXI_HP0" | "PCW_EN_RST0_PORT" | "PSU__USE__S_AXI_GP0" => Some(1),
         "PCW_S_AXI_HP0_DATA_WIDTH" => Some(64),
+        "PSU__SAXIGP0__DATA_WIDTH" => Some(128),
         _ => None,
     }
 }

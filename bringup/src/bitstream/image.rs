@@ -2,9 +2,11 @@
 
 use super::{Bitstream, BitstreamError, MAX_BYTES};
 use crate::machine::Machine;
+use nix::libc::{O_NOCTTY, O_NONBLOCK};
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{Read, Take},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -23,10 +25,12 @@ impl Image {
     /// that is too long, or larger than the memory that is left, is refused before it is read. A
     /// pipe ([`BitstreamError::NotAFile`]) is refused before it is opened: that would wait.
     pub fn open(machine: &Machine, path: &Path) -> Result<Self, BitstreamError> {
-        let about = fs::metadata(path).map_err(BitstreamError::Read)?;
-        if !about.is_file() {
-            return Err(BitstreamError::NotAFile);
-        }
+        // A look first: opening alone can do something, to a watchdog or to the writer of a pipe.
+        let is_file = |about: fs::Metadata| if about.is_file() { Ok(about) } else { Err(BitstreamError::NotAFile) };
+        is_file(fs::metadata(path).map_err(BitstreamError::Read)?)?;
+        let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | O_NOCTTY).open(path).map_err(BitstreamError::Read)?;
+        // Somebody may have put another one there meanwhile.
+        let about = is_file(file.metadata().map_err(BitstreamError::Read)?)?;
         let bytes = about.len();
         if bytes > MAX_BYTES {
             return Err(BitstreamError::TooLong { bytes, most: MAX_BYTES });
@@ -34,7 +38,6 @@ impl Image {
         if let Some(available) = machine.available().filter(|available| *available < bytes) {
             return Err(BitstreamError::NoMemory { bytes, available });
         }
-        let file = File::open(path).map_err(BitstreamError::Read)?;
         // It may grow while it is read.
         let mut limited: Take<File> = file.take(MAX_BYTES + 1);
         let mut bytes = Vec::new();

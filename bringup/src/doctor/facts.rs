@@ -95,15 +95,17 @@ impl<'a> Facts<'a> {
         u64::from_str_radix(rest.split_ascii_whitespace().next()?, radix).ok()
     }
 
-    /// Whether this process may read and write a node: as root, as everybody, or by a group. Where
-    /// the machine says no groups, it may.
+    /// Whether this process may read and write a node: as root, as its owner, as everybody, or by a
+    /// group. Where the machine says no groups, it may.
     pub(super) fn may_open(&self, data: &Metadata) -> bool {
         let (everybody, group) = (data.mode() & 0o006 == 0o006, data.mode() & 0o060 == 0o060);
         let status = self.machine.text("proc/self/status").unwrap_or_default();
         let Some(groups) = status.lines().find_map(|line| line.strip_prefix("Groups:")) else { return true };
         let own =
             self.status("Gid", 10) == Some(data.gid().into()) || groups.split_ascii_whitespace().any(|id| id.parse() == Ok(data.gid()));
-        self.status("Uid", 10) == Some(0) || everybody || group && own
+        let user = self.status("Uid", 10);
+        let owner = data.mode() & 0o600 == 0o600 && user == Some(data.uid().into());
+        user == Some(0) || owner || everybody || group && own
     }
 
     /// The value of a parameter of the kernel's command line: the last one counts.

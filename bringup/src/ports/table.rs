@@ -150,7 +150,7 @@ static ZYNQMP: [Field; 18] = [
         name: "snooping of HPC",
         addr: 0xff41_a040,
         mask: 3,
-        words: &[(0, "off: right without dma-coherent"), (1, "outer alone"), (2, "on"), (3, "on")],
+        words: &[(0, "off"), (1, "outer alone"), (2, "on"), (3, "on")],
         setter: Setter::Boot(BROADCAST),
         source: UG1087_APU,
         // HPC need not be coherent: the tree says whether it is meant to be.

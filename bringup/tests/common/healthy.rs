@@ -7,7 +7,7 @@ use super::{
 };
 use std::{
     fs,
-    os::unix::fs::{chown, symlink},
+    os::unix::fs::{MetadataExt, chown, symlink},
     path::Path,
 };
 
@@ -491,6 +491,36 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.put("sys/kernel/debug/irq/domains/:amba:interrupt-controller@41800000", "");
         },
         &[("intc-driver", "fault")],
+    ),
+    (
+        "ports in reset that no design uses",
+        kv260,
+        |root| {
+            root.put("dev/mem", "");
+            root.register(0xfd1a_0100, 0x1f << 8);
+        },
+        &[],
+    ),
+    (
+        "the port that the design uses, in reset",
+        kv260,
+        |root| {
+            root.put("dev/mem", "");
+            root.register(0xfd1a_0100, 1 << 7);
+        },
+        &[("port-width", "note")],
+    ),
+    (
+        "a user who owns the node",
+        pynq,
+        |root| {
+            // Only root may give it away. For others it is their own already.
+            let _ = chown(root.0.join("dev/uio0"), Some(1000), Some(998));
+            let owner = fs::metadata(root.0.join("dev/uio0")).unwrap().uid();
+            root.put("proc/self/status", format!("Uid:\t{owner}\nGid:\t4243\nGroups:\t4242 \nCapEff:\t0000000000200000\n"));
+            root.mode("dev/uio0", 0o660);
+        },
+        &[],
     ),
     (
         "a user who is not in the group",

@@ -38,7 +38,10 @@ fn right(about: &Metadata) -> Result<(), String> {
         return Err("it is no file".into());
     }
     if about.len() > MOST_BYTES {
-        return Err(format!("it has {} bytes, and no program has more than {MOST_BYTES}", about.len()));
+        return Err(format!(
+            "it has {} bytes, and no program has more than {MOST_BYTES}: strip --strip-debug keeps the events, without their places",
+            about.len()
+        ));
     }
     Ok(())
 }

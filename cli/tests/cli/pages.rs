@@ -61,7 +61,7 @@ const PAGES: [Page; 4] = [
         manager: "Altera SOCFPGA FPGA Manager",
         bitstream: Some(("top.rbf", || files::rbf(4000))),
         design: ZYNQ,
-        says: &[("fpga info", "Cyclone V"), ("board --registers", "closed"), ("board", "de10-nano"), ("fpga status", "lwhps2fpga")],
+        says: &[("fpga info", "Cyclone V"), ("board --registers", "closed"), ("board", "de10-nano")],
     },
     Page {
         board: "kv260",
