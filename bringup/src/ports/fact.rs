@@ -47,7 +47,7 @@ pub enum Reading {
     Held,
     /// It was left alone, because a port that gets no clock of the fabric may not answer. No
     /// bitstream runs, the level shifters are off, every clock is, or no design says that this port
-    /// is used: a design gives a port that it does not use no clock.
+    /// is used. A port that a design does not use has no clock.
     Closed,
     /// The read failed.
     Failed(AccessError),

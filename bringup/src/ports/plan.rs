@@ -20,8 +20,8 @@ pub struct Step {
     pub to: u32,
 }
 
-/// The writes for all that is wrong and can be set here, in the order of [`super::fields`]. There is
-/// none after a register that did not answer.
+/// The writes for all that is wrong and can be set here, in the order of [`super::fields`]. There
+/// is none after a register that did not answer.
 #[must_use]
 pub fn plan(facts: &[Fact]) -> Vec<Step> {
     let step = |fact: &Fact| match (&fact.reading, fact.wanted) {
@@ -73,7 +73,7 @@ pub fn apply(machine: &Machine, family: Family, registers: &impl Registers, step
 /// that were read.
 ///
 /// # Errors
-/// As [`apply`]. What was written before a write that failed is undone.
+/// As [`apply`]. Where a write fails, those before it are undone, in both halves.
 /// - [`PortsError::Behind`]: the ports behind were not set, and it is not safe to undo the rest.
 pub fn prepare(
     machine: &Machine,
