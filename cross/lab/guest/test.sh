@@ -97,7 +97,7 @@ reset_line() {
 # the level that holds no core: a pulse that is asserted turns it round, and the release turns it
 # back.
 simulated_line() {
-	line=$(ls -d /sys/devices/platform/*/gpiochip*/sim_gpio0) || return 1
+	line=$(ls -d /sys/bus/gpio/devices/*/sim_gpio0) || return 1
 	levels=
 	for active in low high; do
 		[ $active = low ] && echo pull-up > "$line/pull" || echo pull-down > "$line/pull"
