@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "signal handlers that store a number")]
-//! SIGINT, SIGTERM and SIGHUP (a terminal that is lost): the round under way ends, and then the soak.
+//! SIGINT, SIGTERM and SIGHUP (a terminal that is lost): the round under way ends, and then the
+//! soak.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::sync::atomic::{AtomicI32, Ordering};
