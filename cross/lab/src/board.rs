@@ -41,6 +41,10 @@ pub(crate) struct Description {
     /// More for the kernel's command line.
     #[serde(default)]
     pub(crate) command_line: String,
+    /// It boots an SD-card image of `cargo cross image`, and this is the image's root. The board
+    /// tests do not run on it.
+    #[serde(default)]
+    pub(crate) image: Option<String>,
     /// Seconds until a run is ended.
     #[serde(default = "time_limit_s")]
     pub(crate) time_limit_s: u64,
@@ -155,15 +159,16 @@ impl Board {
         files(boards)?.into_iter().map(|(name, file)| Self::read(name, &file)).collect()
     }
 
-    /// The boards of these names; all of them where none is named. An unknown name lists those that
-    /// exist.
+    /// The boards of these names; where none is named, all that run the board tests. An unknown
+    /// name lists those that exist.
     pub(crate) fn named(boards: &Path, wanted: &[String]) -> Result<Vec<Self>> {
         let files = files(boards)?;
         if let Some(unknown) = wanted.iter().find(|name| !files.contains_key(*name)) {
             bail!("there is no board {unknown}; the boards are: {}", files.into_keys().collect::<Vec<_>>().join(", "));
         }
-        let wanted = files.into_iter().filter(|(name, _)| wanted.is_empty() || wanted.contains(name));
-        wanted.map(|(name, file)| Self::read(name, &file)).collect()
+        let named = files.into_iter().filter(|(name, _)| wanted.is_empty() || wanted.contains(name));
+        let read = named.map(|(name, file)| Self::read(name, &file));
+        read.filter(|board| !wanted.is_empty() || !board.as_ref().is_ok_and(|board| board.about.image.is_some())).collect()
     }
 
     pub(crate) fn cpu(&self) -> Cpu {

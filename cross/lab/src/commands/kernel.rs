@@ -3,12 +3,21 @@
 use super::print;
 use crate::{
     board::Board,
+    emulator,
     guest::busybox,
     kernel::{self, Kernel},
 };
 use clap::Args;
-use contigo_cross::{cache_dir::CacheDir, failure::Result};
-use std::{path::Path, process::ExitCode};
+use contigo_cross::{
+    cache_dir::CacheDir,
+    failure::{Failure, Result},
+};
+use serde::Serialize;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 /// Options of `cargo lab kernel`.
 #[derive(Debug, Args)]
@@ -21,11 +30,32 @@ pub(crate) struct Options {
     /// Ask Debian for a newer version, too
     #[arg(long)]
     refresh: bool,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// A kernel, as `--json` tells it.
+#[derive(Serialize)]
+struct Entry<'a> {
+    board: &'a str,
+    release: String,
+    /// The file that a boot loader loads.
+    image: PathBuf,
+    /// The project's module for this kernel, where it was built.
+    module: Option<PathBuf>,
+    /// The compiled device tree, where the board has one.
+    tree: Option<PathBuf>,
 }
 
 pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result<ExitCode> {
     let boards = Board::named(boards, &options.boards)?;
     let cache = CacheDir::open()?;
+    if options.json {
+        let entries: Result<Vec<_>> = boards.iter().map(|board| entry(&cache, board, helpers, options.refresh)).collect();
+        print(format_args!("{}", serde_json::to_string_pretty(&entries?)?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     for board in &boards {
         let kernel = Kernel::of(&cache, board, options.refresh)?;
         if options.busybox {
@@ -39,4 +69,14 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn entry<'a>(cache: &CacheDir, board: &'a Board, helpers: &Path, refresh: bool) -> Result<Entry<'a>> {
+    let kernel = Kernel::of(cache, board, refresh)?;
+    let modules = kernel::modules(cache, board, &kernel, helpers)?;
+    let module = modules.into_iter().find(|module| module.file_stem().is_some_and(|name| name == "contigo"));
+    let trees = cache.path().join("trees").join(&board.name);
+    fs::create_dir_all(&trees).map_err(|error| Failure::of_io("making a folder for the tree", &trees, &error))?;
+    let tree = emulator::device_tree(cache, board, &kernel, &trees)?;
+    Ok(Entry { board: &board.name, release: kernel.release, image: kernel.image, module, tree })
 }

@@ -22,7 +22,11 @@ pub(crate) fn device_tree(cache: &CacheDir, board: &Board, kernel: &Kernel, fold
     }
     cpp.arg(&source).arg("-o").arg(&plain).writes(folder).run(&log)?;
     // Without its warnings (-q): they are about the kernel's trees, not about ours.
-    let dtc = Tool::new("dtc", format!("compiling {}'s device tree", board.name))?.args(["-q", "-I", "dts", "-O", "dtb", "-o"]);
-    dtc.arg(&blob).arg(&plain).writes(folder).run(&log)?;
+    let mut dtc = Tool::new("dtc", format!("compiling {}'s device tree", board.name))?.args(["-q", "-I", "dts", "-O", "dtb"]);
+    if board.about.image.is_some() {
+        // An overlay will be applied.
+        dtc = dtc.arg("-@");
+    }
+    dtc.arg("-o").arg(&blob).arg(&plain).writes(folder).run(&log)?;
     Ok(Some(blob))
 }

@@ -14,7 +14,9 @@ const FRAGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernel");
 pub(crate) fn fragments(board: &Board) -> Result<String> {
     let shared = Path::new(FRAGMENTS);
     let architecture = shared.join(format!("{}.config", board.cpu().linux()));
-    let files = [Some(shared.join("common.config")), Some(architecture), board.file("kernel.config")];
+    // An image has none of the options that debug a kernel.
+    let own = if board.about.image.is_some() { Some(shared.join("image.config")) } else { board.file("kernel.config") };
+    let files = [Some(shared.join("common.config")), Some(architecture), own];
     let mut all = String::new();
     for file in files.into_iter().flatten() {
         all += &fs::read_to_string(&file).with_context(|| format!("board {}: cannot read {}", board.name, file.display()))?;
@@ -71,5 +73,7 @@ mod tests {
     fn a_variants_options_are_its_own() {
         let uio = |name: &str| fragments(&named(name)).unwrap().lines().any(|line| line == "CONFIG_UIO_PDRV_GENIRQ=y");
         assert!(uio("zynq-6.1") && !uio("zynq-6.12") && !uio("zynqmp"));
+        let debugs = |name: &str| fragments(&named(name)).unwrap().contains("CONFIG_KASAN=y");
+        assert!(debugs("virt-debug") && !debugs("virt-image"));
     }
 }

@@ -3,6 +3,7 @@
 mod boards;
 mod build;
 mod check;
+mod image;
 mod needs;
 mod output;
 mod package;
@@ -50,6 +51,11 @@ enum Command {
     /// The tool, the board tests, the C library, the Python package, udev's rules, the module's
     /// sources, compiled overlays. The same sources give the same bytes.
     Package(package::Options),
+    /// Make an SD-card image of Debian with the packages, a kernel and the board's overlay
+    ///
+    /// As root. The packages are those of `cargo cross package --deb`, and the kernel is that of
+    /// `cargo lab kernel`. The same input gives the same bytes.
+    Image(image::Options),
     /// Say which processor and which C library a program needs, and fail where a board's image may
     /// lack it
     Check(check::Options),
@@ -63,6 +69,7 @@ fn main() -> ExitCode {
             Command::Setup(options) => setup::setup(options),
             Command::Build(options) => build::build(options),
             Command::Package(options) => package::package(options),
+            Command::Image(options) => image::image(options),
             Command::Check(options) => check::check(options),
         }
     };

@@ -23,7 +23,7 @@ use std::{
 };
 
 /// In cargo's target folder.
-const FOLDER: &str = "contigo-packages";
+pub(crate) const FOLDER: &str = "contigo-packages";
 /// The programs that packing runs; the last three for Debian's packages alone.
 pub(crate) const PROGRAMS: [&str; 6] = ["make", "dtc", "readelf", "dh", "dpkg-architecture", "lintian"];
 /// It builds the Python package.
