@@ -41,7 +41,7 @@ const COPIED: [(&str, &str); 6] = [
 /// The boards' compiled overlays.
 const OVERLAYS: &str = "usr/share/contigo/overlays";
 
-/// What was built.
+/// The files that were built.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) programs: Vec<Built>,
