@@ -33,7 +33,7 @@ pub fn wanted(machine: &Machine) -> Vec<Wanted> {
     let providers = providers(machine);
     let mut all = Vec::new();
     for (node, id) in guards {
-        let rates = tree::cells(machine, &node, "assigned-clock-rates");
+        let rates = cells(machine, &node, "assigned-clock-rates");
         let assigned = fabrics(machine, &providers, &node, "assigned-clocks");
         let names = machine.text(format!("{node}/clock-names")).unwrap_or_default();
         let mut names = names.split('\0');
@@ -76,7 +76,7 @@ pub(crate) fn providers(machine: &Machine) -> Vec<Provider> {
 
 /// The clocks in a property, in order: those of the fabric, and `None` for each other one.
 pub(crate) fn fabrics(machine: &Machine, providers: &[Provider], folder: &str, property: &str) -> Vec<Option<Found>> {
-    specifiers(providers, &tree::cells(machine, folder, property))
+    specifiers(providers, &cells(machine, folder, property))
         .into_iter()
         .map(|(provider, arguments)| fabric(machine, providers, provider, &arguments))
         .collect()
@@ -101,7 +101,7 @@ fn fabric(machine: &Machine, providers: &[Provider], provider: &Provider, argume
         if let Some(&(_, family)) = CONTROLLERS.iter().find(|(compatible, _)| provider.node.is(compatible)) {
             return Some(Found { fabric: Fabric::of_number(family, *arguments.first()?)?, generated });
         }
-        if let Some(fabric) = Fabric::named(provider.node.folder.rsplit('/').next()?) {
+        if let Some(fabric) = Fabric::named(provider.node.full_name()) {
             return Some(Found { fabric, generated });
         }
         // It runs if its own clock does. AMD's node hands that on as it is; a clk_wiz or a fixed
@@ -111,4 +111,9 @@ fn fabric(machine: &Machine, providers: &[Provider], provider: &Provider, argume
         (provider, arguments) = next;
     }
     None
+}
+
+/// A property's cells, of the node that a folder or a link to it is.
+fn cells(machine: &Machine, folder: &str, property: &str) -> Vec<u32> {
+    tree::cells(&machine.bytes(format!("{folder}/{property}")).unwrap_or_default())
 }

@@ -1,8 +1,8 @@
 //! The kernel's contiguous memory.
 
 use super::reach::number;
-use super::tree::{Node, cells};
 use super::{Check, Facts, Outcome, fault, fine, note, noted, skipped};
+use crate::tree::{Node, cells};
 
 const AREA: &str = "CMA";
 /// A network's weights did not fit into this much: apache/tvm#3394.
@@ -167,7 +167,7 @@ fn high(facts: &Facts<'_>) -> Outcome {
 fn place(facts: &Facts<'_>, pool: &Node, name: &str) -> Option<(u64, u64)> {
     let cells = cells(&pool.property(facts.machine, name)?);
     let parent = pool.ancestors(&facts.nodes).next();
-    let said = |name: &str| super::tree::cells(&parent?.property(facts.machine, name)?).first().copied();
+    let said = |name: &str| crate::tree::cells(&parent?.property(facts.machine, name)?).first().copied();
     let wide = said("#address-cells").map_or(cells.len().is_multiple_of(4), |cells| cells == 2);
     let each = if wide { 2 } else { 1 };
     Some((number(cells.get(..each)?), number(cells.get(each..2 * each)?)))

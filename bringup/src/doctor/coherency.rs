@@ -1,9 +1,9 @@
 //! Coherency, as the device tree tells it to the kernel.
 
 use super::facts::last;
-use super::tree::Node;
 use super::{Check, Facts, Outcome, none_of, noted, skipped};
 use crate::bitstream::Family;
+use crate::tree::Node;
 use std::ops::Range;
 
 const AREA: &str = "coherency";

@@ -1,7 +1,7 @@
 //! The fabric: clocks, bridges, and what its nodes wait for.
 
-use super::tree::Node;
 use super::{Check, Facts, Outcome, fault, fine, none_of, note, skipped};
+use crate::tree::Node;
 use crate::{
     clocks::{Fabric, fabrics, providers},
     fpga::Bridge,

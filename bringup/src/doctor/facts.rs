@@ -1,6 +1,6 @@
 //! The facts that several checks read.
 
-use super::tree::{self, Node};
+use crate::tree::{self, Node};
 use crate::{bitstream::Family, fpga::family_of, machine::Machine, ports::Fact};
 use std::{fs::Metadata, io::Read, os::unix::fs::MetadataExt, path::Path};
 

@@ -1,7 +1,7 @@
 //! The module contigo.
 
-use super::tree::Node;
 use super::{Check, Facts, Outcome, fault, fine, none_of, note, noted, skipped};
+use crate::tree::Node;
 
 const AREA: &str = "guard";
 

@@ -18,7 +18,6 @@ mod libc;
 mod memory;
 mod ports;
 mod reach;
-mod tree;
 mod u_dma_buf;
 mod uio;
 mod vfio;

@@ -1,8 +1,8 @@
 //! How far a master reaches, as the tree tells it to the kernel.
 
-use super::tree::{Node, cells};
 use super::{Check, Facts, Outcome, fault, note, skipped};
 use super::{fine, u_dma_buf};
+use crate::tree::{Node, cells};
 
 pub(super) const CHECKS: &[Check] = &[Check {
     id: "mask-narrow",

@@ -1,9 +1,9 @@
 //! The module u-dma-buf.
 
 use super::facts::last;
-use super::tree::Node;
 use super::{Check, Facts, Outcome, fault, fine, none_of, noted, skipped};
 use crate::bitstream::Family;
+use crate::tree::Node;
 
 const AREA: &str = "u-dma-buf";
 

@@ -1,7 +1,7 @@
 //! Devices that uio serves, and their interrupts.
 
-use super::tree::{Node, cells};
 use super::{Check, Facts, Outcome, fault, fine, none_of, noted, skipped};
+use crate::tree::{Node, cells};
 
 const AREA: &str = "UIO";
 const CLASS: &str = "sys/class/uio";
