@@ -1,6 +1,10 @@
 //! The cores of a machine's tree, as far as it says which registers they need.
 
-use crate::{bitstream::Family, machine::Machine, tree};
+use crate::{
+    bitstream::Family,
+    machine::Machine,
+    tree::{self, Node},
+};
 
 /// The classes of u-dma-buf, new and old.
 const BLOCKS: [&str; 2] = ["sys/class/u-dma-buf", "sys/class/udmabuf"];
@@ -18,6 +22,9 @@ pub struct Cores {
     pub behind_h2f: bool,
     /// The same behind the lightweight one.
     pub behind_lw: bool,
+    /// The tree asks for Cyclone V's ports to the SDRAM: their bridge has `bridge-enable = <1>`, or
+    /// a region that names it (Linux, `Documentation/devicetree/bindings/fpga`).
+    pub asks_for_sdram: bool,
 }
 
 impl Cores {
@@ -25,7 +32,9 @@ impl Cores {
     #[must_use]
     pub fn of(machine: &Machine, family: Family) -> Self {
         let mut found = Self::default();
-        for node in tree::nodes(machine) {
+        let nodes = tree::nodes(machine);
+        found.asks_for_sdram = asks_for_sdram(machine, &nodes);
+        for node in nodes {
             let block = node.compatible.iter().any(|one| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf"));
             // A bus is no core. Those on it have nodes of their own.
             if node.compatible.is_empty() || node.is("simple-bus") {
@@ -43,4 +52,12 @@ impl Cores {
         }
         found
     }
+}
+
+/// Whether the tree wants the bridge to the SDRAM open.
+fn asks_for_sdram(machine: &Machine, nodes: &[Node]) -> bool {
+    let Some(bridge) = nodes.iter().find(|node| node.is("altr,socfpga-fpga2sdram-bridge")) else { return false };
+    let own = bridge.cells(machine, "phandle");
+    let names = |region: &Node| own.first().is_some_and(|own| region.cells(machine, "fpga-bridges").contains(own));
+    bridge.cells(machine, "bridge-enable") == [1] || nodes.iter().any(names)
 }

@@ -90,7 +90,12 @@ pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Ve
         if let Reading::Failed(AccessError::NoAnswer { addr }) = reading {
             stuck = Some(addr);
         }
-        let wanted = wanted(field, known);
+        let wanted = match (field.want, &reading) {
+            (Want::Handoff { addr, asked }, Reading::Value(value)) if known.running && asked(&known.cores) => {
+                registers.read(addr).ok().map(|left| left_open(field, *value, field.of(left)))
+            }
+            _ => wanted(field, known),
+        };
         let verdict = match (&reading, wanted) {
             // Two values may be the same in words: either of them snoops.
             (Reading::Value(value), Some(wanted)) if field.say(*value) == field.say(wanted) => Verdict::Right,
@@ -142,6 +147,12 @@ fn wanted(field: &Field, known: &Known<'_>) -> Option<u32> {
         }
         Want::Coherent { value, by } => (cores.coherent && (design.is_none() || has(by))).then_some(value),
         Want::Core { value, has } => (running && has(&cores)).then_some(value),
-        Want::Unknown => None,
+        Want::Handoff { .. } | Want::Unknown => None,
     }
+}
+
+/// The value with the bits that the boot code left open. With none left, Linux's driver opens
+/// nothing, whatever the tree asks for: then all of them are wanted.
+const fn left_open(field: &Field, value: u32, left: u32) -> u32 {
+    if left == 0 { field.of(field.mask) } else { value | left }
 }

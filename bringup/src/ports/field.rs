@@ -46,6 +46,14 @@ pub(super) enum Want {
         /// Whether the tree has one.
         has: fn(&Cores) -> bool,
     },
+    /// The bits that the boot code left in this register for Linux, while a bitstream runs, where
+    /// the tree asks for them. Where it left none, any of the field's.
+    Handoff {
+        /// The register's physical address.
+        addr: u64,
+        /// Whether the tree asks for them.
+        asked: fn(&Cores) -> bool,
+    },
     /// Neither a design, nor the tree, nor the manager tells.
     Unknown,
 }

@@ -230,7 +230,7 @@ fn snooping_is_wrong_where_the_tree_wants_it() -> Outcome {
 fn a_bridge_and_a_port_that_a_core_needs_must_be_open() -> Outcome {
     let fake = Fake::zeros(Family::CycloneV);
     fake.set(0xffd0_501c, 7);
-    let all = Cores { coherent: true, behind_h2f: true, behind_lw: true };
+    let all = Cores { coherent: true, behind_h2f: true, behind_lw: true, asks_for_sdram: false };
     let wrong = |fake: &Fake, cores, running| {
         let facts = read(Family::CycloneV, fake, &Known { running, cores, ..Known::default() });
         assert!(plan(&facts).is_empty(), "the boot code's alone");
@@ -246,6 +246,51 @@ fn a_bridge_and_a_port_that_a_core_needs_must_be_open() -> Outcome {
     assert!(only(Cores::default()).is_empty() && wrong(&fake, all, false).is_empty());
     fake.set(0xffd0_501c, 0);
     assert!(wrong(&fake, all, true).is_empty());
+    Ok(())
+}
+
+/// The ports to the SDRAM are those that the boot code left in iswgrp_handoff3, as for Linux's own
+/// driver, where the tree asks for their bridge.
+#[test]
+fn the_ports_to_the_sdram_are_those_of_the_handoff() -> Outcome {
+    let fake = Fake::zeros(Family::CycloneV);
+    let verdict = |left, open, asks_for_sdram, running| -> Result<(Verdict, Option<u32>), String> {
+        fake.set(0xffd0_808c, left);
+        fake.set(0xffc2_5080, open);
+        let cores = Cores { asks_for_sdram, ..Cores::default() };
+        let facts = read(Family::CycloneV, &fake, &Known { running, cores, ..Known::default() });
+        let fact = named(&facts, "ports to the SDRAM")?;
+        Ok((fact.verdict, fact.wanted))
+    };
+    assert_eq!(verdict(0x133, 0, true, true)?, (Verdict::Wrong, Some(0x133)));
+    assert_eq!(verdict(0x133, 0x33, true, true)?, (Verdict::Wrong, Some(0x133)));
+    assert_eq!(verdict(0x133, 0x133, true, true)?, (Verdict::Right, Some(0x133)));
+    assert_eq!(verdict(0x133, 0x3fff, true, true)?, (Verdict::Right, Some(0x3fff)));
+    // Linux's bridge opens none of them.
+    assert_eq!(verdict(0, 0, true, true)?, (Verdict::Wrong, Some(0x3fff)));
+    for (asks, running) in [(false, true), (true, false)] {
+        assert_eq!(verdict(0x133, 0, asks, running)?, (Verdict::Unknown, None));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let soc = folder.path().join("sys/firmware/devicetree/base/soc");
+    let machine = Machine::below(folder.path(), Linux);
+    let asks = || Cores::of(&machine, Family::CycloneV).asks_for_sdram;
+    fs::create_dir_all(soc.join("fpga-bridge@ffc25080"))?;
+    fs::create_dir_all(soc.join("region"))?;
+    fs::write(soc.join("fpga-bridge@ffc25080/compatible"), "altr,socfpga-fpga2sdram-bridge\0")?;
+    fs::write(soc.join("region/fpga-bridges"), [0, 0, 0, 6, 0, 0, 0, 7])?;
+    assert!(!asks());
+    for (file, value, asked) in
+        [("phandle", 5, false), ("phandle", 7, true), ("phandle", 8, false), ("bridge-enable", 0, false), ("bridge-enable", 1, true)]
+    {
+        fs::write(soc.join("fpga-bridge@ffc25080").join(file), [0, 0, 0, value])?;
+        assert_eq!(asks(), asked, "{file} {value}");
+    }
     Ok(())
 }
 
@@ -276,7 +321,7 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
     assert_eq!(cores(), Cores { behind_h2f: true, coherent: true, ..Cores::default() });
     node("soc/bus@c0000000/fir@c0010000", "contigo,engine", false)?;
     node("block0", "ikwzm,u-dma-buf-0.10", true)?;
-    assert_eq!(cores(), Cores { behind_h2f: true, coherent: true, behind_lw: false });
+    assert_eq!(cores(), Cores { behind_h2f: true, coherent: true, ..Cores::default() });
     fs::remove_dir_all(&tree)?;
     // The bridges of Intel's reference design are one bus, whose children have two cells: which
     // bridge, and the place behind it. A bus says for all on it that they are coherent.
@@ -293,7 +338,7 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
     node("soc/bridge@0xc0000000/none@0x200000000", "altr,pio-1.0", false)?;
     assert_eq!(cores(), Cores { behind_lw: true, ..Cores::default() });
     node("soc/bridge@0xc0000000/ram@0x000000000", "generic-uio", false)?;
-    assert_eq!(cores(), Cores { behind_h2f: true, behind_lw: true, coherent: false });
+    assert_eq!(cores(), Cores { behind_h2f: true, behind_lw: true, ..Cores::default() });
     fs::write(tree.join("soc/dma-coherent"), "")?;
     fs::write(tree.join("soc/bridge@0xc0000000/dma-noncoherent"), "")?;
     assert!(!cores().coherent);
@@ -484,7 +529,7 @@ fn nonsense_in_registers_is_an_answer() {
             let number = name.bytes().fold(seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
             [None, Some(0), Some(1), Some(32), Some(64), Some(u64::MAX)].get(usize::try_from(number % 6).unwrap_or(0)).copied().flatten()
         };
-        let cores = Cores { coherent: random.bool(), behind_h2f: random.bool(), behind_lw: random.bool() };
+        let cores = Cores { coherent: random.bool(), behind_h2f: random.bool(), behind_lw: random.bool(), asks_for_sdram: random.bool() };
         let known = Known { design: random.bool().then_some(&design), running: random.bool(), stopped: random.u8(..8) == 0, cores };
         let facts = read(family, &fake, &known);
         assert_eq!(facts.len(), fields(family).len());
