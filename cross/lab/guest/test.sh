@@ -172,9 +172,13 @@ port_registers() {
 	[ "$before" = "0x0000000A to the fabric only, 0x0000000F held" ] && [ "$same" = "$before" ] &&
 		[ "$(state)" = "0x0000000F on, 0x0000000F held" ] && [ "$refused" != "${refused#contigo: the SLCR is locked}" ]
 }
+# The number of the I2C bus that is called so.
+i2c_bus() {
+	grep -l -x "$1.*" /sys/bus/i2c/devices/i2c-*/name | sed 's/[^0-9]*2c.*i2c-\([0-9]*\).*/\1/'
+}
 # A rail of 5 W, by the kernel's ina2xx and by its bus. The kernel's chip is not taken from it.
 rails() {
-	bus=$(ls /dev | sed -n 's/^i2c-//p')
+	bus=$(i2c_bus 'contigo-lab monitors')
 	said=$(contigo power --monitor "ina226@$bus:0x40,shunt_uohm=2000" --monitor "ina226@$bus:0x41,shunt_uohm=2000" \
 		--monitor "ina260@$bus:0x41" --monitor "ina226@$bus:0x42,shunt_uohm=1" --json < /dev/null)
 	[ "$(echo "$said" | grep -c '"watts": 5.0')" = 2 ] || return 1
@@ -184,6 +188,23 @@ rails() {
 	said=$(contigo demo --images 50 --png /tmp/demo.png --power --monitor "ina226@$bus:0x41,shunt_uohm=2000" < /dev/null | grep 'per image on')
 	[ "$(echo "$said" | grep -c ': 5.000 W in ')" = 2 ]
 }
+# A chip of the kernel's own i2c-stub, whose registers keep the number that they get. An INA226
+# sends the high byte first, and SMBus the low one: 320 times 6.25 mW is 2 W. Then 640 times. That
+# bus has no I2C_RDWR: a monitor behind it is ina2xx's alone.
+stub_rail() {
+	bus=$(i2c_bus 'SMBus stub')
+	refused=$(contigo power --monitor "ina226@$bus:0x40,shunt_uohm=2000" --json < /dev/null | grep -o "$bus: Operation not supported")
+	echo ina226 0x40 > "/sys/bus/i2c/devices/i2c-$bus/new_device"
+	rail=ina226@$(ls "/sys/bus/i2c/devices/$bus-0040/hwmon")
+	said=
+	for power in 0x4001 0x8002; do
+		i2cset -y "$bus" 0x40 0x03 $power w
+		said="$said$(contigo power --json < /dev/null | grep -A 3 "\"$rail\"" | grep '"watts"')"
+	done
+	echo 0x40 > "/sys/bus/i2c/devices/i2c-$bus/delete_device"
+	said="$said; by its bus: $refused"
+	[ "$(echo "$said" | grep -c '"watts": 2.0.*"watts": 4.0.*Operation not')" = 1 ]
+}
 # The row of the check that is called NAME, by the function that follows.
 row() {
 	said=
@@ -191,12 +212,19 @@ row() {
 	said=$(echo "$said" | tr -d '"\\' | tr '\n\t' '; ')
 	echo "@row {\"kind\":\"check\",\"name\":\"$1\",\"status\":\"$result\",\"reason\":\"$said\"}" | tee -a /tmp/output
 }
-# On the one board where they were tried: its file names these rows in `checks`.
-if [ -x /bin/contigo ] && [ -e /lab/demo ] && [ "$CONTIGO_BOARD" = zynq-6.1 ]; then
+# On the boards where they were tried: their files name these rows in `checks`.
+case $CONTIGO_BOARD in
+zynq-6.1 | zynq-6.12) by_fabric=yes ;;
+*) by_fabric= ;;
+esac
+if [ -x /bin/contigo ] && [ -e /lab/demo ] && [ -n "$by_fabric" ]; then
 	row "contigo clocks sets one" fabric_clock
 	row "contigo fpga load by zynq-fpga" bitstream
 	row "contigo board --registers" port_registers
+fi
+if [ -x /bin/contigo ] && [ -e /lab/demo ] && [ "$CONTIGO_BOARD" = zynq-6.1 ]; then
 	row "contigo power" rails
+	row "contigo power by i2c-stub" stub_rail
 	row "contigo reset by gpio-sim" simulated_line
 fi
 # The self-test of the boards' pages, by the SoC's own engine.

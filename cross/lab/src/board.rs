@@ -87,7 +87,8 @@ pub(crate) struct Kernel {
     pub(crate) source: Option<String>,
     /// The newest `linux-image-VERSION.*` of Debian, as it is.
     pub(crate) stock: Option<String>,
-    /// More options of a kernel that is built here, without `CONFIG_`: this variant's alone.
+    /// More options of a kernel that is built here, without `CONFIG_`: this variant's alone. One
+    /// that can only be a module is `NAME=m`.
     #[serde(default)]
     pub(crate) options: Vec<String>,
     /// With `stock`: the project's module is built by Debian's headers of that kernel, and loaded.

@@ -21,7 +21,8 @@ pub(crate) fn fragments(board: &Board) -> Result<String> {
     for file in files.into_iter().flatten() {
         all += &fs::read_to_string(&file).with_context(|| format!("board {}: cannot read {}", board.name, file.display()))?;
     }
-    all.extend(board.about.kernel.options.iter().map(|option| format!("CONFIG_{option}=y\n")));
+    let set = |option: &String| if option.contains('=') { format!("CONFIG_{option}\n") } else { format!("CONFIG_{option}=y\n") };
+    all.extend(board.about.kernel.options.iter().map(set));
     Ok(all)
 }
 
@@ -75,5 +76,7 @@ mod tests {
         assert!(uio("zynq-6.1") && !uio("zynq-6.12") && !uio("zynqmp"));
         let debugs = |name: &str| fragments(&named(name)).unwrap().contains("CONFIG_KASAN=y");
         assert!(debugs("virt-debug") && !debugs("virt-image"));
+        // A module stays one.
+        assert!(fragments(&named("zynq-6.1")).unwrap().lines().any(|line| line == "CONFIG_I2C_STUB=m"));
     }
 }
