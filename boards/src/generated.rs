@@ -35,6 +35,7 @@ pub const DE10_NANO: Board = Board {
     manual: "Cyclone V HPS TRM, L3 Address Space",
     compatible: &[],
     facts: "",
+    crystal_hz: Some(25_000_000),
 };
 
 /// NVIDIA Jetson Nano, 4 GiB.
@@ -51,6 +52,7 @@ pub const JETSON_NANO: Board = Board {
     manual: "CUDA for Tegra, \"Memory Management\"; Linux, tegra210.dtsi",
     compatible: &["nvidia,p3450-0000"],
     facts: "PCIe has no SMMU and is not dma-coherent: VFIO has nothing there (Linux 6.12, tegra210.dtsi: pcie@1003000). Memory that CUDA pins is uncached for the CPU (CUDA for Tegra, Memory Management).",
+    crystal_hz: None,
 };
 
 /// NVIDIA Jetson AGX Orin.
@@ -67,6 +69,7 @@ pub const JETSON_ORIN: Board = Board {
     manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra234.dtsi",
     compatible: &["nvidia,p3737-0000+p3701-0000", "nvidia,p3737-0000+p3701-0008"],
     facts: "PCIe is dma-coherent and behind an Arm MMU-500: a card's memory comes from VFIO (Linux 6.12, tegra234.dtsi: pcie@14180000, iommu-map). Memory that CUDA pins is cached, and the GPU snoops (CUDA for Tegra, I/O Coherency).",
+    crystal_hz: None,
 };
 
 /// NVIDIA Jetson AGX Xavier.
@@ -83,6 +86,7 @@ pub const JETSON_XAVIER: Board = Board {
     manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra194.dtsi",
     compatible: &["nvidia,p2972-0000"],
     facts: "PCIe is dma-coherent and behind an Arm MMU-500: a card's memory comes from VFIO (Linux 6.12, tegra194.dtsi: pcie@14180000, iommu-map). Memory that CUDA pins is cached, and the GPU snoops (CUDA for Tegra, I/O Coherency).",
+    crystal_hz: None,
 };
 
 /// AMD Kria KV260, 4 GiB.
@@ -99,6 +103,7 @@ pub const KV260: Board = Board {
     manual: "UG1085, chapter 10; APU Coherent Interfaces",
     compatible: &[],
     facts: "",
+    crystal_hz: Some(33_333_333),
 };
 
 /// PC with an FPGA card.
@@ -113,6 +118,7 @@ pub const PC: Board = Board {
     manual: "PCI Express Base Specification",
     compatible: &[],
     facts: "",
+    crystal_hz: None,
 };
 
 /// TUL PYNQ-Z2, 512 MiB.
@@ -129,6 +135,7 @@ pub const PYNQ_Z2: Board = Board {
     manual: "UG585, table 4-1; 3.5.1",
     compatible: &[],
     facts: "",
+    crystal_hz: Some(50_000_000),
 };
 
 /// Simulated board.
@@ -143,6 +150,7 @@ pub const SIM: Board = Board {
     manual: "contigo::sim",
     compatible: &[],
     facts: "",
+    crystal_hz: None,
 };
 
 /// AMD ZC702, 1 GiB.
@@ -159,6 +167,7 @@ pub const ZC702: Board = Board {
     manual: "UG585, table 4-1; 3.5.1",
     compatible: &[],
     facts: "",
+    crystal_hz: Some(33_333_333),
 };
 
 /// AMD ZCU102, 4 GiB.
@@ -175,6 +184,7 @@ pub const ZCU102: Board = Board {
     manual: "UG1085, chapter 10; APU Coherent Interfaces",
     compatible: &[],
     facts: "",
+    crystal_hz: Some(33_333_333),
 };
 
 /// Every board here, by name.

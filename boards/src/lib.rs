@@ -46,6 +46,9 @@ pub struct Board {
     pub compatible: &'static [&'static str],
     /// Its ways to memory that are no ports, with their sources; empty where there is none.
     pub facts: &'static str,
+    /// The rate of the crystal that the processor makes its clocks from, in Hz, where it is known.
+    /// The board's `README.md` has its source.
+    pub crystal_hz: Option<u64>,
 }
 
 /// Every port that has a name here: of the boards' fabrics, and of the DMA engines of their SoCs. A

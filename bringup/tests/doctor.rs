@@ -69,6 +69,7 @@ const CASES: &[Case] = &[
     ("swiotlb-used", kv260, |root| root.put("sys/kernel/debug/swiotlb/io_tlb_used", "512\n")),
     ("hugepages-used", pc, |root| root.put("proc/meminfo", "MemTotal:  500000 kB\nHugePages_Total:  16\nHugePages_Free:  0\n")),
     ("clk-off", pynq, |root| root.put("sys/kernel/debug/clk/fclk0/clk_enable_count", "0\n")),
+    ("clk-crystal", pynq, |root| root.cells("amba/clkc@100/ps-clk-frequency", &[33_333_333])),
     ("clk-unused", pynq, |root| root.remove("sys/kernel/debug/clk")),
     ("device-waits", pynq, |root| root.put("sys/kernel/debug/devices_deferred", "40000000.copy\tplatform: wait for supplier clkc\n")),
     ("bridge-closed", pynq, |root| root.put("sys/class/fpga_bridge/br0/state", "disabled\n")),

@@ -20,6 +20,8 @@ struct Entry {
     title: &'static str,
     soc: &'static str,
     manual: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crystal_hz: Option<u64>,
     ports: Vec<PortEntry>,
 }
 
@@ -50,7 +52,14 @@ impl From<&Board> for Entry {
             window_last: format!("{:#x}", port.window.1),
             coherent: port.coherent,
         });
-        Self { name: board.name, title: board.title, soc: board.soc, manual: board.manual, ports: ports.collect() }
+        Self {
+            name: board.name,
+            title: board.title,
+            soc: board.soc,
+            manual: board.manual,
+            crystal_hz: board.crystal_hz,
+            ports: ports.collect(),
+        }
     }
 }
 

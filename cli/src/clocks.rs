@@ -3,7 +3,7 @@
 use crate::{board, failure::Failure, output, table};
 use clap::Args;
 use contigo::design::Design;
-use contigo_bringup::clocks::{self, Checked, Clock, Control, Fabric, Verdict, Wanted};
+use contigo_bringup::clocks::{self, Checked, Clock, Control, Crystal, Fabric, Verdict, Wanted};
 use serde::Serialize;
 use std::{fs, path::PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) struct Options {
     /// Set one: fclk0=100000000 or pl0=100000000, in Hz. Nothing may use the fabric
     #[arg(long, value_name = "CLOCK=HZ", value_parser = setting, conflicts_with = "design")]
     set: Option<(Fabric, u64)>,
-    /// All of the kernel's clocks, not the fabric's and the guarded devices' only
+    /// All of the kernel's clocks, not the crystal's, the fabric's and the guarded devices' only
     #[arg(long)]
     all: bool,
     /// Look at a copy of a machine instead of this one, with its /sys/kernel/debug/clk
@@ -45,7 +45,7 @@ struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<bool>,
     users: Vec<String>,
-    /// The guarded devices that have it from the device tree.
+    /// The guarded devices that have it from the device tree, and the board whose crystal it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tree: Vec<Compared>,
 }
@@ -86,6 +86,17 @@ impl Compared {
         let compared = Self::of(checked);
         Self { verdict: off.unwrap_or(compared.verdict), ..compared }
     }
+
+    /// The crystal, as the board and the kernel have it.
+    fn of_crystal(crystal: &Crystal) -> Self {
+        Self {
+            core: format!("the crystal of {}", crystal.board),
+            wanted_hz: crystal.board_hz,
+            clock: Some(crystal.clock.to_owned()),
+            hz: Some(crystal.tree_hz),
+            verdict: if crystal.is_right() { "right" } else { "wrong, and so is every rate" }.to_owned(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -106,19 +117,32 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
         // A file that is wrong is said before the machine is.
         Some(file) => {
             let wanted = wanted(file)?;
-            return compared(&clocks::check(&clocks::clocks(&machine)?, &wanted), options.json);
+            let judged = compared(&clocks::check(&clocks::clocks(&machine)?, &wanted), options.json);
+            // A wrong crystal is why the others are.
+            return reckoned(Crystal::of(&machine)).and(judged);
         }
         None => clocks::clocks(&machine)?,
     };
     let guards = machine.list("sys/class/contigo");
-    let shown =
-        |clock: &Clock| options.all || Fabric::named(&clock.name).is_some() || clock.consumers.iter().any(|user| guards.contains(user));
+    let crystal = Crystal::of(&machine);
+    let is_crystal = |clock: &Clock| crystal.as_ref().is_some_and(|crystal| crystal.clock == clock.name);
+    let shown = |clock: &Clock| {
+        let ours = Fabric::named(&clock.name).is_some() || clock.consumers.iter().any(|user| guards.contains(user));
+        options.all || ours || is_crystal(clock)
+    };
     let tree = clocks::check(&clocks, &clocks::wanted(&machine));
-    let entries: Vec<_> = clocks.iter().filter(|clock| shown(clock)).map(|clock| Entry::of(clock.clone(), &tree)).collect();
-    if options.json {
-        return output::json(&entries);
+    let mut entries: Vec<_> = clocks.iter().filter(|clock| shown(clock)).map(|clock| Entry::of(clock.clone(), &tree)).collect();
+    let mut wanted: Vec<_> = tree.iter().map(Compared::of_guard).collect();
+    if let Some(crystal) = &crystal {
+        wanted.insert(0, Compared::of_crystal(crystal));
+        let own = entries.iter_mut().filter(|entry| entry.clock == crystal.clock);
+        own.for_each(|entry| entry.tree.push(Compared::of_crystal(crystal)));
     }
-    if entries.is_empty() {
+    if options.json {
+        output::json(&entries)?;
+        return reckoned(crystal);
+    }
+    if entries.is_empty() && crystal.is_none() {
         return output::text("no clock here is a fabric's or a guarded device's; --all has the others");
     }
     let mut table = table::new(&["clock", "from", "rate", "runs", "turned on by", "users"]);
@@ -127,10 +151,18 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
         table.add_row([clock, parent.unwrap_or_default(), rate(hz), running.to_owned(), enables.to_string(), users.join("\n")]);
     }
     output::text(table)?;
-    if tree.is_empty() {
-        return Ok(());
+    if !wanted.is_empty() {
+        output::text(listed("who", "wants", wanted))?;
     }
-    output::text(listed("guarded device", "the tree wants", tree.iter().map(Compared::of_guard).collect()))
+    reckoned(crystal)
+}
+
+/// Refuses a tree with another crystal than the board's.
+fn reckoned(crystal: Option<Crystal>) -> Result<(), Failure> {
+    let Some(Crystal { board, board_hz, place, tree_hz, .. }) = crystal.filter(|crystal| !crystal.is_right()) else { return Ok(()) };
+    Err(Failure::Usage(format!(
+        "the crystal of {board} has {board_hz} Hz, and {place} is {tree_hz}: every rate is wrong by that factor; mend it in the tree"
+    )))
 }
 
 /// The clocks that a design's cores have of the processor.

@@ -52,6 +52,8 @@ pub struct Board {
     /// Its ways to memory that are no ports, with their sources.
     #[serde(default)]
     pub facts: String,
+    /// The rate of the crystal that the processor makes its clocks from, in Hz.
+    pub crystal_hz: Option<u64>,
     /// Rust's name of the processor. Absent: nobody builds for this board on another machine.
     pub target: Option<String>,
     /// Names that it shares with boards of the same processor, for `cargo cross build --board`.

@@ -31,6 +31,13 @@ fn socs(boards: &Path) -> Vec<(String, bool)> {
     socs
 }
 
+/// A number as Rust's sources have it: 33_333_333.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join("_")
+}
+
 /// The table for programs.
 fn programs(folder: &Path, boards: &[Board]) -> String {
     let mut text =
@@ -50,7 +57,7 @@ fn programs(folder: &Path, boards: &[Board]) -> String {
         }
         writeln!(
             text,
-            "#[rustfmt::skip]\npub const {}: Board = Board {{\n    name: {:?},\n    title: {:?},\n    soc: {:?},\n    ports: &[{}],\n    manual: {:?},\n    compatible: &{:?},\n    facts: {:?},\n}};",
+            "#[rustfmt::skip]\npub const {}: Board = Board {{\n    name: {:?},\n    title: {:?},\n    soc: {:?},\n    ports: &[{}],\n    manual: {:?},\n    compatible: &{:?},\n    facts: {:?},\n    crystal_hz: {},\n}};",
             constant(&board.name),
             board.name,
             board.about,
@@ -58,7 +65,8 @@ fn programs(folder: &Path, boards: &[Board]) -> String {
             ports.join(", "),
             board.manual,
             board.compatible,
-            board.facts
+            board.facts,
+            board.crystal_hz.map_or_else(|| "None".to_owned(), |hz| format!("Some({})", grouped(hz)))
         )
         .unwrap();
     }

@@ -6,6 +6,9 @@
 //! [`Control`] sets one, where the kernel has a driver for that: AMD's `xlnx,fclk`, or fclkcfg.
 //! Mainline Linux has none, and its debugfs is for reading only.
 //!
+//! [`Crystal`] is the rate that all of them are reckoned from, as the board has it and as the tree
+//! says it.
+//!
 //! Nothing here reads a register, so a clock that is off hangs nobody.
 //!
 //! # References
@@ -14,6 +17,7 @@
 //! `drivers/staging/xilinx-fclk` (`set_rate`).
 
 mod control;
+mod crystal;
 mod error;
 mod fabric;
 mod summary;
@@ -22,6 +26,7 @@ mod tests;
 mod tree;
 
 pub use control::Control;
+pub use crystal::Crystal;
 pub use error::ClockError;
 pub use fabric::{Checked, Fabric, Verdict, Wanted, check};
 pub use summary::{Clock, clocks};

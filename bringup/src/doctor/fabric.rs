@@ -3,7 +3,7 @@
 use super::{Check, Facts, Outcome, fault, fine, none_of, note, skipped};
 use crate::tree::Node;
 use crate::{
-    clocks::{Fabric, fabrics, providers},
+    clocks::{Crystal, Fabric, fabrics, providers},
     fpga::Bridge,
 };
 
@@ -28,6 +28,15 @@ pub(super) const CHECKS: &[Check] = &[
         cure: "clk_ignore_unused on the kernel's command line, or nodes of contigo,engine with clocks",
         source: "https://github.com/analogdevicesinc/linux/pull/3406",
         look: unused,
+    },
+    Check {
+        id: "clk-crystal",
+        area: AREA,
+        title: "the tree has the rate of the board's crystal",
+        cause: "The kernel reckons every rate from it: with a tree of another board all are wrong by one factor.",
+        cure: "ps-clk-frequency = <50000000>; in &clkc, on a PYNQ-Z2; contigo boards --json has each board's",
+        source: "Linux, drivers/clk/zynq/clkc.c, zynq_clk_setup",
+        look: crystal,
     },
     Check {
         id: "device-waits",
@@ -118,6 +127,15 @@ fn unused(facts: &Facts<'_>) -> Outcome {
     } else {
         fine("the clocks are known")
     }
+}
+
+fn crystal(facts: &Facts<'_>) -> Outcome {
+    let Some(crystal) = Crystal::of(facts.machine) else {
+        return skipped("the tree names no board whose crystal is known, or has no rate of it");
+    };
+    let Crystal { board, board_hz, place, tree_hz, .. } = &crystal;
+    let words = format!("{tree_hz} Hz by {place}; {board} has {board_hz} Hz");
+    if crystal.is_right() { fine(words) } else { fault(words) }
 }
 
 fn waits(facts: &Facts<'_>) -> Outcome {

@@ -91,6 +91,8 @@ pub(crate) fn pynq(root: &Path) -> Root {
     root.put(&format!("{TREE}/reserved-memory/linux,cma/linux,cma-default"), "");
     root.node("amba", "simple-bus");
     root.node("amba/dmac@f8003000", "contigo,engine");
+    root.node("amba/clkc@100", "xlnx,ps7-clkc");
+    root.cells("amba/clkc@100/ps-clk-frequency", &[50_000_000]);
     root.node("amba/copy@40000000", "generic-uio");
     root.cells("amba/copy@40000000/interrupts", &[0, 29, 4]);
     root.node("amba/interrupt-controller@41800000", "xlnx,xps-intc-1.00.a");

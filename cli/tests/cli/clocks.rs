@@ -41,3 +41,35 @@ fn a_design_is_compared_with_the_clocks_of_a_copy() -> Outcome {
     assert_eq!(Run::of(&["clocks", "--machine", place, "--set", "fclk0=1"])?.status(), Some(2));
     Ok(())
 }
+
+/// A PYNQ-Z2 with the tree of another Zynq board: the kernel takes its crystal for another one.
+#[test]
+fn a_crystal_of_another_board_is_status_1() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    let (clk, tree) = (folder.path().join("sys/kernel/debug/clk"), folder.path().join("sys/firmware/devicetree/base"));
+    fs::create_dir_all(&clk)?;
+    fs::create_dir_all(tree.join("clkc"))?;
+    fs::write(tree.join("compatible"), "xlnx,zynq-7000\0")?;
+    fs::write(tree.join("clkc/compatible"), "xlnx,ps7-clkc\0")?;
+    for (model, hz, status) in
+        [("PYNQ-Z2", 50_000_000_u32, 0), ("PYNQ-Z2", 33_333_333, 1), ("Zynq ZC702 Board", 33_333_333, 0), ("Zynq", 1, 0)]
+    {
+        fs::write(tree.join("model"), format!("{model}\0"))?;
+        fs::write(tree.join("clkc/ps-clk-frequency"), hz.to_be_bytes())?;
+        let row = |name: &str, hz| format!(" {name} 1 1 0 {hz} 0 0 50000 Y\n");
+        fs::write(
+            clk.join("clk_summary"),
+            format!(" protect hardware\n---\n{}{}{}", row("ps_clk", hz), row("fclk0", 99_999_999), row("fclk1", 1)),
+        )?;
+        for more in [&[][..], &["--json"], &["--design", ZYNQ]] {
+            let run = Run::of(&[&["clocks", "--machine", place], more].concat())?;
+            assert_eq!(run.status(), Some(status), "{model} {hz} {more:?}: {}{}", run.stdout(), run.stderr());
+            let said = "the crystal of pynq-z2 has 50000000 Hz, and ps-clk-frequency of /clkc is 33333333";
+            assert_eq!(run.stderr().contains(said), status == 1, "{}", run.stderr());
+        }
+        let known = Run::of(&["clocks", "--machine", place])?.stdout().contains("the crystal of ");
+        assert_eq!(known, model != "Zynq", "{model}");
+    }
+    Ok(())
+}
