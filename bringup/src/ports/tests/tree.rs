@@ -1,0 +1,99 @@
+//! What a tree and its clocks say.
+
+use super::*;
+
+#[test]
+fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let soc = folder.path().join("sys/firmware/devicetree/base/soc");
+    let machine = Machine::below(folder.path(), Linux);
+    let asks = || Cores::of(&machine, Family::CycloneV).asks_for_sdram;
+    fs::create_dir_all(soc.join("fpga-bridge@ffc25080"))?;
+    fs::create_dir_all(soc.join("region"))?;
+    fs::write(soc.join("fpga-bridge@ffc25080/compatible"), "altr,socfpga-fpga2sdram-bridge\0")?;
+    fs::write(soc.join("region/fpga-bridges"), [0, 0, 0, 6, 0, 0, 0, 7])?;
+    assert!(!asks());
+    for (file, value, asked) in
+        [("phandle", 5, false), ("phandle", 7, true), ("phandle", 8, false), ("bridge-enable", 0, false), ("bridge-enable", 1, true)]
+    {
+        fs::write(soc.join("fpga-bridge@ffc25080").join(file), [0, 0, 0, value])?;
+        assert_eq!(asks(), asked, "{file} {value}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_tree_says_what_its_cores_need() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let tree = folder.path().join("sys/firmware/devicetree/base");
+    let machine = Machine::below(folder.path(), Linux);
+    let cores = || Cores::of(&machine, Family::CycloneV);
+    let node = |path: &str, compatible: &str, coherent: bool| -> std::io::Result<()> {
+        fs::create_dir_all(tree.join(path))?;
+        fs::write(tree.join(path).join("compatible"), format!("{compatible}\0"))?;
+        let file = tree.join(path).join("dma-coherent");
+        if coherent { fs::write(file, "") } else { fs::remove_file(file).or(Ok(())) }
+    };
+    assert_eq!(cores(), Cores::default());
+    // A core of the processor's own, and the bridges' nodes, which are at other addresses.
+    node("soc/dma@ffe01000", "contigo,engine", true)?;
+    node("soc/fpga_bridge@ff400000", "altr,socfpga-lwhps2fpga-bridge", false)?;
+    assert_eq!(cores(), Cores::default());
+    node("soc/gpio@ff200000", "generic-uio", false)?;
+    assert_eq!(cores(), Cores { behind_lw: true, ..Cores::default() });
+    fs::write(tree.join("soc/gpio@ff200000/status"), "disabled\0")?;
+    assert_eq!(cores(), Cores::default());
+    node("soc/bus@c0000000/fir@c0010000", "contigo,engine", false)?;
+    assert_eq!(cores(), Cores { behind_h2f: true, ..Cores::default() });
+    node("soc/bus@c0000000/fir@c0010000", "contigo,engine", true)?;
+    assert_eq!(cores(), Cores { behind_h2f: true, coherent: true, ..Cores::default() });
+    node("soc/bus@c0000000/fir@c0010000", "contigo,engine", false)?;
+    node("block0", "ikwzm,u-dma-buf-0.10", true)?;
+    assert_eq!(cores(), Cores { behind_h2f: true, coherent: true, ..Cores::default() });
+    fs::remove_dir_all(&tree)?;
+    // The bridges of Intel's reference design are one bus, whose children have two cells: which
+    // bridge, and the place behind it. A bus says for all on it that they are coherent.
+    let cells = |path: &str, cells: &[u32]| {
+        fs::write(tree.join("soc/bridge@0xc0000000").join(path), cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>())
+    };
+    node("soc/bridge@0xc0000000", "altr,bridge-21.1\0simple-bus", false)?;
+    fs::write(tree.join("soc/#address-cells"), 1_u32.to_be_bytes())?;
+    cells("#address-cells", &[2])?;
+    cells("#size-cells", &[1])?;
+    cells("ranges", &[0, 0, 0xc000_0000, 0x2000_0000, 1, 0, 0xff20_0000, 0x20_0000])?;
+    assert_eq!(cores(), Cores::default());
+    node("soc/bridge@0xc0000000/gpio@0x100010000", "altr,pio-1.0", false)?;
+    node("soc/bridge@0xc0000000/none@0x200000000", "altr,pio-1.0", false)?;
+    assert_eq!(cores(), Cores { behind_lw: true, ..Cores::default() });
+    node("soc/bridge@0xc0000000/ram@0x000000000", "generic-uio", false)?;
+    assert_eq!(cores(), Cores { behind_h2f: true, behind_lw: true, ..Cores::default() });
+    fs::write(tree.join("soc/dma-coherent"), "")?;
+    fs::write(tree.join("soc/bridge@0xc0000000/dma-noncoherent"), "")?;
+    assert!(!cores().coherent);
+    fs::remove_file(tree.join("soc/bridge@0xc0000000/dma-noncoherent"))?;
+    assert!(cores().coherent);
+    fs::remove_dir_all(&tree)?;
+    // A block that has no node: by the module's parameter.
+    fs::create_dir_all(folder.path().join("sys/class/u-dma-buf/udmabuf0"))?;
+    fs::write(folder.path().join("sys/class/u-dma-buf/udmabuf0/dma_coherent"), "0\n")?;
+    assert_eq!(cores(), Cores::default());
+    fs::write(folder.path().join("sys/class/u-dma-buf/udmabuf0/dma_coherent"), "1\n")?;
+    assert_eq!(cores(), Cores { coherent: true, ..Cores::default() });
+    Ok(())
+}
+
+/// The kernel may say that every clock of the fabric is off. Then no port has one.
+#[test]
+fn clocks_that_are_all_off_stop_the_fabric() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let machine = Machine::below(folder.path(), Linux);
+    assert!(!is_stopped(&machine));
+    let place = folder.path().join("sys/kernel/debug/clk");
+    fs::create_dir_all(&place)?;
+    for (first, second, stopped) in [("N", "N", true), ("N", "Y", false)] {
+        let rows = format!(" ps 1 1 0 5 0 0 50000 Y\n fclk0 0 0 0 5 0 0 50000 {first}\n fclk1 0 0 0 5 0 0 50000 {second}\n");
+        fs::write(place.join("clk_summary"), format!("protect hardware\n---\n{rows}"))?;
+        assert_eq!(is_stopped(&machine), stopped);
+    }
+    Ok(())
+}
