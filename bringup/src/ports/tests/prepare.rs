@@ -1,6 +1,7 @@
 //! Writes, and accesses that fail.
 
 use super::*;
+use std::{os::unix::fs::symlink, path::Path};
 
 #[test]
 fn a_write_that_does_nothing_undoes_those_before_it() -> Outcome {
@@ -59,12 +60,45 @@ fn a_fabric_in_use_is_left_alone() -> Outcome {
     let folder = tempfile::tempdir()?;
     let device = folder.path().join("sys/bus/platform/devices/43c00000.copy");
     fs::create_dir_all(&device)?;
-    std::os::unix::fs::symlink("../../../drivers/xilinx-vdma", device.join("driver"))?;
+    symlink("../../../drivers/xilinx-vdma", device.join("driver"))?;
     let (machine, fake) = (Machine::below(folder.path(), Linux), Fake::zeros(Family::Zynq7000));
     let steps = plan(&read(Family::Zynq7000, &fake, &running(None)));
     let error = apply(&machine, Family::Zynq7000, &fake, &steps).err().ok_or("it was applied")?;
     assert!(error.to_string().contains("xilinx-vdma has 43c00000.copy"), "{error}");
     assert_eq!(fake.get(0xf800_0900), Some(0));
+    Ok(())
+}
+
+/// Registers behind which somebody takes the fabric as soon as the level shifters are on.
+struct Taken<'a> {
+    fake: &'a Fake,
+    device: &'a Path,
+}
+
+impl Registers for Taken<'_> {
+    fn read(&self, addr: u64) -> Result<u32, AccessError> {
+        self.fake.read(addr)
+    }
+
+    fn write(&self, addr: u64, value: u32) -> Result<(), AccessError> {
+        let taken = fs::create_dir_all(self.device).and_then(|()| symlink("../../../drivers/xilinx-vdma", self.device.join("driver")));
+        taken.map_err(|_| AccessError::Bus { addr })?;
+        self.fake.write(addr, value)
+    }
+}
+
+#[test]
+fn a_fabric_that_is_taken_meanwhile_keeps_its_level_shifters() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let (machine, fake) = (Machine::below(folder.path(), Linux), Fake::zeros(Family::Zynq7000));
+    let registers = Taken { fake: &fake, device: &folder.path().join("sys/bus/platform/devices/43c00000.copy") };
+    let design = |name: &str| if name == "PCW_S_AXI_HP0_DATA_WIDTH" { Some(32) } else { every_port(name) };
+    let known = running(Some(&design));
+    let mut facts = read(Family::Zynq7000, &registers, &known);
+    let error = prepare(&machine, Family::Zynq7000, &registers, &known, &mut facts).err().ok_or("it was prepared")?;
+    let PortsError::Behind { set, error } = error else { return Err(format!("{error}").into()) };
+    assert!(set == ["level shifters"] && matches!(*error, PortsError::InUse(_)), "{error}");
+    assert_eq!((fake.get(0xf800_0900), fake.get(0xf800_8000)), (Some(0xf), Some(0)));
     Ok(())
 }
 
