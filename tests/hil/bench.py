@@ -24,6 +24,7 @@ GARBAGE_PART = 0.2
 # The shell answers `echo` so fast, on a board that is busy, too.
 ANSWER_S = 10
 SYNC_S = 30
+BY_HAND = "does `ssh` to the address of the environment file work by hand, with no password?"
 # Old bytes of a console are read for so long at most.
 FORGET_S = 2
 
@@ -67,6 +68,8 @@ class Bench:
             return self.target.get_driver(SSHDriver)
         except NoDriverFoundError:
             return None
+        except Exception as error:  # labgrid's own for a board that refuses is no class of its own
+            raise BoardError(f"no ssh: {error}; {BY_HAND}") from error
 
     def power_on(self):
         """Off and on again, so that nothing is left from before: not in the console either."""
@@ -210,7 +213,7 @@ class Bench:
             try:
                 self.ssh.put(file.name, place)
             except ExecutionError as error:
-                raise BoardError(f"scp failed: {error}; does `ssh` to the address of the environment file work by hand?") from error
+                raise BoardError(f"scp failed: {error}; {BY_HAND}") from error
 
     def get(self, place):
         """A file of the board's."""

@@ -1,9 +1,12 @@
 """The bench itself, with boards that are not there: each failure ends in time, and says what to
 do."""
 
+import getpass
 import os
 import pty
 import select
+import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -20,7 +23,9 @@ targets:
       RawSerialPort:
         port: {port}
         speed: 115200
+{network}
     drivers:
+{ssh}
       SerialDriver: {{}}
       ContigoNoPowerDriver: {{}}
       ShellDriver:
@@ -30,6 +35,17 @@ targets:
         login_timeout: {limit_s}
 imports:
   - contigo_hil
+"""
+NETWORK = """
+      NetworkService:
+        address: 127.0.0.1
+        port: {port}
+        username: {user}
+"""
+SSH = """
+      SSHDriver:
+        keyfile: {key}
+        connection_timeout: 10.0
 """
 LIMIT_S = 4
 # A limit, the last look at the line, and a busy machine.
@@ -95,12 +111,16 @@ def bench_on(tmp_path):
     """A bench on such a line."""
     lines = []
 
-    def make(work, limit_s=LIMIT_S, **options):
+    def make(work, limit_s=LIMIT_S, network=None, **options):
         line = Line(work)
         line.start()
         lines.append(line)
         file = tmp_path / f"env{len(lines)}.yaml"
-        file.write_text(ENVIRONMENT.format(port=line.port, limit_s=limit_s))
+        words = {"network": "", "ssh": ""}
+        if network:
+            port, key = network
+            words = {"network": NETWORK.format(port=port, user=getpass.getuser()), "ssh": SSH.format(key=key)}
+        file.write_text(ENVIRONMENT.format(port=line.port, limit_s=limit_s, **words))
         target = Environment(str(file)).get_target("main")
         return Bench(target, {"login_limit_s": limit_s, "off_s": 0, "folder": str(tmp_path / "board"), **options})
 
@@ -166,3 +186,55 @@ def test_power_that_cannot_be_switched_is_said(bench_on):
     with pytest.raises(BoardError) as failed:
         bench.power_on()
     assert "the power cannot be switched: no route to host" in str(failed.value)
+
+
+@pytest.fixture
+def sshd(tmp_path):
+    """This machine's sshd, on a port of the loopback and with a key of its own: the port, the key."""
+    program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+    if not program or not shutil.which("scp"):
+        pytest.skip("sshd or scp is not installed here: apt install openssh-server")
+    for name in ("host", "key"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True, timeout=30)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    lines = [
+        f"ListenAddress 127.0.0.1:{port}",
+        f"HostKey {tmp_path}/host",
+        f"AuthorizedKeysFile {tmp_path}/key.pub",
+        "StrictModes no",
+        "UsePAM no",
+        "PermitRootLogin prohibit-password",
+        "PidFile none",
+        "Subsystem sftp internal-sftp",
+    ]
+    (tmp_path / "sshd_config").write_text("\n".join(lines) + "\n")
+    # As root it wants a folder that its service makes.
+    if os.getuid() == 0:
+        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
+    daemon = subprocess.Popen([program, "-D", "-e", "-f", tmp_path / "sshd_config"], stderr=subprocess.DEVNULL)
+    yield port, tmp_path / "key"
+    daemon.terminate()
+    daemon.wait(10)
+
+
+def test_a_file_goes_by_the_network_where_there_is_one(bench_on, sshd):
+    port, key = sshd
+    bench = bench_on(a_shell, limit_s=30, network=(port, key))
+    bench.login()
+    content = os.urandom(100_000)
+    place = f"{bench.folder}/some folder/file"
+    bench.put(content, place)
+    assert bench.get(place) == content
+    # It was scp's: the console would leave it without the right to be run.
+    assert os.stat(place).st_mode & 0o111
+
+
+def test_a_network_that_refuses_is_said(bench_on, sshd, tmp_path):
+    port, _ = sshd
+    bench = bench_on(a_shell, limit_s=30, network=(port, tmp_path / "host"))
+    bench.login()
+    with pytest.raises(BoardError) as failed:
+        bench.put(b"nothing", f"{bench.folder}/file")
+    assert "does `ssh` to the address of the environment file work by hand" in str(failed.value)
