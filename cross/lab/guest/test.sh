@@ -198,7 +198,8 @@ stub_rail() {
 	rail=ina226@$(ls "/sys/bus/i2c/devices/$bus-0040/hwmon")
 	said=
 	for power in 0x4001 0x8002; do
-		i2cset -y "$bus" 0x40 0x03 $power w
+		# By force, because ina2xx has the chip.
+		i2cset -f -y "$bus" 0x40 0x03 $power w || said="$said; no i2cset"
 		said="$said$(contigo power --json < /dev/null | grep -A 3 "\"$rail\"" | grep '"watts"')"
 	done
 	echo 0x40 > "/sys/bus/i2c/devices/i2c-$bus/delete_device"
