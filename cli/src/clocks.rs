@@ -92,7 +92,7 @@ impl Compared {
         Self {
             core: format!("the crystal of {}", crystal.board),
             wanted_hz: crystal.board_hz,
-            clock: Some(crystal.clock.to_owned()),
+            clock: Some(crystal.clock.clone()),
             hz: Some(crystal.tree_hz),
             verdict: if crystal.is_right() { "right" } else { "wrong, and so is every rate" }.to_owned(),
         }
@@ -109,6 +109,8 @@ struct Set {
 pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
     let machine = board::machine(options.machine.as_ref());
     if let Some((fabric, hz)) = options.set {
+        // Else another rate is set than is said.
+        reckoned(Crystal::of(&machine))?;
         let hz = Control::find(&machine, fabric)?.set(&machine, hz)?;
         let set = Set { clock: fabric.to_string(), hz };
         return if options.json { output::json(&set) } else { output::text(format_args!("{fabric}: {}", rate(hz))) };

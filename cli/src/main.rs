@@ -91,7 +91,8 @@ enum Command {
     Reset(reset::Options),
     /// Show the fabric's clocks, compare them with a design, or set one
     ///
-    /// Reads the kernel's account in debugfs, as root. No register is read.
+    /// Reads the kernel's account in debugfs, as root. No register is read. Status 1 where the tree
+    /// has another crystal than the board.
     Clocks(clocks::Options),
     /// Print the events that a program logged with contigo-log: while it runs, or after a kill
     ///

@@ -190,7 +190,7 @@ def test_power_that_cannot_be_switched_is_said(bench_on):
 
 @pytest.fixture
 def sshd(tmp_path):
-    """This machine's sshd, on a port of the loopback and with a key of its own: the port, the key."""
+    """This machine's sshd on the loopback, with a key of its own: its port, the key."""
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
     if not program or not shutil.which("scp"):
         pytest.skip("sshd or scp is not installed here: apt install openssh-server")

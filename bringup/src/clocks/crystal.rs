@@ -2,20 +2,26 @@
 
 use super::fabric::is_near;
 use crate::{
+    bitstream::Family,
     board::{Known, Sure},
+    fpga::family_of,
     machine::Machine,
+    plain,
     tree::{self, Node},
 };
 
-/// Where the tree says the crystal's rate: the node's `compatible`, its name where that matters,
-/// the property, and the kernel's clock of it.
-/// Zynq-7000's controller has it (Linux, `drivers/clk/zynq/clkc.c`), the others a fixed clock
-/// (`zynqmp-clk-ccf.dtsi`, `socfpga.dtsi`).
-const SAID: [(&str, &[&str], &str, &str); 3] = [
-    ("xlnx,ps7-clkc", &[], "ps-clk-frequency", "ps_clk"),
-    ("fixed-clock", &["pss-ref-clk", "pss_ref_clk"], "clock-frequency", "pss_ref_clk"),
-    ("fixed-clock", &["osc1"], "clock-frequency", "osc1"),
+/// Where a family's tree says the crystal's rate: the node's `compatible`, its name where that
+/// matters, and the property. Zynq-7000's controller has it (Linux, `drivers/clk/zynq/clkc.c`), the
+/// others a fixed clock (`zynqmp-clk-ccf.dtsi`, `socfpga.dtsi`).
+const SAID: [(Family, &str, &[&str], &str); 3] = [
+    (Family::Zynq7000, "xlnx,ps7-clkc", &[], "ps-clk-frequency"),
+    (Family::ZynqMp, "fixed-clock", &["pss-ref-clk", "pss_ref_clk"], "clock-frequency"),
+    (Family::CycloneV, "fixed-clock", &["osc1"], "clock-frequency"),
 ];
+/// The most letters of a name that the tree gives.
+const NAME_MAX: usize = 200;
+/// Zynq-7000's, where the tree has none: the kernel's own default.
+const ZYNQ_DEFAULT_HZ: u64 = 33_333_333;
 
 /// The crystal that a processor makes all its clocks from, as its board has it and as its device
 /// tree has it.
@@ -32,8 +38,8 @@ pub struct Crystal {
     pub place: String,
     /// The tree's rate, in Hz.
     pub tree_hz: u64,
-    /// The kernel's name of that clock.
-    pub clock: &'static str,
+    /// The kernel's name of that clock: the tree's, or the driver's own.
+    pub clock: String,
 }
 
 impl Crystal {
@@ -46,13 +52,20 @@ impl Crystal {
         let known = Known::of(&compatible, &root("model"), contigo_boards::by_compatible(&compatible));
         let board = known.boards.first().filter(|_| known.sure == Sure::ByName)?;
         let board_hz = board.crystal_hz?;
-        let said = |node: &Node| {
-            let named = |names: &[&str]| names.is_empty() || names.contains(&node.name());
-            let (_, _, property, clock) = SAID.into_iter().find(|(compatible, names, ..)| node.is(compatible) && named(names))?;
-            let tree_hz = u64::from(*node.cells(machine, property).first()?);
-            Some(Self { board: board.name, board_hz, place: format!("{property} of /{}", node.path), tree_hz, clock })
-        };
-        tree::nodes(machine).iter().find_map(said)
+        let family = family_of(machine)?;
+        let (_, compatible, names, property) = SAID.into_iter().find(|(of, ..)| *of == family)?;
+        let is = |node: &&Node| node.is(compatible) && (names.is_empty() || names.contains(&node.name()));
+        let nodes = tree::nodes(machine);
+        let node = nodes.iter().find(is)?;
+        let said = node.cells(machine, property).first().copied().map(u64::from);
+        let tree_hz = said.or((family == Family::Zynq7000).then_some(ZYNQ_DEFAULT_HZ))?;
+        let absent = if said.is_none() { ", which is absent: the kernel's default" } else { "" };
+        // The kernel calls a fixed clock as the tree does, or else as its node is called.
+        let own = machine.text(format!("{}/clock-output-names", node.folder())).unwrap_or_default();
+        let own = own.split('\0').next().filter(|name| !name.is_empty()).unwrap_or(node.name());
+        let clock = if family == Family::Zynq7000 { "ps_clk".to_owned() } else { plain(own, NAME_MAX) };
+        let place = format!("{property} of /{}{absent}", plain(&node.path, NAME_MAX));
+        Some(Self { board: board.name, board_hz, place, tree_hz, clock })
     }
 
     /// Whether both are the same, as near as numbers in a tree are.

@@ -23,7 +23,8 @@ pub struct Cores {
     /// The same behind the lightweight one.
     pub behind_lw: bool,
     /// The tree asks for Cyclone V's ports to the SDRAM: their bridge has `bridge-enable = <1>`, or
-    /// a region that names it (Linux, `Documentation/devicetree/bindings/fpga`).
+    /// a region names it, and a bitstream that Linux loaded there (`firmware-name`; Linux,
+    /// `drivers/fpga/of-fpga-region.c`).
     pub asks_for_sdram: bool,
 }
 
@@ -58,6 +59,9 @@ impl Cores {
 fn asks_for_sdram(machine: &Machine, nodes: &[Node]) -> bool {
     let Some(bridge) = nodes.iter().find(|node| node.is("altr,socfpga-fpga2sdram-bridge")) else { return false };
     let own = bridge.cells(machine, "phandle");
-    let names = |region: &Node| own.first().is_some_and(|own| region.cells(machine, "fpga-bridges").contains(own));
+    let names = |region: &Node| {
+        let loaded = region.property(machine, "firmware-name").is_some();
+        loaded && own.first().is_some_and(|own| region.cells(machine, "fpga-bridges").contains(own))
+    };
     bridge.cells(machine, "bridge-enable") == [1] || nodes.iter().any(names)
 }

@@ -86,16 +86,21 @@ pub struct Fact {
 pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Vec<Fact> {
     let mut stuck = None;
     let one = |field: &'static Field| {
-        let reading = stuck.map_or_else(|| value(registers, field, known), |addr| Reading::Failed(AccessError::After { addr }));
+        let mut reading = stuck.map_or_else(|| value(registers, field, known), |addr| Reading::Failed(AccessError::After { addr }));
+        let mut wanted = wanted(field, known);
+        if let (Want::Handoff { addr, asked }, &Reading::Value(value)) = (field.want, &reading)
+            && known.running
+            && asked(&known.cores)
+        {
+            // Where nothing was left, nobody says which are right: Linux's driver opens none then.
+            match registers.read(addr).map(|left| field.of(left)) {
+                Ok(left) => wanted = (left != 0).then_some(value | left),
+                Err(error) => reading = Reading::Failed(error),
+            }
+        }
         if let Reading::Failed(AccessError::NoAnswer { addr }) = reading {
             stuck = Some(addr);
         }
-        let wanted = match (field.want, &reading) {
-            (Want::Handoff { addr, asked }, Reading::Value(value)) if known.running && asked(&known.cores) => {
-                registers.read(addr).ok().map(|left| left_open(field, *value, field.of(left)))
-            }
-            _ => wanted(field, known),
-        };
         let verdict = match (&reading, wanted) {
             // Two values may be the same in words: either of them snoops.
             (Reading::Value(value), Some(wanted)) if field.say(*value) == field.say(wanted) => Verdict::Right,
@@ -149,10 +154,4 @@ fn wanted(field: &Field, known: &Known<'_>) -> Option<u32> {
         Want::Core { value, has } => (running && has(&cores)).then_some(value),
         Want::Handoff { .. } | Want::Unknown => None,
     }
-}
-
-/// The value with the bits that the boot code left open. With none left, Linux's driver opens
-/// nothing, whatever the tree asks for: then all of them are wanted.
-const fn left_open(field: &Field, value: u32, left: u32) -> u32 {
-    if left == 0 { field.of(field.mask) } else { value | left }
 }

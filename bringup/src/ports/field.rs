@@ -46,8 +46,9 @@ pub(super) enum Want {
         /// Whether the tree has one.
         has: fn(&Cores) -> bool,
     },
-    /// The bits that the boot code left in this register for Linux, while a bitstream runs, where
-    /// the tree asks for them. Where it left none, any of the field's.
+    /// At least the bits that the boot code left in this register for Linux, while a bitstream
+    /// runs, where the tree asks for them. They are those of the design that the boot code was
+    /// built for.
     Handoff {
         /// The register's physical address.
         addr: u64,

@@ -68,8 +68,37 @@ fn a_crystal_of_another_board_is_status_1() -> Outcome {
             let said = "the crystal of pynq-z2 has 50000000 Hz, and ps-clk-frequency of /clkc is 33333333";
             assert_eq!(run.stderr().contains(said), status == 1, "{}", run.stderr());
         }
+        let json = Run::of(&["clocks", "--machine", place, "--json"])?.stdout();
+        assert_eq!(json.contains("the crystal of "), model != "Zynq", "{json}");
         let known = Run::of(&["clocks", "--machine", place])?.stdout().contains("the crystal of ");
         assert_eq!(known, model != "Zynq", "{model}");
     }
+    Ok(())
+}
+
+/// Without a number in the tree the kernel takes 33.3 MHz. On ZynqMP the clock has the tree's name.
+#[test]
+fn a_crystal_has_the_kernels_default_and_the_trees_name() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    let (clk, tree) = (folder.path().join("sys/kernel/debug/clk"), folder.path().join("sys/firmware/devicetree/base"));
+    fs::create_dir_all(&clk)?;
+    fs::create_dir_all(tree.join("clkc"))?;
+    fs::write(clk.join("clk_summary"), " protect hardware\n---\n pss-ref-clk 1 1 0 33333333 0 0 50000 Y\n")?;
+    fs::write(tree.join("model"), "PYNQ-Z2\0")?;
+    fs::write(tree.join("compatible"), "xlnx,zynq-7000\0")?;
+    fs::write(tree.join("clkc/compatible"), "xlnx,ps7-clkc\0")?;
+    let run = Run::of(&["clocks", "--machine", place])?;
+    assert!(run.status() == Some(1) && run.stderr().contains("which is absent: the kernel's default is 33333333"), "{}", run.stderr());
+    fs::write(tree.join("compatible"), "xlnx,zynqmp\0")?;
+    fs::write(tree.join("model"), "ZCU102\0")?;
+    // One of an FMC card, and the processor's own.
+    for node in ["osc1", "pss-ref-clk"] {
+        fs::create_dir_all(tree.join(node))?;
+        fs::write(tree.join(node).join("compatible"), "fixed-clock\0")?;
+        fs::write(tree.join(node).join("clock-frequency"), (if node == "osc1" { 25_000_000_u32 } else { 33_333_000 }).to_be_bytes())?;
+    }
+    let run = Run::of(&["clocks", "--machine", place, "--json"])?;
+    assert!(run.status() == Some(0) && run.stdout().contains("the crystal of zcu102"), "{}{}", run.stdout(), run.stderr());
     Ok(())
 }

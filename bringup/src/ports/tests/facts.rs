@@ -196,11 +196,27 @@ fn the_ports_to_the_sdram_are_those_of_the_handoff() -> Outcome {
     assert_eq!(verdict(0x133, 0x33, true, true)?, (Verdict::Wrong, Some(0x133)));
     assert_eq!(verdict(0x133, 0x133, true, true)?, (Verdict::Right, Some(0x133)));
     assert_eq!(verdict(0x133, 0x3fff, true, true)?, (Verdict::Right, Some(0x3fff)));
-    // Linux's bridge opens none of them.
-    assert_eq!(verdict(0, 0, true, true)?, (Verdict::Wrong, Some(0x3fff)));
+    // Boot code for a design without them: nobody says which are right.
+    assert_eq!(verdict(0, 0, true, true)?, (Verdict::Unknown, None));
+    assert_eq!(verdict(0, 0x133, true, true)?, (Verdict::Unknown, None));
     for (asks, running) in [(false, true), (true, false)] {
         assert_eq!(verdict(0x133, 0, asks, running)?, (Verdict::Unknown, None));
     }
+    Ok(())
+}
+
+/// The handoff is a register like the others: after it does not answer, nothing is touched.
+#[test]
+fn a_handoff_that_does_not_answer_is_the_last_access() -> Outcome {
+    let known = || Known { running: true, cores: Cores { asks_for_sdram: true, ..Cores::default() }, ..Known::default() };
+    let fake = Fake { stuck: Some(0xffd0_808c), ..Fake::zeros(Family::CycloneV) };
+    let facts = read(Family::CycloneV, &fake, &known());
+    assert_eq!((stuck(&facts), fake.read.borrow().last().copied()), (Some(0xffd0_808c), Some(0xffd0_808c)));
+    assert!(matches!(named(&facts, "ACP writes are")?.reading, Reading::Failed(AccessError::After { addr: 0xffd0_808c })));
+    // One that is not there says why.
+    let facts = read(Family::CycloneV, &Fake::zeros(Family::CycloneV), &known());
+    assert!(matches!(named(&facts, "ports to the SDRAM")?.reading, Reading::Failed(AccessError::Bus { addr: 0xffd0_808c })));
+    assert!(matches!(named(&facts, "ACP writes are")?.reading, Reading::Value(0)));
     Ok(())
 }
 

@@ -12,7 +12,10 @@ fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
     fs::create_dir_all(soc.join("region"))?;
     fs::write(soc.join("fpga-bridge@ffc25080/compatible"), "altr,socfpga-fpga2sdram-bridge\0")?;
     fs::write(soc.join("region/fpga-bridges"), [0, 0, 0, 6, 0, 0, 0, 7])?;
+    fs::write(soc.join("fpga-bridge@ffc25080/phandle"), [0, 0, 0, 7])?;
+    // Linux opens a region's bridges where it loads a bitstream.
     assert!(!asks());
+    fs::write(soc.join("region/firmware-name"), "top.rbf\0")?;
     for (file, value, asked) in
         [("phandle", 5, false), ("phandle", 7, true), ("phandle", 8, false), ("bridge-enable", 0, false), ("bridge-enable", 1, true)]
     {
