@@ -1,4 +1,4 @@
-//! What a tree and its clocks say.
+//! A tree, and the clocks, as they are judged.
 
 use super::*;
 
