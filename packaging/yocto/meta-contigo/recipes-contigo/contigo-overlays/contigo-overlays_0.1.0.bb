@@ -7,15 +7,15 @@ LIC_FILES_CHKSUM = "file://LICENSE-MIT;md5=8f5efd8c1067b6533b9465dc59899832 \
 
 require recipes-contigo/contigo.inc
 
+# The class devicetree says it, and it is the board's own tree.
+PROVIDES:remove = "virtual/dtb"
+
 FILESEXTRAPATHS:prepend := "${CONTIGO_SOURCES}/boards:"
 SRC_URI = "file://LICENSE-APACHE \
            file://LICENSE-MIT \
            ${@' '.join('file://%s/overlay.dtso' % board for board in d.getVar('CONTIGO_BOARDS').split())}"
 
 inherit devicetree
-
-# The class says virtual/dtb, which is the board's own tree.
-PROVIDES = "${PN}"
 
 COMPATIBLE_MACHINE = ".*"
 # They include nothing of the kernel's.

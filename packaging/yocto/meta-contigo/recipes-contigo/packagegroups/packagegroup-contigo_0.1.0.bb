@@ -7,5 +7,5 @@ inherit packagegroup
 PACKAGE_ARCH = "${MACHINE_ARCH}"
 
 RDEPENDS:${PN} = "contigo \
-                  contigo-overlays \
-                  contigo-module"
+                  contigo-module \
+                  contigo-overlays"
