@@ -240,9 +240,15 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     // Only now under its lasting name: two runs at the same time do not write into one file.
     let log = cache.log(&format!("console-{}", board.name))?;
     fs::rename(&console, &log).map_err(|error| Failure::of_io("keeping the console's log", &log, &error))?;
-    // A program in the place of the tests, or a part of them, has other rows.
-    let all = options.filter.is_none() && options.program.is_none();
-    Ok(judge(board, ran, trouble, if all { &board.about.checks } else { &[] }, &log))
+    Ok(judge(board, ran, trouble, if options.has_all_rows() { &board.about.checks } else { &[] }, &log))
+}
+
+impl Options {
+    /// Whether a board prints each of its rows. A program in the place of the tests, a part of them
+    /// and a soak have others.
+    fn has_all_rows(&self) -> bool {
+        self.filter.is_none() && self.program.is_none() && self.soak.is_none()
+    }
 }
 
 /// A failed row for each of `checks` that no row has the name of.
@@ -283,6 +289,20 @@ mod tests {
         let gone = missing("zynq", &rows, &checks);
         assert_eq!(gone.iter().map(|row| (row.name.as_str(), row.status)).collect::<Vec<_>>(), [("contigo reset", Status::Failed)]);
         assert!(missing("zynq", &rows, &[]).is_empty());
+    }
+
+    #[test]
+    fn only_a_run_of_everything_has_all_rows() -> std::result::Result<(), clap::Error> {
+        let line = |words: &[&str]| -> std::result::Result<bool, clap::Error> {
+            let command = <Options as clap::Args>::augment_args(clap::Command::new("test").no_binary_name(true));
+            let options = <Options as clap::FromArgMatches>::from_arg_matches(&command.try_get_matches_from(words)?)?;
+            Ok(options.has_all_rows())
+        };
+        assert!(line(&["virt"])?);
+        for part in [["--soak", "60"], ["--filter", "edu"], ["--program", "true"]] {
+            assert!(!line(&[&["virt"][..], &part].concat())?, "{part:?}");
+        }
+        Ok(())
     }
 
     /// Each row that a board's file wants is one that the guest's script prints.
