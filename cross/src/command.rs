@@ -15,7 +15,7 @@ use crate::{
 };
 use nix::{
     sys::{
-        signal::{Signal, killpg},
+        signal::{Signal, kill, killpg},
         statvfs::statvfs,
     },
     unistd::Pid,
@@ -32,6 +32,8 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
+/// A program that is asked to end has folders and mounts to clean up.
+const END_LIMIT: Duration = Duration::from_secs(20);
 /// Between two looks at a program that runs.
 const LOOK: Duration = Duration::from_millis(40);
 /// Lines of a log that an error shows.
@@ -189,9 +191,7 @@ impl Tool {
                 return Ok(status);
             }
             if interrupt::asked() {
-                // It may have ended by itself in this moment.
-                let _ = child.kill();
-                child.wait()?;
+                end(&mut child)?;
                 interrupt::check()?;
             }
             thread::sleep(LOOK);
@@ -277,6 +277,20 @@ impl Drop for Running {
         let _ = killpg(self.group, Signal::SIGKILL);
         let _ = self.child.wait();
     }
+}
+
+/// Ends a program: by SIGTERM, and by force where it does not end. It may have ended by itself.
+fn end(child: &mut Child) -> Result<()> {
+    let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+    let until = Instant::now() + END_LIMIT;
+    while child.try_wait()?.is_none() {
+        if Instant::now() > until {
+            let _ = child.kill();
+            child.wait()?;
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
 }
 
 fn not_started(program: &OsString, what: &str, error: &io::Error) -> anyhow::Error {

@@ -103,7 +103,7 @@ install_all() { apt install "${mine[@]}" && all_configured; }
 upgrade() {
     echo "options contigo unprivileged=1" >>/etc/modprobe.d/contigo.conf
     repository "$next" && apt install --only-upgrade "${mine[@]}" && all_configured &&
-        [ "$(dpkg-query -W -f='${Version}' contigo contigo-dkms | sort -u)" = "$next$next" ] &&
+        [ "$(dpkg-query -W -f='${Version}\n' "${mine[@]}" | sort -u)" = "$next" ] &&
         grep -q '^options contigo unprivileged=1' /etc/modprobe.d/contigo.conf && contigo --version && { [ "$arch" != "$host" ] || module; }
 }
 remove() {
