@@ -1,5 +1,6 @@
 //! Which of the boards that Contigo knows a machine is.
 
+use crate::machine::Machine;
 use contigo_boards::{ALL, Board, Soc};
 
 /// How sure that is.
@@ -42,6 +43,14 @@ impl Known {
         let has = |board: &&Board| soc.is_some_and(|soc| board.soc.starts_with(soc.name.trim_end_matches(" SoC")));
         let boards: Vec<_> = ALL.iter().filter(has).collect();
         Self { sure: if boards.is_empty() { Sure::No } else { Sure::BySoc }, boards }
+    }
+
+    /// The board that a machine's tree names.
+    pub(crate) fn named(machine: &Machine) -> Option<&'static Board> {
+        let root = |name: &str| machine.bytes(format!("sys/firmware/devicetree/base/{name}")).unwrap_or_default();
+        let (compatible, model) = (root("compatible"), root("model"));
+        let known = Self::of(&compatible, &model, contigo_boards::by_compatible(&compatible));
+        known.boards.first().copied().filter(|_| known.sure == Sure::ByName)
     }
 
     /// The names of these boards' ports, each once: boards with one SoC have the same, or some of

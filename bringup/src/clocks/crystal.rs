@@ -3,7 +3,7 @@
 use super::fabric::is_near;
 use crate::{
     bitstream::Family,
-    board::{Known, Sure},
+    board::Known,
     fpga::family_of,
     machine::Machine,
     plain,
@@ -47,10 +47,7 @@ impl Crystal {
     /// board whose crystal is known, or does not say the rate.
     #[must_use]
     pub fn of(machine: &Machine) -> Option<Self> {
-        let root = |name: &str| machine.bytes(format!("sys/firmware/devicetree/base/{name}")).unwrap_or_default();
-        let compatible = root("compatible");
-        let known = Known::of(&compatible, &root("model"), contigo_boards::by_compatible(&compatible));
-        let board = known.boards.first().filter(|_| known.sure == Sure::ByName)?;
+        let board = Known::named(machine)?;
         let board_hz = board.crystal_hz?;
         let family = family_of(machine)?;
         let (_, compatible, names, property) = SAID.into_iter().find(|(of, ..)| *of == family)?;

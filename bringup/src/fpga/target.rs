@@ -3,7 +3,7 @@
 use super::{FpgaError, Manager};
 use crate::{
     bitstream::{Bitstream, Family, Part},
-    board::{Known, Sure},
+    board::Known,
     machine::Machine,
 };
 
@@ -36,12 +36,8 @@ impl Target {
                 None => Ok(given),
             };
         }
-        let tree = |name: &str| machine.bytes(format!("{TREE}/{name}")).unwrap_or_default();
-        let (compatible, model) = (tree("compatible"), tree("model"));
-        let known = Known::of(&compatible, &model, contigo_boards::by_compatible(&compatible));
-        let named = known.boards.first().filter(|_| known.sure == Sure::ByName);
         // A tree that names another family's board than the kernel's driver is none to go by.
-        let named = named.map(|board| Self::of_board(board, format!("the device tree, which names {}", board.name)));
+        let named = Known::named(machine).map(|board| Self::of_board(board, format!("the device tree, which names {}", board.name)));
         let named = named.filter(|named| named.part.is_some() && !driver.as_ref().is_some_and(|driver| named.contradicts(driver)));
         let found = processor.or(named).or(driver);
         Ok(found.unwrap_or_else(|| {

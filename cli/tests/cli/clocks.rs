@@ -1,7 +1,8 @@
 //! `contigo clocks` as a program, on a machine with no clock of a fabric's.
 
 use super::{Outcome, Run, overlay::ZYNQ};
-use std::fs;
+use std::{fs, io};
+use tempfile::TempDir;
 
 #[test]
 fn a_clock_that_nobody_can_set_is_status_1() -> Outcome {
@@ -42,16 +43,26 @@ fn a_design_is_compared_with_the_clocks_of_a_copy() -> Outcome {
     Ok(())
 }
 
-/// A PYNQ-Z2 with the tree of another Zynq board: the kernel takes its crystal for another one.
-#[test]
-fn a_crystal_of_another_board_is_status_1() -> Outcome {
+const CLK: &str = "sys/kernel/debug/clk";
+const TREE: &str = "sys/firmware/devicetree/base";
+
+/// A copy of a Zynq-7000 of no board, with its clock controller and no clock.
+fn zynq() -> Result<TempDir, io::Error> {
     let folder = tempfile::tempdir()?;
-    let place = folder.path().to_str().ok_or("a path that is not text")?;
-    let (clk, tree) = (folder.path().join("sys/kernel/debug/clk"), folder.path().join("sys/firmware/devicetree/base"));
-    fs::create_dir_all(&clk)?;
+    let tree = folder.path().join(TREE);
+    fs::create_dir_all(folder.path().join(CLK))?;
     fs::create_dir_all(tree.join("clkc"))?;
     fs::write(tree.join("compatible"), "xlnx,zynq-7000\0")?;
     fs::write(tree.join("clkc/compatible"), "xlnx,ps7-clkc\0")?;
+    Ok(folder)
+}
+
+/// A PYNQ-Z2 with the tree of another Zynq board: the kernel takes its crystal for another one.
+#[test]
+fn a_crystal_of_another_board_is_status_1() -> Outcome {
+    let folder = zynq()?;
+    let place = folder.path().to_str().ok_or("a path that is not text")?;
+    let (clk, tree) = (folder.path().join(CLK), folder.path().join(TREE));
     for (model, hz, status) in
         [("PYNQ-Z2", 50_000_000_u32, 0), ("PYNQ-Z2", 33_333_333, 1), ("Zynq ZC702 Board", 33_333_333, 0), ("Zynq", 1, 0)]
     {
@@ -79,15 +90,11 @@ fn a_crystal_of_another_board_is_status_1() -> Outcome {
 /// Without a number in the tree the kernel takes 33.3 MHz. On ZynqMP the clock has the tree's name.
 #[test]
 fn a_crystal_has_the_kernels_default_and_the_trees_name() -> Outcome {
-    let folder = tempfile::tempdir()?;
+    let folder = zynq()?;
     let place = folder.path().to_str().ok_or("a path that is not text")?;
-    let (clk, tree) = (folder.path().join("sys/kernel/debug/clk"), folder.path().join("sys/firmware/devicetree/base"));
-    fs::create_dir_all(&clk)?;
-    fs::create_dir_all(tree.join("clkc"))?;
+    let (clk, tree) = (folder.path().join(CLK), folder.path().join(TREE));
     fs::write(clk.join("clk_summary"), " protect hardware\n---\n pss-ref-clk 1 1 0 33333333 0 0 50000 Y\n")?;
     fs::write(tree.join("model"), "PYNQ-Z2\0")?;
-    fs::write(tree.join("compatible"), "xlnx,zynq-7000\0")?;
-    fs::write(tree.join("clkc/compatible"), "xlnx,ps7-clkc\0")?;
     let run = Run::of(&["clocks", "--machine", place])?;
     assert!(run.status() == Some(1) && run.stderr().contains("which is absent: the kernel's default is 33333333"), "{}", run.stderr());
     fs::write(tree.join("compatible"), "xlnx,zynqmp\0")?;
