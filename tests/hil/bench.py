@@ -11,7 +11,7 @@ from pathlib import Path
 from labgrid.binding import BindingState
 from labgrid.driver import ShellDriver, SSHDriver
 from labgrid.driver.exception import ExecutionError
-from labgrid.exceptions import NoDriverFoundError
+from labgrid.exceptions import NoDriverFoundError, NoResourceFoundError
 from labgrid.protocol import ConsoleProtocol, PowerProtocol
 from pexpect import EOF, TIMEOUT
 
@@ -49,13 +49,22 @@ class Bench:
         # Between off and on: capacitors.
         self.off_s = float(options.get("off_s", 5))
 
+    def _driver(self, protocol):
+        try:
+            return self.target.get_driver(protocol)
+        except NoResourceFoundError as error:
+            raise BoardError(
+                f"a part of the bench is not on this machine: {error}; is it plugged in, and is its path in the "
+                "environment file right?"
+            ) from error
+
     @property
     def power(self):
-        return self.target.get_driver(PowerProtocol)
+        return self._driver(PowerProtocol)
 
     @property
     def console(self):
-        return self.target.get_driver(ConsoleProtocol)
+        return self._driver(ConsoleProtocol)
 
     @property
     def shell(self):

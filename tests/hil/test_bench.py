@@ -188,6 +188,16 @@ def test_power_that_cannot_be_switched_is_said(bench_on):
     assert "the power cannot be switched: no route to host" in str(failed.value)
 
 
+def test_a_port_that_is_not_plugged_in_is_said(tmp_path):
+    text = ENVIRONMENT.format(port="/dev/null", limit_s=LIMIT_S, network="", ssh="")
+    text = text.replace("RawSerialPort", "USBSerialPort").replace("port: /dev/null", "match: {ID_SERIAL_SHORT: none-is-called-so}")
+    path = tmp_path / "bench.yaml"
+    path.write_text(text)
+    with pytest.raises(BoardError) as failed:
+        Bench(Environment(str(path)).get_target("main"), {"off_s": 0}).power_on()
+    assert "a part of the bench is not on this machine" in str(failed.value)
+
+
 @pytest.fixture
 def sshd(tmp_path):
     """This machine's sshd on the loopback, with a key of its own: its port, the key."""

@@ -9,7 +9,8 @@ use std::{
 };
 
 /// Programs of the system.
-const SYSTEM: [&str; 39] = [
+const SYSTEM: [&str; 40] = [
+    "bootgen",
     "cat",
     "cc",
     "cd",

@@ -168,7 +168,12 @@ fn split(line: &str, number: usize, found: &mut Vec<(usize, Vec<String>)>) {
     for command in line.split(ends) {
         let words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned());
         let words: Vec<String> = words.skip_while(|word| is_assignment(word)).collect();
-        let words = if words.first().is_some_and(|word| word == "ssh") { words.get(2..).unwrap_or_default().to_vec() } else { words };
+        let skipped = match words.first().map(String::as_str) {
+            // `ssh board …`, or `ssh -t board …`.
+            Some("ssh") => 2 + words.iter().filter(|word| *word == "-t").count(),
+            _ => 0,
+        };
+        let words = words.get(skipped..).unwrap_or_default().to_vec();
         if !words.is_empty() {
             found.push((number, words));
         }

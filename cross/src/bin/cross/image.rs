@@ -44,21 +44,34 @@ pub(crate) fn image(options: &Options) -> Result<()> {
     let workspace = Workspace::find(&cache)?;
     let folder = workspace.root.join("packaging/image");
     let lab = lab(&folder, &options.board)?;
+    let build = folder.join("build");
+    let packages = options.packages.clone().unwrap_or_else(|| workspace.target_dir.join(FOLDER));
+    let out = options.out.clone().unwrap_or_else(|| format!("contigo-{}.img", options.board).into());
+    let with = |tool: Tool| {
+        let tool = tool.args(["--board", &options.board, "--suite", &options.suite, "--packages"]);
+        tool.arg(&packages).arg("--out").arg(&out)
+    };
+    // Before the kernel, which may take ten minutes.
+    finished(with(Tool::at(&build, format!("looking for what the image of {} needs", options.board))).arg("--check"), options)?;
     let log = cache.log(&format!("image-kernel-{}", options.board))?;
     let ask = Tool::at(&cargo()?, format!("the kernel of {}", options.board)).args(["lab", "kernel", lab.as_str(), "--json"]);
     let answer = ask.current_dir(&workspace.root).limit(KERNEL_LIMIT).output(&log)?;
     let kernel = workspace.target_dir.join(format!("image-kernel-{}.json", options.board));
     fs::write(&kernel, answer).map_err(|error| Failure::of_io("noting the kernel", &kernel, &error))?;
-    let packages = options.packages.clone().unwrap_or_else(|| workspace.target_dir.join(FOLDER));
-    let out = options.out.clone().unwrap_or_else(|| format!("contigo-{}.img", options.board).into());
-    let build = Tool::at(&folder.join("build"), format!("the image of {}", options.board))
-        .args(["--board", &options.board, "--suite", &options.suite, "--packages"])
-        .arg(packages)
-        .arg("--kernel")
-        .arg(kernel)
-        .arg("--out")
-        .arg(out);
-    let status = build.interactive()?;
+    let what = format!("the image of {}", options.board);
+    // Its files get their owners: that alone is root's work.
+    let tool = if nix::unistd::geteuid().is_root() {
+        Tool::at(&build, what)
+    } else {
+        let kept = format!("CONTIGO_CACHE={}", cache.path().display());
+        Tool::new("sudo", what)?.args(["env", &kept]).arg(&build)
+    };
+    finished(with(tool).arg("--kernel").arg(&kernel), options)
+}
+
+/// Runs it to its end.
+fn finished(tool: Tool, options: &Options) -> Result<()> {
+    let status = tool.interactive()?;
     if !status.success() {
         bail!("the image of {} was not made ({}): the lines above say why", options.board, in_words(status));
     }
