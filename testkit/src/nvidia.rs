@@ -1,5 +1,5 @@
 //! The files that `tests/cuda/get` puts into the cache for machines without a GPU: NVIDIA's
-//! `cuda.h`, and its driver's library.
+//! `cuda.h`, the header of NVTX, and the driver's library.
 
 use std::{
     cmp::Reverse,
@@ -31,6 +31,12 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 #[must_use]
 pub fn headers() -> Vec<PathBuf> {
     entries(&cache().join("cuda-h")).into_iter().map(|folder| folder.join("cuda.h")).filter(|file| file.exists()).collect()
+}
+
+/// The folders with `nvtx3/nvToolsExt.h`, the header of NVTX, the oldest first.
+#[must_use]
+pub fn nvtx_headers() -> Vec<PathBuf> {
+    entries(&cache().join("nvtx-h")).into_iter().filter(|folder| folder.join("nvtx3/nvToolsExt.h").exists()).collect()
 }
 
 /// NVIDIA's driver, unpacked and not installed.

@@ -1,0 +1,68 @@
+//! Three jobs on the simulated board, of which one is stopped, with a copy each. The tool that
+//! `NVTX_INJECTION64_PATH` names hears them; this program prints what the runtime itself says.
+//!
+//! ```sh
+//! cargo build -p contigo-nvtx --example nvtx_lines
+//! NVTX_INJECTION64_PATH=target/debug/examples/libnvtx_lines.so cargo run -p contigo-nvtx --example copies
+//! ```
+
+use contigo::{
+    Align, Engine, Pool, Region,
+    drivers::zdma::{SimZdma, Zdma},
+    sim::SimBoard,
+    trace::{self, Event, Ledger, Listener},
+};
+use contigo_nvtx::Ranges;
+use std::{error::Error, panic::Location, time::Duration};
+
+/// A listener of the program's own, which hands on what it hears.
+struct Both {
+    ledger: Ledger<64>,
+    ranges: Option<&'static Ranges>,
+}
+
+impl Listener for Both {
+    fn begins(&self, event: &Event, site: Option<&'static Location<'static>>) {
+        if let Some(ranges) = self.ranges {
+            ranges.begins(event, site);
+        }
+    }
+
+    fn happened(&self, event: &Event, site: Option<&'static Location<'static>>) {
+        self.ledger.happened(event, site);
+        if let Some(ranges) = self.ranges {
+            ranges.happened(event, site);
+        }
+    }
+}
+
+fn jobs() -> contigo::Result<()> {
+    let board = SimBoard::new(7);
+    let region = Region::new(board.memory(64 * 1024)?)?;
+    let pool = Pool::<4>::new(region.carve(4 * 4096, Align::DLPACK)?, 4096)?;
+    let device = SimZdma::new(&board, board.port());
+    let mut zdma = Engine::new(Zdma::simple_simulated(device.window()?)?)?;
+    for stopped in [false, false, true] {
+        let (mut input, output) = (pool.take()?, pool.take()?);
+        input.copy_from_slice(&[2; 512])?;
+        let job = zdma.start([input.to_device(..512), output.from_device(..512)], &())?;
+        if stopped {
+            drop(job);
+        } else {
+            let _ = job.wait(Duration::from_millis(20))?;
+        }
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // With no listener of one's own this is one call: `contigo_nvtx::listen()?`.
+    let both = Box::leak(Box::new(Both { ledger: Ledger::new(), ranges: Ranges::attached()? }));
+    println!("a tool is attached: {}", both.ranges.is_some());
+    trace::set_listener(both).map_err(|_| "somebody else listens")?;
+    jobs()?;
+    for row in both.ledger.rows() {
+        println!("{} {} {}", row.kind.name().replace(' ', "_"), row.count.calls, row.count.bytes);
+    }
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! A program with a listener of its own is told, and nothing is taken from it.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the environment of a process with one test; a test that panics has failed"
+)]
+
+mod tool;
+
+use contigo::trace::{self, Ledger};
+
+static LEDGER: Ledger<4> = Ledger::new();
+
+#[test]
+fn another_listener_is_an_error_each_time() {
+    trace::set_listener(&LEDGER).ok().unwrap();
+    // SAFETY: the one test of this process: nobody reads the environment meanwhile.
+    unsafe { std::env::set_var(tool::VARIABLE, tool::library()) };
+    for _ in 0..2 {
+        assert_eq!(contigo_nvtx::listen(), Err(contigo_nvtx::Error::AnotherListens));
+    }
+    assert!(contigo_nvtx::Ranges::attached().unwrap().is_some(), "it can hand its events on");
+}
