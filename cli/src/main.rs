@@ -10,6 +10,7 @@ mod fpga;
 mod info;
 mod log;
 mod memory;
+mod nvtx;
 mod output;
 mod overlay;
 mod ports;

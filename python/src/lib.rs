@@ -49,15 +49,22 @@ mod register;
 mod renamed;
 mod shared;
 
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyRuntimeWarning, prelude::*};
+use std::ffi::CString;
 
 /// Adds everything to `module`, which is `contigo._contigo` of a build. The package's own is
 /// `module/`. Another one registers drivers beside the runtime's first
 /// ([`contigo::names::register`]), and Python opens them by their names.
 ///
+/// A tool for NVTX that waits for this interpreter hears the runtime from here on.
+///
 /// # Errors
 /// What Python says.
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    if let Err(error) = contigo_nvtx::listen() {
+        let said = CString::new(error.to_string()).unwrap_or_default();
+        PyErr::warn(module.py(), &module.py().get_type::<PyRuntimeWarning>(), &said, 1)?;
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<region::Region>()?;
     module.add_class::<device::Device>()?;

@@ -36,6 +36,9 @@ until it has been given back. Bytes copied and synced are the runtime's own coun
 time from an image being parsed into its slot to its scores being visible to the CPU, its wait for \
 the engine included. Device time is the simulated board's.
 
+Under a profiler that loads a tool for NVTX (`nsys profile -t nvtx`), the run's jobs, copies and \
+syncs are its ranges, in the domain contigo.
+
 The images are from Optical Recognition of Handwritten Digits by E. Alpaydin and C. Kaynak, UCI \
 Machine Learning Repository, 1998, doi:10.24432/C50P49, CC BY 4.0.";
 
@@ -140,6 +143,9 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let mut outcomes = vec![Outcome::default(); tasks.len()];
 
     let trace = options.trace.as_deref().map(|path| (path, Trace::listening()));
+    if trace.is_none() {
+        crate::nvtx::listen();
+    }
     let done = AtomicUsize::new(0);
     let rails = if options.power { rails(&Machine::this(), &options.monitor)? } else { Vec::new() };
     let ((measured, heap_allocations), energies) = power::beside(&rails, power::STEP, || {

@@ -3,6 +3,7 @@
 use crate::{failure::Failure, table};
 use comfy_table::{Cell, CellAlignment};
 use contigo::trace::{self, Event, Kind, Ledger, Listener};
+use contigo_nvtx::Ranges;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
@@ -37,6 +38,8 @@ pub(crate) struct Trace {
     /// Events for which there was no room.
     lost: AtomicU64,
     threads: AtomicU64,
+    /// A tool for NVTX hears the same, where one waits.
+    ranges: Option<&'static Ranges>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +79,7 @@ impl Trace {
             entries: Mutex::new(Vec::with_capacity(MAX_EVENTS)),
             lost: AtomicU64::new(0),
             threads: AtomicU64::new(0),
+            ranges: crate::nvtx::ranges(),
         });
         // There is no other listener in this program: a refusal is this one, heard already.
         let _ = trace::set_listener(trace);
@@ -147,12 +151,18 @@ impl Trace {
 }
 
 impl Listener for Trace {
-    fn begins(&self, event: &Event, _site: Option<&'static Location<'static>>) {
+    fn begins(&self, event: &Event, site: Option<&'static Location<'static>>) {
+        if let Some(ranges) = self.ranges {
+            ranges.begins(event, site);
+        }
         BEGUN.set(Some((*event, self.now_ns())));
     }
 
     fn happened(&self, event: &Event, site: Option<&'static Location<'static>>) {
         let end_ns = self.now_ns();
+        if let Some(ranges) = self.ranges {
+            ranges.happened(event, site);
+        }
         let begin_ns = BEGUN.take().filter(|(begun, _)| begun == event).map_or(end_ns, |(_, begin_ns)| begin_ns);
         self.ledger.happened(event, site);
         let entry = Entry { begin_ns, end_ns, thread: self.thread(), event: *event, site };

@@ -117,6 +117,7 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     if !is_counting() {
         return Err(Failure::NotCounting);
     }
+    crate::nvtx::listen();
     let Options { port, lab_port, dev_mem, .. } = options;
     let memory = options.old.given().or(options.memory);
     let (driver, device) = match &options.engine {

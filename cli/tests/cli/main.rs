@@ -10,6 +10,7 @@ mod fpga;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 mod gpu;
 mod listed;
+mod nvtx;
 mod overlay;
 mod pages;
 mod refused;
