@@ -11,6 +11,7 @@ import warnings
 
 from common import Skipped, by_own_build
 from cores import CORES_TESTS
+from counted import COUNTED
 from documents import programs_of_documents_run
 from door import DOOR
 from forked import a_child_of_fork_gets_nothing
@@ -56,6 +57,7 @@ TESTS = [
     a_stream_keeps_the_runtime_s_rules,
     a_child_of_fork_gets_nothing,
     *FRAMEWORKS,
+    *COUNTED,
     examples_run,
     programs_of_documents_run,
     a_wheel_for_a_board,
