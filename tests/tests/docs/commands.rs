@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Programs of the system.
-const SYSTEM: [&str; 40] = [
+const SYSTEM: [&str; 41] = [
     "bootgen",
     "cat",
     "cc",
@@ -34,6 +34,7 @@ const SYSTEM: [&str; 40] = [
     "modinfo",
     "modprobe",
     "mokutil",
+    "nsys",
     "pip",
     "python",
     "rm",

@@ -181,8 +181,9 @@ fn split(line: &str, number: usize, found: &mut Vec<(usize, Vec<String>)>) {
 }
 
 fn is_assignment(word: &str) -> bool {
-    word.split_once('=')
-        .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_'))
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
+    })
 }
 
 /// The arguments of a command that runs `tool`: by Cargo's alias, or by its own name.

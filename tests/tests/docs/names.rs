@@ -4,9 +4,10 @@ use crate::markdown::{files, pages, root};
 use std::{collections::BTreeSet, fs};
 
 /// Names that begin so and are no names of C's header: crates, files, features.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 10] = [
     "contigo_boards",
     "contigo_gemm8",
+    "contigo_nvtx",
     "contigo_testkit",
     "contigo_tests",
     "contigo_c",
