@@ -824,6 +824,9 @@ typedef struct {
 /// lost to this program.
 #define CONTIGO_E_CUDA -145
 
+/// The driver of a GPU refused, or lost the GPU: it is Vulkan's or OpenCL's.
+#define CONTIGO_E_GPU -166
+
 /// A system call failed. The text has its name and the errno.
 #define CONTIGO_E_OS -129
 

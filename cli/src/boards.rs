@@ -45,6 +45,7 @@ impl From<&Board> for Entry {
                 Bus::Gpu(_) => "gpu",
                 Bus::Sim(_) => "sim",
                 Bus::Iommu(_) => "iommu",
+                Bus::Objects(_) => "objects",
             },
             offset: format!("{:#x}", port.offset),
             addr_bits: port.addr_bits,

@@ -127,6 +127,11 @@ pub mod sim;
 pub mod trace;
 mod types;
 
+/// Kernels of GPUs, as data: what CUDA, Vulkan and OpenCL launch.
+pub mod kernel {
+    pub use crate::job::{Argument, Launch, Parameter, Signature, Words, collected};
+}
+
 /// Pages for people: how to write a driver, and how a program holds what it opened.
 #[cfg(feature = "sim")]
 pub mod guide {
@@ -147,8 +152,8 @@ pub use job::{
     TypedDriver, exactly,
 };
 pub use mem::{
-    AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Holder, LocalPool, Mapping, OneThread, Operand, Pool, Port,
-    Region, Requirements, Segment, SyncScope,
+    AnyThread, Api, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Handle, Holder, LocalPool, Mapping, OneThread, Operand,
+    Pool, Port, Region, Requirements, Segment, SyncScope,
 };
 #[doc(hidden)]
 pub use mem::{RawPool, RawSlots};

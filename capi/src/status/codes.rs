@@ -166,6 +166,9 @@ pub const CONTIGO_E_WRONG_DEVICE: contigo_status = -149;
 /// lost to this program.
 pub const CONTIGO_E_CUDA: contigo_status = -145;
 
+/// The driver of a GPU refused, or lost the GPU: it is Vulkan's or OpenCL's.
+pub const CONTIGO_E_GPU: contigo_status = -166;
+
 /// A system call failed. The text has its name and the errno.
 pub const CONTIGO_E_OS: contigo_status = -129;
 
@@ -265,6 +268,7 @@ pub(super) const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_REGISTER_WINDOW, c"CONTIGO_E_REGISTER_WINDOW"),
     (CONTIGO_E_WRONG_DEVICE, c"CONTIGO_E_WRONG_DEVICE"),
     (CONTIGO_E_CUDA, c"CONTIGO_E_CUDA"),
+    (CONTIGO_E_GPU, c"CONTIGO_E_GPU"),
     (CONTIGO_E_OS, c"CONTIGO_E_OS"),
     (CONTIGO_E_DENIED, c"CONTIGO_E_DENIED"),
     (CONTIGO_E_NOT_FOUND, c"CONTIGO_E_NOT_FOUND"),

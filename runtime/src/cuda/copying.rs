@@ -1,12 +1,7 @@
 #![allow(unsafe_code, reason = "a driver, and the driver's functions are called")]
 //! A kernel that works in the GPU's own memory.
 
-use super::{
-    CudaFunction, Module, Signature,
-    abi::CuDevicePtr,
-    driver::check,
-    signature::{Words, collected},
-};
+use super::{CudaFunction, Module, Signature, Words, abi::CuDevicePtr, driver::check, packed::Packed};
 use crate::{
     job::{Driver, MAX_OPERANDS, TypedDriver},
     mem::DevSlice,
@@ -58,7 +53,7 @@ impl<'m> CopyingFunction<'m> {
     /// # Safety
     /// As [`CudaFunction::new`].
     pub unsafe fn new(module: &'m Module<'m>, entry: &CStr, signature: Signature, capacity_bytes: &[usize]) -> Result<Self> {
-        let (value, n) = (capacity_bytes.len() as u64, signature.operands.len() as u64);
+        let (value, n) = (capacity_bytes.len() as u64, signature.operands().len() as u64);
         if value != n {
             return Err(Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 });
         }
@@ -103,7 +98,7 @@ unsafe impl Driver for CopyingFunction<'_> {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         let CudaFunction { stream, signature, .. } = &mut self.function;
         let (own, mut copied) = (&self.own, 0_u64);
-        let mut packed = signature.pack(own.iter().map(|(own, _)| *own), words)?;
+        let mut packed = Packed::new(signature, own.iter().map(|(own, _)| *own), words)?;
         let done = stream.submit(slot, |stream, api| {
             let mut copy = |to: CuDevicePtr, from: CuDevicePtr, len_bytes: usize| {
                 // SAFETY: so many bytes are at both (`check`); those of the operand are handed over
@@ -113,7 +108,7 @@ unsafe impl Driver for CopyingFunction<'_> {
                 trace::happened(Event::CopyBytes { len_bytes }, Site::NONE);
                 Ok::<_, Error>(())
             };
-            let operands = || operands.iter().zip(own).zip(signature.operands.iter().map(|spec| spec.direction));
+            let operands = || operands.iter().zip(own).zip(signature.operands().iter().map(|spec| spec.direction));
             for ((operand, (own, _)), _) in operands().filter(|(_, direction)| direction.device_reads()) {
                 copy(*own, operand.addr.0, operand.len_bytes)?;
             }
@@ -132,7 +127,7 @@ unsafe impl Driver for CopyingFunction<'_> {
 
 /// The argument words as they are.
 impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CopyingFunction<'_> {
-    crate::job::no_report!(@ [u32], Words, |words| collected(words.iter()));
+    crate::job::no_report!(@ [u32], Words, |words| crate::job::collected(words.iter()));
 }
 
 impl Drop for CopyingFunction<'_> {

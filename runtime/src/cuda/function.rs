@@ -2,12 +2,12 @@
 //! Any kernel as a driver.
 
 use super::{
-    Module, Signature,
-    signature::{Words, collected},
+    Module, Signature, Words,
+    packed::Packed,
     stream::{self, Stream},
 };
 use crate::{
-    job::{Completion, Driver, OperandSpec, TypedDriver},
+    job::{Completion, Driver, OperandSpec, TypedDriver, collected},
     mem::{DevSlice, Port},
     types::Result,
 };
@@ -92,7 +92,7 @@ impl<'m> CudaFunction<'m> {
 // this value.
 unsafe impl Driver for CudaFunction<'_> {
     fn name(&self) -> &'static str {
-        self.signature.name
+        self.signature.name()
     }
 
     fn port(&self) -> &Port {
@@ -104,7 +104,7 @@ unsafe impl Driver for CudaFunction<'_> {
     }
 
     fn operands(&self) -> &[OperandSpec] {
-        &self.signature.operands
+        self.signature.operands()
     }
 
     fn depth(&self) -> usize {
@@ -116,7 +116,7 @@ unsafe impl Driver for CudaFunction<'_> {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        let mut packed = self.signature.pack(operands.iter().map(|operand| operand.addr.0), words)?;
+        let mut packed = Packed::new(&self.signature, operands.iter().map(|operand| operand.addr.0), words)?;
         // SAFETY: the signature is the kernel's (`new`), and the operands are handed over (this
         // function's contract), at these addresses.
         self.stream.submit(slot, |stream, api| unsafe { stream.launch(api, &mut packed) })
@@ -127,7 +127,7 @@ unsafe impl Driver for CudaFunction<'_> {
     }
 
     fn stop(&mut self) -> Result<()> {
-        self.stream.stop(self.signature.name)
+        self.stream.stop(self.signature.name())
     }
 }
 

@@ -135,7 +135,9 @@ impl<'c> Gpu<'c> {
         Port { name: "gpu", bus: self.bus(), offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true }
     }
 
-    /// Calls the driver with this context current, and leaves the thread's own as it was.
+    /// Calls the driver with this context current, and leaves the thread's own as it was. A poll of
+    /// an event is such a call, 0.2 to 0.5 µs, of which this is 0.03 to 0.08 µs. Driver 580 would
+    /// not need it.
     pub(super) fn within<T>(&self, act: impl FnOnce(&Api) -> Result<T>) -> Result<T> {
         // SAFETY: the context is one until this value is dropped: retained, or as `adopt`'s caller
         // promised.

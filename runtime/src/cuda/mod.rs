@@ -51,9 +51,10 @@ mod function;
 mod gpu;
 mod host;
 mod module;
-mod signature;
+mod packed;
 mod stream;
 
+pub use crate::job::{Launch, Parameter, Signature, Words};
 pub use abi::code_name;
 pub use copying::CopyingFunction;
 pub use driver::Cuda;
@@ -61,4 +62,3 @@ pub use function::CudaFunction;
 pub use gpu::{Gpu, GpuFacts};
 pub use host::CudaHost;
 pub use module::{Image, Log, Module};
-pub use signature::{Launch, Parameter, Signature, Words};

@@ -5,7 +5,7 @@ use super::{
     Gpu, Module,
     abi::{Api, CuEvent, CuFunction, CuResult, CuStream, DISABLE_TIMING, NON_BLOCKING, NOT_READY},
     driver::check,
-    signature::Packed,
+    packed::Packed,
 };
 use crate::{
     hw::{Wait, wait::poll_until},

@@ -21,6 +21,10 @@ pub mod device {
     pub const CUDA: i32 = 2;
     /// Memory that CUDA has pinned, by its host address.
     pub const CUDA_HOST: i32 = 3;
+    /// An object of OpenCL: the data pointer is a `cl_mem`.
+    pub const OPENCL: i32 = 4;
+    /// An object of Vulkan: the data pointer is a `VkBuffer`.
+    pub const VULKAN: i32 = 7;
     /// "Reserved extension device type": here the data pointer is a bus address.
     pub const EXT_DEV: i32 = 12;
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     dlpack::TensorRule,
-    mem::{CpuBuf, DevBuf, DevSlice, region::Block, span::Span},
+    mem::{Api, CpuBuf, DevBuf, DevSlice, Handle, region::Block, span::Span},
     trace::{self, Event, Site},
     types::{Bus, DevAddr, Direction, Error, Refused, Result},
 };
@@ -59,6 +59,9 @@ impl<T> sealed::Sealed for CpuBuf<'_, T> {
 impl<T> sealed::Sealed for DevBuf<'_, T> {
     fn target(&self, offset: ByteOffset) -> Result<Target> {
         let DevSlice { addr: DevAddr(addr), len_bytes, .. } = self.slice();
+        if let Some(handle) = self.handle() {
+            return in_object(handle, addr, self.offset_bytes(), len_bytes, offset);
+        }
         let (place, device_id) = match self.bus() {
             Bus::Gpu(ordinal) => (Place::Cuda, i32::try_from(ordinal).unwrap_or(i32::MAX)),
             _ => (Place::BusAddress, 0),
@@ -84,6 +87,22 @@ impl<T> sealed::Sealed for DevBuf<'_, T> {
     fn came_back(&self) {
         self.at_rest();
     }
+}
+
+/// Bytes of an object: its handle, to which nothing is added, and where they begin in it.
+fn in_object(handle: Handle, addr: u64, offset_bytes: usize, len_bytes: usize, offset: ByteOffset) -> Result<Target> {
+    if offset == ByteOffset::Folded && offset_bytes != 0 {
+        return Err(Error::Tensor { rule: TensorRule::Handle, found: offset_bytes as u64, need: 0 });
+    }
+    let place = match handle.api {
+        Api::OpenCl => Place::OpenCl,
+        Api::Vulkan => Place::Vulkan,
+    };
+    // On 32 bits Vulkan's handles may not fit a pointer.
+    let need = usize::MAX as u64;
+    let data = usize::try_from(handle.raw).map_err(|_| Error::Tensor { rule: TensorRule::Address, found: handle.raw, need })?;
+    let device_id = i32::try_from(handle.device_id).unwrap_or(i32::MAX);
+    Ok(Target { data: ptr::without_provenance_mut(data), byte_offset: offset_bytes as u64, addr, len_bytes, place, device_id })
 }
 
 /// A buffer that is lent as a tensor. While the tensor is out the buffer belongs to the consumer:

@@ -16,26 +16,34 @@ pub enum Place {
     CudaHost,
     /// `kDLCUDA`: the data pointer is an address of the GPU.
     Cuda,
+    /// `kDLOpenCL`: the data pointer is a `cl_mem`, and the byte offset an origin in it.
+    OpenCl,
+    /// `kDLVulkan`: the data pointer is a `VkBuffer`, and the byte offset one of a binding.
+    Vulkan,
     /// `kDLExtDev`: the data pointer is a bus address, for a driver that knows whose.
     BusAddress,
 }
 
 impl Place {
     pub(super) const fn device_type_i32(self) -> i32 {
-        use super::abi::device::{CPU, CUDA, CUDA_HOST, EXT_DEV};
+        use super::abi::device::{CPU, CUDA, CUDA_HOST, EXT_DEV, OPENCL, VULKAN};
         match self {
             Self::Cpu => CPU,
             Self::CudaHost => CUDA_HOST,
             Self::Cuda => CUDA,
+            Self::OpenCl => OPENCL,
+            Self::Vulkan => VULKAN,
             Self::BusAddress => EXT_DEV,
         }
     }
 
-    #[allow(clippy::cast_sign_loss, reason = "the four are positive")]
+    #[allow(clippy::cast_sign_loss, reason = "all are positive")]
     pub(super) const fn device_type(self) -> u64 {
         self.device_type_i32() as u64
     }
 
+    /// Of a tensor that comes from outside. Objects do not: nothing can be added to a handle, and
+    /// no region here knows whose it is.
     pub(super) const fn of(device_type: i32) -> Option<Self> {
         use super::abi::device::{CPU, CUDA, CUDA_HOST, EXT_DEV};
         match device_type {

@@ -35,6 +35,7 @@ mod parts;
 mod prepare;
 mod queue;
 mod running;
+mod signature;
 mod stop_program;
 mod stream;
 
@@ -56,5 +57,6 @@ pub use parts::{Parts, Settings};
 pub use prepare::MAX_OPERANDS;
 pub use queue::{Cancelled, Queue, QueueCounts};
 pub use running::{Attempt, Running};
+pub use signature::{Argument, Launch, Parameter, Signature, Words, collected};
 pub use stop_program::{StopProgram, StopStep};
 pub use stream::{Frame, Frames, Stream};

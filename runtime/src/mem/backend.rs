@@ -78,7 +78,9 @@ pub struct Segment {
 ///    `range`: a neighbour may be borrowed.
 /// 4. [`segment`](Self::segment) tells the truth about where the device finds each byte, and so do
 ///    `base` and `bus`: no other memory answers there.
-/// 5. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu`
+/// 5. [`handle`](Self::handle) is the block's for as long as `self` lives, and byte 0 of the block
+///    is its byte 0.
+/// 6. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu`
 ///    no later event in the caches changes a byte of the range.
 pub unsafe trait Backend: Send + Sync {
     /// A short name for tables and messages: `sim`, `hugetlb`, `u-dma-buf`.
@@ -120,6 +122,13 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// As [`sync_for_device`](Self::sync_for_device).
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+
+    /// The object that the block is for its device, where that takes no addresses; the addresses of
+    /// [`mapping`](Self::mapping) are then numbers of the device's own bus
+    /// ([`Bus::Objects`]). The default: it is none.
+    fn handle(&self) -> Option<super::Handle> {
+        None
+    }
 
     /// Tells a simulated board who may touch `range` from here on. A backend over another one
     /// passes it on: otherwise the board counts each access as one to bytes that were not handed

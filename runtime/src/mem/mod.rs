@@ -11,7 +11,8 @@
 pub(crate) mod arena;
 pub(crate) mod backend;
 pub(crate) mod buf;
-pub(crate) mod holder;
+pub(crate) mod handle;
+mod holder;
 pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod region;
@@ -20,6 +21,7 @@ pub(crate) mod span;
 pub use arena::Arena;
 pub use backend::{Backend, Mapping, Segment, SyncScope};
 pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand};
+pub use handle::{Api, Handle};
 pub use holder::Holder;
 pub use pool::{LocalPool, Pool};
 #[doc(hidden)]

@@ -22,6 +22,7 @@ use crate::types::Error;
 /// | `pci:0000:01:00.0` | [`PciFunction`](crate::PciFunction) |
 /// | `vfio:0000:01:00.0` | [`Vfio`](crate::linux::vfio::Vfio) |
 /// | `cuda`, `cuda:1` | `cuda::Gpu`, for its memory (feature `cuda`) |
+/// | `vulkan`, `vulkan:1`, `opencl`, `opencl:1` | a GPU, for its memory (crate `contigo-gpu`) |
 /// | `sim:zdma`, `sim:pl330@7`, `sim:board` | a model on a simulated board with that seed; a board alone (feature `sim`) |
 ///
 /// ```
@@ -112,6 +113,17 @@ impl DeviceName {
     /// The number in its argument, where it is one.
     pub(super) fn number(&self) -> Option<u32> {
         Parsed::number(self.argument()).and_then(|number| number.try_into().ok())
+    }
+
+    /// The number after its kind; 0 where there is none.
+    #[must_use]
+    pub fn ordinal(&self) -> u32 {
+        self.number().unwrap_or(0)
+    }
+
+    /// The feature that builds its kind in.
+    pub(super) const fn feature(&self) -> &'static str {
+        self.row.feature
     }
 
     /// The seed of a simulated device's board, where it is given.

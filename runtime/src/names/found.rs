@@ -256,3 +256,24 @@ pub(super) fn gpus(files: Files<'_>, each: &mut dyn FnMut(&str)) {
         each("0");
     }
 }
+
+/// Vulkan's drivers by their manifests (Vulkan-Loader, `docs/LoaderDriverInterface.md`, "Driver
+/// Discovery on Linux"). Which GPUs they have, they alone know.
+pub(super) fn vulkan_drivers(files: Files<'_>, each: &mut dyn FnMut(&str)) {
+    any_in(files, &["usr/share/vulkan/icd.d", "usr/local/share/vulkan/icd.d", "etc/vulkan/icd.d"], ".json", each);
+}
+
+/// The same of OpenCL (`cl_khr_icd`).
+pub(super) fn opencl_drivers(files: Files<'_>, each: &mut dyn FnMut(&str)) {
+    any_in(files, &["etc/OpenCL/vendors"], ".icd", each);
+}
+
+fn any_in(files: Files<'_>, folders: &[&'static str], end: &str, each: &mut dyn FnMut(&str)) {
+    let mut any = false;
+    for folder in folders {
+        files.each(folder, &mut |name| any |= name.ends_with(end));
+    }
+    if any {
+        each("");
+    }
+}

@@ -4,7 +4,7 @@ use super::{
     DeviceName, MemoryName,
     files::Files,
     found::{Facts, Find},
-    guarded,
+    guarded, provided,
     rows::{DEVICES, MEMORIES},
     text::Text,
 };
@@ -64,7 +64,7 @@ impl<'r> Inventory<'r> {
     pub fn memories(self) -> impl Iterator<Item = Entry<MemoryName>> + 'r {
         MEMORIES.iter().flat_map(move |row| {
             let kind = Kind { kind: row.kind, find: row.find, look: row.look, missing: row.missing };
-            entries(self.files, kind, row.open.is_some())
+            entries(self.files, kind, row.open.is_some() && provided::is_here(row.kind))
         })
     }
 
@@ -72,7 +72,7 @@ impl<'r> Inventory<'r> {
     pub fn devices(self) -> impl Iterator<Item = Entry<DeviceName>> + 'r {
         DEVICES.iter().flat_map(move |row| {
             let kind = Kind { kind: row.kind, find: row.find, look: row.look, missing: row.missing };
-            entries(self.files, kind, row.open.is_some())
+            entries(self.files, kind, row.open.is_some() && provided::is_here(row.kind))
         })
     }
 

@@ -15,6 +15,8 @@
 //! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of
 //! the conformance suite, and its documentation: the tool, C and Python name no kind.
 //!
+//! GPUs of Vulkan and OpenCL are another crate's, `contigo-gpu`, which brings them by [`provide`].
+//!
 //! [`row`] finds a driver by its name, and [`register`] adds one's own.
 //!
 //! Imports: `types`, `mem`, `hw`, `job`, `sim`, `design`, `drivers`, `linux`, `cuda`.
@@ -37,6 +39,7 @@ mod kernel_registers;
 mod memory;
 mod name;
 mod open_device;
+mod provided;
 mod registry;
 mod rows;
 mod shared;
@@ -56,6 +59,7 @@ pub use self::{
     inventory::{Entry, Inventory},
     memory::MemoryName,
     open_device::{Attach, NO_PORT, OpenDevice},
+    provided::{GpuDevice, GpuKind, OwnedMemory, provide},
     registry::{DriverRow, MAX_REGISTERED, Open, OpenCore, each_row, register, row},
     shared::Taken,
 };

@@ -10,6 +10,7 @@ use super::{
     files::Files,
     guarded::Guarded,
     kernel_registers::KernelRegisters,
+    provided::{self, GpuDevice},
     shared::SharedCore,
 };
 use crate::{
@@ -60,6 +61,8 @@ enum Opened {
     Simulated(super::simulated::Board, super::simulated::Models),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Gpu(crate::cuda::Gpu<'static>),
+    /// A GPU that another crate brought.
+    Provided(&'static dyn GpuDevice),
 }
 
 /// How a driver takes a device.
@@ -169,6 +172,11 @@ impl OpenDevice {
         Ok(Self::new(name, Opened::Gpu(super::gpu::open(name.number().unwrap_or(0))?)))
     }
 
+    pub(super) fn provided_gpu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        let gpu = provided::open(name.kind(), name.feature(), name.number().unwrap_or(0))?;
+        Ok(Self::new(name, Opened::Provided(gpu)))
+    }
+
     /// The name that it was opened by.
     #[must_use]
     pub const fn name(&self) -> &DeviceName {
@@ -186,6 +194,7 @@ impl OpenDevice {
             Opened::Simulated(board, _) => Some(board.get().port()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Opened::Gpu(gpu) => Some(gpu.port()),
+            Opened::Provided(gpu) => Some(gpu.port()),
         }
     }
 
@@ -237,6 +246,7 @@ impl OpenDevice {
             Opened::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.get().seed()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Opened::Gpu(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
+            Opened::Provided(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
             Opened::Guarded(guarded) => guarded.is_called(owner.argument()),
             _ => owner.argument() == self.name.argument(),
         }
@@ -320,7 +330,8 @@ impl OpenDevice {
             #[cfg(feature = "sim")]
             Opened::Simulated(board, models) => Ok(Attachment::Simulated(super::simulated::attach(board, models, port)?)),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-            Opened::Gpu(_) => Err(Error::Unsupported { what: "a GPU has no window of registers", fix: "launch a kernel on it" }),
+            Opened::Gpu(_) => Err(NO_REGISTERS),
+            Opened::Provided(_) => Err(NO_REGISTERS),
         }
     }
 
@@ -381,6 +392,14 @@ impl OpenDevice {
             _ => None,
         }
     }
+
+    /// The GPU that another crate brought, for its memory.
+    pub(super) const fn provided(&self) -> Option<&'static dyn GpuDevice> {
+        match &self.opened {
+            Opened::Provided(gpu) => Some(*gpu),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Debug for OpenDevice {
@@ -391,3 +410,5 @@ impl fmt::Debug for OpenDevice {
 
 /// A device whose way to memory no kernel tells.
 pub const NO_PORT: Error = Error::Unsupported { what: "no kernel says how this device reaches memory", fix: "name its port" };
+
+const NO_REGISTERS: Error = Error::Unsupported { what: "a GPU has no window of registers", fix: "launch a kernel on it" };

@@ -11,6 +11,7 @@ use super::{
     grammar::Argument,
     memory::MemoryName,
     open_device::OpenDevice,
+    provided::OwnedMemory,
 };
 use crate::{
     linux::{
@@ -112,6 +113,7 @@ blocks! {
     Sim(crate::sim::Sim<'d>),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Cuda(crate::cuda::CudaHost<'d>),
+    Provided(OwnedMemory),
 }
 
 /// The table of [`MemoryName`]'s documentation: a line for each row.
@@ -124,11 +126,18 @@ macro_rules! memory_lines {
 | `hugetlb` | [`HugeTlb::new`](crate::linux::memory::HugeTlb::new) |
 | `vfio:0000:01:00.0` | [`Vfio::memory`](crate::linux::vfio::Vfio::memory), of that device |
 | `cuda`, `cuda:1` | `CudaHost::allocate`, of that GPU (feature `cuda`) |
+| `vulkan`, `vulkan:1` | `contigo_gpu`'s, for that GPU (crate `contigo-gpu`) |
+| `opencl`, `opencl:1` | the same, through OpenCL |
 | `sim`, `sim:7` | `SimBoard::memory`, of a board with that seed (feature `sim`) |
 "
     };
 }
 pub(super) use memory_lines;
+
+/// The feature of a program that has the crate `contigo-gpu`.
+const GPU: &str = "gpu";
+const NO_VULKAN: &str = "no driver of Vulkan is installed: there is no file in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d";
+const NO_OPENCL: &str = "no driver of OpenCL is installed: there is no file in /etc/OpenCL/vendors";
 
 /// Every kind of memory, in the order in which a program that may choose tries them.
 pub(super) static MEMORIES: &[MemoryRow] = &[
@@ -203,6 +212,30 @@ pub(super) static MEMORIES: &[MemoryRow] = &[
         #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
         open: None,
         feature: "cuda",
+    },
+    MemoryRow {
+        kind: "vulkan",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "vulkan[:N]",
+        help: "memory of the CPU's that a GPU takes through Vulkan (VK_EXT_external_memory_host), by its number",
+        find: Find::By(found::vulkan_drivers),
+        look: found::nothing,
+        missing: NO_VULKAN,
+        device: |name| name.text().parse().ok(),
+        open: Some(from_gpu),
+        feature: GPU,
+    },
+    MemoryRow {
+        kind: "opencl",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "opencl[:N]",
+        help: "memory of the CPU's that a GPU takes through OpenCL (CL_MEM_USE_HOST_PTR), by its number",
+        find: Find::By(found::opencl_drivers),
+        look: found::nothing,
+        missing: NO_OPENCL,
+        device: |name| name.text().parse().ok(),
+        open: Some(from_gpu),
+        feature: GPU,
     },
     MemoryRow {
         kind: "sim",
@@ -285,6 +318,28 @@ pub(super) static DEVICES: &[DeviceRow] = &[
         feature: "cuda",
     },
     DeviceRow {
+        kind: "vulkan",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "vulkan[:N]",
+        help: "a GPU, by its number among Vulkan's; it has memory, and no registers here",
+        find: Find::By(found::vulkan_drivers),
+        look: found::nothing,
+        missing: NO_VULKAN,
+        open: Some(OpenDevice::provided_gpu),
+        feature: GPU,
+    },
+    DeviceRow {
+        kind: "opencl",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "opencl[:N]",
+        help: "a GPU, by its number among OpenCL's devices; it has memory, and no registers here",
+        find: Find::By(found::opencl_drivers),
+        look: found::nothing,
+        missing: NO_OPENCL,
+        open: Some(OpenDevice::provided_gpu),
+        feature: GPU,
+    },
+    DeviceRow {
         kind: "sim",
         argument: Argument::WordAndSeed,
         syntax: "sim:MODEL[@SEED]",
@@ -302,6 +357,12 @@ pub(super) static DEVICES: &[DeviceRow] = &[
         feature: "sim",
     },
 ];
+
+/// Memory of a GPU that another crate brought.
+fn from_gpu<'d>(name: &MemoryName, device: Option<&'d OpenDevice>, len_bytes: usize) -> Result<AnyMemory<'d>, Error> {
+    let gpu = device.and_then(OpenDevice::provided).ok_or(name.needs_device())?;
+    Ok(gpu.memory(len_bytes)?.into())
+}
 
 /// A block whose size was fixed before, where it is large enough.
 fn at_least<'d>(block: UDmaBuf, need_bytes: usize) -> Result<AnyMemory<'d>, Error> {

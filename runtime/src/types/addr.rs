@@ -66,6 +66,9 @@ pub enum Bus {
     /// An I/O address space behind an IOMMU: each is a bus of its own, by number, because the same
     /// address means other memory in each.
     Iommu(u32),
+    /// The memory objects of a GPU's context (Vulkan, OpenCL): each context is a bus of its own, by
+    /// number. An address there is an object and an offset in it, and means nothing to a master.
+    Objects(u32),
 }
 
 /// The direction of one job: does the device read a buffer's bytes, write them, or both? The names

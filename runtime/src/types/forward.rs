@@ -93,6 +93,11 @@ macro_rules! forward {
             $crate::forward!(@@ self $to inner => unsafe { inner.sync_for_cpu(range, direction) })
         }
     };
+    (@ handle $to:tt) => {
+        fn handle(&self) -> ::core::option::Option<$crate::Handle> {
+            $crate::forward!(@@ self $to inner => inner.handle())
+        }
+    };
     (@ held_by $to:tt) => {
         fn held_by(&self, range: ::core::ops::Range<usize>, holder: $crate::Holder<'_>) {
             $crate::forward!(@@ self $to inner => inner.held_by(range, holder))

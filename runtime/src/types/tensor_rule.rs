@@ -36,6 +36,8 @@ pub enum TensorRule {
     Address,
     /// Flags that the form before DLPack 1.0 cannot carry.
     Flags,
+    /// A byte offset that would go into an opaque handle: it is to be kept. Needed: at most.
+    Handle,
 }
 
 impl fmt::Display for TensorRule {
@@ -55,6 +57,7 @@ impl fmt::Display for TensorRule {
             Self::Alignment => "address of the first element, a multiple of",
             Self::Address => "address of the first element, at most",
             Self::Flags => "flags",
+            Self::Handle => "offset that is folded into a handle, at most",
         })
     }
 }

@@ -202,6 +202,8 @@ const fn place(device_type: i32) -> Option<Place> {
         1 => Some(Place::Cpu),
         2 => Some(Place::Cuda),
         3 => Some(Place::CudaHost),
+        4 => Some(Place::OpenCl),
+        7 => Some(Place::Vulkan),
         12 => Some(Place::BusAddress),
         _ => None,
     }
@@ -212,6 +214,8 @@ const fn type_of(place: Place) -> u64 {
         Place::Cpu => 1,
         Place::Cuda => 2,
         Place::CudaHost => 3,
+        Place::OpenCl => 4,
+        Place::Vulkan => 7,
         Place::BusAddress => 12,
     }
 }

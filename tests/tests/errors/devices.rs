@@ -11,6 +11,7 @@ use contigo::{
         ap_ctrl::describe,
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
     },
+    names::{DeviceName, GpuKind, MemoryName, provide},
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};
@@ -206,7 +207,19 @@ pub(super) fn that_are_not_there() -> Vec<Error> {
     assert_eq!(small, Error::RegisterWindow { device: "gemm8", need_bytes: 0x90, have_bytes: 0x8C });
     let absent = open(regs::WINDOW_BYTES);
     assert_eq!(absent, Error::WrongDevice { device: "gemm8", register: "ID", expected: regs::ID_VALUE, found: 0 });
-    vec![small, absent, a_lock_that_somebody_keeps(port)]
+    vec![small, absent, a_lock_that_somebody_keeps(port), a_gpu_that_another_crate_brings()]
+}
+
+/// A crate brings the names of a kind of GPU, and only of a kind that is known.
+fn a_gpu_that_another_crate_brings() -> Error {
+    const LOST: Error = Error::Gpu { call: "vkQueueSubmit", code: -4, name: "VK_ERROR_DEVICE_LOST" };
+    static VULKAN: GpuKind = GpuKind { kind: "vulkan", open: |ordinal| if ordinal == 7 { Err(LOST) } else { panic!("{ordinal}") } };
+    static UNKNOWN: GpuKind = GpuKind { kind: "metal", open: |_| Err(LOST) };
+    let open = || "vulkan:7".parse::<DeviceName>().unwrap().open().map(drop);
+    assert_eq!(provide(&UNKNOWN), Err(Error::NotFound { what: "kind of GPU", among: 2 }));
+    assert_eq!((provide(&VULKAN), provide(&VULKAN)), (Ok(()), Ok(())), "a second time changes nothing");
+    assert_eq!("vulkan:7".parse::<MemoryName>().unwrap().open(4096).map(drop), Err(Error::NeedsDevice { kind: "vulkan" }));
+    open().unwrap_err()
 }
 
 /// A cache maintenance call that has to wait too long is not done, and the job's buffers come back.

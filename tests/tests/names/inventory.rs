@@ -11,6 +11,10 @@ const NO_CUDA: &str = if cfg!(target_pointer_width = "64") {
     "no cuda: it is not built into this program"
 };
 
+/// Another crate brings them, which is not part of this program.
+const NO_VULKAN: &str = "no vulkan: it is not built into this program";
+const NO_OPENCL: &str = "no opencl: it is not built into this program";
+
 #[test]
 fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
     let tree = board();
@@ -26,6 +30,8 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
         "hugetlb, but no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages",
         "vfio:0000:00:01.0",
         NO_CUDA,
+        NO_VULKAN,
+        NO_OPENCL,
         "sim",
     ];
     assert_eq!(lines(inventory.memories()), expected);
@@ -37,6 +43,8 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
         "pci:0000:00:02.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
         "vfio:0000:00:01.0",
         NO_CUDA,
+        NO_VULKAN,
+        NO_OPENCL,
     ];
     // A model more is no line of this test.
     let (models, devices): (Vec<_>, Vec<_>) = lines(inventory.devices()).into_iter().partition(|line| line.starts_with("sim:"));
@@ -67,9 +75,9 @@ fn an_empty_machine_says_why_of_each_kind() {
     let tree = FakeDevices::new();
     let inventory = Inventory::under(tree.root());
     let (memories, devices) = (lines(inventory.memories()), lines(inventory.devices()));
-    assert!(memories[..5].iter().chain(&devices[..5]).all(|line| line.starts_with("no ") && line.contains(": ")), "{memories:?}");
-    assert_eq!((memories.len(), memories[5].as_str()), (6, "sim"));
-    assert!(devices[5..].iter().all(|line| line.starts_with("sim:")), "{devices:?}");
+    assert!(memories[..7].iter().chain(&devices[..7]).all(|line| line.starts_with("no ") && line.contains(": ")), "{memories:?}");
+    assert_eq!((memories.len(), memories[7].as_str()), (8, "sim"));
+    assert!(devices[7..].iter().all(|line| line.starts_with("sim:")), "{devices:?}");
     let nowhere = Inventory::under("/nowhere");
     assert_eq!(lines(nowhere.memories()), memories);
 }

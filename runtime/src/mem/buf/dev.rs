@@ -4,7 +4,7 @@
 use super::{AnyThread, Chunk, CpuBuf, Operand};
 use crate::{
     mem::{
-        Port,
+        Handle, Port,
         span::{Part, Span, after_device, before_device},
     },
     trace::{self, Event, Site},
@@ -180,6 +180,11 @@ impl<'p, T> DevBuf<'p, T> {
     /// Where the address is valid.
     pub(crate) fn bus(&self) -> Bus {
         self.chunk.state().mapping.bus
+    }
+
+    /// The object that the block is, where its device has no addresses.
+    pub(crate) fn handle(&self) -> Option<Handle> {
+        self.chunk.backend().handle()
     }
 
     /// Where what the last hand-over named begins, in bytes from the beginning of the block.

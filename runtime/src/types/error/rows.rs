@@ -496,6 +496,16 @@ Device {
         /// Its name in `cuda.h`.
         name: &'static str,
     } "{call}: {name} ({code})";
+
+    /// The driver of a GPU refused, or lost the GPU: it is Vulkan's or OpenCL's.
+    Gpu(-166 GPU Device EIO) {
+        /// The function's name.
+        call: &'static str,
+        /// The `VkResult`, or OpenCL's error.
+        code: i32,
+        /// Its name in the interface's header.
+        name: &'static str,
+    } "{call}: {name} ({code})";
 }
 
 System {

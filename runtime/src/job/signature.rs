@@ -1,4 +1,4 @@
-//! The parameters of a kernel, as data.
+//! The parameters of a GPU's kernel, as data: for CUDA, Vulkan and OpenCL alike.
 
 use crate::{
     job::{MAX_OPERANDS, OperandSpec},
@@ -43,8 +43,10 @@ impl Launch {
     }
 }
 
-/// As many of `words` as there is room for.
-pub(super) fn collected<'w>(words: impl Iterator<Item = &'w u32>) -> Words {
+/// As many of `words` as there is room for. That is one more than any kernel has, so that too many
+/// are seen.
+#[must_use]
+pub fn collected<'w>(words: impl Iterator<Item = &'w u32>) -> Words {
     words.take(Signature::MAX_WORDS + 1).copied().collect()
 }
 
@@ -63,7 +65,7 @@ pub enum Parameter {
 /// launches any kernel.
 ///
 /// ```
-/// use contigo::{OperandSpec, cuda::{Launch, Parameter::{Operand, Words}, Signature}};
+/// use contigo::{OperandSpec, kernel::{Launch, Parameter::{Operand, Words}, Signature}};
 /// // __global__ void scale(const float *from, float *to, unsigned count, float by)
 /// let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
 /// let signature = Signature::new("scale", &[from, to, Words(1), Words(1)])?
@@ -78,8 +80,8 @@ pub enum Parameter {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    pub(super) name: &'static str,
-    pub(super) operands: Vec<OperandSpec, MAX_OPERANDS>,
+    name: &'static str,
+    operands: Vec<OperandSpec, MAX_OPERANDS>,
     /// In their order: 0 for an operand, otherwise how many words.
     parameters: Vec<u8, { Self::MAX_PARAMETERS }>,
     sizes: Vec<Size, MAX_OPERANDS>,
@@ -95,13 +97,13 @@ struct Size {
     counts: Vec<usize, 4>,
 }
 
-/// A job's parameters, as a launch takes them.
-pub(super) struct Packed {
-    pub(super) launch: Launch,
-    /// Each parameter begins in one of its own.
-    pub(super) values: [u64; Signature::MAX_VALUES],
-    /// Where each parameter is in `values`.
-    pub(super) at: Vec<usize, { Signature::MAX_PARAMETERS }>,
+/// A parameter's value in one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument<'w> {
+    /// The operand of this number.
+    Operand(usize),
+    /// These words, the low one first.
+    Words(&'w [u32]),
 }
 
 impl Signature {
@@ -109,8 +111,6 @@ impl Signature {
     pub const MAX_PARAMETERS: usize = 32;
     /// The most argument words of a job, the seven of its launch among them.
     pub const MAX_WORDS: usize = 64;
-    /// A parameter of an odd count of words leaves half of its last value.
-    const MAX_VALUES: usize = Self::MAX_PARAMETERS + Self::MAX_WORDS / 2;
 
     /// A kernel with these parameters. `name` is for messages.
     ///
@@ -200,8 +200,23 @@ impl Signature {
         })
     }
 
+    /// The kernel's name, for messages.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its operands, in their order.
+    #[must_use]
+    pub fn operands(&self) -> &[OperandSpec] {
+        &self.operands
+    }
+
     /// Are these operands and words what the kernel takes?
-    pub(super) fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: more words or fewer, or a launch of nothing. [`Error::BufferSize`].
+    pub fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         let (launch, scalars) = self.split(words)?;
         if launch.grid.contains(&0) || launch.block.contains(&0) {
             let max = u32::MAX.into();
@@ -224,33 +239,26 @@ impl Signature {
         value(begin) | if words == 2 { value(begin + 1) << 32 } else { 0 }
     }
 
-    /// The parameters, with the operands at `addrs`.
-    pub(super) fn pack(&self, addrs: impl IntoIterator<Item = u64>, words: &[u32]) -> Result<Packed> {
+    /// A job's launch, and the value of each parameter in the order of the declaration: what a
+    /// driver of kernels gives to its device.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: they are more words or fewer.
+    pub fn arguments<'w>(&self, words: &'w [u32]) -> Result<(Launch, impl Iterator<Item = Argument<'w>>)> {
         let (launch, mut scalars) = self.split(words)?;
-        let mut packed = Packed { launch, values: [0; Self::MAX_VALUES], at: Vec::new() };
-        let (mut addrs, mut free) = (addrs.into_iter(), 0);
-        let mut put = |value| {
-            if let Some(place) = packed.values.get_mut(free) {
-                *place = value;
+        let mut operand = 0;
+        let arguments = self.parameters.iter().map(move |words| match usize::from(*words) {
+            0 => {
+                operand += 1;
+                Argument::Operand(operand - 1)
             }
-            free += 1;
-            free - 1
-        };
-        for parameter in &self.parameters {
-            let first = match usize::from(*parameter) {
-                0 => put(addrs.next().unwrap_or(0)),
-                words => {
-                    let (these, rest) = scalars.split_at(words.min(scalars.len()));
-                    scalars = rest;
-                    // The low word first, as every CPU with a GPU has it in memory.
-                    let pair = |pair: &[u32]| pair.iter().rev().fold(0, |value, word| value << 32 | u64::from(*word));
-                    these.chunks(2).map(|words| put(pair(words))).fold(usize::MAX, usize::min)
-                }
-            };
-            // There is room for as many as the kernel has.
-            let _ = packed.at.push(first);
-        }
-        Ok(packed)
+            words => {
+                let (these, rest) = scalars.split_at(words.min(scalars.len()));
+                scalars = rest;
+                Argument::Words(these)
+            }
+        });
+        Ok((launch, arguments))
     }
 }
 
@@ -267,16 +275,23 @@ mod tests {
         let signature = Signature::new("mixed", &parameters).unwrap();
         assert_eq!((signature.words(), signature.operands.len()), (13, 2));
         let words = Launch { grid: [1, 2, 3], block: [4, 5, 6], shared_bytes: 7 }.with(&[10, 20, 21, 22, 30, 31]);
-        let packed = signature.pack([0xA, 0xB], &words).unwrap();
-        assert_eq!((packed.launch.words(), packed.at.as_slice()), ([1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 4, 5].as_slice()));
-        assert_eq!(packed.values.get(..6).unwrap(), [10, 0xA, 21 << 32 | 20, 22, 0xB, 31 << 32 | 30]);
-        assert!(signature.pack([0xA, 0xB], words.get(1..).unwrap()).is_err());
+        let (launch, arguments) = signature.arguments(&words).unwrap();
+        assert_eq!(launch.words(), [1, 2, 3, 4, 5, 6, 7]);
+        let expected = [
+            Argument::Words(&[10]),
+            Argument::Operand(0),
+            Argument::Words(&[20, 21, 22]),
+            Argument::Operand(1),
+            Argument::Words(&[30, 31]),
+        ];
+        assert!(arguments.eq(expected));
+        assert!(signature.arguments(words.get(1..).unwrap()).is_err());
 
         // The most of all that there can be.
         let parameters: Vec<_, 32> = core::iter::once(OPERAND).chain([Parameter::Words(2); 26]).chain([Parameter::Words(1); 5]).collect();
         let signature = Signature::new("largest", &parameters).unwrap();
         assert_eq!(signature.words(), Signature::MAX_WORDS);
-        assert_eq!(signature.pack([1], &[9; 64]).unwrap().at.last(), Some(&31));
+        assert_eq!(signature.arguments(&[9; 64]).unwrap().1.last(), Some(Argument::Words(&[9])));
     }
 
     #[test]
