@@ -1,0 +1,111 @@
+#![allow(unsafe_code, reason = "the driver's functions are called, and code for a device is built")]
+//! Kernels, as they are built.
+
+use super::{
+    OpenClGpu,
+    error::{check, error},
+    facts::text,
+};
+use cl3::{
+    kernel::create_kernel,
+    program::{CL_PROGRAM_BUILD_LOG, build_program, create_program_with_source, get_program_build_data, release_program},
+    types::{cl_kernel, cl_program},
+};
+use contigo::{Error, Result};
+use core::{
+    ffi::CStr,
+    fmt, ptr,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+/// The words of the driver's compiler about a source, as much as 64 KiB.
+pub type Log = String;
+
+/// The most bytes of a compiler's words that are kept.
+const LOG_BYTES: usize = 64 << 10;
+
+/// A program of kernels, built for one device.
+pub struct OpenClModule {
+    gpu: &'static OpenClGpu,
+    program: cl_program,
+    /// Kernels that were made of it and not given back: they may run, also where they were
+    /// forgotten.
+    kernels: AtomicUsize,
+}
+
+impl OpenClModule {
+    /// Builds `source`, in OpenCL C, with the compiler's `options`. It returns when the compiler
+    /// has ended: do it before the first job.
+    ///
+    /// # Errors
+    /// - [`Error::Gpu`] with `clBuildProgram`. -11: the source has errors, and `log` says which.
+    ///   -43: an option is unknown.
+    /// - [`Error::Unsupported`]: the device has no compiler.
+    ///
+    /// # Safety
+    /// The source and the options are what the program's author means to run. A compiler is no
+    /// judge of hostile source, and a kernel may write anywhere: [`OpenClKernel::new`] has the rest
+    /// of the promise.
+    ///
+    /// [`OpenClKernel::new`]: super::OpenClKernel::new
+    pub unsafe fn build(gpu: &'static OpenClGpu, source: &str, options: &CStr, log: &mut Log) -> Result<Self> {
+        log.clear();
+        if !gpu.facts().compiler {
+            let fix = "use another device";
+            return Err(Error::Unsupported { what: "this device has no compiler (CL_DEVICE_COMPILER_AVAILABLE is 0)", fix });
+        }
+        let program = check("clCreateProgramWithSource", create_program_with_source(gpu.context(), &[source]))?;
+        let this = Self { gpu, program, kernels: AtomicUsize::new(0) };
+        let built = build_program(program, &[gpu.device()], options, None, ptr::null_mut());
+        if let Ok(mut said) = get_program_build_data(program, gpu.device(), CL_PROGRAM_BUILD_LOG) {
+            said.truncate(LOG_BYTES);
+            log.push_str(&text(&said));
+        }
+        built.map(|()| this).map_err(|code| error("clBuildProgram", code))
+    }
+
+    /// The device that it was built for.
+    pub(super) const fn gpu(&self) -> &'static OpenClGpu {
+        self.gpu
+    }
+
+    /// The kernel called `name`.
+    ///
+    /// # Errors
+    /// [`Error::Gpu`] with `clCreateKernel` and -46: there is none.
+    pub(super) fn kernel(&self, name: &CStr) -> Result<cl_kernel> {
+        check("clCreateKernel", create_kernel(self.program, name))
+    }
+
+    /// A kernel was made of it: from now on it stays, until that is given back.
+    pub(super) fn took(&self) {
+        self.kernels.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It was given back, and does not run.
+    pub(super) fn gave_back(&self) {
+        self.kernels.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Drop for OpenClModule {
+    /// Gives the program back; or keeps it, where a kernel of it may run.
+    fn drop(&mut self) {
+        if self.kernels.load(Ordering::Acquire) != 0 || self.gpu.keeps_all() {
+            return;
+        }
+        // SAFETY: the program is one, released once, and no kernel of it runs.
+        let _ = unsafe { release_program(self.program) };
+    }
+}
+
+// SAFETY: OpenCL's functions take a program on any thread (OpenCL 3.0, A.2).
+unsafe impl Send for OpenClModule {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for OpenClModule {}
+
+impl fmt::Debug for OpenClModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenClModule").field("gpu", &self.gpu).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,59 @@
+//! An operand of a job, where the device finds it, and its part in barriers.
+
+use super::gpu::Object;
+use ash::vk;
+use contigo::Direction;
+
+/// An operand, where the device finds it.
+#[derive(Clone, Copy)]
+pub(super) struct Bound {
+    pub(super) object: Object,
+    pub(super) offset: u64,
+    pub(super) len_bytes: u64,
+    pub(super) direction: Direction,
+}
+
+impl Bound {
+    /// Stands in an array before the real ones are known.
+    pub(super) const NONE: Self = Self {
+        object: Object { buffer: vk::Buffer::null(), owner: vk::QUEUE_FAMILY_IGNORED },
+        offset: 0,
+        len_bytes: 0,
+        direction: Direction::Bidirectional,
+    };
+
+    /// The shader's accesses.
+    pub(super) fn accesses(&self) -> vk::AccessFlags {
+        match self.direction {
+            Direction::ToDevice => vk::AccessFlags::SHADER_READ,
+            Direction::FromDevice => vk::AccessFlags::SHADER_WRITE,
+            Direction::Bidirectional => vk::AccessFlags::SHADER_READ | vk::AccessFlags::SHADER_WRITE,
+        }
+    }
+
+    /// From whom it is acquired, and by whom: nobody where nobody else can have it.
+    pub(super) const fn families(&self, ours: u32) -> (u32, u32) {
+        match self.object.owner {
+            vk::QUEUE_FAMILY_IGNORED => (vk::QUEUE_FAMILY_IGNORED, vk::QUEUE_FAMILY_IGNORED),
+            owner => (owner, ours),
+        }
+    }
+
+    /// A barrier over its bytes.
+    pub(super) fn barrier(
+        &self,
+        from: vk::AccessFlags,
+        to: vk::AccessFlags,
+        from_family: u32,
+        to_family: u32,
+    ) -> vk::BufferMemoryBarrier<'static> {
+        vk::BufferMemoryBarrier::default()
+            .src_access_mask(from)
+            .dst_access_mask(to)
+            .src_queue_family_index(from_family)
+            .dst_queue_family_index(to_family)
+            .buffer(self.object.buffer)
+            .offset(self.offset)
+            .size(self.len_bytes)
+    }
+}

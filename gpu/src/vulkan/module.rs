@@ -1,0 +1,103 @@
+#![allow(unsafe_code, reason = "Vulkan's functions are called")]
+//! A module of compute shaders, as it was loaded.
+
+use super::{
+    VulkanGpu,
+    spirv::{self, Entry},
+};
+use ash::vk;
+use contigo::{Error, Result, same_process};
+use core::{
+    ffi::CStr,
+    fmt,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+/// A module of compute shaders on one device: SPIR-V, as `glslangValidator -V`, `glslc` and
+/// `dxc -spirv` make it.
+pub struct VulkanModule {
+    gpu: &'static VulkanGpu,
+    module: vk::ShaderModule,
+    entries: Vec<Entry>,
+    /// Kernels that were made of it and not given back: they may run, also where they were
+    /// forgotten.
+    kernels: AtomicUsize,
+}
+
+impl VulkanModule {
+    /// Loads a module from the bytes of its file, in this machine's order of bytes. Headers and
+    /// lengths are looked at here; the rest is the driver's, which trusts it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: the length is no multiple of 4, or less than a header's 20 bytes.
+    /// [`Error::Unexpected`]: the magic number is another one, or an instruction runs past the end.
+    /// [`Error::NotFound`]: no entry point of it computes. [`Error::Gpu`]. [`Error::Forked`].
+    ///
+    /// # Safety
+    /// It is valid SPIR-V for this device (VUID-VkShaderModuleCreateInfo-pCode-08737), whose
+    /// capabilities and extensions the device has: what `spirv-val` lets pass. A driver's compiler
+    /// may do anything with another one.
+    pub unsafe fn load(gpu: &'static VulkanGpu, spirv: &[u8]) -> Result<Self> {
+        let (words, rest) = spirv.as_chunks::<4>();
+        if !rest.is_empty() {
+            let value = spirv.len() as u64;
+            return Err(Error::Argument { name: "the length of a module of SPIR-V", value, min: 20, max: !3, multiple_of: 4 });
+        }
+        let words: Vec<_> = words.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+        let entries = spirv::entries(&words)?;
+        if entries.is_empty() {
+            return Err(Error::NotFound { what: "entry point of this SPIR-V that computes", among: 0 });
+        }
+        same_process()?;
+        let create = vk::ShaderModuleCreateInfo::default().code(&words);
+        // SAFETY: the words are valid SPIR-V (the caller's promise), and live until the call
+        // returns.
+        let module = gpu.check("vkCreateShaderModule", unsafe { gpu.device().create_shader_module(&create, None) })?;
+        Ok(Self { gpu, module, entries, kernels: AtomicUsize::new(0) })
+    }
+
+    /// The device.
+    #[must_use]
+    pub const fn gpu(&self) -> &'static VulkanGpu {
+        self.gpu
+    }
+
+    pub(super) const fn raw(&self) -> vk::ShaderModule {
+        self.module
+    }
+
+    /// The entry point called `name`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub(super) fn entry(&self, name: &CStr) -> Result<&Entry> {
+        let among = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        self.entries.iter().find(|entry| entry.name.as_c_str() == name).ok_or(Error::NotFound { what: "entry point of this SPIR-V", among })
+    }
+
+    /// A kernel was made of it: the module stays until that is given back.
+    pub(super) fn took(&self) {
+        self.kernels.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It was given back, and does not run.
+    pub(super) fn gave_back(&self) {
+        self.kernels.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Drop for VulkanModule {
+    fn drop(&mut self) {
+        if self.kernels.load(Ordering::Acquire) != 0 || self.gpu.is_hung() {
+            return;
+        }
+        // SAFETY: made of this device, destroyed once, and no pipeline is being made of it.
+        unsafe { self.gpu.device().destroy_shader_module(self.module, None) }
+    }
+}
+
+impl fmt::Debug for VulkanModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VulkanModule").field("entries", &self.entries).finish_non_exhaustive()
+    }
+}

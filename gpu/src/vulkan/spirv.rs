@@ -1,0 +1,95 @@
+//! The entry points of a module of SPIR-V, read before a driver trusts it.
+
+use contigo::{Error, Result};
+use std::ffi::CString;
+
+/// An entry point that computes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) name: CString,
+    /// The threads of its workgroup, where the module says them as numbers.
+    pub(super) local: Option<[u32; 3]>,
+}
+
+/// SPIR-V's first word (SPIR-V specification, 2.3 "Physical Layout of a SPIR-V Module and
+/// Instruction").
+pub(super) const MAGIC: u32 = 0x0723_0203;
+/// Words before the first instruction: magic, version, generator, bound, schema.
+const HEADER_WORDS: usize = 5;
+
+// SPIR-V specification, 3.42.4 "Mode-Setting Instructions", 3.3 "Execution Model", 3.6 "Execution
+// Mode".
+const OP_ENTRY_POINT: u32 = 15;
+const OP_EXECUTION_MODE: u32 = 16;
+const GL_COMPUTE: u32 = 5;
+const LOCAL_SIZE: u32 = 17;
+
+/// The entry points of a module that compute.
+///
+/// # Errors
+/// [`Error::Argument`]: it is shorter than a header. [`Error::Unexpected`]: the magic number is
+/// another one, or an instruction runs past the end.
+pub(super) fn entries(words: &[u32]) -> Result<Vec<Entry>> {
+    let (value, min) = (words.len() as u64 * 4, HEADER_WORDS as u64 * 4);
+    let Some((header, mut rest)) = words.split_at_checked(HEADER_WORDS) else {
+        return Err(Error::Argument { name: "the length of a module of SPIR-V", value, min, max: !3, multiple_of: 4 });
+    };
+    let magic = header.first().copied().unwrap_or(0);
+    if magic != MAGIC {
+        return Err(Error::Unexpected { name: "the first word of a module of SPIR-V", value: magic.into() });
+    }
+    let (mut found, mut modes) = (Vec::new(), Vec::new());
+    // Each turn takes a word at least.
+    while let [first, ..] = *rest {
+        let length = usize::try_from(first >> 16).unwrap_or(0);
+        let cut = Error::Unexpected { name: "an instruction of SPIR-V", value: first.into() };
+        let (instruction, behind) = rest.split_at_checked(length).filter(|_| length > 0).ok_or(cut)?;
+        match (first & 0xFFFF, instruction) {
+            (OP_ENTRY_POINT, [_, GL_COMPUTE, id, name @ ..]) => found.push((*id, text(name))),
+            (OP_EXECUTION_MODE, [_, id, LOCAL_SIZE, x, y, z]) => modes.push((*id, [*x, *y, *z])),
+            _ => {}
+        }
+        rest = behind;
+    }
+    let local = |id| modes.iter().find(|(of, _)| *of == id).map(|(_, local)| *local);
+    Ok(found.into_iter().map(|(id, name)| Entry { name, local: local(id) }).collect())
+}
+
+/// A literal: bytes up to a NUL, the lowest byte of a word first (2.2.1 "Instructions").
+fn text(words: &[u32]) -> CString {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0);
+    // No byte is a NUL.
+    CString::new(bytes.collect::<Vec<_>>()).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+
+    const MAIN: [u32; 14] =
+        // OpEntryPoint GLCompute %4 "main"; OpExecutionMode %4 LocalSize 64 2 1
+        [MAGIC, 0x1_0300, 0, 9, 0, 5 << 16 | 15, 5, 4, u32::from_le_bytes(*b"main"), 0, 6 << 16 | 16, 4, 17, 64];
+
+    #[test]
+    fn an_entry_point_has_its_name_and_its_threads() {
+        let words: Vec<_> = MAIN.into_iter().chain([2, 1]).collect();
+        assert_eq!(entries(&words).unwrap(), [Entry { name: c"main".into(), local: Some([64, 2, 1]) }]);
+        // Of another shader's mode nothing is taken.
+        let other: Vec<_> = words.iter().enumerate().map(|(at, word)| if at == 11 { 5 } else { *word }).collect();
+        assert_eq!(entries(&other).unwrap(), [Entry { name: c"main".into(), local: None }]);
+        let vertex: Vec<_> = words.iter().enumerate().map(|(at, word)| if at == 6 { 0 } else { *word }).collect();
+        assert_eq!(entries(&vertex).unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_no_spirv_is_refused() {
+        assert!(matches!(entries(&MAIN[..4]), Err(Error::Argument { value: 16, min: 20, multiple_of: 4, .. })));
+        assert!(matches!(entries(&[]), Err(Error::Argument { value: 0, .. })));
+        assert!(matches!(entries(&[0x464C_457F; 8]), Err(Error::Unexpected { value: 0x464C_457F, .. })));
+        // The last instruction is cut, or says that it has no words.
+        assert!(matches!(entries(&MAIN), Err(Error::Unexpected { name: "an instruction of SPIR-V", .. })));
+        let endless: Vec<_> = MAIN[..5].iter().copied().chain([15]).collect();
+        assert!(matches!(entries(&endless), Err(Error::Unexpected { value: 15, .. })));
+    }
+}

@@ -1,0 +1,327 @@
+//! Loaders and drivers with something wrong, each in a process of its own: typed errors with
+//! numbers, in bounded time.
+
+use super::{WAIT, built, child, device, in_place, is_child, keyed, memory::Part, module, region};
+use contigo::{Backend, CpuBuf, Engine, Error, Region, kernel::Launch};
+use contigo_gpu::opencl::{OpenClGpu, OpenClKernel, OpenClMemory};
+use contigo_testkit::emulated;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+/// The words of a child, which ends well.
+fn said(mut child: std::process::Command) -> String {
+    let output = child.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}: {said}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+#[test]
+fn a_machine_without_a_loader_or_a_device_says_so() {
+    const THIS: &str = "broken::a_machine_without_a_loader_or_a_device_says_so";
+    if is_child() {
+        println!(
+            "CHILD: {} | {}",
+            OpenClGpu::open(0).unwrap_err(),
+            OpenClGpu::count().map_or_else(|error| error.to_string(), |n| n.to_string())
+        );
+        return;
+    }
+    let folder = format!("{}/no-loader-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    std::fs::create_dir_all(&folder).unwrap();
+    // No library: a file of that name which is none.
+    std::fs::write(format!("{folder}/libOpenCL.so.1"), "").unwrap();
+    let mut nothing = child(THIS);
+    nothing.env("LD_LIBRARY_PATH", &folder);
+    let no_library = said(nothing);
+    assert_eq!(no_library.matches("libOpenCL.so.1 cannot be loaded: install OpenCL's loader").count(), 2, "{no_library}");
+    // A library that has none of the functions.
+    let mut other = child(THIS);
+    other.env("OPENCL_DYLIB_PATH", "libm.so.6");
+    let lacks = said(other);
+    assert!(lacks.contains("CHILD: clGetPlatformIDs: update OpenCL's loader"), "{lacks}");
+    if device(THIS).is_some() {
+        // A loader with no driver.
+        let mut alone = child(THIS);
+        alone.env("OCL_ICD_VENDORS", &folder);
+        let alone = said(alone);
+        assert!(alone.contains("CHILD: there is no such device of OpenCL; others that are here: 0 | 0"), "{alone}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Each driver that is wrong, and what is seen of it.
+#[test]
+fn a_driver_that_is_wrong_is_found() {
+    const THIS: &str = "broken::a_driver_that_is_wrong_is_found";
+    if is_child() {
+        return println!("CHILD: {}", seen(&std::env::var(BROKEN).unwrap()));
+    }
+    if device(THIS).is_none() {
+        return;
+    }
+    let library = match built("broken", "-Wl,--no-as-needed,-l:libOpenCL.so.1") {
+        Ok(library) => library,
+        Err(why) => return emulated::skipped(THIS, &why),
+    };
+    all_as_expected(THIS, &library, &["old", "align", "lost", "copies", "refuses", "stuck", "retains", "keeps", "argument", "nothing"]);
+    std::fs::remove_file(library).unwrap();
+}
+
+/// Each driver in a process of its own, all at once: some wait for 10 s.
+fn all_as_expected(test: &str, library: &str, all: &[&str]) {
+    std::thread::scope(|scope| {
+        for broken in all {
+            let mut child = child(test);
+            child.env("OPENCL_DYLIB_PATH", library).env(BROKEN, broken);
+            scope.spawn(move || {
+                let said = said(child);
+                assert!(said.contains(&format!("CHILD: {broken}, as expected")), "{said}");
+            });
+        }
+    });
+}
+
+/// A transfer that was given keeps its bytes: no operand is the CPU's while the driver may use it.
+#[test]
+fn a_transfer_that_was_given_keeps_its_bytes() {
+    const THIS: &str = "broken::a_transfer_that_was_given_keeps_its_bytes";
+    if is_child() {
+        return println!("CHILD: {}", seen(&std::env::var(BROKEN).unwrap()));
+    }
+    if device(THIS).is_none() {
+        return;
+    }
+    let library = match built("broken", "-Wl,--no-as-needed,-l:libOpenCL.so.1") {
+        Ok(library) => library,
+        Err(why) => return emulated::skipped(THIS, &why),
+    };
+    all_as_expected(THIS, &library, &["late", "never", "second", "failed", "flush", "unread", "mapped"]);
+    std::fs::remove_file(library).unwrap();
+}
+
+const BROKEN: &str = "CONTIGO_BROKEN";
+
+fn seen(broken: &str) -> String {
+    let expected = match broken {
+        "old" => matches!(OpenClGpu::open(0), Err(Error::Unsupported { what, .. }) if what.contains("1.1")),
+        "align" => matches!(OpenClGpu::open(0), Err(Error::Unexpected { name: "CL_DEVICE_MEM_BASE_ADDR_ALIGN", value: 96 })),
+        "lost" => is_lost(),
+        // The first look of a region is refused, and the memory comes back.
+        "copies" => first_look().is_some_and(|(error, _)| matches!(error, Error::Unexpected { name: "clEnqueueMapBuffer", .. })),
+        "refuses" => {
+            first_look().is_some_and(|(error, _)| error == Error::Gpu { call: "clEnqueueMapBuffer", code: -12, name: "CL_MAP_FAILURE" })
+        }
+        "stuck" => is_stuck(),
+        "retains" => is_freed_all_the_same(),
+        "keeps" => is_kept(),
+        "argument" => forgets_what_was_set(),
+        "late" => is_waited_for(),
+        "never" | "second" => second_is_refused(broken == "never"),
+        "failed" | "flush" => is_leaked(),
+        "unread" => comes_back_late(),
+        "mapped" => stays_mapped(),
+        _ => first_look().is_none(),
+    };
+    if expected { format!("{broken}, as expected") } else { format!("{broken}, and something else") }
+}
+
+/// The answer of a region to fresh memory, which comes back.
+fn first_look() -> Option<(Error, OpenClMemory)> {
+    let memory = OpenClMemory::allocate(OpenClGpu::open(0).unwrap(), 1 << 16).unwrap();
+    Region::new(memory).err().map(|refused| (refused.error, refused.returned))
+}
+
+/// A kernel that ended with an error: its buffers stay with the device, which may be anywhere.
+fn is_lost() -> bool {
+    let gpu = OpenClGpu::open(0).unwrap();
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let failed = engine.start([buf.in_out(..)], &Launch::of(64, 64).with(&[])).unwrap().wait(WAIT).unwrap_err();
+    println!("CHILD lost: {failed}");
+    let code = (-5_i32).cast_unsigned();
+    matches!(failed.error, Error::WillNotStop { device: "flip", status, .. } if status == code) && failed.buffers.is_none()
+}
+
+/// A hand-over that never ends: its limit, and the memory is leaked.
+fn is_stuck() -> bool {
+    let since = Instant::now();
+    let Some((error, memory)) = first_look() else { return false };
+    let cpu = memory.mapping().cpu;
+    drop(memory);
+    // SAFETY: leaked, because a command may still read it.
+    let kept = unsafe { cpu.as_ptr().read_volatile() } == 0;
+    let limit = Duration::from_secs(10);
+    error == Error::Timeout { timeout_us: 10_000_000 } && kept && (limit..limit * 3).contains(&since.elapsed())
+}
+
+/// A kernel that keeps what it was launched with, and lives on: it keeps nothing of a job's.
+fn is_freed_all_the_same() -> bool {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    let gpu = OpenClGpu::open(0).unwrap();
+    let module = module(gpu);
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let region = Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
+    let buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    drop(engine.start([buf.in_out(..)], &Launch::of(64, 64).with(&[])).unwrap().wait(WAIT).unwrap());
+    drop(region);
+    DROPPED.load(Ordering::SeqCst) == 1
+}
+
+/// The one job of a test: `flip` over 4096 bytes.
+fn flipping(work: impl FnOnce(&mut Engine<OpenClKernel<'_>, 1>, CpuBuf<'_>) -> bool) -> bool {
+    let gpu = OpenClGpu::open(0).unwrap();
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    buf.view_mut::<u8>().unwrap().fill(0x11);
+    work(&mut engine, buf)
+}
+
+fn words() -> contigo::kernel::Words {
+    Launch::of(64, 64).with(&[])
+}
+
+/// How late a transfer is told, which is longer than a hand-over waits.
+const LATE: Duration = Duration::from_secs(15);
+
+/// The job starts, and its kernel waits for the transfer.
+fn is_waited_for() -> bool {
+    flipping(|engine, buf| {
+        let since = Instant::now();
+        let [buf] = engine.start([buf.in_out(..)], &words()).unwrap().wait(WAIT).unwrap().buffers;
+        since.elapsed() >= LATE && buf.view::<u8>().unwrap() == [0xEE; 4096]
+    })
+}
+
+/// The second operand is refused: both come back; or neither, where the first one's transfer is
+/// late.
+fn second_is_refused(late: bool) -> bool {
+    let gpu = OpenClGpu::open(0).unwrap();
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(keyed(&module)).unwrap();
+    let [from, to] = [4096, 2048].map(|len| region.carve(len, gpu.align()).unwrap().into_buf());
+    let failed = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
+    println!("CHILD second: {failed}");
+    match failed.buffers {
+        None => late && matches!(failed.error, Error::WillNotStop { .. }),
+        Some(all) => !late && matches!(failed.error, Error::Gpu { code: -5, .. }) && all.into_iter().all(|one| one.into_buf().is_ok()),
+    }
+}
+
+/// The transfer failed: the job does not start, and nothing comes back. So does the next job.
+fn is_leaked() -> bool {
+    flipping(|engine, buf| {
+        let failed = engine.start([buf.in_out(..)], &words()).unwrap_err();
+        println!("CHILD leaked: {failed}");
+        matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none() && engine.recover().is_err()
+    })
+}
+
+/// What the device wrote is not brought in time. The next job waits for that, and works on it.
+fn comes_back_late() -> bool {
+    flipping(|engine, buf| {
+        let since = Instant::now();
+        let failed = engine.start([buf.in_out(..)], &words()).unwrap().wait(WAIT).unwrap_err();
+        let (in_time, [buf]) = (since.elapsed() < LATE, failed.buffers.unwrap());
+        assert!(matches!(failed.error, Error::Timeout { .. }), "{}", failed.error);
+        let [buf] = engine.start([buf.in_out(..)], &words()).unwrap().wait(WAIT).unwrap().buffers;
+        (since.elapsed() >= LATE || !in_time) && buf.view::<u8>().unwrap() == [0x11; 4096]
+    })
+}
+
+/// What is mapped for ever is launched with no more.
+fn stays_mapped() -> bool {
+    flipping(|engine, buf| {
+        let failed = engine.start([buf.in_out(..)], &words()).unwrap().wait(WAIT).unwrap_err();
+        let [buf] = failed.buffers.unwrap();
+        let again = engine.start([buf.in_out(..)], &words()).unwrap_err();
+        println!("CHILD mapped: {}, {again}", failed.error);
+        failed.error == Error::Gpu { call: "clEnqueueUnmapMemObject", code: -5, name: "CL_OUT_OF_RESOURCES" } && again.buffers.is_none()
+    })
+}
+
+/// A launch that is refused half way keeps no operand in the kernel.
+fn forgets_what_was_set() -> bool {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    let gpu = OpenClGpu::open(0).unwrap();
+    let module = module(gpu);
+    let mut engine = Engine::new(keyed(&module)).unwrap();
+    let region = Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
+    let [from, to] = [(); 2].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
+    let failed = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
+    let refused = failed.error == Error::Gpu { call: "clSetKernelArg", code: -5, name: "CL_OUT_OF_RESOURCES" };
+    drop(failed);
+    drop(region);
+    refused && DROPPED.load(Ordering::SeqCst) == 1
+}
+
+/// A driver that does not let go of the bytes: they are leaked, in bounded time.
+fn is_kept() -> bool {
+    let memory = OpenClMemory::allocate(OpenClGpu::open(0).unwrap(), 1 << 16).unwrap();
+    let (cpu, since) = (memory.mapping().cpu, Instant::now());
+    drop(memory);
+    // SAFETY: leaked, because the driver may still use it.
+    let kept = unsafe { cpu.as_ptr().read_volatile() } == 0;
+    kept && since.elapsed() < Duration::from_secs(5)
+}
+
+/// A child of fork has the parent's objects, and none of its driver's threads: it calls nothing of
+/// the driver. (A library before the machine's loader ends it there with 77.)
+#[test]
+fn a_child_of_fork_is_told_so() {
+    const THIS: &str = "broken::a_child_of_fork_is_told_so";
+    if !is_child() {
+        if device(THIS).is_none() {
+            return;
+        }
+        let mut child = child(THIS);
+        let library = built("broken", "-Wl,--no-as-needed,-l:libOpenCL.so.1");
+        if let Ok(library) = &library {
+            child.env("OPENCL_DYLIB_PATH", library).env(BROKEN, "forked");
+        }
+        let said = said(child);
+        assert!(said.contains("CHILD of fork: Ok(0)"), "{said}");
+        return library.map_or_else(|why| emulated::skipped(THIS, &why), |library| std::fs::remove_file(library).unwrap());
+    }
+    let gpu = device(THIS).unwrap();
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    let (memory, owner_pid) = (OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap(), std::process::id());
+    let module = module(gpu);
+    let region = region(gpu, 1 << 16);
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let mut second = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    // One job gave its buffer back, one left it with the device, and two are under way.
+    let [done, kept, forgotten, under_way] = [(); 4].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
+    drop(engine.start([done.in_out(..)], &words()).unwrap().wait(WAIT).unwrap());
+    let [kept] = engine.start([kept.in_out(..)], &words()).unwrap().wait_device(WAIT).unwrap().buffers;
+    std::mem::forget(engine.start([forgotten.in_out(..)], &words()).unwrap());
+    let running = second.start([under_way.in_out(..)], &words()).unwrap();
+    // SAFETY: the child calls nothing of the driver, as is seen here, and ends by itself.
+    match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Child => {
+            let told = OpenClGpu::open(0).err() == Some(Error::Forked { owner_pid });
+            let refused = kept.into_cpu().is_err_and(|refused| refused.error == Error::Forked { owner_pid });
+            drop((running, engine, memory));
+            drop((second, region));
+            drop(module);
+            // Its bytes are the parent's, and so is its object.
+            let told = told && refused && DROPPED.load(Ordering::SeqCst) == 0;
+            // SAFETY: ends this process without its exit handlers, which are the parent's.
+            unsafe { nix::libc::_exit(i32::from(!told)) };
+        }
+        nix::unistd::ForkResult::Parent { child } => {
+            let status = nix::sys::wait::waitpid(child, None).unwrap();
+            let code = match status {
+                nix::sys::wait::WaitStatus::Exited(_, code) => Ok(code),
+                other => Err(other),
+            };
+            println!("CHILD of fork: {code:?}");
+            drop(memory);
+            assert_eq!(DROPPED.load(Ordering::SeqCst), 1);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The same tests on a device that keeps a copy of the host's bytes, as OpenCL allows. There a
+//! hand-over that is left out shows the wrong bytes. A library in C stands before the machine's
+//! loader (`copying.c`), in a process of its own.
+
+use super::{WAIT, built, child, device, in_place, is_child, module, region};
+use contigo::{
+    Engine, Error, OperandSpec,
+    kernel::{Launch, Parameter::Operand, Signature},
+};
+use contigo_gpu::opencl::OpenClKernel;
+use contigo_testkit::emulated;
+use std::{env, process::Command, thread, time::Duration};
+
+const THIS: &str = "copying::jobs_and_conformance_are_right_with_a_copy";
+
+/// The binding looks here for a loader.
+const LOADER: &str = "OPENCL_DYLIB_PATH";
+
+#[test]
+fn jobs_and_conformance_are_right_with_a_copy() {
+    if is_child() {
+        return it_is_a_copy();
+    }
+    if device(THIS).is_none() {
+        return;
+    }
+    let library = match built("copying", "-Wl,--no-as-needed,-l:libOpenCL.so.1") {
+        Ok(library) => library,
+        Err(why) => return emulated::skipped(THIS, &why),
+    };
+    let run = |mut command: Command| {
+        let output = command.env(LOADER, &library).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{}: {said}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+        said
+    };
+    assert!(run(child(THIS)).contains("CHILD: a copy"));
+    for (test, name, value) in [(PARTLY, "CONTIGO_FAIL_MAP", "3"), (CUT, "CONTIGO_BORROWED", "1"), (PARTS, "CONTIGO_SLOW_UNMAP", "1")] {
+        let mut child = child(test);
+        child.env(name, value);
+        assert!(run(child).contains("CHILD: as expected"));
+    }
+    let mut all = emulated::command(env::current_exe().unwrap());
+    // One of them watches the device write the host's bytes, which this one does not.
+    all.args(["conformance::", "jobs::", "tensors::the_handle", "--skip", "jobs::a_job_that_was_forgotten"]);
+    let said = run(all);
+    let passed = said.matches("... ok").count();
+    assert!(passed >= 27, "{passed} passed: {said}");
+    std::fs::remove_file(library).unwrap();
+}
+
+const PARTLY: &str = "copying::a_job_comes_back_in_part";
+
+/// The first buffer of a job was brought back, and the second was not. Both are the device's: the
+/// next job works on what the device has.
+#[test]
+fn a_job_comes_back_in_part() {
+    if !is_child() {
+        return;
+    }
+    let gpu = device(PARTLY).unwrap();
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    // SAFETY: it is launched with as many items as there are bytes.
+    let both = unsafe { OpenClKernel::new(&module, c"both", Signature::new("both", &[Operand(OperandSpec::in_out()); 2]).unwrap()) };
+    let (mut both, mut flip) = (Engine::new(both.unwrap()).unwrap(), Engine::new(in_place(&module, "flip", c"flip")).unwrap());
+    let words = Launch::of(64, 64).with(&[]);
+    let bufs = [(); 2].map(|()| {
+        let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+        buf.view_mut::<u8>().unwrap().fill(0x55);
+        buf.in_out(..)
+    });
+    // The region's first look was the first mapping.
+    let failed = both.start(bufs, &words).unwrap().wait(WAIT).unwrap_err();
+    assert_eq!(failed.error, Error::Gpu { call: "clEnqueueMapBuffer", code: -12, name: "CL_MAP_FAILURE" });
+    for buf in failed.buffers.unwrap() {
+        let [buf] = flip.start([buf.in_out(..)], &words).unwrap().wait(WAIT).unwrap().buffers;
+        assert_eq!(buf.view::<u8>().unwrap(), [0x55; 4096]);
+    }
+    println!("CHILD: as expected");
+}
+
+const CUT: &str = "copying::a_buffer_is_cut";
+
+/// A buffer is cut, and one part goes to the device: the driver reads no byte of the other.
+#[test]
+fn a_buffer_is_cut() {
+    if !is_child() {
+        return;
+    }
+    let gpu = device(CUT).unwrap();
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let whole = region.carve(8192, gpu.align()).unwrap().into_buf();
+    let [whole] = engine.start([whole.in_out(..)], &Launch::of(128, 64).with(&[])).unwrap().wait(WAIT).unwrap().buffers;
+    let (left, mut right) = whole.split_at(4096).unwrap();
+    let borrowed = right.view_mut::<u8>().unwrap();
+    borrowed.fill(0x5B);
+    let [left] = engine.start([left.in_out(..)], &Launch::of(64, 64).with(&[])).unwrap().wait(WAIT).unwrap().buffers;
+    assert_eq!((left.view::<u8>().unwrap(), &*borrowed), (&[0; 4096][..], &[0x5B; 4096][..]));
+    println!("CHILD: as expected");
+}
+
+const PARTS: &str = "copying::two_threads_have_a_part_each";
+
+/// A buffer is cut, and two threads hand the parts over at once: what the CPU wrote last counts.
+#[test]
+fn two_threads_have_a_part_each() {
+    if !is_child() {
+        return;
+    }
+    let gpu = device(PARTS).unwrap();
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let [mut first, mut second] = [(); 2].map(|()| Engine::new(in_place(&module, "flip", c"flip")).unwrap());
+    let whole = region.carve(8192, gpu.align()).unwrap().into_buf();
+    let [whole] = first.start([whole.in_out(..)], &Launch::of(128, 64).with(&[])).unwrap().wait(WAIT).unwrap().buffers;
+    let (left, mut right) = whole.split_at(4096).unwrap();
+    right.view_mut::<u8>().unwrap().fill(0x11);
+    let words = Launch::of(64, 64).with(&[]);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| drop(first.start([left.in_out(..)], &words).unwrap().wait(WAIT).unwrap()));
+        thread::sleep(Duration::from_millis(150));
+        let [right] = second.start([right.in_out(..)], &words).unwrap().wait_device(WAIT).unwrap().buffers;
+        other.join().unwrap();
+        assert_eq!(right.into_cpu().unwrap().view::<u8>().unwrap(), [0xEE; 4096]);
+    });
+    println!("CHILD: as expected");
+}
+
+/// The device's output is in no byte of the host's, until it is mapped.
+fn it_is_a_copy() {
+    let gpu = device(THIS).unwrap();
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    buf.view_mut::<u8>().unwrap().fill(0x55);
+    let block = buf.as_mut_ptr();
+    let [buf] = engine.start([buf.in_out(..)], &Launch::of(64, 64).with(&[])).unwrap().wait_device(WAIT).unwrap().buffers;
+    // SAFETY: no job is under way, and nobody has a view.
+    assert_eq!(unsafe { block.read_volatile() }, 0x55);
+    assert_eq!(buf.into_cpu().unwrap().view::<u8>().unwrap(), [0xAA; 4096]);
+    println!("CHILD: a copy");
+}

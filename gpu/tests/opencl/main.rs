@@ -1,0 +1,111 @@
+//! Memory and kernels of OpenCL, on pocl: the machine's own processors as a device. Each test is
+//! skipped, by its name, where there is no device.
+#![cfg(feature = "opencl")]
+#![allow(unsafe_code, reason = "kernels are launched, and tensors are read as their consumer reads them")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
+
+mod broken;
+mod conformance;
+mod copying;
+mod errors;
+mod jobs;
+mod memory;
+mod never_ends;
+mod tensors;
+
+use contigo::{
+    Error, OperandSpec, Region,
+    kernel::{
+        Parameter::{Operand, Words},
+        Signature,
+    },
+};
+use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
+use contigo_testkit::emulated;
+use std::{
+    env,
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+/// Far above what a kernel here takes, also beside a build.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// `keyed` copies bytes and XORs them with a key, which is narrower than a word. `add` has a scalar
+/// of two words. `flip` works in place, `both` on two. `forever` ends when its first word is 7.
+const SOURCE: &str = "
+kernel void keyed(global const uchar *from, global uchar *to, uint count, uchar key) {
+    size_t i = get_global_id(0);
+    if (i < count) to[i] = from[i] ^ key;
+}
+kernel void add(global const ulong *from, global ulong *to, uint count, ulong by) {
+    size_t i = get_global_id(0);
+    if (i < count) to[i] = from[i] + by;
+}
+kernel void flip(global uchar *bytes) { bytes[get_global_id(0)] ^= 0xFF; }
+kernel void both(global uchar *one, global uchar *two) { one[get_global_id(0)] ^= 0xFF; two[get_global_id(0)] ^= 0xFF; }
+kernel void forever(global volatile uint *word) { while (word[0] != 7) word[1] += 1; }
+";
+
+/// The first device; or none, and the test is skipped.
+fn device(test: &str) -> Option<&'static OpenClGpu> {
+    match OpenClGpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(error @ (Error::NoLibrary { .. } | Error::NotFound { .. })) => {
+            emulated::skipped(test, &error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn module(gpu: &'static OpenClGpu) -> OpenClModule {
+    let mut log = Log::new();
+    // SAFETY: the source above, whose kernels keep to their operands.
+    unsafe { OpenClModule::build(gpu, SOURCE, c"", &mut log) }.unwrap_or_else(|error| panic!("{error}: {log}"))
+}
+
+fn region(gpu: &'static OpenClGpu, len_bytes: usize) -> Region<OpenClMemory> {
+    Region::new(OpenClMemory::allocate(gpu, len_bytes).unwrap()).unwrap()
+}
+
+fn keyed(module: &OpenClModule) -> OpenClKernel<'_> {
+    let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
+    let signature = Signature::new("keyed", &[from, to, Words(1), Words(1)]).unwrap().sized(0, 1, &[0]).unwrap().sized(1, 1, &[0]).unwrap();
+    // SAFETY: an item reads `from[i]` and writes `to[i]`, where `i < count`.
+    unsafe { OpenClKernel::new(module, c"keyed", signature) }.unwrap()
+}
+
+/// The kernel that works in place; a job has so many work items, and a byte for each.
+fn in_place<'m>(module: &'m OpenClModule, name: &'static str, entry: &std::ffi::CStr) -> OpenClKernel<'m> {
+    let signature = Signature::new(name, &[Operand(OperandSpec::in_out())]).unwrap();
+    // SAFETY: `flip` is launched with as many items as there are bytes, `forever` with two words.
+    unsafe { OpenClKernel::new(module, entry, signature) }.unwrap()
+}
+
+/// Runs one test of this program in a process of its own, in which `is_child` says so.
+fn child(test: &str) -> Command {
+    let mut command = emulated::command(env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    command
+}
+
+const CHILD: &str = "CONTIGO_OPENCL_CHILD";
+
+fn is_child() -> bool {
+    env::var_os(CHILD).is_some()
+}
+
+/// A library in C of this folder, built by the machine's compiler; or why not.
+fn built(name: &str, with: &str) -> Result<String, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let to = format!("{}/{name}-{}-{count}.so", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    let from = format!("{}/tests/opencl/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", "-o", &to, &from, with]);
+    let status = cc.status().map_err(|error| format!("no compiler for C: {error}"))?;
+    assert!(status.success(), "{cc:?}");
+    Ok(to)
+}

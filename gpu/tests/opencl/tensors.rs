@@ -1,0 +1,167 @@
+//! Tensors: the handle as it is, and the offset beside it.
+
+use super::{WAIT, built, child, device, in_place, is_child, memory::mapped, module, region};
+use contigo::{
+    CpuBuf, DevBuf, Engine, Error, TensorRule,
+    dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable, abi, abi::DlManagedTensorVersioned},
+    kernel::Launch,
+};
+use contigo_gpu::opencl::OpenClGpu;
+use libloading::Library;
+use std::{os::unix::process::ExitStatusExt, ptr::NonNull, sync::OnceLock};
+
+static TENSORS: TensorTable<16> = TensorTable::new();
+
+type Sum = unsafe extern "C" fn(*mut DlManagedTensorVersioned, i32, *mut u64) -> i32;
+type Folded = unsafe extern "C" fn(*const DlManagedTensorVersioned) -> i32;
+
+/// The consumer in C, built by the machine's compiler; or why not.
+fn consumer() -> Result<&'static Library, String> {
+    static CONSUMER: OnceLock<Result<Library, String>> = OnceLock::new();
+    let build = || {
+        let to = built("consumer", "-l:libOpenCL.so.1")?;
+        // SAFETY: it is the file above, which does nothing when it is loaded.
+        let library = unsafe { Library::new(&to) }.map_err(|error| error.to_string())?;
+        std::fs::remove_file(to).map_err(|error| error.to_string())?;
+        Ok(library)
+    };
+    CONSUMER.get_or_init(build).as_ref().map_err(Clone::clone)
+}
+
+/// A device and the consumer; or the test is skipped.
+fn both(test: &str) -> Option<(&'static OpenClGpu, &'static Library)> {
+    let gpu = device(test)?;
+    match consumer() {
+        Ok(consumer) => Some((gpu, consumer)),
+        Err(why) => {
+            contigo_testkit::emulated::skipped(test, &why);
+            None
+        }
+    }
+}
+
+fn spec(count: i64, offset: ByteOffset) -> TensorSpec {
+    TensorSpec { offset, ..TensorSpec::new(DataType::U32, Shape::new(&[count]).unwrap()) }
+}
+
+/// The digits after the kernel `flip`, in a buffer that stays the device's.
+fn on_device<'p>(engine: &mut Engine<contigo_gpu::opencl::OpenClKernel<'_>, 1>, mut buf: CpuBuf<'p>, digits: &[u32]) -> DevBuf<'p> {
+    let len = digits.len() * 4;
+    buf.view_at_mut::<u32>(..len).unwrap().iter_mut().zip(digits).for_each(|(to, digit)| *to = !digit);
+    let words = Launch::of(u32::try_from(len).unwrap() / 64, 64).with(&[]);
+    let [buf] = engine.start([buf.in_out(..len)], &words).unwrap().wait_device(WAIT).unwrap().buffers;
+    buf
+}
+
+#[test]
+fn the_handle_is_given_and_the_offset_beside_it() {
+    let Some((gpu, consumer)) = both("tensors::the_handle_is_given_and_the_offset_beside_it") else { return };
+    // SAFETY: the file above has them, with these types.
+    let sum_of = unsafe { consumer.get::<Sum>(b"consumer_sum").unwrap() };
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    // The block's first bytes are other digits: what a consumer without an origin reads.
+    let [first, second] = [(); 2].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
+    let offset = second.offset_bytes() as u64;
+    assert_eq!(offset, 4096);
+    let (wrong, right): (Vec<u32>, Vec<u32>) = ((0..64).collect(), (1000..1064).collect());
+    let _first = on_device(&mut engine, first, &wrong);
+    let mut buf = on_device(&mut engine, second, &right);
+
+    // Folded, it would be another handle. Refused, with the number, and the buffer is back.
+    let refused = TENSORS.lend(buf, &spec(64, ByteOffset::Folded)).unwrap_err();
+    assert_eq!(refused.error, Error::Tensor { rule: TensorRule::Handle, found: 4096, need: 0 });
+    buf = refused.returned;
+
+    for (keeps, expected) in [(1, right.iter().sum::<u32>()), (0, wrong.iter().sum())] {
+        let mut lent = TENSORS.lend(buf, &spec(64, ByteOffset::Kept)).unwrap();
+        let tensor = lent.tensor().unwrap();
+        // SAFETY: the consumer's, until it calls the deleter.
+        let shown = unsafe { tensor.as_ref() };
+        assert_eq!((shown.tensor.device.device_type, shown.tensor.device.device_id), (abi::device::OPENCL, 0));
+        assert_eq!(shown.tensor.byte_offset, offset);
+        let mut sum = 0;
+        // SAFETY: the tensor's only consumer, which deletes it.
+        let answer = unsafe { sum_of(tensor.as_ptr(), keeps, &raw mut sum) };
+        assert_eq!((answer, sum), (0, expected.into()), "keeps {keeps}");
+        buf = lent.take_back().unwrap();
+    }
+    // It comes back as it was.
+    let buf = buf.into_cpu().unwrap();
+    assert_eq!(buf.view_at::<u32>(..256).unwrap(), right);
+}
+
+/// While the tensor is out nobody has its bytes mapped: the consumer's queue may use the object.
+/// (`CL_MEM_MAP_COUNT` counts the mappings of all of it.)
+#[test]
+fn what_is_lent_is_not_mapped() {
+    let Some(gpu) = device("tensors::what_is_lent_is_not_mapped") else { return };
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    // The CPU has had it between two jobs.
+    let buf = on_device(&mut engine, buf, &[4; 64]).into_cpu().unwrap();
+    let buf = on_device(&mut engine, buf, &[5; 64]);
+    let mut lent = TENSORS.lend(buf, &spec(64, ByteOffset::Kept)).unwrap();
+    let tensor = lent.tensor().unwrap();
+    // SAFETY: as above.
+    let raw = unsafe { tensor.as_ref() }.tensor.data.addr() as u64;
+    assert_eq!(mapped(raw), 0);
+    delete(tensor);
+    let buf = lent.take_back().unwrap().into_cpu().unwrap();
+    assert_eq!(mapped(raw), 0, "the CPU's again, and nothing stays mapped");
+    drop(buf);
+}
+
+fn delete(tensor: NonNull<DlManagedTensorVersioned>) {
+    // SAFETY: this test is its consumer, and deletes it once.
+    unsafe {
+        let delete = tensor.as_ref().deleter.unwrap();
+        delete(tensor.as_ptr());
+    }
+}
+
+/// A tensor of the block's beginning has no offset, and may be folded.
+#[test]
+fn an_offset_of_nothing_can_be_folded() {
+    let Some(gpu) = device("tensors::an_offset_of_nothing_can_be_folded") else { return };
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let buf = on_device(&mut engine, region.carve(4096, gpu.align()).unwrap().into_buf(), &[5; 64]);
+    let mut lent = TENSORS.lend(buf, &spec(64, ByteOffset::Folded)).unwrap();
+    let tensor = lent.tensor().unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { tensor.as_ref() }.tensor.byte_offset, 0);
+    delete(tensor);
+    drop(lent.take_back().unwrap());
+}
+
+/// A folded pointer in the place of a handle, in a process of its own. The loader follows it and
+/// the process dies; or it says that this is no memory object.
+#[test]
+fn a_folded_handle_is_no_handle() {
+    const THIS: &str = "tensors::a_folded_handle_is_no_handle";
+    let Some((gpu, consumer)) = both(THIS) else { return };
+    if !is_child() {
+        let output = child(THIS).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let refused = said.lines().any(|line| line.contains("CHILD answer -"));
+        println!("folded: {}, {}", output.status, said.lines().find(|line| line.contains("CHILD answer")).unwrap_or("no answer"));
+        assert!(said.contains("CHILD begins"), "{said}");
+        let died = matches!(output.status.signal(), Some(nix::libc::SIGSEGV | nix::libc::SIGBUS | nix::libc::SIGABRT));
+        assert!(refused || died, "a wrong handle was taken for one: {}, {said}", output.status);
+        return;
+    }
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let [_first, second] = [(); 2].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
+    let buf = on_device(&mut engine, second, &[5; 64]);
+    let mut lent = TENSORS.lend(buf, &spec(64, ByteOffset::Kept)).unwrap();
+    let tensor = lent.tensor().unwrap();
+    println!("CHILD begins");
+    // SAFETY: it is not safe, which is the point: this process is here to die of it.
+    let answer = unsafe { consumer.get::<Folded>(b"consumer_folded").unwrap()(tensor.as_ptr()) };
+    println!("CHILD answer {answer}");
+    delete(tensor);
+    drop(lent.take_back().unwrap());
+}

@@ -1,0 +1,70 @@
+//! A job of OpenCL takes nothing of this program's heap. The driver's own is C's, and is not
+//! counted.
+#![cfg(feature = "opencl")]
+#![allow(unsafe_code, reason = "an allocator that counts, and a kernel")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+
+use contigo::{
+    Engine, Error, OperandSpec, Region,
+    kernel::{Launch, Parameter::Operand, Signature},
+};
+use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    time::Duration,
+};
+
+/// The system's, counting what this thread asks for.
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is the system's.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static HEAP: Counting = Counting;
+
+#[test]
+fn a_job_takes_nothing_of_the_heap() {
+    let gpu = match OpenClGpu::open(0) {
+        Ok(gpu) => gpu,
+        Err(error @ (Error::NoLibrary { .. } | Error::NotFound { .. })) => {
+            contigo_testkit::emulated::skipped("opencl_heap::a_job_takes_nothing_of_the_heap", &error.to_string());
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let source = "kernel void flip(global uchar *bytes) { bytes[get_global_id(0)] ^= 0xFF; }";
+    // SAFETY: the source above.
+    let module = unsafe { OpenClModule::build(gpu, source, c"", &mut Log::new()) }.unwrap();
+    let signature = Signature::new("flip", &[Operand(OperandSpec::in_out())]).unwrap();
+    // SAFETY: it is launched with as many items as there are bytes.
+    let mut engine = Engine::new(unsafe { OpenClKernel::new(&module, c"flip", signature) }.unwrap()).unwrap();
+    let region = Region::new(OpenClMemory::allocate(gpu, 1 << 16).unwrap()).unwrap();
+    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let words = Launch::of(64, 64).with(&[]);
+    let before = COUNT.get();
+    for _ in 0..20 {
+        [buf] = engine.start([buf.in_out(..)], &words).unwrap().wait(Duration::from_secs(30)).unwrap().buffers;
+    }
+    assert_eq!(COUNT.get() - before, 0);
+    assert_eq!(buf.view::<u8>().unwrap(), [0; 4096]);
+    // The count counts.
+    drop(vec![0_u8; 1]);
+    assert_eq!(COUNT.get() - before, 1);
+}
