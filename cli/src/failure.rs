@@ -33,7 +33,7 @@ pub(crate) enum Failure {
     /// There is a real engine, and no memory that it could use.
     NoMemory,
     /// The driver does not load the kernels.
-    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    #[cfg(any(all(feature = "cuda", target_pointer_width = "64"), feature = "gpu"))]
     Image { error: Error, log: String },
     /// Options that do not go together, or a name that is not one.
     Usage(String),
@@ -81,7 +81,7 @@ impl fmt::Display for Failure {
                 write!(f, "--driver {engine}: {error} (in an emulator, which has no caches, --lab-port)")
             }
             Self::Engine { engine, error } => write!(f, "--driver {engine}: {error}{}", Meaning(error)),
-            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            #[cfg(any(all(feature = "cuda", target_pointer_width = "64"), feature = "gpu"))]
             Self::Image { error, log } => write!(f, "{error}; the driver says: {log}"),
             Self::NoMemory => write!(f, "there is no memory here whose address a device could use: contigo info says what is missing"),
             Self::Usage(what) | Self::SelfTest(what) => f.write_str(what),

@@ -103,6 +103,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Before a name is read: whether it is built in is seen there.
+    #[cfg(feature = "gpu")]
+    if let Err(error) = contigo_gpu::register() {
+        return end(Err(failure::Failure::Runtime(error)));
+    }
     let done = match &Cli::parse().command {
         Command::Demo(options) => demo::demo(options),
         Command::Selftest(options) => selftest::selftest(options),

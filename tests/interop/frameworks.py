@@ -12,7 +12,7 @@ from pathlib import Path
 
 import contigo
 import numpy as np
-from common import Skipped, by_own_build, refused
+from common import ROOT, Skipped, by_own_build, refused
 from memory import REGION, Copies, array, pointer
 
 
@@ -231,7 +231,10 @@ def memory_that_cuda_pinned():
         path = f"{folder}{os.pathsep}{os.environ.get('LD_LIBRARY_PATH', '')}"
         program, environment = Path(__file__).with_name("pinned.py"), {**os.environ, "LD_LIBRARY_PATH": path}
         ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, env=environment)
+        quoted = ROOT / "docs" / "examples" / "pinned_tensor.py"
+        answer = subprocess.run([sys.executable, quoted], capture_output=True, text=True, timeout=120, env=environment)
     assert ran.returncode == 0 and ran.stdout == "pinned\n", ran.stderr or ran.stdout
+    assert answer.returncode == 0 and answer.stdout.startswith("cuda_host:0 cpu:0 0\ncuda:0 0x"), answer.stderr or answer.stdout
     refused(ValueError, lambda: contigo.open_memory("cuda:x"), "at byte 5: a number from 0 to")
     rows = [("NumPy", "CUDA-pinned", 256, True, 0), ("TVM", "CUDA-pinned", 256, True, 0)]
     return [*rows, ("TVM", "the GPU's view of it", 256, True, 0)]

@@ -15,7 +15,7 @@ use crate::{
 use clap::Args;
 use contigo::{
     Backend,
-    names::{MemoryName, OpenDevice},
+    names::{DeviceName, MemoryName, OpenDevice},
     sim::{OnBoard, SimBoard},
 };
 use contigo_bringup::{
@@ -51,7 +51,7 @@ pub(crate) struct Options {
     /// sim is the simulated board's own memory, behind caches that are not coherent. The others are
     /// this machine's real memory, at its real addresses, with the simulated engine working on it;
     /// `contigo info` lists them. cuda is what CUDA pins for GPU 0 or N, and the engine is that
-    /// GPU.
+    /// GPU; so are vulkan and opencl, on GPUs of every maker.
     #[arg(long, value_name = "NAME", default_value = "sim", value_parser = memory::memory_name)]
     memory: MemoryName,
 
@@ -118,7 +118,7 @@ fn elsewhere(name: &str) -> Result<Infallible, String> {
     Err(if name.starts_with("rtl:") {
         format!("the demo in Verilog is `cargo run -p contigo-rtl --bin rtl-demo -- --device {name}`, in Contigo's sources")
     } else {
-        "the engine is the simulated gemm8, or the GPU of --memory cuda; in Verilog it is rtl:gemm8".to_owned()
+        "the engine is the simulated gemm8, or the GPU of --memory cuda, vulkan or opencl; in Verilog it is rtl:gemm8".to_owned()
     })
 }
 
@@ -188,7 +188,31 @@ fn on_gpu<B: Backend>(
     let mut log = contigo::cuda::Log::new();
     let module =
         contigo_gemm8::cuda::Gemm8Module::load(gpu, &mut log).map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
-    Ok(demo::stream_on_gpu(memory, module.kernel()?, tasks, outcomes, done)?)
+    Ok(demo::stream_on_gpu(memory, module.kernel()?, "gemm8 as a CUDA kernel", tasks, outcomes, done)?)
+}
+
+/// The same through Vulkan or OpenCL.
+#[cfg(feature = "gpu")]
+fn on_other_gpu<B: Backend>(
+    memory: B,
+    device: &DeviceName,
+    tasks: &[Task],
+    outcomes: &mut [Outcome],
+    done: &AtomicUsize,
+) -> Result<Measured, Failure> {
+    use contigo_gemm8::{opencl, vulkan};
+    use contigo_gpu::{
+        opencl::{Log, OpenClGpu},
+        vulkan::VulkanGpu,
+    };
+    if device.kind() == "vulkan" {
+        let module = vulkan::Gemm8Module::load(VulkanGpu::open(device.ordinal())?)?;
+        return Ok(demo::stream_on_gpu(memory, module.kernel()?, "gemm8 as a compute shader", tasks, outcomes, done)?);
+    }
+    let mut log = Log::new();
+    let module = opencl::Gemm8Module::build(OpenClGpu::open(device.ordinal())?, &mut log)
+        .map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
+    Ok(demo::stream_on_gpu(memory, module.kernel()?, "gemm8 as an OpenCL kernel", tasks, outcomes, done)?)
 }
 
 /// With a simulated engine on memory that is real: `memory` goes on the board's bus at its own
@@ -213,6 +237,10 @@ fn measure(name: &MemoryName, seed: u64, tasks: &[Task], outcomes: &mut [Outcome
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
         if let Some(gpu) = device.get().and_then(OpenDevice::gpu) {
             return on_gpu(memory, gpu, tasks, outcomes, done);
+        }
+        #[cfg(feature = "gpu")]
+        if let Some(gpu) = device.get().map(OpenDevice::name).filter(|name| ["vulkan", "opencl"].contains(&name.kind())) {
+            return on_other_gpu(memory, gpu, tasks, outcomes, done);
         }
         match device.get().and_then(OpenDevice::board) {
             Some(board) => Ok(demo::stream(memory, board, board.port(), tasks, outcomes, done)?),

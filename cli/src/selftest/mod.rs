@@ -193,8 +193,8 @@ fn judged(tested: &Tested, report: &Report, what: &str) -> Probed {
 /// An engine, and memory that it sees.
 fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, MemoryName), Failure> {
     let simulated = || "sim".parse().map_err(|error| Failure::Runtime(Error::from(error)));
-    if memory.is_some_and(|memory| memory.kind() == "cuda") {
-        return Err(Failure::Usage("no engine here sees what CUDA pins: contigo demo --memory cuda runs on the GPU".into()));
+    if let Some(gpu) = memory.filter(|memory| ["cuda", "vulkan", "opencl"].contains(&memory.kind())) {
+        return Err(Failure::Usage(format!("no engine here sees a GPU's memory: contigo demo --memory {gpu} runs on the GPU")));
     }
     let engine = asked.choose(memory.as_ref())?;
     match memory {

@@ -29,6 +29,35 @@ fn a_gpu_reads_the_same_digits_from_memory_that_cuda_pinned() -> Outcome {
     Ok(())
 }
 
+/// Mesa's and pocl's drivers for the CPU, or this machine's GPU.
+#[cfg(feature = "gpu")]
+#[test]
+fn the_same_digits_through_vulkan_and_opencl() -> Outcome {
+    for (memory, engine) in [("vulkan", "gemm8 as a compute shader"), ("opencl", "gemm8 as an OpenCL kernel")] {
+        let run = Run::of(&["demo", "--memory", memory, "--json"])?;
+        if run.status() != Some(0)
+            && ["cannot be loaded", "there is no such", "ordinal", "number"].iter().any(|why| run.stderr().contains(why))
+        {
+            emulated::skipped("cli::gpu::the_same_digits_through_vulkan_and_opencl", &format!("{memory}: {}", run.stderr().trim()));
+            continue;
+        }
+        let report = run.json()?;
+        assert_eq!((&report["images"], &report["jobs"]), (&Value::from(HELD_OUT), &Value::from(2 * HELD_OUT)), "{memory}");
+        assert_eq!(report["correct"], promised("# held-out-correct:")?);
+        assert_eq!((&report["mismatches"], &report["bytes_copied"]), (&Value::from(0), &Value::from(0)), "{memory}");
+        assert_eq!((&report["memory"]["backend"], &report["engine"]), (&Value::from(memory), &Value::from(engine)));
+        let wrong = Run::of(&["demo", "--memory", &format!("{memory}:4294967295")])?;
+        assert!(wrong.status() != Some(0) && wrong.stderr().contains("is 4294967295: it must be"), "{}", wrong.stderr());
+        let engines = Run::of(&["selftest", "--memory", memory])?;
+        assert!(
+            engines.status() == Some(1) && engines.stderr().contains(&format!("contigo demo --memory {memory}")),
+            "{}",
+            engines.stderr()
+        );
+    }
+    Ok(())
+}
+
 #[test]
 fn gpus_are_listed_and_what_is_missing_is_said() -> Outcome {
     let report = with_gpu(&["info", "--json"])?.json()?;

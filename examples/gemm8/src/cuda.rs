@@ -1,11 +1,11 @@
 #![allow(unsafe_code, reason = "which parameters a kernel has, and what it touches, is a promise")]
 //! `gemm8` as a CUDA kernel: the same arguments, the same arithmetic bit for bit, on a GPU.
 
-use crate::{Gemm, driver::OPERANDS, regs};
+pub use crate::gpu::Gemm8Kernel;
+use crate::gpu::{Threads, signature};
 use contigo::{
-    DevSlice, Driver, Result, TypedDriver,
-    cuda::{CopyingFunction, CudaFunction, Gpu, Image, Launch, Log, Module, Parameter, Signature, Words},
-    exactly, forward,
+    Result,
+    cuda::{CopyingFunction, CudaFunction, Gpu, Image, Log, Module},
 };
 use core::ffi::CStr;
 
@@ -16,8 +16,7 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
     Err(_) => c"",
 };
 
-/// `gemm8` on a GPU: operands, arguments and argument words are those of the FPGA's engine
-/// ([`Gemm8`](crate::Gemm8)). `F` is the kernel: [`CudaFunction`], or [`CopyingFunction`].
+/// [`PTX`] on a GPU.
 ///
 /// ```no_run
 /// use contigo::{Align, Engine, Region};
@@ -37,10 +36,6 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Gemm8Kernel<F>(F);
-
-/// [`PTX`] on a GPU.
-#[derive(Debug)]
 pub struct Gemm8Module<'g>(Module<'g>);
 
 impl<'g> Gemm8Module<'g> {
@@ -59,8 +54,9 @@ impl<'g> Gemm8Module<'g> {
     /// As [`CudaFunction::new`].
     pub fn kernel(&'g self) -> Result<Gemm8Kernel<CudaFunction<'g>>> {
         // SAFETY: the module is [`PTX`], whose `gemm8` has these parameters, and
-        // `Gemm8Kernel::check` compares what they say.
-        unsafe { CudaFunction::new(&self.0, c"gemm8", signature()?) }.map(Gemm8Kernel)
+        // `Gemm8Kernel::check` compares what they say. `kernels/gemm8.cu`: a thread reads rows of
+        // A, columns of B and a word of bias, and writes elements of C.
+        unsafe { Ok(Gemm8Kernel::new(CudaFunction::new(&self.0, c"gemm8", signature(NAME)?)?, THREADS)) }
     }
 
     /// `gemm8` on the GPU's own memory, with so many bytes for each operand.
@@ -69,7 +65,7 @@ impl<'g> Gemm8Module<'g> {
     /// As [`CopyingFunction::new`].
     pub fn copying(&'g self, capacity_bytes: [usize; 4]) -> Result<Gemm8Kernel<CopyingFunction<'g>>> {
         // SAFETY: as in `kernel`.
-        unsafe { CopyingFunction::new(&self.0, c"gemm8", signature()?, &capacity_bytes) }.map(Gemm8Kernel)
+        unsafe { Ok(Gemm8Kernel::new(CopyingFunction::new(&self.0, c"gemm8", signature(NAME)?, &capacity_bytes)?, THREADS)) }
     }
 
     /// The module, for its other kernels.
@@ -79,56 +75,14 @@ impl<'g> Gemm8Module<'g> {
     }
 }
 
-/// Threads of a block: what fills a multiprocessor of every generation.
-const THREADS: u32 = 256;
-/// Blocks at most: the kernel goes round where there are more elements.
-const MAX_BLOCKS: u64 = 1 << 16;
-
-/// `gemm8(a, b, bias, c, m, n, k, flags)`.
-fn signature() -> Result<Signature> {
-    let [a, b, bias, c] = OPERANDS.map(Parameter::Operand);
-    const WORD: Parameter = Parameter::Words(1);
-    Signature::new("gemm8 (CUDA)", &[a, b, bias, c, WORD, WORD, WORD, WORD])
-}
-
-/// The kernel's words for the engine's: a launch for so many elements, the sizes, and `flags`.
-fn launched(words: &[u32]) -> Result<Words> {
-    const RELU: u32 = 1;
-    const INT8: u32 = 2;
-    const SHIFT_AT: u32 = 8;
-    let [m, n, k, mode] = *exactly(words)?;
-    let relu = if mode & regs::MODE_RELU == 0 { 0 } else { RELU };
-    let flags = relu | if mode & regs::MODE_RAW == 0 { INT8 | (mode & regs::MODE_SHIFT) << SHIFT_AT } else { 0 };
-    let blocks = (u64::from(m) * u64::from(n)).div_ceil(THREADS.into()).clamp(1, MAX_BLOCKS);
-    Ok(Launch::of(u32::try_from(blocks).unwrap_or(1), THREADS).with(&[m, n, k, flags]))
-}
-
-// SAFETY: all of it is the kernel's, with fewer jobs. `kernels/gemm8.cu`: a thread reads rows of A,
-// columns of B and a word of bias, and writes elements of C. All of them lie inside
-// `operand_bytes`, which `check` compares with the operands.
-unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
-    forward!(|this| this.0 => name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry);
-    forward!(|this| this.0 => poll, stop, arm_irq);
-
-    fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        self.0.check(operands, &launched(words)?)?;
-        Gemm::from_words(exactly(words)?).check(exactly(operands)?)
-    }
-
-    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        // SAFETY: the caller's promise; `check` let these words pass, too.
-        unsafe { self.0.submit(slot, operands, &launched(words)?) }
-    }
-}
-
-impl<F: Driver> TypedDriver<4> for Gemm8Kernel<F> {
-    contigo::no_report!(Gemm, 4);
-}
+const NAME: &str = "gemm8 (CUDA)";
+/// Blocks fill a multiprocessor of every generation; a thread computes an element.
+const THREADS: Threads = Threads { per_block: 256, elements: 1 };
 
 impl Gemm8Kernel<CopyingFunction<'_>> {
     /// How many bytes were copied so far, to the GPU and back.
     #[must_use]
     pub const fn bytes_copied(&self) -> u64 {
-        self.0.bytes_copied()
+        self.inner().bytes_copied()
     }
 }

@@ -6,6 +6,7 @@
 //! | `linux` | the driver is `AsFd` where its interrupt is, for an event loop; `ROW`, its name for C and Python |
 //! | `sim` | `SimGemm8`, the engine's model on the simulated board |
 //! | `cuda` | `cuda`: the engine as a kernel of a GPU |
+//! | `vulkan`, `opencl` | the same engine on any GPU that these interfaces reach; they need std |
 //! | `demo` | `demo`: handwritten digits through the engine, every score checked; it needs std |
 //!
 //! ```
@@ -43,11 +44,17 @@ pub mod cuda;
 #[cfg(feature = "demo")]
 pub mod demo;
 mod driver;
+#[cfg(any(feature = "cuda", feature = "opencl", feature = "vulkan"))]
+mod gpu;
 #[cfg(feature = "sim")]
 mod model;
+#[cfg(all(feature = "opencl", target_os = "linux"))]
+pub mod opencl;
 pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod row;
+#[cfg(all(feature = "vulkan", target_os = "linux"))]
+pub mod vulkan;
 
 pub use arithmetic::requantize;
 pub use driver::{Gemm, Gemm8, MAP, Output};

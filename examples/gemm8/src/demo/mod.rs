@@ -11,6 +11,6 @@ pub use digits::{Digit, HELD_OUT, INK, PIXELS, SIDE, held_out};
 pub use error::DemoError;
 pub use network::{SCORES, answer};
 pub use reference::Reference;
-#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
+#[cfg(any(feature = "cuda", feature = "opencl", feature = "vulkan"))]
 pub use run::stream_on_gpu;
 pub use run::{Measured, Outcome, REGION_BYTES, Task, stream, stream_through};

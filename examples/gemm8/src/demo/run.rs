@@ -6,7 +6,9 @@ use super::{
     network::{self, HIDDEN, INPUTS, LAYER1, LAYER2, Layer, SCORES},
 };
 use crate::{Gemm, Gemm8, SimGemm8};
-use contigo::{Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, TypedDriver, sim::SimBoard};
+use contigo::{
+    Align, Backend, BaseAddr, CpuBuf, Driver, Engine, JobCounts, Operand, Pool, Port, Region, Stats, TypedDriver, sim::SimBoard,
+};
 use core::time::Duration;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -89,14 +91,16 @@ pub fn stream<B: Backend>(
     Ok(Measured { engine: "simulated gemm8", device_ns: Some(board.now_ns()), ..measured })
 }
 
-/// As [`stream`], on a GPU: `kernel` is `gemm8` there, and `memory` what it shares with the CPU.
+/// As [`stream`], on a GPU: `kernel` is `gemm8` there, called `engine`, and `memory` what it shares
+/// with the CPU.
 ///
 /// # Errors
 /// As [`stream`].
-#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
-pub fn stream_on_gpu<B: Backend>(
+#[cfg(any(feature = "cuda", feature = "opencl", feature = "vulkan"))]
+pub fn stream_on_gpu<B: Backend, F: Driver>(
     memory: B,
-    kernel: crate::cuda::Gemm8Kernel<contigo::cuda::CudaFunction<'_>>,
+    kernel: crate::gpu::Gemm8Kernel<F>,
+    engine: &'static str,
     tasks: &[Task],
     outcomes: &mut [Outcome],
     done: &AtomicUsize,
@@ -104,7 +108,7 @@ pub fn stream_on_gpu<B: Backend>(
     /// Real time; the first launch may compile.
     const LIMIT: Duration = Duration::from_secs(10);
     let measured = stream_through(memory, Engine::new(kernel)?, LIMIT, tasks, outcomes, done)?;
-    Ok(Measured { engine: "gemm8 as a CUDA kernel", ..measured })
+    Ok(Measured { engine, ..measured })
 }
 
 /// As [`stream`], through `engine`, whichever `gemm8` it is. A job may take `timeout`.
