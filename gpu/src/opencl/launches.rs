@@ -33,7 +33,7 @@ pub(super) struct Launches<'m> {
     module: &'m OpenClModule,
     kernel: cl_kernel,
     queue: cl_command_queue,
-    /// What was launched and not told.
+    /// The launches that were not told.
     in_flight: InFlight,
     /// The late transfers of the operands of a launch that was not given yet.
     waits: Vec<Event>,

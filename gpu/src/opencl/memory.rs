@@ -23,8 +23,8 @@ use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration
 /// **Owner.** The backend belongs to this value until it is dropped. It is dropped once the driver
 /// has said that it has done with the bytes; else it is leaked.
 ///
-/// **Leaks.** It is leaked in a child of fork, and beside a kernel that does not end. So it is while
-/// a transfer of its bytes is late, and once a transfer of its device has failed.
+/// **Leaks.** It is leaked in a child of fork, and beside a kernel that does not end. So it is
+/// while a transfer of its bytes is late, and once a transfer of its device has failed.
 ///
 /// **Alignment.** The bytes begin and end at multiples of [`OpenClGpu::align`], which is a region's
 /// line then.

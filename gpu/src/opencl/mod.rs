@@ -42,9 +42,9 @@
 //!
 //! Nobody waits for a late transfer where no kernel of this module uses its bytes: after
 //! [`CpuBuf::hand_over`](contigo::CpuBuf::hand_over), or in the queue of a tensor's consumer. A
-//! hand-over of these that took 10 s may have left one. What a device wrote comes back behind it.
-//! What a device only read comes back at once: the caller promises that the device has stopped, and
-//! makes sure of that by a job on the same bytes.
+//! hand-over of these that took 10 s may have left one. Bytes that a device wrote come back behind
+//! it. Bytes that a device only read come back at once: the caller promises that the device has
+//! stopped, and makes sure of that by a job on the same bytes.
 //!
 //! **A child of fork** hands nothing over, starts no kernel, and leaks what it drops. None of these
 //! calls the driver ([`Error::Forked`](contigo::Error)).
