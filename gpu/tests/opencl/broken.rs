@@ -221,7 +221,8 @@ fn is_leaked() -> bool {
     })
 }
 
-/// What the device wrote is not brought in time. The next job waits for that, and works on it.
+/// The bytes that the device wrote are not brought in time. The next job waits for that, and works
+/// on it.
 fn comes_back_late() -> bool {
     flipping(|engine, buf| {
         let since = Instant::now();
@@ -233,7 +234,7 @@ fn comes_back_late() -> bool {
     })
 }
 
-/// What is mapped for ever is launched with no more.
+/// Bytes that stay mapped are launched with no more.
 fn stays_mapped() -> bool {
     flipping(|engine, buf| {
         let failed = engine.start([buf.in_out(..)], &words()).unwrap().wait(WAIT).unwrap_err();

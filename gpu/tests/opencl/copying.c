@@ -6,7 +6,8 @@
  *
  * CONTIGO_FAIL_MAP=n: the mapping of this number is refused. CONTIGO_BORROWED=1: the process aborts
  * where a hand-over reads a byte of 0x5B, which a test has borrowed.
- * CONTIGO_SLOW_UNMAP=1: an unmapping of 8192 bytes is given half a second after it was asked for. */
+ * CONTIGO_SLOW_UNMAP=1: an unmapping of 8192 bytes is given half a second after it was asked
+ * for. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
