@@ -196,14 +196,12 @@ impl Told<'_> {
     }
 }
 
-/// `dlpack.h`: `DLDeviceType`.
+/// `dlpack.h`: `DLDeviceType`. Objects of OpenCL and Vulkan (4, 7) are lent, and never taken in.
 const fn place(device_type: i32) -> Option<Place> {
     match device_type {
         1 => Some(Place::Cpu),
         2 => Some(Place::Cuda),
         3 => Some(Place::CudaHost),
-        4 => Some(Place::OpenCl),
-        7 => Some(Place::Vulkan),
         12 => Some(Place::BusAddress),
         _ => None,
     }
