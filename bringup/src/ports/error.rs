@@ -36,7 +36,7 @@ pub enum AccessError {
         /// The signal.
         signal: Signal,
     },
-    /// The access did not end in a second.
+    /// The access did not end in 5 s.
     NoAnswer {
         /// The physical address.
         addr: u64,
@@ -58,7 +58,7 @@ impl fmt::Display for AccessError {
             Self::Child(errno) => write!(f, "the access needs a process of its own: {errno}"),
             Self::After { addr } => write!(f, "not tried, because {addr:#x} does not answer"),
             Self::Killed { addr, signal } => write!(f, "the access to {addr:#x} was ended by {signal}"),
-            Self::NoAnswer { addr } => write!(f, "no answer from {addr:#x} in a second: a processor waits there; restart the board"),
+            Self::NoAnswer { addr } => write!(f, "no answer from {addr:#x} in 5 s: a processor waits there; restart the board"),
         }
     }
 }
