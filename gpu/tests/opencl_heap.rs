@@ -1,7 +1,7 @@
 //! A job of OpenCL takes nothing of this program's heap. The driver's own is C's, and is not
 //! counted.
 #![cfg(feature = "opencl")]
-#![allow(unsafe_code, reason = "an allocator that counts, and a kernel")]
+#![allow(unsafe_code, reason = "a kernel")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 use contigo::{
@@ -9,35 +9,11 @@ use contigo::{
     kernel::{Launch, Parameter::Operand, Signature},
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    time::Duration,
-};
-
-/// The system's, counting what this thread asks for.
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is the system's.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
+use contigo_testkit::exercise::{CountingHeap, on_this_thread};
+use std::time::Duration;
 
 #[global_allocator]
-static HEAP: Counting = Counting;
+static HEAP: CountingHeap = CountingHeap;
 
 #[test]
 fn a_job_takes_nothing_of_the_heap() {
@@ -58,13 +34,13 @@ fn a_job_takes_nothing_of_the_heap() {
     let region = Region::new(OpenClMemory::allocate(gpu, 1 << 16).unwrap()).unwrap();
     let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
     let words = Launch::of(64, 64).with(&[]);
-    let before = COUNT.get();
+    let before = on_this_thread();
     for _ in 0..20 {
         [buf] = engine.start([buf.in_out(..)], &words).unwrap().wait(Duration::from_secs(30)).unwrap().buffers;
     }
-    assert_eq!(COUNT.get() - before, 0);
+    assert_eq!(on_this_thread() - before, 0);
     assert_eq!(buf.view::<u8>().unwrap(), [0; 4096]);
     // The count counts.
     drop(vec![0_u8; 1]);
-    assert_eq!(COUNT.get() - before, 1);
+    assert_eq!(on_this_thread() - before, 1);
 }

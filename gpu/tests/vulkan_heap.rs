@@ -1,45 +1,23 @@
 //! A job of Vulkan takes nothing of this program's heap. The driver's own is C's, and is not
 //! counted.
 #![cfg(feature = "vulkan")]
-#![allow(unsafe_code, reason = "an allocator that counts, and a shader")]
+#![allow(unsafe_code, reason = "a shader")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 use contigo::{Engine, Error, Region, kernel::Launch};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
-use contigo_testkit::emulated::skipped;
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    time::Duration,
+use contigo_testkit::{
+    emulated::skipped,
+    exercise::{CountingHeap, on_this_thread},
 };
+use std::time::Duration;
 
 #[path = "vulkan/shaders.rs"]
 #[allow(dead_code, reason = "one of them is used here")]
 mod shaders;
 
-/// The system's, counting what this thread asks for.
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is the system's.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
 #[global_allocator]
-static HEAP: Counting = Counting;
+static HEAP: CountingHeap = CountingHeap;
 
 #[test]
 fn a_job_takes_nothing_of_the_heap() {
@@ -63,13 +41,13 @@ fn a_job_takes_nothing_of_the_heap() {
     let region = Region::new(VulkanMemory::allocate(gpu, 1 << 16).unwrap()).unwrap();
     let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
     let words = Launch::of(16, 64).with(&[1_024, 2]);
-    let before = COUNT.get();
+    let before = on_this_thread();
     for _ in 0..20 {
         [buf] = engine.start([buf.in_out(..)], &words).unwrap().wait(Duration::from_secs(30)).unwrap().buffers;
     }
-    assert_eq!(COUNT.get() - before, 0);
+    assert_eq!(on_this_thread() - before, 0);
     assert_eq!(buf.view::<u32>().unwrap(), [(1 << 20) - 1; 1024]);
     // The count counts.
     drop(vec![0_u8; 1]);
-    assert_eq!(COUNT.get() - before, 1);
+    assert_eq!(on_this_thread() - before, 1);
 }

@@ -25,7 +25,7 @@ pub struct OpenClFacts {
     pub version: String,
     /// The same as numbers: `(3, 0)`. `(0, 0)`: it says something else.
     pub version_number: (u32, u32),
-    /// What it is.
+    /// The kind of device.
     pub kind: OpenClKind,
     /// Do CPU and device share one memory? (`CL_DEVICE_HOST_UNIFIED_MEMORY`.) Then nothing is
     /// copied.

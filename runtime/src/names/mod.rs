@@ -13,7 +13,8 @@
 //! [`OpenDevice::take`] takes a device for a driver by name, or a channel of it beside others.
 //!
 //! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of
-//! the conformance suite, and its documentation: the tool, C and Python name no kind.
+//! the conformance suite, and its documentation. C and Python name no kind, and the tool GPUs
+//! alone, for its demo.
 //!
 //! GPUs of Vulkan and OpenCL are another crate's, `contigo-gpu`, which brings them by [`provide`].
 //!

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "memory of another crate, by a pointer and a function that frees it")]
-//! GPUs that another crate brings: what binds their interfaces takes the heap, and this crate has
-//! none.
+//! GPUs that another crate brings. The bindings of their interfaces take the heap, and this crate
+//! has none.
 
 use crate::{
     mem::{Backend, Port},

@@ -17,8 +17,8 @@ use core::{fmt, marker::PhantomData, mem::ManuallyDrop, ops::RangeBounds, ptr::N
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DevSlice {
-    /// The bus address. Where addresses are arithmetic (every backend here) it is that of the
-    /// operand's first byte; where a handle is opaque it is that of the handle.
+    /// The bus address of the operand's first byte. On a bus of objects it is an object's number
+    /// and the offset in it ([`Bus::Objects`]).
     pub addr: DevAddr,
     /// Bytes to add beside an opaque handle; 0 where `addr` holds everything. A driver of registers
     /// need not look at it: its port has addresses, and there it is 0.
