@@ -175,14 +175,19 @@ fn an_engine_takes_as_many_jobs_as_its_device_and_is_not_closed_with_one() {
     let (status, done) = wait_for(job, 0);
     refused(status, CONTIGO_E_STALE, "job");
     assert_eq!(done, 0);
-    // The job of another life of the engine.
+    // The job of another life of the engine. Its entry may be an engine of another test's by now,
+    // and in a call: that call ends.
+    let stale = || {
+        let status = (0..1_000_000).map(|_| wait(job, 0)).find(|status| *status != CONTIGO_E_IN_CALL);
+        refused(status.unwrap(), CONTIGO_E_STALE, "job");
+    };
     ok(contigo_engine_close(board.engine));
-    refused(wait(job, 0), CONTIGO_E_STALE, "job");
+    stale();
     let engine = open_engine(&engine_options(c"zdma", board.device, board.port, 0));
     let board = Board { engine, ..board };
-    refused(wait(job, 0), CONTIGO_E_STALE, "job");
+    stale();
     let next = board.start(&others);
-    refused(wait(job, 0), CONTIGO_E_STALE, "job");
+    stale();
     ok(wait(next, 20_000));
     release_all(&operands);
     release_all(&others);
