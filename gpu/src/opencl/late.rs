@@ -3,7 +3,12 @@
 use super::{Event, object::Buffer};
 use crate::objects::acquire;
 use contigo::{Error, Result};
-use core::{mem, ops::Range, time::Duration};
+use core::{
+    mem,
+    ops::Range,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 use spin::{Mutex, MutexGuard};
 
 /// How many are late at once. Each has been waited for as long as a hand-over may take, so that one
@@ -11,7 +16,11 @@ use spin::{Mutex, MutexGuard};
 pub(super) const MOST: usize = 64;
 
 /// The transfers of a GPU that are late, with the bytes that each may still use.
-pub(super) struct Late(Mutex<Table>);
+pub(super) struct Late {
+    table: Mutex<Table>,
+    /// One could not be kept: it may use any bytes.
+    unknown: AtomicBool,
+}
 
 type Table = [Option<Transfer>; MOST];
 
@@ -25,7 +34,7 @@ pub(super) type Bytes = (Buffer, Range<usize>);
 
 impl Default for Late {
     fn default() -> Self {
-        Self(Mutex::new([const { None }; MOST]))
+        Self { table: Mutex::new([const { None }; MOST]), unknown: AtomicBool::new(false) }
     }
 }
 
@@ -33,8 +42,13 @@ impl Late {
     /// Keeps the event of a transfer that is late.
     ///
     /// # Errors
-    /// Nobody knows its end then. [`Error::TooMany`], [`Error::Contended`], [`Error::Gpu`].
+    /// Nobody knows its end then, and from now on all may be late. [`Error::TooMany`],
+    /// [`Error::Contended`], [`Error::Gpu`].
     pub(super) fn add(&self, bytes: Bytes, event: Event) -> Result<()> {
+        self.keep(bytes, event).inspect_err(|_| self.unknown.store(true, Ordering::Release))
+    }
+
+    fn keep(&self, bytes: Bytes, event: Event) -> Result<()> {
         let mut table = self.look()?;
         let slot = table.iter_mut().find(|slot| slot.is_none());
         *slot.ok_or(Error::TooMany { what: "transfers that are late", most: MOST as u64 })? = Some(Transfer { bytes, event });
@@ -44,7 +58,8 @@ impl Late {
     /// Is none late any more?
     ///
     /// # Errors
-    /// [`Error::Contended`]. [`Error::Gpu`]: one has failed.
+    /// [`Error::Contended`]. [`Error::Gpu`]: one has failed. [`Error::WillNotStop`]: nobody knows
+    /// it.
     pub(super) fn is_empty(&self) -> Result<bool> {
         Ok(self.look()?.iter().all(Option::is_none))
     }
@@ -76,7 +91,10 @@ impl Late {
 
     /// The table, without those that have ended well by now. One that failed stays.
     fn look(&self) -> Result<MutexGuard<'_, Table>> {
-        let mut table = acquire(&self.0)?;
+        if self.unknown.load(Ordering::Acquire) {
+            return Err(Error::WillNotStop { device: "a hand-over of this device", status: 0, waited_us: 0 });
+        }
+        let mut table = acquire(&self.table)?;
         for slot in table.iter_mut() {
             let ended = slot.as_ref().map_or(Ok(false), |late| late.event.ended(Duration::ZERO))?;
             if ended {

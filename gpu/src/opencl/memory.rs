@@ -263,10 +263,16 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
         if !same {
             return Err(elsewhere);
         }
-        if self.gpu.late().uses(self.buffer, range)? {
-            return Err(Error::Timeout { timeout_us: u32::try_from(HAND_OVER_LIMIT.as_micros()).unwrap_or(u32::MAX) });
+        self.settled(range)
+    }
+
+    /// A transfer that is late may still read the bytes, so that nobody may change them.
+    fn settled(&self, range: Range<usize>) -> Result<()> {
+        self.gpu.must_be_ours()?;
+        match self.gpu.late().uses(self.buffer, range)? {
+            true => Err(Error::Timeout { timeout_us: u32::try_from(HAND_OVER_LIMIT.as_micros()).unwrap_or(u32::MAX) }),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     fn handle(&self) -> Option<Handle> {

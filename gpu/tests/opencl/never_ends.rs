@@ -1,7 +1,7 @@
 //! A kernel that never ends, in a process of its own, which the parent ends.
 
 use super::{child, device, in_place, is_child, memory::Part, module, region};
-use contigo::{Backend, DevSlice, Driver, Engine, Error, Region, kernel::Launch};
+use contigo::{Backend, DevSlice, Direction, Driver, Engine, Error, Region, kernel::Launch};
 use contigo_gpu::opencl::{OpenClKernel, OpenClMemory};
 use std::{
     io::{BufRead, BufReader},
@@ -149,10 +149,20 @@ fn a_hand_over_beside_it_has_a_limit() {
     let (module, region) = (module(gpu), region(gpu, 1 << 20));
     let mut hanging = Engine::new(in_place(&module, "forever", c"forever")).unwrap();
     let mut other = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let [first, second] = [(); 2].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
+    let [first, second, third] = [(); 3].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
     // As many groups as no machine has processors.
     let job = hanging.start([first.in_out(..)], &Launch::of(4096, 1).with(&[])).unwrap();
     thread::sleep(Duration::from_millis(100));
+    // No kernel is for this one: the write that is late keeps it from the CPU, which would change
+    // what the driver still reads.
+    let since = Instant::now();
+    // SAFETY: no device is told of it.
+    let third = unsafe { third.hand_over(&gpu.port(), 64, ..4096, Direction::ToDevice) }.unwrap();
+    let waited = since.elapsed() >= Duration::from_secs(10);
+    match third.into_cpu() {
+        Err(refused) => assert!(waited && matches!(refused.error, Error::Timeout { timeout_us: 10_000_000 }), "{}", refused.error),
+        Ok(_) => assert!(!waited, "the driver may still read it"),
+    }
     let since = Instant::now();
     match other.start([second.in_out(..)], &Launch::of(64, 64).with(&[])) {
         Err(failed) => panic!("{failed}"),

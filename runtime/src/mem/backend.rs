@@ -81,7 +81,8 @@ pub struct Segment {
 /// 5. [`handle`](Self::handle) is the block's for as long as `self` lives, and byte 0 of the block
 ///    is its byte 0.
 /// 6. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu`
-///    no later event in the caches changes a byte of the range.
+///    no later event in the caches changes a byte of the range. Of bytes that the device has only
+///    read, [`settled`](Self::settled) says so.
 pub unsafe trait Backend: Send + Sync {
     /// A short name for tables and messages: `sim`, `hugetlb`, `u-dma-buf`.
     fn name(&self) -> &'static str;
@@ -122,6 +123,18 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// As [`sync_for_device`](Self::sync_for_device).
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+
+    /// Has all ended that this backend began for `range`? Asked before bytes come back to the CPU
+    /// on a bus of objects ([`Bus::Objects`]), also those that the device has only read. The
+    /// default is for a backend whose syncs have ended when they return.
+    ///
+    /// # Errors
+    /// It has not, or nobody knows: the bytes stay with the device. [`Error::Timeout`], and the
+    /// backend's own.
+    fn settled(&self, range: Range<usize>) -> Result<(), Error> {
+        let _ = range;
+        Ok(())
+    }
 
     /// The object that the block is for its device, where that takes no addresses; the addresses of
     /// [`mapping`](Self::mapping) are then numbers of the device's own bus

@@ -93,6 +93,11 @@ macro_rules! forward {
             $crate::forward!(@@ self $to inner => unsafe { inner.sync_for_cpu(range, direction) })
         }
     };
+    (@ settled $to:tt) => {
+        fn settled(&self, range: ::core::ops::Range<usize>) -> $crate::Result<()> {
+            $crate::forward!(@@ self $to inner => inner.settled(range))
+        }
+    };
     (@ handle $to:tt) => {
         fn handle(&self) -> ::core::option::Option<$crate::Handle> {
             $crate::forward!(@@ self $to inner => inner.handle())

@@ -182,13 +182,17 @@ impl<'p, T> DevBuf<'p, T> {
         self.chunk.state().mapping.bus
     }
 
-    /// The object that the block is, where its device has no addresses.
-    pub(crate) fn handle(&self) -> Option<Handle> {
+    /// The object that the block is, where its device takes objects and no addresses: what was
+    /// handed over begins [`offset_bytes`](Self::offset_bytes) behind its first byte.
+    #[must_use]
+    pub fn handle(&self) -> Option<Handle> {
         self.chunk.backend().handle()
     }
 
-    /// Where what the last hand-over named begins, in bytes from the beginning of the block.
-    pub(crate) const fn offset_bytes(&self) -> usize {
+    /// Where the bytes that the last hand-over named begin, in bytes from the beginning of the
+    /// block.
+    #[must_use]
+    pub const fn offset_bytes(&self) -> usize {
         self.last.start
     }
 
@@ -252,11 +256,15 @@ impl<'p, T> DevBuf<'p, T> {
     /// Invalidates what devices wrote; nothing where the port snoops, or nothing was written.
     #[inline]
     pub(crate) fn sync_for_cpu(&self, site: Site) -> Result<(), Error> {
-        match self.written() {
-            Some(written) if !self.coherent => {
-                let what = after_device(written, self.chunk.extent, self.chunk.line())?;
-                self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)
-            }
+        if self.coherent {
+            return Ok(());
+        }
+        if let Some(written) = self.written() {
+            let what = after_device(written, self.chunk.extent, self.chunk.line())?;
+            self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)?;
+        }
+        match (self.bus(), self.chunk.extent) {
+            (Bus::Objects(_), extent) => self.chunk.backend().settled(extent.start..extent.end()),
             _ => Ok(()),
         }
     }
