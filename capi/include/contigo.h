@@ -177,37 +177,6 @@ typedef uint64_t contigo_port;
 /// or both, joined by |.
 typedef uint32_t contigo_use;
 
-/// Code that was loaded for a GPU.
-typedef uint64_t contigo_module;
-
-/// One operand of a driver's jobs, as the driver describes it.
-typedef struct {
-    /// Does the device read it (CONTIGO_READS), write it (CONTIGO_WRITES), or both?
-    contigo_use use;
-    /// Always 0.
-    uint32_t reserved;
-    /// Its bus address is a multiple of so many bytes, a power of two; 0: any address.
-    size_t align_bytes;
-    /// The fewest bytes; 0: 1.
-    size_t min_bytes;
-    /// The most that one job takes; 0: any.
-    size_t max_bytes;
-} contigo_operand_spec;
-
-/// One parameter of a kernel of CUDA.
-typedef struct {
-    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer,
-    /// which gets the address of the job's next operand.
-    uint32_t words;
-    /// Always 0.
-    uint32_t reserved;
-    /// That operand, as the kernel takes it. It is read where words is 0.
-    contigo_operand_spec operand;
-} contigo_parameter;
-
-/// An engine: one channel of one device, its driver, and its jobs in flight.
-typedef uint64_t contigo_engine;
-
 /// A core of a block design. Its texts end with NUL, and are empty where there is nothing to say.
 typedef struct {
     /// sizeof(contigo_core_info).
@@ -242,6 +211,20 @@ typedef uint64_t contigo_device;
 /// A region: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once,
 /// when the program begins.
 typedef uint64_t contigo_region;
+
+/// One operand of a driver's jobs, as the driver describes it.
+typedef struct {
+    /// Does the device read it (CONTIGO_READS), write it (CONTIGO_WRITES), or both?
+    contigo_use use;
+    /// Always 0.
+    uint32_t reserved;
+    /// Its bus address is a multiple of so many bytes, a power of two; 0: any address.
+    size_t align_bytes;
+    /// The fewest bytes; 0: 1.
+    size_t min_bytes;
+    /// The most that one job takes; 0: any.
+    size_t max_bytes;
+} contigo_operand_spec;
 
 /// Where the device finds an operand's bytes.
 typedef struct {
@@ -313,6 +296,9 @@ typedef struct {
     contigo_status (*stop)(void *context);
 } contigo_driver_ops;
 
+/// An engine: one channel of one device, its driver, and its jobs in flight.
+typedef uint64_t contigo_engine;
+
 /// Says which driver an engine has, and which device.
 typedef struct {
     /// sizeof(contigo_engine_options).
@@ -382,6 +368,20 @@ typedef struct {
 /// guard:DEVICE serves the device's registers and its interrupt too, of the same node: a device
 /// is opened one way or the other.
 typedef uint64_t contigo_guard;
+
+/// Code that was loaded for a GPU.
+typedef uint64_t contigo_module;
+
+/// One parameter of a GPU's kernel.
+typedef struct {
+    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer
+    /// or a buffer, which is the job's next operand.
+    uint32_t words;
+    /// Always 0.
+    uint32_t reserved;
+    /// That operand, as the kernel takes it. It is read where words is 0.
+    contigo_operand_spec operand;
+} contigo_parameter;
 
 /// The kernel's facts about a guarded device and this program's opening of it. Yes is 1, no 0.
 typedef struct {
@@ -985,40 +985,6 @@ contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr, size_t *len
 /// CONTIGO_E_STALE: it was released before.
 contigo_status contigo_buf_release(contigo_buf buf);
 
-/// Loads PTX, or a whole cubin or fatbin, for the GPU that port belongs to (contigo_port_find,
-/// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job.
-/// Close it with contigo_module_close.
-///
-/// CONTIGO_E_NO_LIBRARY: there is no driver. CONTIGO_E_KIND: the port belongs to no GPU.
-/// CONTIGO_E_CUDA: the driver refused the image.
-///
-/// The caller promises:
-/// image points to image_bytes bytes of PTX with a NUL at the end, or of a binary that is
-/// whole; module is writable.
-contigo_status contigo_module_load(contigo_port port, const uint8_t *image, size_t image_bytes, contigo_module *module);
-
-/// Opens an engine over one kernel of a module, with a stream of its own. entry is its name
-/// there, which is mangled, unless it is extern "C"; n parameters in the order of their
-/// declaration. A job's first seven argument words are its launch: grid in x, y and z, block in x,
-/// y and z, bytes of shared memory; its scalars follow. Its operands are memory that CUDA pinned
-/// for this GPU (cuda:0). Close it with contigo_engine_close.
-///
-/// The engine has no interrupt: wait, or look again and again. A kernel cannot be stopped. Where a
-/// job takes too long or is cancelled, the library waits for its end, five seconds at most.
-///
-/// The caller promises:
-/// entry is NUL-terminated; parameters points to n structures; engine is writable. The
-/// kernel has these parameters. With all argument words that the program passes, it touches no
-/// bytes except for the operands' bytes, and writes only the operands that say so.
-contigo_status contigo_engine_open_kernel(contigo_module module,
-                                          const char *entry,
-                                          const contigo_parameter *parameters,
-                                          size_t n,
-                                          contigo_engine *engine);
-
-/// Closes a module. CONTIGO_E_STILL_USED while an engine has a kernel of it.
-contigo_status contigo_module_close(contigo_module module);
-
 /// Fills info with the core called name of a block design: the bytes of Vivado's .hwh, which
 /// are not kept. In a hierarchy its name has _ or /. CONTIGO_E_BAD_MAP: the file is none, or
 /// at odds with itself, and the text has the line; or it has no such core.
@@ -1050,7 +1016,8 @@ contigo_status contigo_design_port(const uint8_t *hwh, size_t hwh_bytes, const c
 contigo_status contigo_fabric_state(uint32_t *state);
 
 /// Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, guard:gemm8,
-/// pci:0000:01:00.0, vfio:0000:01:00.0, sim:zdma. Close it with contigo_device_close.
+/// pci:0000:01:00.0, vfio:0000:01:00.0, sim:zdma; a GPU for its memory: vulkan,
+/// opencl:1. Close it with contigo_device_close.
 ///
 /// CONTIGO_E_BAD_NAME: as contigo_region_open.
 ///
@@ -1199,6 +1166,46 @@ contigo_status contigo_engine_arm(contigo_engine engine, contigo_guard guard, ui
 /// Closes an engine. CONTIGO_E_HAS_JOB while it has jobs whose end nobody has taken;
 /// CONTIGO_E_WILL_NOT_STOP where its device does not stop: the engine stays open then.
 contigo_status contigo_engine_close(contigo_engine engine);
+
+/// Loads code for the GPU that port belongs to (contigo_port_find). For cuda:0 it is PTX with
+/// a NUL at its end, or a whole cubin or fatbin; for vulkan SPIR-V; for opencl a text of
+/// OpenCL C. The GPU's driver compiles and allocates as it pleases: do it before the first job.
+/// Close it with contigo_module_close.
+///
+/// CONTIGO_E_NO_LIBRARY: there is no driver. CONTIGO_E_KIND: the port belongs to no GPU.
+/// CONTIGO_E_CUDA, CONTIGO_E_GPU: the driver refused the code; contigo_last_error has the
+/// words of its compiler.
+///
+/// The caller promises:
+/// image points to image_bytes bytes. A compiler made them for this kind of GPU, and they are
+/// whole; a text is what the program means to run. module is writable.
+contigo_status contigo_module_load(contigo_port port, const uint8_t *image, size_t image_bytes, contigo_module *module);
+
+/// Opens an engine over one kernel of a module, with a stream or a queue of its own. entry is its
+/// name there; CUDA's is mangled, unless it is extern "C", and a shader's is most often main.
+/// n parameters in the order of their declaration: of a shader the storage buffers by their
+/// bindings, and the words of its push constants.
+///
+/// A job's first seven argument words are its launch: grid in x, y and z, block in x, y and z,
+/// bytes of shared memory; its scalars follow. Of a shader the block is its local_size, and
+/// shared memory is 0, as of OpenCL. The operands are memory of this GPU, by the same name
+/// (contigo_region_open("vulkan", …)). Close it with contigo_engine_close.
+///
+/// The engine has no interrupt: wait, or look again and again. A kernel cannot be stopped. Where a
+/// job takes too long or is cancelled, the library waits for its end, five seconds at most.
+///
+/// The caller promises:
+/// entry is NUL-terminated; parameters points to n structures; engine is writable. The
+/// kernel has these parameters. With all argument words that the program passes, it touches no
+/// bytes except for the operands' bytes, and writes only the operands that say so.
+contigo_status contigo_engine_open_kernel(contigo_module module,
+                                          const char *entry,
+                                          const contigo_parameter *parameters,
+                                          size_t n,
+                                          contigo_engine *engine);
+
+/// Closes a module. CONTIGO_E_STILL_USED while an engine has a kernel of it.
+contigo_status contigo_module_close(contigo_module module);
 
 /// Opens /dev/contigo/<name>, such as f8003000.dma-controller. One program at a time has it.
 /// Close it with contigo_guard_close.
@@ -1420,6 +1427,10 @@ contigo_status contigo_carve(contigo_region region, size_t len_bytes, size_t ali
 /// CONTIGO_E_SETTING: the driver is too old. CONTIGO_E_CUDA: the driver refuses, as where there
 /// is no GPU. CONTIGO_E_ARGUMENT: there are fewer GPUs.
 ///
+/// vulkan, vulkan:1, opencl, opencl:1... are the ports of GPUs through these interfaces,
+/// which stay open likewise. CONTIGO_E_NO_LIBRARY: there is no loader. CONTIGO_E_NOT_FOUND:
+/// there is no GPU. CONTIGO_E_GPU: the driver refuses.
+///
 /// The caller promises:
 /// name is NUL-terminated; port is writable.
 contigo_status contigo_port_find(const char *name, contigo_port *port);
@@ -1623,9 +1634,10 @@ contigo_status contigo_sim_device(contigo_sim sim, const char *driver, contigo_d
 ///
 /// While the CPU owns the buffer, the tensor has the CPU's address: kDLCPU, or kDLCUDAHost for
 /// memory that CUDA pinned. While a device owns it, the tensor has the bus address (kDLExtDev), or
-/// the GPU's pointer with the GPU's number (kDLCUDA). It then has the bytes of the last hand-over
-/// and no more. Where it is not read_only, these bytes count as written by a device, and
-/// CONTIGO_E_SHARED_LINE is possible.
+/// the GPU's pointer with the GPU's number (kDLCUDA). Through Vulkan and OpenCL it has an object
+/// (kDLVulkan, kDLOpenCL), and needs keep_byte_offset. It then has the bytes of the last
+/// hand-over and no more. Where it is not read_only, these bytes count as written by a device,
+/// and CONTIGO_E_SHARED_LINE is possible.
 ///
 /// Until the deleter was called and contigo_buf_unlend took the buffer back, it can be neither
 /// mapped, nor given to a device, nor released: CONTIGO_E_TENSOR_OUT. CONTIGO_E_MAPPED: the

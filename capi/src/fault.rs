@@ -32,6 +32,9 @@ pub(crate) enum Fault {
     NoCore { index: usize, cores: usize },
     /// A driver does not know a setting of this name.
     Setting { name: Name, error: Error },
+    /// A GPU's driver refused code. The words of its compiler follow the text
+    /// (`last_error::CompilerLog`).
+    Load { error: Error },
     /// A mistake of the program.
     Misuse(Misuse),
 }
@@ -79,7 +82,6 @@ pub(crate) enum Misuse {
     /// The device was stopped before this job ended.
     Cancelled,
     /// The port is no GPU's.
-    #[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), allow(dead_code, reason = "no GPU is opened"))]
     NoGpu { is: &'static str },
     /// No driver is called that.
     NoDriver,
@@ -122,7 +124,7 @@ impl From<Misuse> for Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Runtime(error) => error.fmt(f),
+            Self::Runtime(error) | Self::Load { error } => error.fmt(f),
             Self::Name(error) => error.fmt(f),
             Self::Memory { ref name, error } => write!(f, "{name}: {}", Inventory::here().memory_error(name, error)),
             Self::Device { ref name, error } => write!(f, "{name}: {}", Inventory::here().device_error(name, error)),
@@ -187,7 +189,7 @@ impl fmt::Display for Misuse {
                 outcome
             }
             Self::NoPort => {
-                write!(f, "no port is called that; there are cuda:0")?;
+                write!(f, "no port is called that; there are cuda:0, vulkan, opencl")?;
                 // Boards with one system on chip have the same ports.
                 let all = contigo_boards::ports;
                 let mut first = all().enumerate().filter(|(at, port)| all().position(|other| other.name == port.name) == Some(*at));

@@ -4,7 +4,7 @@ use crate::{
     fault::{Fault, Misuse},
     status::{CONTIGO_OK, contigo_status},
 };
-use contigo::same_process;
+use contigo::{Error, same_process};
 use core::{
     cell::RefCell,
     fmt::{self, Write as _},
@@ -72,10 +72,53 @@ fn record(fault: &Fault) {
     // No text while the thread ends, after its variables are gone.
     let _ = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
-            last.len = 0;
+            // The words of a compiler are there already, and come after the error.
+            let said = if let Fault::Load { .. } = fault { last.len } else { 0 };
+            last.len = said;
             let _ = write!(last, "{fault}");
+            if said != 0 {
+                let _ = last.write_str("; the compiler of the GPU's driver says: ");
+            }
+            let len = last.len;
+            if let Some(text) = last.bytes.get_mut(..len) {
+                text.rotate_left(said);
+            }
         }
     });
+}
+
+/// The words of a GPU's compiler about code that it refuses, as the text that `Fault::Load` gets.
+/// As much of them as leaves room for the error.
+pub(crate) struct CompilerLog {
+    begun: bool,
+}
+
+impl CompilerLog {
+    const BYTES: usize = TEXT_BYTES * 3 / 4;
+
+    pub(crate) const fn new() -> Self {
+        Self { begun: false }
+    }
+
+    /// The refusal that they are about.
+    pub(crate) const fn refusal(&self, error: Error) -> Fault {
+        if self.begun { Fault::Load { error } } else { Fault::Runtime(error) }
+    }
+}
+
+impl fmt::Write for CompilerLog {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let write = |last: &RefCell<Text>| {
+            let mut last = last.try_borrow_mut().map_err(|_| fmt::Error)?;
+            if !mem::replace(&mut self.begun, true) {
+                last.len = 0;
+            }
+            let room = Self::BYTES.saturating_sub(last.len);
+            let end = text.char_indices().map(|(at, char)| at + char.len_utf8()).take_while(|end| *end <= room).last().unwrap_or(0);
+            last.write_str(text.get(..end).unwrap_or(""))
+        };
+        LAST.try_with(write).unwrap_or(Err(fmt::Error))
+    }
 }
 
 /// Hands the text to `use_it`, and answers its result.

@@ -31,11 +31,12 @@ const QUOTED: [(&str, &str); 4] = [
     ("../docs/examples/jobs", "jobs: 0 wrong"),
 ];
 /// The same, which want a board or a GPU: they are compiled.
-const NOT_RUN: [&str; 5] = [
+const NOT_RUN: [&str; 6] = [
     "../docs/examples/accelerator_board",
     "../docs/examples/board",
     "../docs/examples/capi",
     "../docs/examples/gpu",
+    "../docs/examples/vulkan",
     "../docs/examples/udmabuf",
 ];
 /// The libraries that Rust's standard library asks of a static link:

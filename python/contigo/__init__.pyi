@@ -134,6 +134,7 @@ class Device:
     ) -> Function:
         """A kernel of a GPU. `timeout`: seconds for one call.
 
+        `image`: PTX, a cubin or a fatbin for "cuda", SPIR-V for "vulkan", OpenCL C for "opencl".
         The program promises that these are the kernel's parameters.
         """
     def read32(self, offset: int) -> int: ...

@@ -113,11 +113,13 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
     def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):
         """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
 
-        `image` is PTX, a cubin or a fatbin, as bytes, and is loaded once; `entry` is the kernel's
-        name in it. `parameters` are the kernel's, in their order: {"from": "reads", "to": "writes",
-        "n": 32}. For a pointer the value is what the kernel does with it, for a number its bits.
-        `lengths` says how many bytes an operand has at least: {"to": "4*n"}. `timeout` is for one
-        call, in seconds.
+        `image` is the GPU's code, as bytes, and is loaded once. For "cuda" it is PTX, a cubin or a
+        fatbin; for "vulkan" SPIR-V; for "opencl" a text of OpenCL C. `entry` is the kernel's name
+        in it, most often "main" of a shader. `parameters` are the kernel's, in their order:
+        {"from": "reads", "to": "writes", "n": 32}. For a pointer the value is what the kernel does
+        with it, for a number its bits. A shader's pointers are its storage buffers, by their
+        bindings, and its numbers are its push constants. `lengths` says how many bytes an operand
+        has at least: {"to": "4*n"}. `timeout` is for one call, in seconds.
 
         The program promises that these are the kernel's parameters, and that it stays inside the
         buffers that it is given, launched as each call says. Nothing can prove that.

@@ -139,7 +139,8 @@ impl Buffer {
         if copy == Some(true) {
             return Err(of_class("Buffer", "this is never copied: copy the array that you made of it"));
         }
-        let at = (self.inner.ptr().cast(), DlDevice { device_type: self.inner.device_type(), device_id: 0 });
+        let device = DlDevice { device_type: self.inner.device_type(), device_id: 0 };
+        let at = export::Place { data: self.inner.ptr().cast(), byte_offset: 0, device };
         export::capsule(py, self.inner.view()?, at, &self.shape, self.dtype, export::Form::of(max_version))
     }
 

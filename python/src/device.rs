@@ -25,8 +25,8 @@ use pyo3::{
 use std::{fmt::Write, os::fd::AsRawFd, pin::Pin};
 
 /// A device, opened once, by its name: "uio:axi_dma@40400000", "guard:f8003000", "guard:gemm8",
-/// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "sim:zdma"; `inventory()` lists those that
-/// this machine has.
+/// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "vulkan", "opencl:1", "sim:zdma";
+/// `inventory()` lists those that this machine has.
 ///
 /// It is closed with its last handle. Once memory or a driver was opened from it, or a register was
 /// used, it stays open until the process ends, as the memory does.
@@ -174,7 +174,6 @@ impl Device {
     }
 
     /// The kernel called `entry` of a GPU: contigo/device.py has its documentation.
-    #[cfg(target_pointer_width = "64")]
     fn _function(
         &self,
         py: Python<'_>,
@@ -183,8 +182,7 @@ impl Device {
         parameters: Vec<crate::function::Given>,
         sizes: Vec<crate::function::Size>,
     ) -> PyResult<Engine> {
-        let gpu = self.opening.get()?.for_good().gpu();
-        let gpu = gpu.ok_or_else(|| refused(format!("{} is no GPU: Device(\"cuda:0\")", self.name)))?;
+        let gpu = self.opening.get()?.for_good();
         // SAFETY: the program promises it, where that documentation asks for it.
         Engine::new(names::kept(entry), unsafe { crate::function::driver(py, gpu, image, entry, &parameters, &sizes)? })
     }

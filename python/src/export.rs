@@ -67,12 +67,20 @@ impl Form {
     }
 }
 
-/// A capsule with the tensor of `view`, whose elements `device` finds at `data`; in the form before
-/// DLPack 1.0 for consumers of that.
+/// Where a device finds a tensor's elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) data: *mut c_void,
+    pub(crate) byte_offset: u64,
+    pub(crate) device: DlDevice,
+}
+
+/// A capsule with the tensor of `view`, whose elements are at `place`; in the form before DLPack
+/// 1.0 for consumers of that.
 pub(crate) fn capsule(
     py: Python<'_>,
     view: Counted,
-    (data, device): (*mut c_void, DlDevice),
+    Place { data, byte_offset, device }: Place,
     shape: &Shape,
     dtype: Dtype,
     form: Form,
@@ -84,7 +92,7 @@ pub(crate) fn capsule(
         dtype: dtype.dlpack,
         shape: std::ptr::null_mut(),
         strides: std::ptr::null_mut(),
-        byte_offset: 0,
+        byte_offset,
     };
     let flags = if form.read_only { READ_ONLY } else { 0 };
     let version = DlVersion { major: MAJOR, minor: MINOR };

@@ -1,17 +1,18 @@
 #![allow(unsafe_code, reason = "the parameters of a GPU's kernel are the program's word, which its documentation asks for")]
-//! Kernels of a GPU, from an image: PTX, a cubin or a fatbin.
+//! Kernels of a GPU, from an image: PTX, a cubin or a fatbin; SPIR-V; a text of OpenCL C.
 
 use crate::{
     error::{raised, refused},
     names::{kept, kept_bytes},
 };
 use contigo::{
-    AnyDriver, Error, OperandSpec,
-    cuda::{CudaFunction, Gpu, Image, Log, Module, Parameter, Signature},
+    AnyDriver, OperandSpec,
+    kernel::{Parameter, Signature},
+    names::{AnyModule, OpenDevice},
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{
-    ffi::CString,
+    ffi::{CStr, CString},
     sync::{Mutex, PoisonError},
 };
 
@@ -30,10 +31,10 @@ pub(crate) type Size = (usize, u64, Vec<usize>);
 /// The kernel called `entry` in `image`.
 ///
 /// # Safety
-/// As [`Module::load`] and [`CudaFunction::new`].
+/// As [`OpenDevice::load`] and [`AnyModule::kernel`].
 pub(crate) unsafe fn driver(
     py: Python<'_>,
-    gpu: &'static Gpu<'static>,
+    gpu: &'static OpenDevice,
     image: &[u8],
     entry: &str,
     parameters: &[Given],
@@ -55,35 +56,39 @@ pub(crate) unsafe fn driver(
     let signature = sizes.iter().try_fold(signature, sized).map_err(raised)?;
     let entry = CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;
     // SAFETY: the caller's promise.
-    let function = unsafe { CudaFunction::new(module(gpu, image)?, &entry, signature) };
-    Ok(AnyDriver::new(function.map_err(raised)?))
+    unsafe { module(gpu, image)?.kernel(&entry, signature) }.map_err(raised)
 }
 
 /// The image on the GPU: loaded once, for good.
 ///
 /// # Safety
-/// As [`Module::load`].
-unsafe fn module(gpu: &'static Gpu<'static>, image: &[u8]) -> PyResult<&'static Module<'static>> {
-    type Loaded = (usize, &'static [u8], &'static Module<'static>);
+/// As [`OpenDevice::load`].
+unsafe fn module(gpu: &'static OpenDevice, image: &[u8]) -> PyResult<&'static AnyModule<'static>> {
+    type Loaded = (usize, &'static [u8], &'static AnyModule<'static>);
     static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     let (on, image) = (std::ptr::from_ref(gpu).addr(), kept_bytes(image));
     if let Some((.., module)) = loaded.iter().find(|(gpu, bytes, _)| *gpu == on && std::ptr::eq(*bytes, image)) {
         return Ok(module);
     }
-    // ELF's magic number is a cubin's, and the other a fatbin's (CUDA's fatbinary_section.h).
+    // ELF's magic number is a cubin's, and the other a fatbin's (CUDA's fatbinary_section.h). A
+    // text of PTX has a NUL at its end.
     let is_binary = image.starts_with(b"\x7fELF") || image.starts_with(&0xBA55_ED50_u32.to_le_bytes());
-    let text = CString::new(image.strip_suffix(b"\0").unwrap_or(image));
-    let image_of = match &text {
-        _ if is_binary => Image::Binary(image),
-        Ok(text) => Image::Ptx(text),
-        Err(_) => return Err(PyValueError::new_err("this is no PTX, no cubin and no fatbin")),
+    let text = match gpu.name().kind() {
+        "cuda" if !is_binary => Some(
+            CString::new(image.strip_suffix(b"\0").unwrap_or(image))
+                .map_err(|_| PyValueError::new_err("this is no PTX, no cubin and no fatbin"))?,
+        ),
+        _ => None,
     };
-    let mut log = Log::new();
-    let said = |error: Error, log: &Log| refused(format!("{error}; the driver's compiler says: {}", log.trim_end()));
+    let mut log = String::new();
     // SAFETY: the caller's promise.
-    let module = unsafe { Module::load(gpu, image_of, &mut log) }.map_err(|error| said(error, &log))?;
-    let module: &'static Module<'static> = Box::leak(Box::new(module));
+    let module = unsafe { gpu.load(text.as_deref().map_or(image, CStr::to_bytes_with_nul), &mut log) };
+    let module = module.map_err(|error| match log.trim_end() {
+        "" => raised(error),
+        said => refused(format!("{error}; the driver's compiler says: {said}")),
+    })?;
+    let module: &'static AnyModule<'static> = Box::leak(Box::new(module));
     loaded.push((on, image, module));
     Ok(module)
 }

@@ -1,7 +1,14 @@
 //! A buffer that is a device's for a while: by a job of the runtime's engines, or by registers that
 //! the Python program writes.
 
-use crate::{buffer::Buffer, dtype::Dtype, error::of_class, export, inner::Inner, renamed::renamed};
+use crate::{
+    buffer::Buffer,
+    dtype::Dtype,
+    error::of_class,
+    export,
+    inner::{Given, Inner},
+    renamed::renamed,
+};
 use contigo::{
     Direction,
     dlpack::{Shape, abi::device},
@@ -46,9 +53,7 @@ pub(crate) const fn word(direction: Direction) -> &'static str {
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Handover {
     inner: Arc<Inner>,
-    address: u64,
-    /// Which it is of all hand-overs.
-    number: u64,
+    given: Given,
     read_only: bool,
     shape: Shape,
     dtype: Dtype,
@@ -58,19 +63,19 @@ impl Handover {
     pub(crate) fn begin(buffer: &Buffer, direction: Direction) -> PyResult<Self> {
         let inner = Arc::clone(buffer.inner());
         let (shape, dtype) = buffer.layout();
-        let (address, number) = inner.give(direction)?;
-        Ok(Self { inner, address, number, read_only: direction == Direction::ToDevice, shape, dtype })
+        let given = inner.give(direction)?;
+        Ok(Self { inner, given, read_only: direction == Direction::ToDevice, shape, dtype })
     }
 }
 
 #[pymethods]
 impl Handover {
     /// The bus address of the buffer's first byte. `nbytes` from there were handed over, and no
-    /// others.
+    /// others. A GPU of Vulkan or OpenCL has no addresses: its view is the one by DLPack.
     #[getter]
     fn address(&self) -> PyResult<u64> {
         self.inner.here()?;
-        Ok(self.address)
+        Ok(self.given.address)
     }
 
     /// How many bytes there are at `address`: all of the buffer's.
@@ -80,8 +85,10 @@ impl Handover {
     }
 
     /// A capsule with the device's view. On a GPU it is a tensor of the GPU's, `kDLCUDA`, at the
-    /// pointer that the GPU has for this memory. On another bus it is `kDLExtDev`, at the bus
-    /// address. Nothing is queued for it, so that the consumer's `stream` has nothing to wait for.
+    /// pointer that the GPU has for this memory. Through Vulkan and OpenCL it is `kDLVulkan` and
+    /// `kDLOpenCL`: the data pointer is a `VkBuffer` or a `cl_mem`, and `byte_offset` says where in
+    /// it the elements begin. On another bus it is `kDLExtDev`, at the bus address. Nothing is
+    /// queued for it, so that the consumer's `stream` has nothing to wait for.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__(
         &self,
@@ -91,7 +98,7 @@ impl Handover {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
-        let device = self.inner.device();
+        let Given { device, data, byte_offset, .. } = self.given;
         match stream {
             Some(_) if device.device_type != device::CUDA => {
                 return Err(of_class("Buffer", "this device has no streams: stream must be None"));
@@ -108,23 +115,26 @@ impl Handover {
         if copy == Some(true) {
             return Err(of_class("Buffer", "this is never copied: copy the tensor that you made of it"));
         }
-        let data = std::ptr::without_provenance_mut(usize::try_from(self.address).map_err(|_| {
-            of_class("Buffer", format!("DLPack has the device's addresses in this processor's pointers, which {:#x} is not", self.address))
-        })?);
+        // Not on 32 bits, for some.
+        let data = usize::try_from(data).map_err(|_| {
+            of_class("Buffer", format!("DLPack has addresses and objects in this processor's pointers, which {data:#x} is not"))
+        })?;
+        let place = export::Place { data: std::ptr::without_provenance_mut(data), byte_offset, device };
         let form = export::Form::of(max_version);
         let form = if self.read_only { form.read_only()? } else { form };
-        export::capsule(py, self.inner.device_view(self.number)?, (data, device), &self.shape, self.dtype, form)
+        export::capsule(py, self.inner.device_view(self.given.number)?, place, &self.shape, self.dtype, form)
     }
 
-    /// (2, N): GPU number N; (12, 0): another device, by its bus addresses.
+    /// (2, N): GPU number N of CUDA, (4, N) of OpenCL, (7, N) of Vulkan; (12, 0): another device,
+    /// by its bus addresses.
     fn __dlpack_device__(&self) -> (i32, i32) {
-        let device = self.inner.device();
+        let device = self.given.device;
         (device.device_type, device.device_id)
     }
 
     /// The device has stopped: the CPU's again. Refused while a framework has the device's view.
     fn take_back(&self) -> PyResult<()> {
-        self.inner.take_back(Some(self.number))
+        self.inner.take_back(Some(self.given.number))
     }
 
     /// The name of 0.1 for `take_back`, for this release.
@@ -140,7 +150,7 @@ impl Handover {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let raised = exception.iter().next().is_some_and(|kind| !kind.is_none());
-        if !raised && self.inner.is_out(self.number)? {
+        if !raised && self.inner.is_out(self.given.number)? {
             self.take_back()?;
         }
         Ok(false)

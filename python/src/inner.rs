@@ -8,7 +8,7 @@ use crate::{
     region::Memory,
 };
 use contigo::{
-    Bus, CpuBuf, DevBuf, Direction,
+    Api, Bus, CpuBuf, DevBuf, Direction,
     dlpack::abi::{DlDevice, device},
 };
 use pyo3::prelude::*;
@@ -47,6 +47,21 @@ pub(crate) enum Home {
     Region,
     /// To its pool, which dropping it does.
     Pool,
+}
+
+/// The bytes that a hand-over gave to the device, as the device finds them.
+#[derive(Clone, Copy)]
+pub(crate) struct Given {
+    /// The bus address of its first byte.
+    pub(crate) address: u64,
+    /// DLPack's data pointer: that address; or an object, in which the bytes begin behind as many
+    /// bytes as `byte_offset` says.
+    pub(crate) data: u64,
+    pub(crate) byte_offset: u64,
+    /// The device, as DLPack names it: a GPU, or one that has no name there.
+    pub(crate) device: DlDevice,
+    /// Which it is of all hand-overs.
+    pub(crate) number: u64,
 }
 
 /// Whose it is.
@@ -98,15 +113,6 @@ impl Inner {
     /// As [`Memory::device_type`].
     pub(crate) fn device_type(&self) -> i32 {
         self.memory.device_type()
-    }
-
-    /// The device behind the region's port, as DLPack names it: a GPU, or one that has no name
-    /// there.
-    pub(crate) fn device(&self) -> DlDevice {
-        match self.memory.port.map(|port| port.bus) {
-            Some(Bus::Gpu(ordinal)) => DlDevice { device_type: device::CUDA, device_id: ordinal.cast_signed() },
-            _ => DlDevice { device_type: device::EXT_DEV, device_id: 0 },
-        }
     }
 
     fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
@@ -262,9 +268,8 @@ impl Inner {
         }
     }
 
-    /// To a device behind the region's port; the bus address, and which hand-over it is of all that
-    /// there were.
-    pub(crate) fn give(&self, direction: Direction) -> PyResult<(u64, u64)> {
+    /// To a device behind the region's port.
+    pub(crate) fn give(&self, direction: Direction) -> PyResult<Given> {
         let port = self.memory.port.ok_or_else(no_port)?;
         // SAFETY: the device that the Python program drives is behind the region's port, touches
         // these bytes and no others, and has stopped before `take_back`. Its programmer promises
@@ -274,9 +279,18 @@ impl Inner {
         // (An empty array has a byte of its own.)
         match unsafe { self.take()?.hand_over(&port, 64, ..self.len_bytes.max(1), direction) } {
             Ok(buf) => {
-                let (address, handover) = (buf.slice().addr.0, HANDOVERS.fetch_add(1, Ordering::Relaxed));
-                *self.lock()? = State::Device(buf, handover);
-                Ok((address, handover))
+                let (address, number) = (buf.slice().addr.0, HANDOVERS.fetch_add(1, Ordering::Relaxed));
+                let of = |device_type, ordinal: u32| DlDevice { device_type, device_id: ordinal.cast_signed() };
+                let (device, data, byte_offset) = match (buf.handle(), port.bus) {
+                    (Some(object), _) => {
+                        let device_type = if object.api == Api::Vulkan { device::VULKAN } else { device::OPENCL };
+                        (of(device_type, object.device_id), object.raw, buf.offset_bytes() as u64)
+                    }
+                    (None, Bus::Gpu(ordinal)) => (of(device::CUDA, ordinal), address, 0),
+                    (None, _) => (of(device::EXT_DEV, 0), address, 0),
+                };
+                *self.lock()? = State::Device(buf, number);
+                Ok(Given { address, data, byte_offset, device, number })
             }
             Err(refused) => {
                 self.put(refused.returned);

@@ -65,6 +65,8 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let said = CString::new(error.to_string()).unwrap_or_default();
         PyErr::warn(module.py(), &module.py().get_type::<PyRuntimeWarning>(), &said, 1)?;
     }
+    #[cfg(feature = "gpu")]
+    contigo_gpu::register().map_err(error::raised)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<region::Region>()?;
     module.add_class::<device::Device>()?;

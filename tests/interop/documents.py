@@ -13,7 +13,7 @@ from common import ROOT
 
 PROGRAMS = ROOT / "docs" / "examples"
 #: They want a GPU, a board whose kernel guards a core, or what a program has of its own.
-COMPILED = {"accelerator_board.py", "board.py", "copies_cuda.py", "gpu.py", "package.py", "pinned_tensor.py"}
+COMPILED = {"accelerator_board.py", "board.py", "copies_cuda.py", "gpu.py", "opencl.py", "package.py", "pinned_tensor.py"}
 
 
 def names_exist(program, source):

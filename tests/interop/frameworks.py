@@ -240,6 +240,25 @@ def memory_that_cuda_pinned():
     return [*rows, ("TVM", "the GPU's view of it", 256, True, 0)]
 
 
+def memory_of_vulkan_and_opencl():
+    """Each in a process of its own, because a driver brings its compiler."""
+    program, rows, missing = Path(__file__).with_name("any_gpu.py"), [], []
+    for name, words in (("vulkan", "a VkBuffer and an offset"), ("opencl", "a cl_mem and an offset")):
+        ran = subprocess.run([sys.executable, program, name], capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 0, ran.stderr or ran.stdout
+        if ran.stdout.startswith("missing: "):
+            missing.append(f"{name}: {ran.stdout[9:].strip()}")
+            continue
+        assert ran.stdout.endswith("right\n"), ran.stdout
+        rows.append((name, words, 256, True, 0))
+    if missing:
+        raise Skipped("; ".join(missing))
+    quoted = ROOT / "docs" / "examples" / "opencl.py"
+    answer = subprocess.run([sys.executable, quoted], capture_output=True, text=True, timeout=300)
+    assert answer.stdout.split() == ["499.5", "0"], answer.stderr or answer.stdout
+    return rows
+
+
 FRAMEWORKS = [
     tvm_relax,
     digits_by_an_accelerator_and_tvm,
@@ -248,4 +267,5 @@ FRAMEWORKS = [
     torch_lets_go_on_another_thread,
     digits_by_an_accelerator_and_pytorch,
     memory_that_cuda_pinned,
+    memory_of_vulkan_and_opencl,
 ]

@@ -6,11 +6,13 @@ use crate::{
     fault::{Fault, Misuse},
     object::{
         device::UsedDevice,
-        gpu::{self, Parameter},
+        gpu,
         region::{REGIONS, carve},
     },
 };
-use contigo::{Align, AnyDriver, Error, Parts, Settings, design::Name, drivers::ap_ctrl::describe, names, names::GateAt};
+use contigo::{
+    Align, AnyDriver, Error, Parts, Settings, design::Name, drivers::ap_ctrl::describe, kernel::Parameter, names, names::GateAt,
+};
 use core::ffi::CStr;
 
 /// The options of an engine that is to be opened.
@@ -87,7 +89,7 @@ impl Engine {
     /// An engine over a kernel of a GPU's module.
     ///
     /// # Safety
-    /// As `CudaFunction::new`.
+    /// As `AnyModule::kernel`.
     pub(crate) unsafe fn of_kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<u64, Fault> {
         let claimed = ENGINES.claim()?;
         // SAFETY: the caller's promise; the engine is dropped before the lease.

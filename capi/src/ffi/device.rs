@@ -11,6 +11,7 @@ use crate::{
     last_error::call,
     object::{
         device::{self, DEVICES},
+        gpu,
         port::{PORTS, get},
     },
     status::contigo_status,
@@ -27,7 +28,8 @@ use core::{
 pub type contigo_device = u64;
 
 /// Opens a device by its name: `uio:axi_dma@40400000`, `guard:f8003000`, `guard:gemm8`,
-/// `pci:0000:01:00.0`, `vfio:0000:01:00.0`, `sim:zdma`. Close it with `contigo_device_close`.
+/// `pci:0000:01:00.0`, `vfio:0000:01:00.0`, `sim:zdma`; a GPU for its memory: `vulkan`,
+/// `opencl:1`. Close it with `contigo_device_close`.
 ///
 /// `CONTIGO_E_BAD_NAME`: as `contigo_region_open`.
 ///
@@ -151,6 +153,7 @@ pub unsafe extern "C" fn contigo_inventory(text: *mut c_char, capacity_bytes: us
             // SAFETY: not null, no larger than an object can be, and the caller's promise.
             (false, Ok(_)) => unsafe { slice::from_raw_parts_mut(text.cast::<u8>(), capacity_bytes) },
         };
+        gpu::bring()?;
         let (mut lines, inventory) = (Lines { room, len_bytes: 0 }, Inventory::here());
         inventory.memories().for_each(|entry| lines.entry("memory", &entry));
         inventory.devices().for_each(|entry| lines.entry("device", &entry));

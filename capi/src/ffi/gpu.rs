@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
-//! Kernels of CUDA.
+//! Kernels of GPUs.
 
 use super::{
     driver_ops::{contigo_operand_spec, spec},
@@ -11,24 +11,22 @@ use crate::{
     engine::{Engine, MAX_OPERANDS},
     fault::{Fault, Misuse},
     last_error::call,
-    object::{
-        gpu::{self, MAX_PARAMETERS, Parameter},
-        port::get,
-    },
+    object::{gpu, port::get},
     status::contigo_status,
 };
+use contigo::kernel::{Parameter, Signature};
 use core::ffi::{CStr, c_char};
 use heapless::Vec;
 
 /// Code that was loaded for a GPU.
 pub type contigo_module = u64;
 
-/// One parameter of a kernel of CUDA.
+/// One parameter of a GPU's kernel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_parameter {
-    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer,
-    /// which gets the address of the job's next operand.
+    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer
+    /// or a buffer, which is the job's next operand.
     pub words: u32,
     /// Always 0.
     pub reserved: u32,
@@ -36,16 +34,18 @@ pub struct contigo_parameter {
     pub operand: contigo_operand_spec,
 }
 
-/// Loads PTX, or a whole cubin or fatbin, for the GPU that `port` belongs to (`contigo_port_find`,
-/// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job.
+/// Loads code for the GPU that `port` belongs to (`contigo_port_find`). For `cuda:0` it is PTX with
+/// a NUL at its end, or a whole cubin or fatbin; for `vulkan` SPIR-V; for `opencl` a text of
+/// OpenCL C. The GPU's driver compiles and allocates as it pleases: do it before the first job.
 /// Close it with `contigo_module_close`.
 ///
 /// `CONTIGO_E_NO_LIBRARY`: there is no driver. `CONTIGO_E_KIND`: the port belongs to no GPU.
-/// `CONTIGO_E_CUDA`: the driver refused the image.
+/// `CONTIGO_E_CUDA`, `CONTIGO_E_GPU`: the driver refused the code; `contigo_last_error` has the
+/// words of its compiler.
 ///
 /// # Safety
-/// `image` points to `image_bytes` bytes of PTX with a NUL at the end, or of a binary that is
-/// whole; `module` is writable.
+/// `image` points to `image_bytes` bytes. A compiler made them for this kind of GPU, and they are
+/// whole; a text is what the program means to run. `module` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_module_load(
     port: contigo_port,
@@ -57,11 +57,15 @@ pub unsafe extern "C" fn contigo_module_load(
     unsafe { raw::answer(module, "module", || gpu::load(&get(port)?, raw::bytes(image, image_bytes, "image")?)) }
 }
 
-/// Opens an engine over one kernel of a module, with a stream of its own. `entry` is its name
-/// there, which is mangled, unless it is `extern "C"`; `n` parameters in the order of their
-/// declaration. A job's first seven argument words are its launch: grid in x, y and z, block in x,
-/// y and z, bytes of shared memory; its scalars follow. Its operands are memory that CUDA pinned
-/// for this GPU (`cuda:0`). Close it with `contigo_engine_close`.
+/// Opens an engine over one kernel of a module, with a stream or a queue of its own. `entry` is its
+/// name there; CUDA's is mangled, unless it is `extern "C"`, and a shader's is most often `main`.
+/// `n` parameters in the order of their declaration: of a shader the storage buffers by their
+/// bindings, and the words of its push constants.
+///
+/// A job's first seven argument words are its launch: grid in x, y and z, block in x, y and z,
+/// bytes of shared memory; its scalars follow. Of a shader the block is its `local_size`, and
+/// shared memory is 0, as of OpenCL. The operands are memory of this GPU, by the same name
+/// (`contigo_region_open("vulkan", …)`). Close it with `contigo_engine_close`.
 ///
 /// The engine has no interrupt: wait, or look again and again. A kernel cannot be stopped. Where a
 /// job takes too long or is cancelled, the library waits for its end, five seconds at most.
@@ -86,10 +90,10 @@ pub unsafe extern "C" fn contigo_engine_open_kernel(
             if parameters.is_null() {
                 return Err(Fault::from(Misuse::Null { what: "parameters" }));
             }
-            if n > MAX_PARAMETERS {
+            if n > Signature::MAX_PARAMETERS {
                 return Err(Misuse::Value { what: "n", value: n as u64 }.into());
             }
-            let mut known = Vec::<Parameter, MAX_PARAMETERS>::new();
+            let mut known = Vec::<Parameter, { Signature::MAX_PARAMETERS }>::new();
             for at in 0..n {
                 let given = parameters.add(at).read_unaligned();
                 let _ = known.push(if given.words == 0 {
@@ -98,7 +102,7 @@ pub unsafe extern "C" fn contigo_engine_open_kernel(
                     Parameter::Words(given.words as usize)
                 });
             }
-            const _: () = assert!(MAX_OPERANDS <= MAX_PARAMETERS, "a kernel's operands are parameters");
+            const _: () = assert!(MAX_OPERANDS <= Signature::MAX_PARAMETERS, "a kernel's operands are parameters");
             Engine::of_kernel(module, CStr::from_ptr(entry), &known)
         })
     }

@@ -2,11 +2,11 @@
 #![allow(non_camel_case_types, reason = "the names in C")]
 
 mod buf;
-mod cuda;
 mod design;
 mod device;
 mod driver_ops;
 mod engine;
+mod gpu;
 mod guard;
 mod job;
 mod kernel;
@@ -20,6 +20,6 @@ mod sim;
 mod tensor;
 
 pub use {
-    buf::*, cuda::*, design::*, device::*, driver_ops::*, engine::*, guard::*, job::*, kernel::*, library::*, pool::*, port::*, region::*,
+    buf::*, design::*, device::*, driver_ops::*, engine::*, gpu::*, guard::*, job::*, kernel::*, library::*, pool::*, port::*, region::*,
     registers::*, sim::*, tensor::*,
 };

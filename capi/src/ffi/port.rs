@@ -10,7 +10,7 @@ use crate::{
     last_error::call,
     object::{
         SIMS, gpu,
-        port::{self, PORTS, keep},
+        port::{PORTS, keep},
     },
     status::contigo_status,
 };
@@ -59,6 +59,10 @@ unsafe impl Versioned for contigo_port_options {
 /// `CONTIGO_E_SETTING`: the driver is too old. `CONTIGO_E_CUDA`: the driver refuses, as where there
 /// is no GPU. `CONTIGO_E_ARGUMENT`: there are fewer GPUs.
 ///
+/// `vulkan`, `vulkan:1`, `opencl`, `opencl:1`... are the ports of GPUs through these interfaces,
+/// which stay open likewise. `CONTIGO_E_NO_LIBRARY`: there is no loader. `CONTIGO_E_NOT_FOUND`:
+/// there is no GPU. `CONTIGO_E_GPU`: the driver refuses.
+///
 /// # Safety
 /// `name` is NUL-terminated; `port` is writable.
 #[unsafe(no_mangle)]
@@ -67,8 +71,8 @@ pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut conti
     unsafe {
         raw::answer(port, "port", || {
             let name = raw::text(name, "name")?;
-            let found = match port::gpu(name) {
-                Some(ordinal) => gpu::port(ordinal)?,
+            let found = match gpu::port(name)? {
+                Some(port) => port,
                 None => contigo_boards::port(name).ok_or(Misuse::NoPort)?,
             };
             Ok(PORTS.insert(found)?)

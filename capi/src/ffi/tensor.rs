@@ -79,9 +79,10 @@ unsafe impl Versioned for contigo_tensor_info {
 ///
 /// While the CPU owns the buffer, the tensor has the CPU's address: kDLCPU, or kDLCUDAHost for
 /// memory that CUDA pinned. While a device owns it, the tensor has the bus address (kDLExtDev), or
-/// the GPU's pointer with the GPU's number (kDLCUDA). It then has the bytes of the last hand-over
-/// and no more. Where it is not `read_only`, these bytes count as written by a device, and
-/// `CONTIGO_E_SHARED_LINE` is possible.
+/// the GPU's pointer with the GPU's number (kDLCUDA). Through Vulkan and OpenCL it has an object
+/// (kDLVulkan, kDLOpenCL), and needs `keep_byte_offset`. It then has the bytes of the last
+/// hand-over and no more. Where it is not `read_only`, these bytes count as written by a device,
+/// and `CONTIGO_E_SHARED_LINE` is possible.
 ///
 /// Until the deleter was called and `contigo_buf_unlend` took the buffer back, it can be neither
 /// mapped, nor given to a device, nor released: `CONTIGO_E_TENSOR_OUT`. `CONTIGO_E_MAPPED`: the

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "write-combined memory is the C program's promise")]
-//! GPUs: NVIDIA's driver, each GPU's context and its kernels, from their first use to the end of
-//! the program.
+//! GPUs of CUDA: NVIDIA's driver and each GPU's context, from their first use to the end of the
+//! program.
 //!
 //! They stay for three reasons. Regions, engines and jobs of any thread stand on them; TVM and
 //! `PyTorch` use the context too; and a kernel that does not end would keep it anyway. An object
@@ -9,34 +9,14 @@
 //! No thread waits for another one's call of the driver: two that open the same at once both make
 //! it, and one of the two is given back.
 
-use crate::{
-    fault::{Fault, Misuse},
-    handle::Kind,
-    limits,
-    object::port::keep,
-    table::{Lease, Object, Table},
-};
-pub(crate) use contigo::cuda::Parameter;
+use crate::{fault::Fault, limits};
 use contigo::{
-    Align, AnyDriver, Bus, Error, Port,
-    cuda::{Cuda, CudaFunction, CudaHost, Gpu, Image, Log, Module, Signature},
-    names::AnyMemory,
+    Align, Error, Port,
+    cuda::{Cuda, CudaHost, Gpu, Image, Log, Module},
+    names::{AnyMemory, AnyModule},
 };
-use core::ffi::CStr;
+use core::fmt;
 use std::sync::OnceLock;
-
-/// Code on GPUs, whose kernels engines have.
-static MODULES: Table<Module<'static>, { limits::ENGINES }> = Table::new();
-
-impl Object for Module<'static> {
-    const KIND: Kind = Kind::Module;
-}
-
-/// Keeps a module.
-pub(crate) type ModuleLease = Lease<Module<'static>>;
-
-/// Parameters of one kernel at most.
-pub(crate) const MAX_PARAMETERS: usize = Signature::MAX_PARAMETERS;
 
 /// The driver.
 static CUDA: OnceLock<Cuda> = OnceLock::new();
@@ -79,36 +59,16 @@ pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combine
     Ok(pinned.into())
 }
 
-/// Loads code for the GPU that `port` belongs to: PTX where it ends with a NUL and has no other.
+/// Loads code: PTX where it ends with a NUL and has no other. `log` gets the words of the driver's
+/// compiler where it refuses.
 ///
 /// # Safety
 /// As `Module::load`.
-pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
-    let Bus::Gpu(ordinal) = port.bus else { return Err(Misuse::NoGpu { is: port.name }.into()) };
-    let mut claimed = MODULES.claim()?;
-    let image = CStr::from_bytes_with_nul(image).map_or(Image::Binary(image), Image::Ptx);
-    // The log of the driver's compiler is for the person who makes the image.
+pub(crate) unsafe fn load(ordinal: u32, image: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'static>, Error> {
+    let mut said = Log::new();
     // SAFETY: the caller's promise.
-    claimed.locked.put(unsafe { Module::load(open(ordinal)?, image, &mut Log::new())? });
-    Ok(claimed.raw())
-}
-
-/// The driver of one of its kernels, and what keeps the module.
-///
-/// # Safety
-/// As `CudaFunction::new`; the driver is gone before the lease.
-pub(crate) unsafe fn kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<(AnyDriver<'static>, ModuleLease), Fault> {
-    let module = MODULES.lease(module)?;
-    let signature = Signature::new(keep(entry.to_str().unwrap_or("kernel"))?, parameters)?;
-    // SAFETY: the caller's promise.
-    let function = unsafe { CudaFunction::new(module.for_ever(), entry, signature)? };
-    Ok((AnyDriver::new(function), module))
-}
-
-/// Unloads a module.
-pub(crate) fn close(module: u64) -> Result<(), Fault> {
-    MODULES.lock(module)?.clear();
-    Ok(())
+    let module = unsafe { Module::load(open(ordinal)?, Image::of(image), &mut said) };
+    module.map(AnyModule::new).inspect_err(|_| _ = log.write_str(&said))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
     limits,
-    object::{SIMS, port::get},
+    object::{SIMS, gpu, port::get},
     table::{Lease, Object, Table},
 };
 use contigo::{
@@ -73,6 +73,7 @@ pub(crate) fn on_board(sim: u64, driver: &str) -> Result<u64, Fault> {
 pub(crate) fn open(name: DeviceName) -> Result<u64, Fault> {
     // First: a full table opens no device.
     let mut claimed = DEVICES.claim()?;
+    gpu::bring()?;
     let device = name.open().map_err(|error| Fault::Device { name, error })?;
     claimed.locked.put(Opened::alone(device));
     Ok(claimed.raw())

@@ -1,8 +1,9 @@
 //! The objects that handles are for: each kind, and its table.
 
 pub(crate) mod buf;
+#[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), path = "no_cuda.rs")]
+mod cuda;
 pub(crate) mod device;
-#[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), path = "no_gpu.rs")]
 pub(crate) mod gpu;
 pub(crate) mod pool;
 pub(crate) mod port;

@@ -43,14 +43,6 @@ impl Name {
     }
 }
 
-/// The GPU that `name` means: `cuda`, the first one, or `cuda:N`.
-pub(crate) fn gpu(name: &str) -> Option<u32> {
-    match name.strip_prefix("cuda")? {
-        "" => Some(0),
-        rest => rest.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok(),
-    }
-}
-
 /// A copy of a handle's port.
 pub(crate) fn get(raw: u64) -> Result<Port, Fault> {
     Ok(*PORTS.lease(raw)?)
@@ -83,14 +75,5 @@ mod tests {
     fn a_name_is_kept_once() {
         let (one, two) = (keep("a-port"), keep(&String::from("a-port")));
         assert_eq!(one.ok().map(str::as_ptr), two.ok().map(str::as_ptr));
-    }
-
-    #[test]
-    fn gpus_have_numbers() {
-        let found = ["cuda", "cuda:0", "cuda:12", "cuda:4294967295"].map(gpu);
-        assert_eq!(found, [Some(0), Some(0), Some(12), Some(u32::MAX)]);
-        for name in ["", "cud", "cuda:", "cuda:x", "cuda1", "cuda:+1", "cuda:-1", "cuda: 1", "cuda:4294967296", "CUDA"] {
-            assert_eq!(gpu(name), None, "{name}");
-        }
     }
 }

@@ -4,7 +4,7 @@
 )]
 //! Regions: blocks of DMA memory, and the objects that they borrow from.
 
-use super::{GUARDS, Guard, SIMS, device::UsedDevice, gpu};
+use super::{GUARDS, Guard, SIMS, cuda, device::UsedDevice};
 use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
@@ -110,7 +110,7 @@ impl RegionOptions {
             _ if self.name.kind() == "cuda" => {
                 // A name of this kind has a number, or none.
                 let ordinal = name.parse().unwrap_or(0);
-                Ok((gpu::pinned(ordinal, len_bytes, align.max(Align::PAGE), self.write_combined)?, Parent::None))
+                Ok((cuda::pinned(ordinal, len_bytes, align.max(Align::PAGE), self.write_combined)?, Parent::None))
             }
             _ => match self.name.device() {
                 // It is opened for this region alone, and closed with it.

@@ -65,6 +65,7 @@ impl Fault {
     pub(crate) const fn status(&self) -> contigo_status {
         match *self {
             Self::Runtime(error)
+            | Self::Load { error }
             | Self::Job { error, .. }
             | Self::Memory { error, .. }
             | Self::Device { error, .. }

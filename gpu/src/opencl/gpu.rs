@@ -2,7 +2,7 @@
 //! One device of OpenCL, and the context in which everything of it is done.
 
 use super::{
-    OpenClMemory,
+    Log, OpenClMemory, OpenClModule,
     error::{check, error, is_nobody},
     facts::{self, OpenClFacts},
     late::Late,
@@ -21,12 +21,11 @@ use cl3::{
     types::{cl_command_queue, cl_context, cl_device_id, cl_platform_id},
 };
 use contigo::{
-    Align, Backend, Bus, Error, Port, Result,
-    names::{GpuDevice, OwnedMemory},
+    Align, Bus, Error, Port, Result,
+    names::{AnyModule, GpuDevice, OwnedMemory},
 };
 use core::{
-    fmt, mem,
-    ptr::{self, NonNull},
+    fmt, mem, ptr,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     time::Duration,
 };
@@ -303,20 +302,19 @@ impl GpuDevice for OpenClGpu {
     }
 
     fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory> {
-        let memory: Box<dyn Backend> = Box::new(OpenClMemory::<Pages>::allocate(self, len_bytes)?);
-        // SAFETY: the box is given up here, and made again in `free`, which is called once or
-        // never.
-        Ok(unsafe { OwnedMemory::new(NonNull::from(Box::leak(memory)), free) })
+        Ok(OwnedMemory::new(OpenClMemory::<Pages>::allocate(self, len_bytes)?))
     }
-}
 
-/// Frees what `memory` leaked.
-///
-/// # Safety
-/// It is of there, and nobody uses it any more.
-unsafe fn free(memory: NonNull<dyn Backend>) {
-    // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(memory.as_ptr()) });
+    unsafe fn load<'g>(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>> {
+        let source = str::from_utf8(code).map(|text| text.trim_end_matches('\0'));
+        let byte = |at: usize| code.get(at).copied().unwrap_or(0).into();
+        let source = source.map_err(|wrong| Error::Unexpected { name: "a byte of the source", value: byte(wrong.valid_up_to()) })?;
+        let mut said = Log::new();
+        // SAFETY: the caller's promise.
+        let module = unsafe { OpenClModule::build(self, source, c"", &mut said) };
+        // A log that is full is cut.
+        module.map(AnyModule::new).inspect_err(|_| _ = log.write_str(&said))
+    }
 }
 
 impl Drop for OpenClGpu {

@@ -2,7 +2,7 @@
 //! Kernels, as they are built.
 
 use super::{
-    OpenClGpu,
+    OpenClGpu, OpenClKernel,
     error::{check, error},
     facts::text,
 };
@@ -11,7 +11,7 @@ use cl3::{
     program::{CL_PROGRAM_BUILD_LOG, build_program, create_program_with_source, get_program_build_data, release_program},
     types::{cl_kernel, cl_program},
 };
-use contigo::{Error, Result};
+use contigo::{AnyDriver, Error, Result, kernel::Signature, names::GpuModule};
 use core::{
     ffi::CStr,
     fmt, ptr,
@@ -85,6 +85,13 @@ impl OpenClModule {
     /// It was given back, and does not run.
     pub(super) fn gave_back(&self) {
         self.kernels.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl GpuModule for OpenClModule {
+    unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>> {
+        // SAFETY: the caller's promise.
+        Ok(AnyDriver::new(unsafe { OpenClKernel::new(self, entry, signature)? }))
     }
 }
 

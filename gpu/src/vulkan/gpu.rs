@@ -1,17 +1,16 @@
-#![allow(unsafe_code, reason = "Vulkan's functions are called, and memory of it is owned by a pointer")]
+#![allow(unsafe_code, reason = "Vulkan's functions are called")]
 //! One Vulkan device, opened for the life of the program.
 
-use super::{VulkanFacts, VulkanMemory, error::error, import, loader, loader::Library};
+use super::{VulkanFacts, VulkanMemory, VulkanModule, error::error, import, loader, loader::Library};
 use crate::objects::{Objects, acquire};
 use ash::{ext, khr, prelude::VkResult, vk};
 use contigo::{
-    Align, Backend, Bus, Error, Port, Result,
-    names::{GpuDevice, OwnedMemory},
+    Align, Bus, Error, Port, Result,
+    names::{AnyModule, GpuDevice, OwnedMemory},
     same_process,
 };
 use core::{
     fmt,
-    ptr::NonNull,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 use spin::Mutex;
@@ -306,11 +305,12 @@ impl GpuDevice for VulkanGpu {
     }
 
     fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory> {
-        let memory: Box<dyn Backend> = Box::new(VulkanMemory::allocate(self, len_bytes)?);
-        // SAFETY: `free` is called once, with what the box held.
-        let free = |backend: NonNull<dyn Backend>| drop(unsafe { Box::from_raw(backend.as_ptr()) });
-        // SAFETY: the box was the only owner of it, and a backend may be dropped on any thread.
-        Ok(unsafe { OwnedMemory::new(NonNull::from(Box::leak(memory)), free) })
+        Ok(OwnedMemory::new(VulkanMemory::allocate(self, len_bytes)?))
+    }
+
+    unsafe fn load<'g>(&'static self, code: &[u8], _: &mut dyn fmt::Write) -> Result<AnyModule<'g>> {
+        // SAFETY: the caller's promise.
+        Ok(AnyModule::new(unsafe { VulkanModule::load(self, code)? }))
     }
 }
 

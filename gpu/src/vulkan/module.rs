@@ -2,11 +2,11 @@
 //! A module of compute shaders, as it was loaded.
 
 use super::{
-    VulkanGpu,
+    VulkanGpu, VulkanKernel,
     spirv::{self, Entry},
 };
 use ash::vk;
-use contigo::{Error, Result, same_process};
+use contigo::{AnyDriver, Error, Result, kernel::Signature, names::GpuModule, same_process};
 use core::{
     ffi::CStr,
     fmt,
@@ -83,6 +83,16 @@ impl VulkanModule {
     /// It was given back, and does not run.
     pub(super) fn gave_back(&self) {
         self.kernels.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl GpuModule for VulkanModule {
+    unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>> {
+        const FIX: &str = "declare its local_size as numbers, or use VulkanKernel::new";
+        let unknown = Error::Unsupported { what: "the shader's workgroup is as large as a specialisation constant says", fix: FIX };
+        let local = self.entry(entry)?.local.ok_or(unknown)?;
+        // SAFETY: the caller's promise.
+        Ok(AnyDriver::new(unsafe { VulkanKernel::new(self, entry, signature, local)? }))
     }
 }
 

@@ -26,6 +26,14 @@ pub enum Image<'i> {
     Binary(&'i [u8]),
 }
 
+impl<'i> Image<'i> {
+    /// PTX where its only NUL is at its end; otherwise a binary.
+    #[must_use]
+    pub fn of(bytes: &'i [u8]) -> Self {
+        CStr::from_bytes_with_nul(bytes).map_or(Self::Binary(bytes), Self::Ptx)
+    }
+}
+
 /// An image on a GPU, with its kernels.
 pub struct Module<'g> {
     pub(super) gpu: &'g Gpu<'g>,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   CpuBuf ──► TensorTable::lend ──► Lent ──tensor()──► the framework    the CPU's address: kDLCPU, kDLCUDAHost
-//!   DevBuf ──►                        │ ▲                     │          the device's: kDLExtDev, kDLCUDA
+//!   DevBuf ──►                        │ ▲                     │          the device's: kDLExtDev, kDLCUDA, kDLVulkan, kDLOpenCL
 //!     ▲                               │ └───── the deleter ◄──┘
 //!     └────────── take_back ◄─────────┘
 //!

@@ -1,10 +1,14 @@
-//! GPUs by their numbers.
+#![allow(unsafe_code, reason = "code is loaded, and a kernel may write anywhere")]
+//! GPUs of CUDA by their numbers, and their code.
 
+use super::any_module::{AnyModule, GpuModule};
 use crate::{
-    cuda::{Cuda, Gpu},
+    cuda::{Cuda, CudaFunction, Gpu, Image, Log, Module},
+    job::{AnyDriver, Signature},
     types::Error,
     types::lock,
 };
+use core::{ffi::CStr, fmt};
 use spin::{Mutex, Once};
 
 /// NVIDIA's driver, from its first use to the end of the program: it stays loaded anyway.
@@ -28,4 +32,23 @@ pub(super) fn open(ordinal: u32) -> Result<Gpu<'static>, Error> {
         }
     };
     Gpu::primary(driver, ordinal)
+}
+
+/// Loads code for a GPU.
+///
+/// # Safety
+/// As [`Module::load`].
+pub(super) unsafe fn load<'g>(gpu: &'g Gpu<'static>, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>, Error> {
+    let mut said = Log::new();
+    // SAFETY: the caller's promise.
+    let module = unsafe { Module::load(gpu, Image::of(code), &mut said) };
+    // A log that is full is cut.
+    module.map(AnyModule::new).inspect_err(|_| _ = log.write_str(&said))
+}
+
+impl GpuModule for Module<'_> {
+    unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>, Error> {
+        // SAFETY: the caller's promise.
+        Ok(AnyDriver::new(unsafe { CudaFunction::new(self, entry, signature)? }))
+    }
 }

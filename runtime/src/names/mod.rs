@@ -24,6 +24,7 @@
 
 mod any_device;
 mod any_memory;
+mod any_module;
 mod core_gate;
 #[cfg(feature = "describe")]
 mod designed;
@@ -53,6 +54,7 @@ pub use self::designed::{Fabric, SettingsText};
 pub use self::{
     any_device::{AnyDevice, AnyIrq},
     any_memory::AnyMemory,
+    any_module::{AnyModule, GpuModule},
     core_gate::GateAt,
     device::DeviceName,
     error::{NameError, NameRule},
@@ -60,7 +62,7 @@ pub use self::{
     inventory::{Entry, Inventory},
     memory::MemoryName,
     open_device::{Attach, NO_PORT, OpenDevice},
-    provided::{GpuDevice, GpuKind, OwnedMemory, provide},
+    provided::{GpuDevice, GpuKind, OwnedMemory, gpu_behind, provide},
     registry::{DriverRow, MAX_REGISTERED, Open, OpenCore, each_row, register, row},
     shared::Taken,
 };

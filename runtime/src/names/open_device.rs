@@ -7,6 +7,7 @@ use super::{
     DeviceName, MemoryName,
     any_device::{AnyDevice, Attachment},
     any_memory::AnyMemory,
+    any_module::AnyModule,
     files::Files,
     guarded::Guarded,
     kernel_registers::KernelRegisters,
@@ -383,7 +384,32 @@ impl OpenDevice {
         }
     }
 
-    /// The GPU, for its kernels.
+    /// Loads code for a GPU: PTX with a NUL at its end, a cubin or a fatbin for `cuda`; SPIR-V for
+    /// `vulkan`; a text of OpenCL C for `opencl`. The GPU's driver compiles and allocates as it
+    /// pleases, so do it before the first job. `log` gets the words of its compiler
+    /// where it refuses the code.
+    ///
+    /// # Errors
+    /// - [`Error::Unsupported`]: this device is no GPU.
+    /// - [`Error::Cuda`], [`Error::Gpu`]: its driver refuses the code. The error of the interface's
+    ///   own function.
+    ///
+    /// # Safety
+    /// A compiler made the code for this kind of GPU, and it is whole; a text is what the program
+    /// means to run. A driver may do anything with other bytes.
+    pub unsafe fn load(&self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'_>, Error> {
+        let _ = (code, &log);
+        match &self.opened {
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            // SAFETY: the caller's promise.
+            Opened::Gpu(gpu) => unsafe { super::gpu::load(gpu, code, log) },
+            // SAFETY: the caller's promise.
+            Opened::Provided(gpu) => unsafe { gpu.load(code, log) },
+            _ => Err(Error::Unsupported { what: "code is loaded for a GPU", fix: "open one: cuda:0, vulkan or opencl" }),
+        }
+    }
+
+    /// The GPU, for its memory and its facts.
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     #[must_use]
     pub const fn gpu(&self) -> Option<&crate::cuda::Gpu<'static>> {

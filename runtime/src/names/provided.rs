@@ -1,12 +1,13 @@
-#![allow(unsafe_code, reason = "memory of another crate, by a pointer and a function that frees it")]
+#![allow(unsafe_code, reason = "memory of another crate, in a place of its own")]
 //! GPUs that another crate brings. The bindings of their interfaces take the heap, and this crate
 //! has none.
 
+use super::any_module::AnyModule;
 use crate::{
     mem::{Backend, Port},
-    types::{Error, Result, forward::forward, lock},
+    types::{Error, Result, forward::forward, in_place::InPlace, lock},
 };
-use core::{fmt, ptr::NonNull};
+use core::fmt;
 use spin::Mutex;
 
 /// A kind of GPU that another crate brings ([`provide`]).
@@ -29,57 +30,51 @@ pub trait GpuDevice: Sync {
     /// # Errors
     /// The error of its interface.
     fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory>;
-}
 
-/// Memory of another crate, owned: a [`Backend`] that is freed when this value is dropped.
-pub struct OwnedMemory {
-    backend: NonNull<dyn Backend>,
-    free: unsafe fn(NonNull<dyn Backend>),
-}
-
-impl OwnedMemory {
-    /// Owns what `backend` leads to; `free` ends it.
+    /// Loads code for it, which stays as long as the value. `log` gets the words of the driver's
+    /// compiler where it refuses the code.
+    ///
+    /// # Errors
+    /// The error of its interface.
     ///
     /// # Safety
-    /// `backend` is this value's alone, until `free` is called with it: once, or never, from any
-    /// thread.
+    /// As [`OpenDevice::load`](super::OpenDevice::load).
+    unsafe fn load<'g>(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>>;
+}
+
+/// Memory of another crate, owned: a [`Backend`] of any type, in a place of fixed size.
+pub struct OwnedMemory(InPlace<dyn Backend, { OwnedMemory::MAX_BYTES }>);
+
+impl OwnedMemory {
+    /// The largest one: an object over an imported backend.
+    pub const MAX_BYTES: usize = 256;
+
+    /// Owns `backend`. One that is too large is refused by the compiler.
     #[must_use]
-    pub const unsafe fn new(backend: NonNull<dyn Backend>, free: unsafe fn(NonNull<dyn Backend>)) -> Self {
-        Self { backend, free }
-    }
-
-    fn backend(&self) -> &dyn Backend {
-        // SAFETY: it is there until this value is dropped (`new`).
-        unsafe { self.backend.as_ref() }
+    pub fn new<B: Backend + 'static>(backend: B) -> Self {
+        // SAFETY: it casts to `B`, and that becomes what a `B` is.
+        Self(unsafe { InPlace::new::<B>(backend, |place| place.cast::<B>()) })
     }
 }
 
-// SAFETY: every method is one backend's, which does not move.
+// SAFETY: every method is one backend's, which may be moved (`Backend`, 1).
 unsafe impl Backend for OwnedMemory {
-    forward!(|this| this.backend() => name, mapping, segment, sync_for_device, sync_for_cpu, handle, held_by);
+    forward!(|this| *this.0.get() => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by);
 }
-
-// SAFETY: a backend is `Send`, and this value owns it.
-unsafe impl Send for OwnedMemory {}
-// SAFETY: a backend is `Sync`.
-unsafe impl Sync for OwnedMemory {}
 
 impl fmt::Debug for OwnedMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedMemory").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
-
-impl Drop for OwnedMemory {
-    fn drop(&mut self) {
-        // SAFETY: once, and nobody uses it any more.
-        unsafe { (self.free)(self.backend) }
+        f.debug_struct("OwnedMemory").field("name", &self.0.get().name()).finish_non_exhaustive()
     }
 }
 
 /// The kinds that another crate may bring.
 const KINDS: [&str; 2] = ["vulkan", "opencl"];
 
+/// GPUs that are open at once, of all kinds: as many as both crates' interfaces have.
+const MOST_OPEN: usize = 32;
+
+static OPENED: Mutex<heapless::Vec<&'static dyn GpuDevice, MOST_OPEN>> = Mutex::new(heapless::Vec::new());
 static PROVIDED: Mutex<heapless::Vec<&'static GpuKind, { KINDS.len() }>> = Mutex::new(heapless::Vec::new());
 
 /// Brings a kind of GPU, for the rest of the process's life: its names open memory and devices from
@@ -110,5 +105,19 @@ fn find(kind: &str) -> Result<Option<&'static GpuKind>> {
 
 /// Opens GPU number `ordinal` of `kind`.
 pub(super) fn open(kind: &'static str, feature: &'static str, ordinal: u32) -> Result<&'static dyn GpuDevice> {
-    (find(kind)?.ok_or(Error::NotBuiltIn { kind, feature })?.open)(ordinal)
+    let gpu = (find(kind)?.ok_or(Error::NotBuiltIn { kind, feature })?.open)(ordinal)?;
+    let mut opened = lock::acquire(&OPENED)?;
+    if opened.iter().all(|known| known.port().bus != gpu.port().bus) {
+        opened.push(gpu).map_err(|_| Error::TooMany { what: "GPUs of Vulkan and OpenCL", most: MOST_OPEN as u64 })?;
+    }
+    Ok(gpu)
+}
+
+/// The GPU of another crate that was opened by its name, and whose way to memory `port` is: to load
+/// code for it. `None`: there is no such GPU.
+///
+/// # Errors
+/// [`Error::Contended`].
+pub fn gpu_behind(port: &Port) -> Result<Option<&'static dyn GpuDevice>> {
+    Ok(lock::acquire(&OPENED)?.iter().find(|gpu| gpu.port().bus == port.bus).copied())
 }

@@ -1,0 +1,89 @@
+#![allow(unsafe_code, reason = "a kernel's parameters are the C program's promise")]
+//! GPUs of whatever interface: their ports, their code, and the drivers of their kernels.
+//!
+//! A GPU stays open until the program ends; an object of it that is closed gives back its own.
+
+use super::cuda;
+use crate::{
+    fault::{Fault, Misuse},
+    handle::Kind,
+    last_error::CompilerLog,
+    limits,
+    object::port::keep,
+    table::{Lease, Object, Table},
+};
+use contigo::{
+    AnyDriver, Bus, Error, Port,
+    kernel::{Parameter, Signature},
+    names::{self, AnyModule, DeviceName, NO_PORT},
+};
+use core::ffi::CStr;
+
+/// Code on GPUs, whose kernels engines have.
+static MODULES: Table<AnyModule<'static>, { limits::ENGINES }> = Table::new();
+
+impl Object for AnyModule<'static> {
+    const KIND: Kind = Kind::Module;
+}
+
+/// Keeps a module.
+pub(crate) type ModuleLease = Lease<AnyModule<'static>>;
+
+/// Brings the names of GPUs that are another crate's. A second call changes nothing.
+pub(crate) fn bring() -> Result<(), Error> {
+    #[cfg(feature = "gpu")]
+    contigo_gpu::register()?;
+    Ok(())
+}
+
+/// A GPU's way to memory that was made for it, where `name` is a GPU's: `cuda`, `vulkan:1`.
+pub(crate) fn port(name: &str) -> Result<Option<Port>, Fault> {
+    let Ok(name) = name.parse::<DeviceName>() else { return Ok(None) };
+    match name.kind() {
+        "cuda" => cuda::port(name.ordinal()).map(Some),
+        "vulkan" | "opencl" => {
+            bring()?;
+            let gpu = name.open().map_err(|error| Fault::Device { name, error })?;
+            gpu.port().ok_or(NO_PORT.into()).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Loads code for the GPU that `port` belongs to.
+///
+/// # Safety
+/// As `OpenDevice::load`.
+pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
+    let mut claimed = MODULES.claim()?;
+    let mut log = CompilerLog::new();
+    let loaded = match port.bus {
+        // SAFETY: the caller's promise.
+        Bus::Gpu(ordinal) => unsafe { cuda::load(ordinal, image, &mut log) },
+        _ => match names::gpu_behind(port)? {
+            // SAFETY: the caller's promise.
+            Some(gpu) => unsafe { gpu.load(image, &mut log) },
+            None => return Err(Misuse::NoGpu { is: port.name }.into()),
+        },
+    };
+    claimed.locked.put(loaded.map_err(|error| log.refusal(error))?);
+    Ok(claimed.raw())
+}
+
+/// The driver of one of its kernels, and what keeps the module.
+///
+/// # Safety
+/// As `AnyModule::kernel`; the driver is gone before the lease.
+pub(crate) unsafe fn kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<(AnyDriver<'static>, ModuleLease), Fault> {
+    let module = MODULES.lease(module)?;
+    let signature = Signature::new(keep(entry.to_str().unwrap_or("kernel"))?, parameters)?;
+    // SAFETY: the caller's promise.
+    let driver = unsafe { module.for_ever().kernel(entry, signature)? };
+    Ok((driver, module))
+}
+
+/// Unloads a module.
+pub(crate) fn close(module: u64) -> Result<(), Fault> {
+    MODULES.lock(module)?.clear();
+    Ok(())
+}

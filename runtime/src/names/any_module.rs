@@ -1,0 +1,72 @@
+#![allow(unsafe_code, reason = "a kernel may write anywhere: its parameters are a program's claim")]
+//! Code on a GPU of whatever interface.
+
+use crate::{
+    job::{AnyDriver, Signature},
+    types::{Result, in_place::InPlace},
+};
+use core::{ffi::CStr, fmt};
+
+/// Code on a GPU, as it was loaded: a module of CUDA or Vulkan, a program of OpenCL.
+pub trait GpuModule: Send + Sync {
+    /// The driver of its kernel called `entry`.
+    ///
+    /// # Errors
+    /// There is none of this name, or it has other parameters: the interface's own error.
+    ///
+    /// # Safety
+    /// The kernel has the parameters of `signature`. With any operands and argument words that the
+    /// driver's [`check`](crate::Driver::check) lets pass, it touches no bytes but the operands',
+    /// and writes only those whose [`OperandSpec`](crate::OperandSpec) says so. Where a signature
+    /// cannot say what the kernel asks for, the program passes no other words.
+    unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>>;
+}
+
+/// **Code on a GPU of whatever interface**: a [`GpuModule`] for a program that has its GPU's name
+/// from its user. [`OpenDevice::load`](super::OpenDevice::load) makes one. It takes no heap.
+///
+/// ```no_run
+/// use contigo::{OperandSpec, Queue, kernel::{Parameter::{Operand, Words}, Signature}, names::DeviceName};
+/// # let code: &[u8] = &[];
+/// let mut log = String::new();
+/// let gpu = "cuda:0".parse::<DeviceName>()?.open()?; // or "vulkan", or "opencl:1"
+/// // SAFETY: a compiler made it, and it is whole.
+/// let module = unsafe { gpu.load(code, &mut log)? };
+/// let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
+/// let signature = Signature::new("scale", &[from, to, Words(1), Words(1)])?;
+/// // SAFETY: these are its parameters, and it stays inside them.
+/// let queue: Queue<'_, _, 8, 2> = Queue::new(unsafe { module.kernel(c"scale", signature)? })?;
+/// # let _ = queue;
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct AnyModule<'g>(InPlace<dyn GpuModule + 'g, { AnyModule::MAX_BYTES }>);
+
+impl<'g> AnyModule<'g> {
+    /// The largest module: a handful of pointers.
+    pub const MAX_BYTES: usize = 128;
+
+    /// `module`, in a fixed place. One that is too large is refused by the compiler.
+    #[must_use]
+    pub fn new<M: GpuModule + 'g>(module: M) -> Self {
+        // SAFETY: it casts to `M`, and that becomes what an `M` is.
+        Self(unsafe { InPlace::new::<M>(module, |place| place.cast::<M>()) })
+    }
+
+    /// The driver of its kernel called `entry`.
+    ///
+    /// # Errors
+    /// As [`GpuModule::kernel`].
+    ///
+    /// # Safety
+    /// As [`GpuModule::kernel`].
+    pub unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'_>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.get().kernel(entry, signature) }
+    }
+}
+
+impl fmt::Debug for AnyModule<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyModule").finish_non_exhaustive()
+    }
+}
