@@ -5,7 +5,7 @@ use super::{
     Event, OpenClGpu,
     error::check,
     object::{Buffer, SubBuffer},
-    released::Released,
+    released::{self, Later},
 };
 use crate::Pages;
 use cl3::{
@@ -21,7 +21,8 @@ use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration
 /// driver.
 ///
 /// **Owner.** The backend belongs to this value until it is dropped. It is dropped once the driver
-/// has said that it has done with the bytes; else it is leaked.
+/// has said that it has done with the bytes; else it is leaked. That is waited for 100 ms; what
+/// [`allocate`](OpenClMemory::allocate) made is freed later, too, whenever the driver says so.
 ///
 /// **Leaks.** It is leaked in a child of fork, and beside a kernel that does not end. So it is
 /// while a transfer of its bytes is late, and once a transfer of its device has failed.
@@ -49,6 +50,8 @@ pub struct OpenClMemory<B: Backend = Pages> {
     /// The backend's bytes, at the addresses that they have for the device.
     mapping: Mapping,
     backend: ManuallyDrop<B>,
+    /// The backend as something that is dropped at any later time; one that may borrow is not.
+    at_any_time: Option<fn(B) -> Box<dyn Send>>,
 }
 
 /// How long one hand-over may take. A device that is the CPU does it in the threads in which its
@@ -63,7 +66,9 @@ impl OpenClMemory<Pages> {
     /// # Errors
     /// As [`Pages::new`] and [`import`](Self::import).
     pub fn allocate(gpu: &'static OpenClGpu, len_bytes: usize) -> Result<Self> {
-        Ok(Self::import(gpu, Pages::new(len_bytes)?)?)
+        let mut this = Self::import(gpu, Pages::new(len_bytes)?)?;
+        this.at_any_time = Some(|pages| Box::new(pages));
+        Ok(this)
     }
 }
 
@@ -79,7 +84,7 @@ impl<B: Backend> OpenClMemory<B> {
     /// - [`Error::Gpu`] with `clCreateBuffer`; [`Error::TooMany`]; [`Error::Contended`].
     pub fn import(gpu: &'static OpenClGpu, backend: B) -> Result<Self, Refused<B>> {
         match Self::create(gpu, &backend.mapping()) {
-            Ok((buffer, mapping)) => Ok(Self { gpu, buffer, mapping, backend: ManuallyDrop::new(backend) }),
+            Ok((buffer, mapping)) => Ok(Self { gpu, buffer, mapping, backend: ManuallyDrop::new(backend), at_any_time: None }),
             Err(error) => Err(Refused { error, returned: backend }),
         }
     }
@@ -177,15 +182,16 @@ impl<B: Backend> OpenClMemory<B> {
         Ok(())
     }
 
-    /// Waits until the driver says that the bytes can be freed, if that may be waited for.
-    fn give_back(&self) -> Result<()> {
+    /// Waits until the driver says that the bytes can be freed, if that may be waited for. The
+    /// answer is something where it has not said so yet.
+    fn give_back(&self) -> Result<Option<Later>> {
         // The process first: in a child of fork nothing of the driver is called.
         if self.gpu.keeps_all() || self.gpu.late().uses(self.buffer, 0..self.mapping.len_bytes)? {
             return Err(Error::WillNotStop { device: "a command of this device", status: 0, waited_us: 0 });
         }
         self.gpu.objects().remove(DevAddr(self.mapping.base.raw()))?;
         // SAFETY: the buffer is one, and released once, here.
-        unsafe { Released::release(self.buffer, DROP_LIMIT) }
+        unsafe { released::release(self.buffer, DROP_LIMIT) }
     }
 }
 
@@ -193,9 +199,12 @@ impl<B: Backend> Drop for OpenClMemory<B> {
     /// Frees the memory; or leaks it, with the backend. So where a command may still use the bytes,
     /// and where the driver does not say that it has let go of them.
     fn drop(&mut self) {
-        if self.give_back().is_ok() {
+        match (self.give_back(), self.at_any_time) {
             // SAFETY: once, and the driver has let go of the bytes.
-            unsafe { ManuallyDrop::drop(&mut self.backend) };
+            (Ok(None), _) => unsafe { ManuallyDrop::drop(&mut self.backend) },
+            // SAFETY: once; it is dropped when the driver has let go of the bytes.
+            (Ok(Some(later)), Some(at_any_time)) => later.free(at_any_time(unsafe { ManuallyDrop::take(&mut self.backend) })),
+            (Ok(Some(_)) | Err(_), _) => {}
         }
     }
 }

@@ -6,47 +6,82 @@ use cl3::{
     memory::{release_mem_object, set_mem_object_destructor_callback},
     types::cl_mem,
 };
-use contigo::{Error, Result, Spin, poll_until};
+use contigo::{Result, Spin, poll_until};
 use core::{
+    cell::UnsafeCell,
     ffi::c_void,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicU8, Ordering},
     time::Duration,
 };
 
-/// The flag that the driver sets when it has let go of a block's bytes.
-pub(super) struct Released(AtomicBool);
+/// The driver has not let go of the bytes.
+const KEPT: u8 = 0;
+/// It has.
+const LET_GO: u8 = 1;
+/// It has not, and nobody waits any more: the callback frees them.
+const LEFT: u8 = 2;
 
-impl Released {
-    /// Releases `buffer`, and waits until the driver says that the bytes under it can be freed.
-    /// `clReleaseMemObject` does not say so: commands, sub-buffers and a consumer may have the
-    /// object still (OpenCL 3.0, 5.5.1, `clSetMemObjectDestructorCallback`: "can be reused or
-    /// freed").
-    ///
-    /// # Errors
-    /// [`Error::Timeout`]: somebody has it, and keeps the bytes. [`Error::Gpu`].
-    ///
-    /// # Safety
-    /// It is a buffer, and this call releases it, nobody else.
-    pub(super) unsafe fn release(buffer: Buffer, timeout: Duration) -> Result<()> {
-        // Leaked where the driver does not call back in time: it may do so later.
-        let this: *mut Self = Box::into_raw(Box::new(Self(AtomicBool::new(false))));
-        // SAFETY: the buffer is one, and `this` stays until it was called back with it.
-        let set = unsafe { set_mem_object_destructor_callback(buffer.0, let_go, this.cast()) };
-        check("clSetMemObjectDestructorCallback", set)?;
-        // SAFETY: the caller's promise.
-        check("clReleaseMemObject", unsafe { release_mem_object(buffer.0) })?;
-        // SAFETY: it is freed below only.
-        let shared = unsafe { &*this };
-        if !poll_until(&Spin, timeout, |_| shared.0.load(Ordering::Acquire))? {
-            return Err(Error::Timeout { timeout_us: u32::try_from(timeout.as_micros()).unwrap_or(u32::MAX) });
+/// A word that the driver changes when it has let go of a block's bytes.
+struct Released {
+    state: AtomicU8,
+    /// INVARIANT: whoever makes the state `LEFT` puts it there before; then it is the callback's.
+    bytes: UnsafeCell<Option<Box<dyn Send>>>,
+}
+
+/// Bytes that the driver has not let go of in time. Dropped, they stay for ever.
+pub(super) struct Later(*mut Released);
+
+/// Releases `buffer`, and waits until the driver says that the bytes under it can be freed.
+/// `clReleaseMemObject` does not say so: commands, sub-buffers and a consumer may have the object
+/// still (OpenCL 3.0, 5.5.1, `clSetMemObjectDestructorCallback`: "can be reused or freed"). The
+/// answer is something where the time was over.
+///
+/// # Errors
+/// [`Error::Gpu`](contigo::Error::Gpu): nobody will say it.
+///
+/// # Safety
+/// It is a buffer, and this call releases it, nobody else.
+pub(super) unsafe fn release(buffer: Buffer, timeout: Duration) -> Result<Option<Later>> {
+    let this = Released { state: AtomicU8::new(KEPT), bytes: UnsafeCell::new(None) };
+    let this: *mut Released = Box::into_raw(Box::new(this));
+    // SAFETY: the buffer is one, and `this` stays until it was called back with it.
+    let set = unsafe { set_mem_object_destructor_callback(buffer.0, let_go, this.cast()) };
+    check("clSetMemObjectDestructorCallback", set)?;
+    // SAFETY: the caller's promise.
+    check("clReleaseMemObject", unsafe { release_mem_object(buffer.0) })?;
+    // SAFETY: it is freed below only, or by the callback after `Later::free`.
+    let state = unsafe { &(*this).state };
+    if !poll_until(&Spin, timeout, |_| state.load(Ordering::Acquire) == LET_GO)? {
+        return Ok(Some(Later(this)));
+    }
+    // SAFETY: made by `into_raw`, and the driver calls back once: this was it.
+    drop(unsafe { Box::from_raw(this) });
+    Ok(None)
+}
+
+impl Later {
+    /// Drops `bytes` once the driver has let go of them: in its callback, on its thread.
+    pub(super) fn free(self, bytes: Box<dyn Send>) {
+        // SAFETY: `release` made it, and left it to this value. The callback does not look at the
+        // bytes before it sees `LEFT`.
+        let state = unsafe {
+            *(*self.0).bytes.get() = Some(bytes);
+            &(*self.0).state
+        };
+        // Release: the callback finds the bytes. Acquire: the driver has done with them.
+        if state.compare_exchange(KEPT, LEFT, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // SAFETY: made by `into_raw`; it was called back just now, and that was the last time.
+            drop(unsafe { Box::from_raw(self.0) });
         }
-        // SAFETY: made by `into_raw`, and the driver calls back once: this was it.
-        drop(unsafe { Box::from_raw(this) });
-        Ok(())
     }
 }
 
 extern "C" fn let_go(_: cl_mem, this: *mut c_void) {
-    // SAFETY: `release` gave this pointer, and frees it after it has seen this store alone.
-    unsafe { &*this.cast::<Released>() }.0.store(true, Ordering::Release);
+    let this: *mut Released = this.cast();
+    // SAFETY: `release` gave this pointer. Who waits frees it after this store alone, and who does
+    // not wait leaves it to this call.
+    if unsafe { &(*this).state }.swap(LET_GO, Ordering::AcqRel) == LEFT {
+        // SAFETY: made by `into_raw`, and nobody else has it.
+        drop(unsafe { Box::from_raw(this) });
+    }
 }

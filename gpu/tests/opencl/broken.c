@@ -132,10 +132,32 @@ int32_t clEnqueueWriteBuffer(H queue, H mem, uint32_t blocking, size_t offset, s
     return answer;
 }
 
+/* The end of a block is told half a second late, by another thread. */
+struct slow { void (*notify)(H, void *); void *with; H mem; };
+
+static void *tell_slowly(void *what) {
+    struct slow *slow = what;
+    usleep(500 * 1000);
+    slow->notify(slow->mem, slow->with);
+    free(slow);
+    return NULL;
+}
+
+static void begin_slowly(H mem, void *what) {
+    pthread_t thread;
+    (void)mem;
+    if (pthread_create(&thread, NULL, tell_slowly, what) || pthread_detach(thread)) abort();
+}
+
 int32_t clSetMemObjectDestructorCallback(H mem, void (*notify)(H, void *), void *with) {
     int32_t (*set)(H, void (*)(H, void *), void *) = real("clSetMemObjectDestructorCallback");
     not_in_a_child();
-    return is("keeps") ? 0 : set(mem, notify, with);
+    if (is("keeps")) return 0;
+    if (!is("slow")) return set(mem, notify, with);
+    struct slow *slow = malloc(sizeof *slow);
+    if (!slow) abort();
+    *slow = (struct slow){notify, with, mem};
+    return set(mem, begin_slowly, slow);
 }
 
 /* One kernel with one operand, which is its first argument: the test's. */

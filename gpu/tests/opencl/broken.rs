@@ -66,7 +66,11 @@ fn a_driver_that_is_wrong_is_found() {
         Ok(library) => library,
         Err(why) => return emulated::skipped(THIS, &why),
     };
-    all_as_expected(THIS, &library, &["old", "align", "lost", "copies", "refuses", "stuck", "retains", "keeps", "argument", "nothing"]);
+    all_as_expected(
+        THIS,
+        &library,
+        &["old", "align", "lost", "copies", "refuses", "stuck", "retains", "keeps", "slow", "argument", "nothing"],
+    );
     std::fs::remove_file(library).unwrap();
 }
 
@@ -117,6 +121,7 @@ fn seen(broken: &str) -> String {
         "stuck" => is_stuck(),
         "retains" => is_freed_all_the_same(),
         "keeps" => is_kept(),
+        "slow" => is_freed_later(),
         "argument" => forgets_what_was_set(),
         "late" => is_waited_for(),
         "never" | "second" => second_is_refused(broken == "never"),
@@ -268,6 +273,32 @@ fn is_kept() -> bool {
     // SAFETY: leaked, because the driver may still use it.
     let kept = unsafe { cpu.as_ptr().read_volatile() } == 0;
     kept && since.elapsed() < Duration::from_secs(5)
+}
+
+/// The driver lets go late. Memory of its own is freed then; a backend that may borrow stays.
+fn is_freed_later() -> bool {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    let gpu = OpenClGpu::open(0).unwrap();
+    let memory = OpenClMemory::allocate(gpu, 1 << 16).unwrap();
+    let first = memory.mapping().cpu.addr().get();
+    // Neighbours are one line there.
+    let holds = |line: &str| {
+        let range = line.split(['-', ' ']).take(2).map(|end| usize::from_str_radix(end, 16).unwrap());
+        matches!(range.collect::<Vec<_>>()[..], [from, to] if (from..to).contains(&first))
+    };
+    let is_mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().any(holds);
+    let mapped = is_mapped();
+    drop(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap());
+    drop(memory);
+    let kept = is_mapped();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while is_mapped() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    mapped && kept && DROPPED.load(Ordering::SeqCst) == 0
 }
 
 /// A child of fork has the parent's objects, and none of its driver's threads: it calls nothing of
