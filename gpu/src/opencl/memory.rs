@@ -21,8 +21,8 @@ use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration
 /// driver.
 ///
 /// **Owner.** The backend belongs to this value until it is dropped. It is dropped once the driver
-/// has said that it has done with the bytes; else it is leaked. That is waited for 100 ms; what
-/// [`allocate`](OpenClMemory::allocate) made is freed later, too, whenever the driver says so.
+/// has said that it has done with the bytes; else it is leaked. That is waited for 100 ms.
+/// Memory of [`allocate`](OpenClMemory::allocate) is freed later, too, whenever the driver says so.
 ///
 /// **Leaks.** It is leaked in a child of fork, and beside a kernel that does not end. So it is
 /// while a transfer of its bytes is late, and once a transfer of its device has failed.
