@@ -9,8 +9,10 @@
 )]
 
 use contigo::{
-    Align, Backend, BaseAddr, Completion, DevSlice, Device, DmaHeap, Driver, Engine, Error, Mapping, Mmio, OperandSpec, PhysAddr, Pool,
-    Port, Region, Result, Spin, SyncScope, TypedDriver, Wait, Wired,
+    Align, Backend, BaseAddr, Completion, DevSlice, Device, Direction, DmaHeap, Driver, DriverBuf, Engine, Error, Mapping, Mmio,
+    OperandSpec, PhysAddr, Pool, Port, Region, Result, Spin, SyncScope, TypedDriver, Wait, Wired,
+    dlpack::{DataType, Shape, TensorSpec, TensorTable},
+    forward,
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
@@ -22,6 +24,7 @@ use contigo_testkit::{
 };
 use std::{
     cell::Cell,
+    ops::Range,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -324,4 +327,40 @@ fn a_leaked_block_outlives_its_board_and_its_port() {
     for (cpu, len_bytes) in [on_sim, on_board, imported] {
         assert!(is_mapped(cpu, len_bytes), "{len_bytes} bytes at {cpu:#x}");
     }
+}
+
+/// A backend of which something that it began goes on.
+struct Unsettled<B>(B);
+
+const GOES_ON: Error = Error::Timeout { timeout_us: 10_000_000 };
+
+// SAFETY: all of it is the inner one's, and `settled` refuses more than that does.
+unsafe impl<B: Backend> Backend for Unsettled<B> {
+    forward!(|this| this.0 => name, mapping, segment, sync_for_device, sync_for_cpu, held_by);
+    fn settled(&self, _: Range<usize>) -> Result<()> {
+        Err(GOES_ON)
+    }
+}
+
+/// A backend's transfer was late, and its bytes came back because the device had only read them, or
+/// because a simulated board was over it. A tensor of them was lent, and a descriptor was written
+/// anew, while the transfer read them.
+#[test]
+fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
+    static TENSORS: TensorTable<1> = TensorTable::new();
+    let (one, two) = (SimBoard::new(1), SimBoard::new(2));
+    let port = Port { coherent: false, ..one.port() };
+    let region = Region::new(OnBoard::new(&one, Unsettled(two.memory(8192).unwrap())).unwrap()).unwrap();
+    let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    buf.view_mut::<u8>().unwrap().fill(1);
+    // SAFETY: no device is told of it.
+    let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
+    let spec = TensorSpec { read_only: true, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };
+    let refused = TENSORS.lend(buf, &spec).unwrap_err();
+    assert_eq!(refused.error, GOES_ON);
+    let refused = refused.returned.into_cpu().unwrap_err();
+    assert_eq!(refused.error, GOES_ON);
+    let mut words = DriverBuf::new(region.carve(64, Align::LINE).unwrap().into_buf(), &port, 64).unwrap();
+    // SAFETY: no device is told of it.
+    assert_eq!(unsafe { words.write(0, &[1]) }, Err(GOES_ON));
 }

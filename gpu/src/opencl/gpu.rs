@@ -5,7 +5,7 @@ use super::{
     Log, OpenClMemory, OpenClModule,
     error::{check, error, is_nobody},
     facts::{self, OpenClFacts},
-    late::Late,
+    late::{Late, Wrong},
     launches::InFlight,
     object::Buffer,
 };
@@ -26,7 +26,7 @@ use contigo::{
 };
 use core::{
     fmt, mem, ptr,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 use spin::{Mutex, MutexGuard};
@@ -58,7 +58,7 @@ pub struct OpenClGpu {
     /// Transfers of the hand-over that did not end when they should have.
     late: Late,
     /// A transfer was given and went wrong, so that nobody knows who uses its bytes.
-    lost: AtomicBool,
+    lost: Wrong,
     /// The process that opened it.
     pid: u32,
 }
@@ -151,7 +151,7 @@ impl OpenClGpu {
             // SAFETY: the context is one, and given back once.
             let _ = unsafe { release_context(context) };
         })?;
-        let (late, lost, hung) = (Late::default(), AtomicBool::new(false), AtomicUsize::new(0));
+        let (late, lost, hung) = (Late::default(), Wrong::default(), AtomicUsize::new(0));
         let forgotten = Mutex::new([const { None }; MOST_FORGOTTEN]);
         Ok(Self { facts, align, device, context, transfers, objects, hung, forgotten, late, lost, pid: std::process::id() })
     }
@@ -250,8 +250,8 @@ impl OpenClGpu {
     }
 
     /// A transfer was given and went wrong. From here on no kernel starts.
-    pub(super) fn lose(&self) {
-        self.lost.store(true, Ordering::Release);
+    pub(super) fn lose(&self, why: &Error) {
+        self.lost.note(why);
     }
 
     /// Does it still take commands?
@@ -259,10 +259,7 @@ impl OpenClGpu {
     /// # Errors
     /// [`Error::WillNotStop`]: a transfer went wrong before.
     pub(super) fn takes_commands(&self) -> Result<()> {
-        match self.lost.load(Ordering::Acquire) {
-            true => Err(Error::WillNotStop { device: "a hand-over of this device", status: 0, waited_us: 0 }),
-            false => Ok(()),
-        }
+        self.lost.check()
     }
 
     /// Is this a child of the process that opened it? It has none of the driver's threads, and may
@@ -297,6 +294,10 @@ fn devices() -> Result<Vec<(cl_platform_id, cl_device_id)>> {
 }
 
 impl GpuDevice for OpenClGpu {
+    fn name(&self) -> &str {
+        &self.facts.name
+    }
+
     fn port(&self) -> Port {
         Self::port(self)
     }
@@ -307,8 +308,10 @@ impl GpuDevice for OpenClGpu {
 
     unsafe fn load<'g>(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>> {
         let source = str::from_utf8(code).map(|text| text.trim_end_matches('\0'));
-        let byte = |at: usize| code.get(at).copied().unwrap_or(0).into();
-        let source = source.map_err(|wrong| Error::Unexpected { name: "a byte of the source", value: byte(wrong.valid_up_to()) })?;
+        let source = source.map_err(|wrong| {
+            let (value, max) = (wrong.valid_up_to() as u64, code.len() as u64);
+            Error::Argument { name: "the count of the source's first bytes that are UTF-8", value, min: max, max, multiple_of: 1 }
+        })?;
         let mut said = Log::new();
         // SAFETY: the caller's promise.
         let module = unsafe { OpenClModule::build(self, source, c"", &mut said) };

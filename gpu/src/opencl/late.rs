@@ -1,12 +1,12 @@
 //! Transfers of the hand-over that had not ended when their time was over.
 
-use super::{Event, object::Buffer};
+use super::{Event, memory::HAND_OVER_LIMIT, object::Buffer};
 use crate::objects::acquire;
 use contigo::{Error, Result};
 use core::{
     mem,
     ops::Range,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicI32, Ordering},
     time::Duration,
 };
 use spin::{Mutex, MutexGuard};
@@ -18,8 +18,36 @@ pub(super) const MOST: usize = 64;
 /// The transfers of a GPU that are late, with the bytes that each may still use.
 pub(super) struct Late {
     table: Mutex<Table>,
-    /// One could not be kept: it may use any bytes.
-    unknown: AtomicBool,
+    /// The end of one cannot be known: it may use any bytes.
+    unknown: Wrong,
+}
+
+/// The first thing that went wrong: 0, nothing; a code of OpenCL, which is negative; or `LATE`.
+#[derive(Default)]
+pub(super) struct Wrong(AtomicI32);
+
+/// Nothing that has a code: something took too long.
+const LATE: i32 = 1;
+
+impl Wrong {
+    /// Keeps it in mind, for ever.
+    pub(super) fn note(&self, error: &Error) {
+        let code = if let Error::Gpu { code: code @ ..0, .. } = *error { code } else { LATE };
+        let _ = self.0.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Is there nothing?
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`], with the code.
+    pub(super) fn check(&self) -> Result<()> {
+        let (status, waited_us) = match self.0.load(Ordering::Acquire) {
+            0 => return Ok(()),
+            LATE => (0, u32::try_from(HAND_OVER_LIMIT.as_micros()).unwrap_or(u32::MAX)),
+            code => (code.cast_unsigned(), 0),
+        };
+        Err(Error::WillNotStop { device: "a hand-over of this device", status, waited_us })
+    }
 }
 
 type Table = [Option<Transfer>; MOST];
@@ -34,7 +62,7 @@ pub(super) type Bytes = (Buffer, Range<usize>);
 
 impl Default for Late {
     fn default() -> Self {
-        Self { table: Mutex::new([const { None }; MOST]), unknown: AtomicBool::new(false) }
+        Self { table: Mutex::new([const { None }; MOST]), unknown: Wrong::default() }
     }
 }
 
@@ -42,10 +70,15 @@ impl Late {
     /// Keeps the event of a transfer that is late.
     ///
     /// # Errors
-    /// Nobody knows its end then, and from now on all may be late. [`Error::TooMany`],
+    /// Nobody knows its end then: [`lose_track`](Self::lose_track). [`Error::TooMany`],
     /// [`Error::Contended`], [`Error::Gpu`].
     pub(super) fn add(&self, bytes: Bytes, event: Event) -> Result<()> {
-        self.keep(bytes, event).inspect_err(|_| self.unknown.store(true, Ordering::Release))
+        self.keep(bytes, event).inspect_err(|error| self.lose_track(error))
+    }
+
+    /// The end of a transfer cannot be known. From here on all bytes of the device may be in use.
+    pub(super) fn lose_track(&self, why: &Error) {
+        self.unknown.note(why);
     }
 
     fn keep(&self, bytes: Bytes, event: Event) -> Result<()> {
@@ -91,9 +124,7 @@ impl Late {
 
     /// The table, without those that have ended well by now. One that failed stays.
     fn look(&self) -> Result<MutexGuard<'_, Table>> {
-        if self.unknown.load(Ordering::Acquire) {
-            return Err(Error::WillNotStop { device: "a hand-over of this device", status: 0, waited_us: 0 });
-        }
+        self.unknown.check()?;
         let mut table = acquire(&self.table)?;
         for slot in table.iter_mut() {
             let ended = slot.as_ref().map_or(Ok(false), |late| late.event.ended(Duration::ZERO))?;

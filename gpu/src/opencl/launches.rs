@@ -49,8 +49,9 @@ impl<'m> Launches<'m> {
     /// The kernel called `entry`.
     ///
     /// # Errors
-    /// [`Error::Gpu`].
+    /// [`Error::Gpu`], [`Error::Forked`].
     pub(super) fn new(module: &'m OpenClModule, entry: &CStr) -> Result<Self> {
+        module.gpu().must_be_ours()?;
         let kernel = module.kernel(entry)?;
         // SAFETY: context and device belong together. No property asks for another order.
         let queue = check("clCreateCommandQueue", unsafe { create_command_queue(module.gpu().context(), module.gpu().device(), 0) });

@@ -155,14 +155,17 @@ impl<B: Backend> OpenClMemory<B> {
         Event::of("clEnqueueWriteBuffer", written)
     }
 
-    /// Waits for the end of a transfer of `range`, and keeps in mind where it is late.
+    /// Waits for the end of a transfer of `range`, and keeps in mind where it is late. One that
+    /// failed, or does not say how it ended, loses the device: its bytes may be in use.
     fn must_end(&self, range: &Range<usize>, event: Event, limit: Duration) -> Result<()> {
-        let ended = event.must_end(limit);
-        if let Err(Error::Timeout { .. }) = ended {
-            let kept = self.gpu.late().add((self.buffer, range.clone()), event);
-            kept.inspect_err(|_| self.gpu.lose())?;
-        }
-        ended
+        event.must_end(limit).or_else(|error| {
+            let known = match error {
+                Error::Timeout { .. } => self.gpu.late().add((self.buffer, range.clone()), event),
+                _ => Err(error).inspect_err(|error| self.gpu.late().lose_track(error)),
+            };
+            known.inspect_err(|error| self.gpu.lose(error))?;
+            Err(error)
+        })
     }
 
     /// Nothing was given to the device. The error says so, and the runtime gives all operands of
@@ -178,7 +181,7 @@ impl<B: Backend> OpenClMemory<B> {
         if waited.is_ok() && empty == Ok(true) {
             return Err(error);
         }
-        self.gpu.lose();
+        self.gpu.lose(&error);
         Ok(())
     }
 
@@ -238,10 +241,9 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
             Err(error) => return self.refused(error),
         };
         let flushed = super::flush(self.gpu.transfers());
-        let ended = self.must_end(&range, written, if flushed.is_ok() { HAND_OVER_LIMIT } else { Duration::ZERO });
-        if flushed.is_err() || !matches!(ended, Ok(()) | Err(Error::Timeout { .. })) {
-            self.gpu.lose();
-        }
+        // An error is kept in mind.
+        let _ = self.must_end(&range, written, if flushed.is_ok() { HAND_OVER_LIMIT } else { Duration::ZERO });
+        let _ = flushed.inspect_err(|error| self.gpu.lose(error));
         Ok(())
     }
 
@@ -262,7 +264,7 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
         let same = at == expected.as_ptr().cast();
         let elsewhere = Error::Unexpected { name: "clEnqueueMapBuffer", value: at.addr() as u64 };
         // A mapping that nobody unmaps, or a queue that was not begun with.
-        let given = given.inspect_err(|_| self.gpu.lose());
+        let given = given.inspect_err(|error| self.gpu.lose(error));
         let unmapped = given.map_err(|error| if same { error } else { elsewhere })?;
         let ended = self.must_end(&range, mapped, HAND_OVER_LIMIT);
         let limit = if ended.is_ok() { HAND_OVER_LIMIT } else { Duration::ZERO };

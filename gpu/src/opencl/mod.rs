@@ -40,11 +40,12 @@
 //!   the operands of each that should have are leaked ([`Error::WillNotStop`](contigo::Error)).
 //! - An operand is refused while another transfer is late: as if that had failed.
 //!
+//! - Of a transfer whose end cannot be known, all bytes of the device stay with it.
+//!
 //! Nobody waits for a late transfer where no kernel of this module uses its bytes: after
 //! [`CpuBuf::hand_over`](contigo::CpuBuf::hand_over), or in the queue of a tensor's consumer. A
-//! hand-over of these that took 10 s may have left one. Bytes that a device wrote come back behind
-//! it. Bytes that a device only read come back at once: the caller promises that the device has
-//! stopped, and makes sure of that by a job on the same bytes.
+//! hand-over of these that took 10 s may have left one. Until it has ended, the bytes do not come
+//! back, and no tensor of them is lent ([`Backend::settled`](contigo::Backend::settled)).
 //!
 //! **A child of fork** hands nothing over, starts no kernel, and leaks what it drops. None of these
 //! calls the driver ([`Error::Forked`](contigo::Error)).

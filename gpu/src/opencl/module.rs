@@ -41,6 +41,7 @@ impl OpenClModule {
     /// - [`Error::Gpu`] with `clBuildProgram`. -11: the source has errors, and `log` says which.
     ///   -43: an option is unknown.
     /// - [`Error::Unsupported`]: the device has no compiler.
+    /// - [`Error::Argument`]: the source has no byte. [`Error::Forked`].
     ///
     /// # Safety
     /// The source and the options are what the program's author means to run. A compiler is no
@@ -50,6 +51,12 @@ impl OpenClModule {
     /// [`OpenClKernel::new`]: super::OpenClKernel::new
     pub unsafe fn build(gpu: &'static OpenClGpu, source: &str, options: &CStr, log: &mut Log) -> Result<Self> {
         log.clear();
+        gpu.must_be_ours()?;
+        // To OpenCL a length of 0 is that of a text which ends with a NUL, and this one does not.
+        if source.is_empty() {
+            let (name, max) = ("the length of a text of OpenCL C", isize::MAX as u64);
+            return Err(Error::Argument { name, value: 0, min: 1, max, multiple_of: 1 });
+        }
         if !gpu.facts().compiler {
             let fix = "use another device";
             return Err(Error::Unsupported { what: "this device has no compiler (CL_DEVICE_COMPILER_AVAILABLE is 0)", fix });

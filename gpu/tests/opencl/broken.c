@@ -123,11 +123,11 @@ void *clEnqueueMapBuffer(H queue, H mem, uint32_t blocking, uint64_t flags, size
 int32_t clEnqueueWriteBuffer(H queue, H mem, uint32_t blocking, size_t offset, size_t size, const void *from, uint32_t n, const H *wait,
                              H *event) {
     int32_t (*write)(H, H, uint32_t, size_t, size_t, const void *, uint32_t, const H *, H *) = real("clEnqueueWriteBuffer");
-    if (size == 2048 && (is("second") || is("never"))) return -5;
+    if (size == 2048 && (is("second") || is("never") || is("failed first"))) return -5;
     int32_t answer = write(queue, mem, blocking, offset, size, from, n, wait, event);
     if (is("stuck") || (size == 4096 && is("never"))) instead(queue, event, 0, 0);
     if (size == 4096 && is("late")) instead(queue, event, 0, 1);
-    if (size == 4096 && is("failed")) instead(queue, event, -5, 1);
+    if (size == 4096 && (is("failed") || is("failed first"))) instead(queue, event, -5, 1);
     if (size == 4096 && is("flush")) unflushed = 1;
     return answer;
 }

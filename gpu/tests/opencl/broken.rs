@@ -2,8 +2,11 @@
 //! numbers, in bounded time.
 
 use super::{WAIT, built, child, device, in_place, is_child, keyed, memory::Part, module, region};
-use contigo::{Backend, CpuBuf, Engine, Error, Region, kernel::Launch};
-use contigo_gpu::opencl::{OpenClGpu, OpenClKernel, OpenClMemory};
+use contigo::{
+    Backend, CpuBuf, Direction, Engine, Error, OperandSpec, Region,
+    kernel::{Launch, Parameter::Operand, Signature},
+};
+use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use contigo_testkit::emulated;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -102,7 +105,7 @@ fn a_transfer_that_was_given_keeps_its_bytes() {
         Ok(library) => library,
         Err(why) => return emulated::skipped(THIS, &why),
     };
-    all_as_expected(THIS, &library, &["late", "never", "second", "failed", "flush", "unread", "mapped"]);
+    all_as_expected(THIS, &library, &["late", "never", "second", "failed", "failed first", "flush", "unread", "mapped"]);
     std::fs::remove_file(library).unwrap();
 }
 
@@ -126,6 +129,7 @@ fn seen(broken: &str) -> String {
         "late" => is_waited_for(),
         "never" | "second" => second_is_refused(broken == "never"),
         "failed" | "flush" => is_leaked(),
+        "failed first" => is_leaked_with_its_neighbour(),
         "unread" => comes_back_late(),
         "mapped" => stays_mapped(),
         _ => first_look().is_none(),
@@ -224,6 +228,23 @@ fn is_leaked() -> bool {
         println!("CHILD leaked: {failed}");
         matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none() && engine.recover().is_err()
     })
+}
+
+/// The first transfer failed, and nobody knows whether it ended. Bytes that no kernel was for do
+/// not come back, nor the operands of a job whose second one is refused.
+fn is_leaked_with_its_neighbour() -> bool {
+    let gpu = OpenClGpu::open(0).unwrap();
+    let (module, region) = (module(gpu), region(gpu, 1 << 16));
+    let mut engine = Engine::new(keyed(&module)).unwrap();
+    let [alone, from, to] = [4096, 4096, 2048].map(|len| region.carve(len, gpu.align()).unwrap().into_buf());
+    let status = (-5_i32).cast_unsigned();
+    let failed = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
+    println!("CHILD neighbour: {failed}");
+    let lost = matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none();
+    // SAFETY: no device is told of it.
+    let alone = unsafe { alone.hand_over(&gpu.port(), 64, ..4096, Direction::ToDevice) }.unwrap();
+    let told = alone.into_cpu().unwrap_err().error;
+    lost && told == Error::WillNotStop { device: "a hand-over of this device", status, waited_us: 0 }
 }
 
 /// The bytes that the device wrote are not brought in time. The next job waits for that, and works
@@ -337,6 +358,12 @@ fn a_child_of_fork_is_told_so() {
         nix::unistd::ForkResult::Child => {
             let told = OpenClGpu::open(0).err() == Some(Error::Forked { owner_pid });
             let refused = kept.into_cpu().is_err_and(|refused| refused.error == Error::Forked { owner_pid });
+            // SAFETY: the source of the parent's; its kernel works in place.
+            let build = unsafe { OpenClModule::build(gpu, super::SOURCE, c"", &mut Log::new()) }.err();
+            let signature = Signature::new("flip", &[Operand(OperandSpec::in_out())]).unwrap();
+            // SAFETY: as above.
+            let kernel = unsafe { OpenClKernel::new(&module, c"flip", signature) }.err();
+            let refused = refused && [build, kernel] == [Some(Error::Forked { owner_pid }); 2];
             drop((running, engine, memory));
             drop((second, region));
             drop(module);

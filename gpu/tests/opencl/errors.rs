@@ -26,6 +26,14 @@ fn there_is_no_such_device() {
 }
 
 #[test]
+fn a_text_without_a_byte_is_refused() {
+    let Some(gpu) = device("errors::a_text_without_a_byte_is_refused") else { return };
+    // SAFETY: there is no text.
+    let refused = unsafe { OpenClModule::build(gpu, "", c"", &mut Log::new()) }.unwrap_err();
+    assert!(matches!(refused, Error::Argument { name: "the length of a text of OpenCL C", value: 0, min: 1, .. }), "{refused}");
+}
+
+#[test]
 fn an_origin_between_two_units_is_refused() {
     let Some(gpu) = device("errors::an_origin_between_two_units_is_refused") else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));

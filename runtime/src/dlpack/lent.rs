@@ -81,6 +81,8 @@ impl<T> sealed::Sealed for DevBuf<'_, T> {
         if len_bytes == 0 {
             return Ok(());
         }
+        // The consumer waits for nothing.
+        self.settled()?;
         self.hand_on(len_bytes, if read_only { Direction::ToDevice } else { Direction::Bidirectional }, site)
     }
 

@@ -91,7 +91,12 @@ pub struct Stream<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> {
     max_bytes: usize,
     /// Between `start` and a stop.
     running: bool,
+    /// A frame that has arrived, and that the last call could not take back from the device.
+    arrived: Option<Arrived<'p, P::Thread>>,
 }
+
+/// A frame on the device's side.
+type Arrived<'p, T> = (DevBuf<'p, T>, Completion);
 
 /// One frame: its bytes, on the CPU's side, and what the device said.
 #[derive(Debug)]
@@ -122,11 +127,11 @@ impl<'p, D: TypedDriver<1>, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, 
     /// First it gives the device whatever the pool has, where there are places.
     ///
     /// # Errors
-    /// This frame failed alone ([`Error::Fault`]) and is counted, or its caches could not be
-    /// maintained: the stream goes on. The channel failed: it is stopped
-    /// ([`is_running`](Self::is_running)). [`Error::NoSlots`]: the device has no buffer and the
-    /// pool has none, so that nothing can come. [`Error::Argument`]: `timeout` is longer than an
-    /// hour ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)), and nothing was done.
+    /// This frame failed alone ([`Error::Fault`]) and is counted: the stream goes on. Its caches
+    /// could not be maintained: the next call tries again with this frame. The channel failed: it
+    /// is stopped ([`is_running`](Self::is_running)). [`Error::NoSlots`]: the device has no buffer
+    /// and the pool has none, so that nothing can come. [`Error::Argument`]: `timeout` is longer
+    /// than an hour ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)), and nothing was done.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Frame<'p, D::Report, P::Thread>>> {
@@ -157,7 +162,7 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
             }
             (Ok(args), spec) => {
                 let max_bytes = spec.map_or(0, |spec| spec.max_bytes);
-                Ok(Self { queue: Queue::new(driver)?, pool, args, max_bytes, running: false })
+                Ok(Self { queue: Queue::new(driver)?, pool, args, max_bytes, running: false, arrived: None })
             }
         }
     }
@@ -196,16 +201,25 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
         if self.running {
             self.arm()?;
         }
-        let stops = self.queue.stops();
-        let ended = self.queue.next_words(timeout);
-        self.running &= self.queue.stops() == stops;
-        let Some(mut done) = ended? else { return Ok(None) };
-        let Some(buf) = done.buffers.pop() else { return Ok(None) };
-        buf.sync_for_cpu(Site::here())?;
+        let (buf, completion) = if self.arrived.is_some() {
+            let Some(arrived) = self.arrived.take() else { return Ok(None) };
+            arrived
+        } else {
+            let stops = self.queue.stops();
+            let ended = self.queue.next_words(timeout);
+            self.running &= self.queue.stops() == stops;
+            let Some(mut done) = ended? else { return Ok(None) };
+            let Some(buf) = done.buffers.pop() else { return Ok(None) };
+            (buf, done.completion)
+        };
+        if let Err(error) = buf.sync_for_cpu(Site::here()) {
+            self.arrived = Some((buf, completion));
+            return Err(error);
+        }
         let buf = buf.reclaim();
-        let bytes = done.completion.bytes.unwrap_or(self.max_bytes).min(buf.len_bytes());
+        let bytes = completion.bytes.unwrap_or(self.max_bytes).min(buf.len_bytes());
         let buf = buf.slice(..bytes).unwrap_or_else(|refused| refused.returned);
-        Ok(Some(Frame { buf, report: (), completion: done.completion }))
+        Ok(Some(Frame { buf, report: (), completion }))
     }
 
     /// Gives the device a frame's buffer again, all of it. Where it has one in every place, or is

@@ -124,9 +124,11 @@ pub unsafe trait Backend: Send + Sync {
     /// As [`sync_for_device`](Self::sync_for_device).
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
 
-    /// Has all ended that this backend began for `range`? Asked before bytes come back to the CPU
-    /// on a bus of objects ([`Bus::Objects`]), also those that the device has only read. The
-    /// default is for a backend whose syncs have ended when they return.
+    /// Has all ended that this backend began for `range`? A hand-over asks before bytes come back
+    /// to the CPU, also those that the device has only read, and before a tensor of them is lent.
+    /// It asks on a bus of objects ([`Bus::Objects`]) and on a simulated board, where the port does
+    /// not snoop. The default is for a backend whose syncs have ended when they return. A backend
+    /// over another one passes it on.
     ///
     /// # Errors
     /// It has not, or nobody knows: the bytes stay with the device. [`Error::Timeout`], and the

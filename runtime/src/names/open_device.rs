@@ -384,6 +384,18 @@ impl OpenDevice {
         }
     }
 
+    /// The name that a GPU's driver gives it; `None` for another device. On a machine with drivers
+    /// for the CPU, as Mesa's lavapipe and pocl are, this says which one a number means.
+    #[must_use]
+    pub fn gpu_name(&self) -> Option<&str> {
+        match &self.opened {
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Opened::Gpu(gpu) => Some(&gpu.facts().name),
+            Opened::Provided(gpu) => Some(gpu.name()),
+            _ => None,
+        }
+    }
+
     /// Loads code for a GPU: PTX with a NUL at its end, a cubin or a fatbin for `cuda`; SPIR-V for
     /// `vulkan`; a text of OpenCL C for `opencl`. The GPU's driver compiles and allocates as it
     /// pleases, so do it before the first job. `log` gets the words of its compiler

@@ -22,6 +22,9 @@ pub struct GpuKind {
 
 /// A GPU, opened: its way to memory, and memory for it.
 pub trait GpuDevice: Sync {
+    /// The name that its driver gives it.
+    fn name(&self) -> &str;
+
     /// Its way to its own memory.
     fn port(&self) -> Port;
 

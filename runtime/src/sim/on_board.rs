@@ -44,7 +44,7 @@ impl<'b, B: Backend> OnBoard<'b, B> {
 // SAFETY: every method is `inner`'s, except that the addresses are for the board's bus, on which
 // the block is. The simulated devices reach it only by addresses that the region gave them.
 unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
-    forward!(|this| *this.inner => name, segment);
+    forward!(|this| *this.inner => name, segment, settled);
 
     fn mapping(&self) -> Mapping {
         Mapping { bus: self.board.bus(), ..self.inner.mapping() }

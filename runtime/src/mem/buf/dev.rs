@@ -263,8 +263,19 @@ impl<'p, T> DevBuf<'p, T> {
             let what = after_device(written, self.chunk.extent, self.chunk.line())?;
             self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)?;
         }
+        self.settled()
+    }
+
+    /// Has all ended that the memory's backend began for these bytes? A hand-over to a GPU of
+    /// OpenCL may be late, and a consumer other than a job would not wait for it.
+    ///
+    /// # Errors
+    /// It has not: those of [`Backend::settled`](crate::Backend::settled).
+    #[inline]
+    pub fn settled(&self) -> Result<(), Error> {
         match (self.bus(), self.chunk.extent) {
-            (Bus::Objects(_), extent) => self.chunk.backend().settled(extent.start..extent.end()),
+            // A simulated board may be over memory of such a GPU.
+            (Bus::Objects(_) | Bus::Sim(_), extent) => self.chunk.backend().settled(extent.start..extent.end()),
             _ => Ok(()),
         }
     }

@@ -99,14 +99,16 @@ impl<'p> DriverBuf<'p> {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] where they do not fit, [`Error::Misaligned`] where `offset_bytes` is
-    /// no multiple of 4: nothing was written. The error of the backend's sync: they were written,
-    /// and the device may not see them.
+    /// no multiple of 4, or the error of [`DevBuf::settled`]: nothing was written. The error of the
+    /// backend's sync: they were written, and the device may not see them.
     ///
     /// # Safety
     /// The device does not fetch these bytes now: it is stopped, or works elsewhere in the buffer.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn write(&mut self, offset_bytes: usize, words: &[u32]) -> Result<(), Error> {
         self.check(offset_bytes, words.len())?;
+        // The last call may have begun something that still reads them.
+        self.buf.settled()?;
         let to = self.buf.cpu_ptr();
         for (index, word) in words.iter().enumerate() {
             // SAFETY: `check` found the word inside the buffer, which is mapped and writable while
