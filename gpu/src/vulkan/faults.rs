@@ -47,6 +47,9 @@ fn gpu() -> &'static VulkanGpu {
 
 fn module(gpu: &'static VulkanGpu) -> Result<VulkanModule, Error> {
     let entry = [5 << 16 | 15, 5, 4, u32::from_le_bytes(*b"main"), 0, 6 << 16 | 16, 4, 17, 64, 1, 1];
+    // One of another stage beside it: nobody compares what a kernel is made with. And a function's
+    // end.
+    let entry = [&entry[..5], &[4 << 16 | 15, 0, 5, 0], &entry[5..], &[1 << 16 | 56]].concat();
     let words = [MAGIC, 0x1_0000, 0, 8, 0].into_iter().chain(entry);
     // SAFETY: the driver does not look at it.
     unsafe { VulkanModule::load(gpu, &words.flat_map(u32::to_ne_bytes).collect::<Vec<_>>()) }

@@ -300,6 +300,10 @@ impl VulkanGpu {
 }
 
 impl GpuDevice for VulkanGpu {
+    fn name(&self) -> &str {
+        &self.facts.name
+    }
+
     fn port(&self) -> Port {
         self.port
     }

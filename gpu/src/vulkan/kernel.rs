@@ -92,6 +92,8 @@ impl<'m> VulkanKernel<'m> {
     /// - [`Error::Argument`]: `local` is not what the module says, or more than the device has. Or
     ///   the argument words are more bytes than
     ///   [`max_push_constant_bytes`](super::VulkanFacts::max_push_constant_bytes).
+    /// - [`Error::Unsupported`], [`Error::Argument`]: the shader asks for other resources than
+    ///   `signature` has, which is seen where the module has one entry point alone.
     /// - [`Error::TooMany`]: operands, for this device. [`Error::Gpu`]. [`Error::Forked`].
     ///
     /// # Safety
@@ -108,6 +110,7 @@ impl<'m> VulkanKernel<'m> {
             launch::launch(facts, declared, &given)?;
         }
         launch::kernel(facts, local, signature.operands().len(), push_bytes)?;
+        module.check(&signature)?;
         Ok(Self { lane: Lane::new(module, entry, signature.operands().len(), push_bytes, Self::STOP_LIMIT)?, signature, local })
     }
 

@@ -40,6 +40,7 @@ mod fake;
 mod faults;
 mod gpu;
 mod import;
+mod interface;
 mod kernel;
 mod lane;
 mod launch;

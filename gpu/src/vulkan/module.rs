@@ -3,6 +3,7 @@
 
 use super::{
     VulkanGpu, VulkanKernel,
+    interface::Interface,
     spirv::{self, Entry},
 };
 use ash::vk;
@@ -19,6 +20,8 @@ pub struct VulkanModule {
     gpu: &'static VulkanGpu,
     module: vk::ShaderModule,
     entries: Vec<Entry>,
+    /// The resources of its one entry point.
+    interface: Option<Box<Interface>>,
     /// Kernels that were made of it and not given back: they may run, also where they were
     /// forgotten.
     kernels: AtomicUsize,
@@ -30,7 +33,7 @@ impl VulkanModule {
     ///
     /// # Errors
     /// [`Error::Argument`]: the length is no multiple of 4, or less than a header's 20 bytes.
-    /// [`Error::Unexpected`]: the magic number is another one, or an instruction runs past the end.
+    /// [`Error::Unexpected`]: the magic number is another one, or the module is cut.
     /// [`Error::NotFound`]: no entry point of it computes. [`Error::Gpu`]. [`Error::Forked`].
     ///
     /// # Safety
@@ -44,7 +47,7 @@ impl VulkanModule {
             return Err(Error::Argument { name: "the length of a module of SPIR-V", value, min: 20, max: !3, multiple_of: 4 });
         }
         let words: Vec<_> = words.iter().map(|word| u32::from_ne_bytes(*word)).collect();
-        let entries = spirv::entries(&words)?;
+        let (entries, interface) = spirv::entries(&words)?;
         if entries.is_empty() {
             return Err(Error::NotFound { what: "entry point of this SPIR-V that computes", among: 0 });
         }
@@ -53,7 +56,7 @@ impl VulkanModule {
         // SAFETY: the words are valid SPIR-V (the caller's promise), and live until the call
         // returns.
         let module = gpu.check("vkCreateShaderModule", unsafe { gpu.device().create_shader_module(&create, None) })?;
-        Ok(Self { gpu, module, entries, kernels: AtomicUsize::new(0) })
+        Ok(Self { gpu, module, entries, interface: interface.map(Box::new), kernels: AtomicUsize::new(0) })
     }
 
     /// The device.
@@ -73,6 +76,14 @@ impl VulkanModule {
     pub(super) fn entry(&self, name: &CStr) -> Result<&Entry> {
         let among = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         self.entries.iter().find(|entry| entry.name.as_c_str() == name).ok_or(Error::NotFound { what: "entry point of this SPIR-V", among })
+    }
+
+    /// Compares what the shader asks for with `signature`, where it is known.
+    ///
+    /// # Errors
+    /// As [`Interface::check`].
+    pub(super) fn check(&self, signature: &Signature) -> Result<()> {
+        self.interface.as_ref().map_or(Ok(()), |interface| interface.check(signature))
     }
 
     /// A kernel was made of it: the module stays until that is given back.

@@ -1,5 +1,6 @@
 //! The entry points of a module of SPIR-V, read before a driver trusts it.
 
+use super::interface::Interface;
 use contigo::{Error, Result};
 use std::ffi::CString;
 
@@ -21,15 +22,17 @@ const HEADER_WORDS: usize = 5;
 // Mode".
 const OP_ENTRY_POINT: u32 = 15;
 const OP_EXECUTION_MODE: u32 = 16;
+const OP_FUNCTION_END: u32 = 56;
 const GL_COMPUTE: u32 = 5;
 const LOCAL_SIZE: u32 = 17;
 
-/// The entry points of a module that compute.
+/// The entry points of a module that compute. Where it has one alone, also what that asks of a job;
+/// of several nobody says which resource is whose.
 ///
 /// # Errors
 /// [`Error::Argument`]: it is shorter than a header. [`Error::Unexpected`]: the magic number is
-/// another one, or an instruction runs past the end.
-pub(super) fn entries(words: &[u32]) -> Result<Vec<Entry>> {
+/// another one, an instruction runs past the end, or the last function has no end.
+pub(super) fn entries(words: &[u32]) -> Result<(Vec<Entry>, Option<Interface>)> {
     let (value, min) = (words.len() as u64 * 4, HEADER_WORDS as u64 * 4);
     let Some((header, mut rest)) = words.split_at_checked(HEADER_WORDS) else {
         return Err(Error::Argument { name: "the length of a module of SPIR-V", value, min, max: !3, multiple_of: 4 });
@@ -38,12 +41,15 @@ pub(super) fn entries(words: &[u32]) -> Result<Vec<Entry>> {
     if magic != MAGIC {
         return Err(Error::Unexpected { name: "the first word of a module of SPIR-V", value: magic.into() });
     }
-    let (mut found, mut modes) = (Vec::new(), Vec::new());
+    let (mut found, mut modes, mut interface, mut all, mut last) = (Vec::new(), Vec::new(), Interface::default(), 0, 0);
     // Each turn takes a word at least.
     while let [first, ..] = *rest {
         let length = usize::try_from(first >> 16).unwrap_or(0);
         let cut = Error::Unexpected { name: "an instruction of SPIR-V", value: first.into() };
         let (instruction, behind) = rest.split_at_checked(length).filter(|_| length > 0).ok_or(cut)?;
+        all += u32::from(first & 0xFFFF == OP_ENTRY_POINT);
+        last = first;
+        interface.read(instruction);
         match (first & 0xFFFF, instruction) {
             (OP_ENTRY_POINT, [_, GL_COMPUTE, id, name @ ..]) => found.push((*id, text(name))),
             (OP_EXECUTION_MODE, [_, id, LOCAL_SIZE, x, y, z]) => modes.push((*id, [*x, *y, *z])),
@@ -51,8 +57,12 @@ pub(super) fn entries(words: &[u32]) -> Result<Vec<Entry>> {
         }
         rest = behind;
     }
+    if !found.is_empty() && last & 0xFFFF != OP_FUNCTION_END {
+        return Err(Error::Unexpected { name: "the last instruction of SPIR-V", value: last.into() });
+    }
     let local = |id| modes.iter().find(|(of, _)| *of == id).map(|(_, local)| *local);
-    Ok(found.into_iter().map(|(id, name)| Entry { name, local: local(id) }).collect())
+    let entries = found.into_iter().map(|(id, name)| Entry { name, local: local(id) }).collect();
+    Ok((entries, (all == 1).then_some(interface)))
 }
 
 /// A literal: bytes up to a NUL, the lowest byte of a word first (2.2.1 "Instructions").
@@ -70,16 +80,24 @@ mod tests {
     const MAIN: [u32; 14] =
         // OpEntryPoint GLCompute %4 "main"; OpExecutionMode %4 LocalSize 64 2 1
         [MAGIC, 0x1_0300, 0, 9, 0, 5 << 16 | 15, 5, 4, u32::from_le_bytes(*b"main"), 0, 6 << 16 | 16, 4, 17, 64];
+    /// The rest of it, and OpFunctionEnd.
+    const END: [u32; 3] = [2, 1, 1 << 16 | 56];
+
+    fn found(words: &[u32]) -> Vec<Entry> {
+        entries(words).unwrap().0
+    }
 
     #[test]
     fn an_entry_point_has_its_name_and_its_threads() {
-        let words: Vec<_> = MAIN.into_iter().chain([2, 1]).collect();
-        assert_eq!(entries(&words).unwrap(), [Entry { name: c"main".into(), local: Some([64, 2, 1]) }]);
+        let words: Vec<_> = MAIN.into_iter().chain(END).collect();
+        assert_eq!(found(&words), [Entry { name: c"main".into(), local: Some([64, 2, 1]) }]);
         // Of another shader's mode nothing is taken.
         let other: Vec<_> = words.iter().enumerate().map(|(at, word)| if at == 11 { 5 } else { *word }).collect();
-        assert_eq!(entries(&other).unwrap(), [Entry { name: c"main".into(), local: None }]);
+        assert_eq!(found(&other), [Entry { name: c"main".into(), local: None }]);
         let vertex: Vec<_> = words.iter().enumerate().map(|(at, word)| if at == 6 { 0 } else { *word }).collect();
-        assert_eq!(entries(&vertex).unwrap(), []);
+        assert_eq!(found(&vertex), []);
+        // The last function is cut.
+        assert_eq!(entries(&words[..16]).unwrap_err(), Error::Unexpected { name: "the last instruction of SPIR-V", value: 6 << 16 | 16 });
     }
 
     #[test]

@@ -45,6 +45,89 @@ fn what_is_no_spirv_is_refused() {
     if let Ok(spirv) = shaders::compiled(XOR) {
         // Header, and the first of the two words of `OpCapability Shader`.
         assert!(matches!(load(&spirv[..24]), Error::Unexpected { name: "an instruction of SPIR-V", value: 0x2_0011 }));
+        // Without its last word, the end of a function.
+        assert!(matches!(load(&spirv[..spirv.len() - 4]), Error::Unexpected { name: "the last instruction of SPIR-V", .. }));
+    }
+}
+
+/// A driver would end the process, or answer something, where a shader and its signature differ.
+#[test]
+fn a_shader_that_asks_for_something_else_is_refused() {
+    let Some(gpu) = gpu("refused::a_shader_that_asks_for_something_else_is_refused") else { return };
+    for version in ["vulkan1.0", "vulkan1.1", "vulkan1.2"] {
+        let Ok(spirv) = shaders::compiled_for(version, XOR) else { return };
+        // SAFETY: glslangValidator made it; no job is started.
+        let module = unsafe { VulkanModule::load(gpu, &spirv) }.unwrap();
+        drop(kernel(&module, xor()));
+    }
+    let (any, word, long) = (Operand(OperandSpec::in_out()), Words(1), Words(2));
+    let buffer = |at: &str| format!("layout({at}) buffer B {{ uint data[]; }} b;");
+    let argument = |name, value, wanted| Some(Error::Argument { name, value, min: wanted, max: wanted, multiple_of: 1 });
+    let unsupported = |what, fix| Some(Error::Unsupported { what, fix });
+    let one = buffer("set = 0, binding = 0");
+    let push = |members: &str| format!("{one} layout(push_constant) uniform W {{ {members} }} w;");
+    let (constants, buffers) = ("give it storage buffers and push constants", "give each a binding of its own");
+    let other = "the shader has an image, a sampler or a uniform block";
+    let (count, bytes) = ("the count of a kernel's operands", "bytes of a kernel's argument words");
+    for (declared, used, parameters, refused) in [
+        (one.clone(), "b.data[0] = 1;", &[any][..], None),
+        (buffer("set = 1, binding = 0"), "b.data[0] = 1;", &[any], argument("the descriptor set of a shader's buffer", 1, 0)),
+        (
+            buffer("set = 0, binding = 2"),
+            "b.data[0] = 1;",
+            &[any, any],
+            Some(Error::Argument { name: "the binding of a shader's buffer", value: 2, min: 0, max: 1, multiple_of: 1 }),
+        ),
+        (one.clone(), "b.data[0] = 1;", &[any, any], argument(count, 2, 1)),
+        (
+            format!("{one} layout(set = 0, binding = 1) buffer C {{ uint data[]; }} c;"),
+            "b.data[0] = c.data[0];",
+            &[any],
+            Some(Error::Argument { name: "the binding of a shader's buffer", value: 1, min: 0, max: 0, multiple_of: 1 }),
+        ),
+        (
+            format!("{one} layout(set = 0, binding = 1) uniform sampler2D s;"),
+            "b.data[0] = uint(texture(s, vec2(0)).x);",
+            &[any, any],
+            unsupported(other, constants),
+        ),
+        (
+            format!("{one} layout(set = 0, binding = 1) uniform U {{ uint u; }};"),
+            "b.data[0] = u;",
+            &[any, any],
+            unsupported(other, constants),
+        ),
+        (
+            "layout(set = 0, binding = 0) buffer B { uint data[]; } b[2];".into(),
+            "b[0].data[0] = 1;",
+            &[any],
+            unsupported("the shader has an array of buffers", buffers),
+        ),
+        // Push constants.
+        (one.clone(), "b.data[0] = 1;", &[any, word], argument(bytes, 4, 0)),
+        (push("uint n;"), "b.data[0] = w.n;", &[any], argument(bytes, 0, 4)),
+        (push("uint n; uint m;"), "b.data[0] = w.m;", &[any, word], argument(bytes, 4, 8)),
+        (push("uint n; uint m;"), "b.data[0] = w.m;", &[any, word, word], None),
+        // A pair of words begins at a multiple of 8: with a word between.
+        (push("uint n; uvec2 d; uint m;"), "b.data[0] = w.m + w.d.x;", &[any, word, long, word], argument(bytes, 16, 20)),
+        (
+            push("uint n; uvec2 d; uint m;"),
+            "b.data[0] = w.m + w.d.x;",
+            &[any, word, long, word, word],
+            argument("the place of a push constant, in bytes,", 8, 4),
+        ),
+        (push("uint n; uvec2 d; uint m;"), "b.data[0] = w.m + w.d.x;", &[any, word, word, long, word], None),
+        // A structure by value.
+        (push("uint n; vec3 v; uint m;"), "b.data[0] = w.m + uint(w.v.x);", &[any, Words(8)], None),
+    ] {
+        let glsl = format!("#version 450\nlayout(local_size_x = 1) in; {declared} void main() {{ {used} }}");
+        let Ok(spirv) = shaders::compiled(&glsl) else { return };
+        // SAFETY: glslangValidator made it; no job is started.
+        let refusal = unsafe {
+            let module = VulkanModule::load(gpu, &spirv).unwrap();
+            VulkanKernel::new(&module, c"main", Signature::new("shader", parameters).unwrap(), [1; 3]).err()
+        };
+        assert_eq!(refusal, refused, "{glsl}");
     }
 }
 

@@ -77,10 +77,15 @@ pub(crate) fn scale() -> Signature {
 
 /// SPIR-V, or why there is none here.
 pub(crate) fn compiled(glsl: &str) -> Result<Vec<u8>, String> {
+    compiled_for("vulkan1.1", glsl)
+}
+
+/// The same for another version: it names a storage buffer otherwise.
+pub(crate) fn compiled_for(version: &str, glsl: &str) -> Result<Vec<u8>, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (from, to) = (folder.path().join("shader.comp"), folder.path().join("shader.spv"));
     fs::write(&from, glsl).map_err(|error| error.to_string())?;
-    let compiler = Command::new("glslangValidator").args(["-V", "--target-env", "vulkan1.1", "-o"]).args([&to, &from]).output();
+    let compiler = Command::new("glslangValidator").args(["-V", "--target-env", version, "-o"]).args([&to, &from]).output();
     let said = compiler.map_err(|_| "glslangValidator is not installed".to_owned())?;
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stdout));
     fs::read(to).map_err(|error| error.to_string())
