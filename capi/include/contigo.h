@@ -30,8 +30,8 @@
  * call of this library.
  *
  * Memory. Nothing is allocated from the heap. All tables are static and have the sizes
- * CONTIGO_MAX_.... (NVIDIA's driver, which is loaded when a GPU is first asked for, allocates as it
- * pleases.)
+ * CONTIGO_MAX_.... (A GPU's driver, which is loaded when a GPU is first asked for, allocates as it
+ * pleases. So do this library's calls for vulkan and opencl: to open, to load, to close.)
  *
  * The library cannot catch: a pointer that is neither NULL nor valid; a pointer of contigo_buf_map
  * that is used after contigo_buf_unmap; a device that the program drives itself and that still
@@ -1085,6 +1085,16 @@ contigo_status contigo_device_enable_bus_master(contigo_device device);
 /// is writable.
 contigo_status contigo_inventory(char *text, size_t capacity_bytes, size_t *len_bytes);
 
+/// Answers the name that a GPU's driver gives it, such as "llvmpipe (LLVM 15.0.6, 256 bits)". On a
+/// machine with drivers for the CPU beside a GPU's it says which one vulkan or opencl:1 means.
+/// text, capacity_bytes and len_bytes as contigo_inventory has them.
+///
+/// CONTIGO_E_UNSUPPORTED: the device is no GPU.
+///
+/// The caller promises:
+/// As contigo_inventory.
+contigo_status contigo_device_gpu_name(contigo_device device, char *text, size_t capacity_bytes, size_t *len_bytes);
+
 /// Opens an engine over a driver in C, which stops the device first. Close it with
 /// contigo_engine_close; the functions and context stay until then.
 ///
@@ -1192,7 +1202,10 @@ contigo_status contigo_module_load(contigo_port port, const uint8_t *image, size
 /// (contigo_region_open("vulkan", …)). Close it with contigo_engine_close.
 ///
 /// The engine has no interrupt: wait, or look again and again. A kernel cannot be stopped. Where a
-/// job takes too long or is cancelled, the library waits for its end, five seconds at most.
+/// job takes too long or is cancelled, the library waits for its end: five seconds at most for
+/// cuda, ten for vulkan and opencl. Through OpenCL each operand's hand-over may wait ten
+/// seconds too, behind a kernel that goes on. A kernel that is only slow keeps its buffers until
+/// it has ended: then contigo_queue_stop gives them back.
 ///
 /// The caller promises:
 /// entry is NUL-terminated; parameters points to n structures; engine is writable. The

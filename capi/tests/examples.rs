@@ -30,13 +30,14 @@ const QUOTED: [(&str, &str); 4] = [
     ("../docs/examples/first", "first: 1000 bytes are right"),
     ("../docs/examples/jobs", "jobs: 0 wrong"),
 ];
+/// The same, where a driver of OpenCL is, or says that none is.
+const OPENCL: &str = "../docs/examples/opencl";
 /// The same, which want a board or a GPU: they are compiled.
-const NOT_RUN: [&str; 6] = [
+const NOT_RUN: [&str; 5] = [
     "../docs/examples/accelerator_board",
     "../docs/examples/board",
     "../docs/examples/capi",
     "../docs/examples/gpu",
-    "../docs/examples/vulkan",
     "../docs/examples/udmabuf",
 ];
 /// The libraries that Rust's standard library asks of a static link:
@@ -125,10 +126,36 @@ fn documents_quote_what_compiles() {
     for example in NOT_RUN {
         compile(folder.path(), example, &[]).unwrap_or_else(|why| panic!("{example}: {why}"));
     }
-    let listed = QUOTED.map(|(example, _)| example).into_iter().chain(NOT_RUN).map(|example| format!("{example}.c"));
+    let listed = QUOTED.map(|(example, _)| example).into_iter().chain(NOT_RUN).chain([OPENCL]).map(|example| format!("{example}.c"));
     let listed: BTreeSet<_> = listed.map(|path| Path::new(CRATE).join(path)).collect();
     let there = fs::read_dir(Path::new(CRATE).join("../docs/examples")).unwrap().map(|entry| entry.unwrap().path());
     assert_eq!(there.filter(|path| path.extension().is_some_and(|extension| extension == "c")).collect::<BTreeSet<_>>(), listed);
+}
+
+/// On the machine's driver of OpenCL, which may be pocl; and where there is no loader.
+#[test]
+#[cfg(feature = "gpu")]
+fn a_gpu_of_opencl_scales() {
+    const TEST: &str = "examples::a_gpu_of_opencl_scales";
+    if !exists(compiler()) {
+        return emulated::skipped(TEST, &format!("{} is not here", compiler()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), OPENCL, &[]).unwrap_or_else(|why| panic!("{why}"));
+    let said = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        text(&output)
+    };
+    // This is found before any loader that is installed.
+    fs::write(folder.path().join("libOpenCL.so.1"), "no library").unwrap();
+    let none = said(emulated::command(&program).env("LD_LIBRARY_PATH", folder.path()).env_remove("OPENCL_DYLIB_PATH"));
+    assert!(none.contains("no GPU here: CONTIGO_E_NO_LIBRARY: opencl: libOpenCL.so.1 cannot be loaded: "), "{none}");
+    let scaled = said(&mut emulated::command(&program));
+    if scaled.contains("no GPU here: ") {
+        return emulated::skipped(TEST, "there is no driver of OpenCL");
+    }
+    assert!(scaled.contains("499.5, bytes copied: 0"), "{scaled}");
 }
 
 /// With a driver that stands in for NVIDIA's.

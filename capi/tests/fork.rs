@@ -31,7 +31,7 @@ fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
 }
 
 /// Functions of the header that can be refused.
-const FUNCTIONS: usize = 83;
+const FUNCTIONS: usize = 84;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
@@ -142,6 +142,7 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_registers_irq_arm(registers, fd),
                 contigo_registers_wait(registers, 1),
                 contigo_inventory(ptr::null_mut(), 0, len),
+                contigo_device_gpu_name(device, ptr::null_mut(), 0, len),
                 contigo_design_core(ptr::null(), 0, c"none".as_ptr(), core_info),
                 contigo_design_core_at(ptr::null(), 0, 0, core_info),
                 contigo_design_port(ptr::null(), 0, c"none".as_ptr(), out),

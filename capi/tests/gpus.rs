@@ -168,13 +168,39 @@ fn code_that_is_none_is_refused_with_the_compiler_s_words() {
         // The next refusal has its own words alone.
         refused(contigo_region_close(7), CONTIGO_E_HANDLE, "no handle");
         assert!(!last_error().contains("unheard_of"));
-        refused(try_module(port, b"kernel \xFF").0, CONTIGO_E_UNEXPECTED, "0xff");
+        refused(try_module(port, b"kernel \xFF").0, CONTIGO_E_ARGUMENT, "is 7: it must be 8");
         let (status, module) = try_module(port, opencl.code);
         ok(status);
         refused(try_kernel(module, c"gemm9").0, CONTIGO_E_GPU, "clCreateKernel");
         ok(contigo_module_close(module));
         ok(contigo_port_close(port));
     }
+}
+
+#[test]
+fn a_gpu_has_the_name_that_its_driver_gives_it() {
+    let name_of = |device, room: &mut [u8]| {
+        let mut len = 7;
+        (unsafe { contigo_device_gpu_name(device, room.as_mut_ptr().cast(), room.len(), &mut len) }, len)
+    };
+    for interface in &INTERFACES {
+        let Some(port) = port(interface, "a_gpu_has_the_name_that_its_driver_gives_it") else { continue };
+        ok(contigo_port_close(port));
+        let device = answer(|device| unsafe { contigo_device_open(interface.name.as_ptr(), device) });
+        let mut room = [b'x'; 256];
+        let (status, len) = name_of(device, &mut room);
+        ok(status);
+        assert!(len > 3 && room[..len].is_ascii() && room[len] == 0, "{}", String::from_utf8_lossy(&room));
+        println!("{}", String::from_utf8_lossy(&room[..len]));
+        // Less room: it is cut, and the whole length is told.
+        let mut small = [b'x'; 3];
+        assert_eq!((name_of(device, &mut small), small), ((CONTIGO_OK, len), [room[0], room[1], 0]));
+        assert_eq!(name_of(device, &mut []), (CONTIGO_OK, len));
+        ok(contigo_device_close(device));
+    }
+    let board = Board::new();
+    refused(name_of(board.device, &mut [0; 8]).0, CONTIGO_E_UNSUPPORTED, "no GPU");
+    board.close();
 }
 
 #[test]

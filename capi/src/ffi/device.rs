@@ -16,7 +16,10 @@ use crate::{
     },
     status::contigo_status,
 };
-use contigo::names::{self, Entry, Inventory, NO_PORT};
+use contigo::{
+    Error,
+    names::{self, Entry, Inventory, NO_PORT},
+};
 use core::{
     ffi::c_char,
     fmt::{self, Write as _},
@@ -145,7 +148,55 @@ pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device
 /// is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_inventory(text: *mut c_char, capacity_bytes: usize, len_bytes: *mut usize) -> contigo_status {
-    let list = || {
+    let list = |lines: &mut Lines<'_>| {
+        gpu::bring()?;
+        let inventory = Inventory::here();
+        inventory.memories().for_each(|entry| lines.entry("memory", &entry));
+        inventory.devices().for_each(|entry| lines.entry("device", &entry));
+        names::each_row(|row| {
+            let _ = writeln!(lines, "driver\t{}\tready\t{}", row.name, row.help);
+        });
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { write(text, capacity_bytes, len_bytes, list) }
+}
+
+/// Answers the name that a GPU's driver gives it, such as "llvmpipe (LLVM 15.0.6, 256 bits)". On a
+/// machine with drivers for the CPU beside a GPU's it says which one `vulkan` or `opencl:1` means.
+/// `text`, `capacity_bytes` and `len_bytes` as `contigo_inventory` has them.
+///
+/// `CONTIGO_E_UNSUPPORTED`: the device is no GPU.
+///
+/// # Safety
+/// As `contigo_inventory`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_device_gpu_name(
+    device: contigo_device,
+    text: *mut c_char,
+    capacity_bytes: usize,
+    len_bytes: *mut usize,
+) -> contigo_status {
+    const NONE: Error = Error::Unsupported { what: "this device is no GPU", fix: "open one: cuda:0, vulkan or opencl" };
+    let name = |lines: &mut Lines<'_>| {
+        let _ = lines.write_str(DEVICES.lease(device)?.gpu_name().ok_or(NONE)?);
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { write(text, capacity_bytes, len_bytes, name) }
+}
+
+/// Writes a text into the caller's room, and its whole length to `len_bytes`.
+///
+/// # Safety
+/// As `contigo_inventory`.
+unsafe fn write(
+    text: *mut c_char,
+    capacity_bytes: usize,
+    len_bytes: *mut usize,
+    act: impl FnOnce(&mut Lines<'_>) -> Result<(), Fault>,
+) -> contigo_status {
+    let written = || {
         let room = match (text.is_null(), isize::try_from(capacity_bytes)) {
             (_, Ok(0)) => &mut [],
             (true, _) => return Err(Fault::from(Misuse::Null { what: "text" })),
@@ -153,18 +204,13 @@ pub unsafe extern "C" fn contigo_inventory(text: *mut c_char, capacity_bytes: us
             // SAFETY: not null, no larger than an object can be, and the caller's promise.
             (false, Ok(_)) => unsafe { slice::from_raw_parts_mut(text.cast::<u8>(), capacity_bytes) },
         };
-        gpu::bring()?;
-        let (mut lines, inventory) = (Lines { room, len_bytes: 0 }, Inventory::here());
-        inventory.memories().for_each(|entry| lines.entry("memory", &entry));
-        inventory.devices().for_each(|entry| lines.entry("device", &entry));
-        names::each_row(|row| {
-            let _ = writeln!(lines, "driver\t{}\tready\t{}", row.name, row.help);
-        });
+        let mut lines = Lines { room, len_bytes: 0 };
+        act(&mut lines)?;
         lines.end();
         Ok(lines.len_bytes)
     };
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(len_bytes, "len_bytes", list) }
+    unsafe { raw::answer(len_bytes, "len_bytes", written) }
 }
 
 /// Text in a caller's room, as much as fits.

@@ -68,7 +68,10 @@ pub unsafe extern "C" fn contigo_module_load(
 /// (`contigo_region_open("vulkan", …)`). Close it with `contigo_engine_close`.
 ///
 /// The engine has no interrupt: wait, or look again and again. A kernel cannot be stopped. Where a
-/// job takes too long or is cancelled, the library waits for its end, five seconds at most.
+/// job takes too long or is cancelled, the library waits for its end: five seconds at most for
+/// `cuda`, ten for `vulkan` and `opencl`. Through OpenCL each operand's hand-over may wait ten
+/// seconds too, behind a kernel that goes on. A kernel that is only slow keeps its buffers until
+/// it has ended: then `contigo_queue_stop` gives them back.
 ///
 /// # Safety
 /// `entry` is NUL-terminated; `parameters` points to `n` structures; `engine` is writable. The
