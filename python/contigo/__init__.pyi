@@ -16,6 +16,8 @@ from .errors import (
 _Port = Union[str, Tuple[str, int, int, bool], Tuple[str, int, int, bool, int, int]]
 #: The device does so; the words are always said from its side.
 _Direction = Literal["reads", "writes", "both"]
+#: A number of a GPU's kernel: its kind, or bare bits.
+_Number = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", 8, 16, 32, 64]
 
 class _Entry(TypedDict):
     """One memory or one device of this machine, or a kind of which it has none."""
@@ -83,6 +85,9 @@ class Device:
     @property
     def address(self) -> Optional[int]: ...
     @property
+    def gpu(self) -> Optional[str]:
+        """The name that a GPU's driver gives it; None where it is no GPU."""
+    @property
     def window_bytes(self) -> int: ...
     def memory(self, name: str, bytes: Optional[int] = None, *, port: Optional[_Port] = None) -> Region: ...
     def driver(
@@ -125,9 +130,9 @@ class Device:
         """
     def function(
         self,
-        image: bytes,
+        image: Union[bytes, str],
         entry: str,
-        parameters: Mapping[str, Union[str, int]],
+        parameters: Mapping[str, Union[_Direction, _Number]],
         *,
         lengths: Optional[Mapping[str, str]] = None,
         timeout: float = 1.0,
@@ -135,6 +140,8 @@ class Device:
         """A kernel of a GPU. `timeout`: seconds for one call.
 
         `image`: PTX, a cubin or a fatbin for "cuda", SPIR-V for "vulkan", OpenCL C for "opencl".
+        `parameters`: {"to": "writes", "n": "u32", "by": "f32"}. With bare bits (32) for a number,
+        the type of each call's number chooses between integer and float: better say the kind.
         The program promises that these are the kernel's parameters.
         """
     def read32(self, offset: int) -> int: ...
@@ -380,7 +387,8 @@ class Kernel:
 class Function(Kernel):
     """A kernel of a GPU: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
 
-    `grid` and `block`: one number, or three.
+    `grid` and `block`: one number, or three. `start` has the same arguments, and does not wait.
+    Several jobs in flight: `operands, words = scale.job(…)`, then `queue.push(operands, *words)`.
     """
     def job(  # type: ignore[override]
         self,
@@ -399,7 +407,7 @@ class Queue:
     `timeout`: seconds in which a job of those in flight ends, or the loop raises `TimeoutError`.
     """
     timeout: float
-    def __init__(self, engine: Engine, *, timeout: float = 1.0) -> None: ...
+    def __init__(self, engine: Union[Engine, Kernel], *, timeout: float = 1.0) -> None: ...
     def push(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job: ...
     def next(self, timeout: Optional[float] = None) -> Optional[Done]: ...
     def stop(self) -> None: ...

@@ -113,17 +113,27 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
     def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):
         """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
 
-        `image` is the GPU's code, as bytes, and is loaded once. For "cuda" it is PTX, a cubin or a
-        fatbin; for "vulkan" SPIR-V; for "opencl" a text of OpenCL C. `entry` is the kernel's name
-        in it, most often "main" of a shader. `parameters` are the kernel's, in their order:
-        {"from": "reads", "to": "writes", "n": 32}. For a pointer the value is what the kernel does
-        with it, for a number its bits. A shader's pointers are its storage buffers, by their
-        bindings, and its numbers are its push constants. `lengths` says how many bytes an operand
-        has at least: {"to": "4*n"}. `timeout` is for one call, in seconds.
+        `image` is the GPU's code, as bytes or a text, and is loaded once. For "cuda" it is PTX, a
+        cubin or a fatbin; for "vulkan" SPIR-V; for "opencl" a text of OpenCL C. `entry` is the
+        kernel's name in it, most often "main" of a shader. `parameters` are the kernel's, in their
+        order: {"from": "reads", "to": "writes", "n": "u32", "by": "f32"}. For a pointer the value
+        is what the kernel does with it. For a number it is the kind: "i8" to "i64", "u8" to "u64",
+        "f32" or "f64". With bare bits (32) instead, the type of each call's number chooses between
+        integer and float, so that 2 for a float is wrong: better say the kind.
+
+        A shader's pointers are its storage buffers, by their bindings, and its numbers are its push
+        constants. `lengths` says how many bytes an operand has at least: {"to": "4*n"}. `timeout`
+        is for one call, in seconds.
 
         The program promises that these are the kernel's parameters, and that it stays inside the
         buffers that it is given, launched as each call says. Nothing can prove that.
         """
+        if len(image) == 0:
+            raise ValueError(f"{entry}: the image is empty: it is the GPU's code")
+        if isinstance(image, str):
+            if self.name.startswith("vulkan"):
+                raise TypeError(f"{entry}: SPIR-V is bytes, and no text")
+            image = image.encode()
         signature = _Signature(entry, parameters, lengths or {})
         return Function(self._function(entry, image, signature.given, signature.sizes), signature, timeout)
 

@@ -91,7 +91,7 @@ class Kernel:
         # Where each is among the arguments.
         at = map.arguments.index
         self._pointers = [at(each["name"]) for each in map.pointers]
-        self._scalars = [(at(each["name"]), each["bits"], map.is_float(each["name"])) for each in map.scalars]
+        self._scalars = [(at(each["name"]), each["bits"], map.is_float(each["name"]), each.get("signed")) for each in map.scalars]
 
     def __call__(self, *args, **named):
         return self.returned(self.start(*args, **named).wait(self.timeout))
@@ -102,12 +102,12 @@ class Kernel:
         return self.engine.start(operands, *words)
 
     def job(self, *args, **named):
-        """The operands and the words that these arguments are, for an engine or a queue."""
+        """The operands and the words that these arguments are: `queue.push(operands, *words)`."""
         if named or len(args) != len(self.map.arguments):
             args = self._in_order(args, named)
         words = []
-        for at, bits, is_float in self._scalars:
-            words += _words(self.map.arguments[at], args[at], bits, is_float)
+        for at, bits, is_float, signed in self._scalars:
+            words += _words(self.map.arguments[at], args[at], bits, is_float, signed)
         return [args[at] for at in self._pointers], words
 
     def _in_order(self, args, named):
@@ -159,70 +159,112 @@ class Function(Kernel):
     `device.function(…)` makes one. As a `Kernel` it is called with buffers and numbers. `grid` is
     how many blocks there are and `block` how many threads a block has: a number, or one for x, y
     and z. `shared_bytes` is a block's memory.
+
+    A call waits for its end, and `start` does not: it returns a `Job`. Several are in flight so:
+
+        queue = contigo.Queue(scale)
+        operands, words = scale.job(a, out, 1000, 0.5, grid=4)
+        queue.push(operands, *words)
     """
 
     def job(self, *args, grid, block=256, shared_bytes=0, **named):
+        """The operands and the words of this launch: `queue.push(operands, *words)`."""
         operands, words = super().job(*args, **named)
-        return operands, [*_xyz(grid), *_xyz(block), shared_bytes, *words]
+        launch = _xyz("grid", grid) + _xyz("block", block) + _words("shared_bytes", shared_bytes, 32, False, False)
+        return operands, launch + words
+
+
+#: Of a number's kind: its bits, is it a float, and has it a sign? None: as the caller's number is.
+_NUMBERS = {bits: (bits, None, None) for bits in (8, 16, 32, 64)}
+_NUMBERS.update((f"{sign}{bits}", (bits, False, sign == "i")) for sign in "iu" for bits in (8, 16, 32, 64))
+_NUMBERS.update((f"f{bits}", (bits, True, None)) for bits in (32, 64))
 
 
 class _Signature:
-    """A function, as `Kernel` must know it, by its parameters: a direction, or a number's bits."""
+    """A function, as `Kernel` must know it, by its parameters: a direction, or a number's kind."""
 
     results = ()
 
     def __init__(self, name, parameters, sizes):
         self.name, self.arguments = name, list(parameters)
-        self.pointers = [{"name": each} for each, what in parameters.items() if isinstance(what, str)]
-        self.scalars = [{"name": each, "bits": what} for each, what in parameters.items() if not isinstance(what, str)]
+        self.pointers, self.scalars = [], []
         #: As the runtime has them: a direction or a count of words.
-        self.given = [what if isinstance(what, str) else (what + 31) // 32 for what in parameters.values()]
+        self.given = []
+        for each, kind in parameters.items():
+            if kind in _DIRECTIONS.values():
+                self.pointers.append({"name": each})
+                self.given.append(kind)
+            elif kind.__hash__ and kind in _NUMBERS:
+                self.scalars.append({"name": each, **dict(zip(("bits", "float", "signed"), _NUMBERS[kind]))})
+                self.given.append((self.scalars[-1]["bits"] + 31) // 32)
+            else:
+                kinds = f"a number is one of {', '.join(map(repr, _NUMBERS))}"
+                raise ValueError(f"{name}: {each} is {kind!r}: a pointer is one of 'reads', 'writes', 'both'; {kinds}")
+        self._floats = {each["name"]: each["float"] for each in self.scalars}
         #: Likewise: operand, bytes of an element, and which numbers count the elements.
         self.sizes = [self._size(each, rule) for each, rule in sizes.items()]
 
-    @staticmethod
-    def is_float(_name):
-        """The signature does not say it: the caller's number does."""
-        return None
+    def is_float(self, name):
+        """Is it? None where only its bits are known: the caller's number says it."""
+        return self._floats[name]
 
     def _size(self, name, rule):
         pointers, scalars = ([each["name"] for each in kind] for kind in (self.pointers, self.scalars))
+        counting = [each for each in scalars if not self._floats[each]]
         element, counts = 1, []
         for factor in rule.split("*"):
             if factor.strip().isdecimal():
                 element *= int(factor)
-            elif name in pointers and factor.strip() in scalars:
+            elif name in pointers and factor.strip() in counting:
                 counts.append(scalars.index(factor.strip()))
             else:
-                raise ValueError(f"{name}: {rule!r} is no product of numbers and of {', '.join(scalars)}, for one of {', '.join(pointers)}")
+                raise ValueError(f"{name}: {rule!r} is no product of numbers and of {', '.join(counting)}, for one of {', '.join(pointers)}")
         return pointers.index(name), element, counts
 
 
-def _xyz(size):
-    sizes = [size] if isinstance(size, int) else list(size)
-    return sizes + [1] * (3 - len(sizes))
+def _xyz(name, size):
+    """A launch's blocks or threads in x, y and z."""
+    try:
+        sizes = list(size)
+    except TypeError:
+        sizes = [size]
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"{name}={size!r}: it is a number, or up to three for x, y and z")
+    return [_words(name, each, 32, False, False)[0] for each in sizes] + [1] * (3 - len(sizes))
 
 
-def _words(name, value, bits, is_float=None):
+def _words(name, value, bits, is_float=None, signed=None):
     """A number in the registers of one argument, the low word first.
 
-    `is_float` None: as the number is.
+    `is_float` None: as the number is. `signed` None: with a sign or without, as the number is.
     """
-    if not is_float and type(value) is int and bits <= 32 and value >> bits == 0:
+    if not is_float and type(value) is int and bits <= 32 and value >> (bits - 1 if signed else bits) == 0:
         return [value]
     try:
         number = index(value)
     except TypeError:
         number = None
-    if is_float or number is None:
-        if is_float is False:
-            raise TypeError(f"{name}={value!r}: {name} is an integer: write {name}=int(…), or floats=[{name!r}] where C has a float")
-        if bits not in (32, 64):
-            raise TypeError(f"{name} has {bits} bits, and is no float")
-        import struct
-
-        number = int.from_bytes(struct.pack("<f" if bits == 32 else "<d", value), "little")
-    if not -(1 << bits - 1) <= number < 1 << bits:
-        raise ValueError(f"{name}={number} does not fit its {bits} bits")
+    if is_float or number is None and is_float is None:
+        number = _bits_of_float(name, value, bits)
+    low, high = 0 if signed is False else -(1 << bits - 1), (1 << (bits - 1 if signed else bits)) - 1
+    if number is None or not low <= number <= high:
+        text = f"{name}={value!r}: {name} is an integer of {bits} bits, from {low} to {high}"
+        if number is None:
+            floats = f", or floats=[{name!r}] where C has a float" if signed is None else ""
+            raise TypeError(f"{text}: write {name}=int(…){floats}")
+        raise ValueError(text)
     number &= (1 << bits) - 1
     return [number] if bits <= 32 else [number & 0xFFFF_FFFF, number >> 32]
+
+
+def _bits_of_float(name, value, bits):
+    if bits not in (32, 64):
+        raise TypeError(f"{name}={value!r}: {name} has {bits} bits, and is no float")
+    import struct
+
+    try:
+        return int.from_bytes(struct.pack("<f" if bits == 32 else "<d", value), "little")
+    except OverflowError:
+        raise ValueError(f"{name}={value!r}: {name} is a float of {bits} bits, up to {'3.4e38' if bits == 32 else '1.8e308'}") from None
+    except struct.error:
+        raise TypeError(f"{name}={value!r}: {name} is a number") from None

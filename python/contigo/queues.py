@@ -105,7 +105,7 @@ class _Loop:
 
 
 class Queue:
-    """Several jobs in flight on an engine, and their ends.
+    """Several jobs in flight on an engine, or on a kernel's, and their ends.
 
         queue = contigo.Queue(engine)
         for source, target in pairs[:queue.depth]:
@@ -121,7 +121,9 @@ class Queue:
     """
 
     def __init__(self, engine, *, timeout=1.0):
-        self._engine, self.timeout = engine, timeout
+        self._engine, self.timeout = getattr(engine, "engine", engine), timeout
+        if not hasattr(self._engine, "next"):
+            raise TypeError(f"{engine!r} takes no jobs: a queue is of an Engine, a Kernel or a Function")
 
     def push(self, operands, *words):
         """Gives the device a job, and returns it: `Engine.start`."""

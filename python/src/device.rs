@@ -319,6 +319,13 @@ impl Device {
         self.with(py, |device| Ok(device.len_bytes()))
     }
 
+    /// The name that the GPU's driver gives it, such as "llvmpipe (LLVM 15.0.6, 256 bits)"; None
+    /// where it is no GPU.
+    #[getter]
+    fn gpu(&self) -> PyResult<Option<&str>> {
+        Ok(self.opening.get()?.device.gpu_name())
+    }
+
     /// Its name, as it was opened.
     #[getter]
     fn name(&self) -> String {
@@ -332,6 +339,9 @@ impl Device {
     }
 
     fn __repr__(&self) -> String {
-        format!("contigo.Device('{}')", self.name)
+        match self.gpu() {
+            Ok(Some(gpu)) => format!("contigo.Device('{}', gpu='{gpu}')", self.name),
+            _ => format!("contigo.Device('{}')", self.name),
+        }
     }
 }

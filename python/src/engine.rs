@@ -11,7 +11,7 @@ use crate::{
 };
 use contigo::{AnyDriver, Completion, OperandSpec};
 use pyo3::{
-    exceptions::PyValueError,
+    exceptions::{PyTypeError, PyValueError},
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
@@ -47,7 +47,7 @@ impl Engine {
         for (index, object) in operands.try_iter()?.enumerate() {
             all.push(given(&object?, index, &self.specs)?);
         }
-        let words = words.iter().map(|word| argument(&word)).collect::<PyResult<Vec<u32>>>()?;
+        let words = words.iter().enumerate().map(|(index, word)| argument(index, &word)).collect::<PyResult<Vec<u32>>>()?;
         let record = core.with(py, |jobs| open(jobs)?.push(all, &words, queued))?;
         Ok(Job { core: Arc::clone(&self.core), record })
     }
@@ -58,10 +58,16 @@ fn open(jobs: &mut Option<Jobs>) -> PyResult<&mut Jobs> {
 }
 
 /// A word of 32 bits; a negative number as C has it.
-fn argument(word: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let value: i64 = word.extract()?;
-    let wrong = || PyValueError::new_err(format!("argument {value}: a job's words have 32 bits each"));
-    u32::try_from(value).or_else(|_| i32::try_from(value).map(i32::cast_unsigned)).map_err(|_| wrong())
+fn argument(index: usize, word: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let text = || format!("argument word {index} is {word}: it is an integer of 32 bits, from -2**31 to 2**32 - 1");
+    match word.extract::<i64>() {
+        Err(error) if error.is_instance_of::<PyTypeError>(word.py()) => Err(PyTypeError::new_err(text())),
+        Err(_) => Err(PyValueError::new_err(text())),
+        Ok(value) => {
+            let word = u32::try_from(value).or_else(|_| i32::try_from(value).map(i32::cast_unsigned));
+            word.map_err(|_| PyValueError::new_err(text()))
+        }
+    }
 }
 
 #[pymethods]

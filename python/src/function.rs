@@ -2,7 +2,7 @@
 //! Kernels of a GPU, from an image: PTX, a cubin or a fatbin; SPIR-V; a text of OpenCL C.
 
 use crate::{
-    error::{raised, refused},
+    error::raised_as,
     names::{kept, kept_bytes},
 };
 use contigo::{
@@ -50,20 +50,21 @@ pub(crate) unsafe fn driver(
             }),
         })
     };
+    let failed = |error| raised_as(error, format!("{entry}: {error}"));
     let parameters = parameters.iter().map(parameter).collect::<PyResult<Vec<_>>>()?;
-    let signature = Signature::new(kept(entry), &parameters).map_err(raised)?;
+    let signature = Signature::new(kept(entry), &parameters).map_err(failed)?;
     let sized = |signature: Signature, (operand, element_bytes, counts): &Size| signature.sized(*operand, *element_bytes, counts);
-    let signature = sizes.iter().try_fold(signature, sized).map_err(raised)?;
-    let entry = CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;
+    let signature = sizes.iter().try_fold(signature, sized).map_err(failed)?;
+    let name = CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;
     // SAFETY: the caller's promise.
-    unsafe { module(gpu, image)?.kernel(&entry, signature) }.map_err(raised)
+    unsafe { module(gpu, image, entry)?.kernel(&name, signature) }.map_err(failed)
 }
 
-/// The image on the GPU: loaded once, for good.
+/// The image on the GPU: loaded once, for good. `entry` is for messages.
 ///
 /// # Safety
 /// As [`OpenDevice::load`].
-unsafe fn module(gpu: &'static OpenDevice, image: &[u8]) -> PyResult<&'static AnyModule<'static>> {
+unsafe fn module(gpu: &'static OpenDevice, image: &[u8], entry: &str) -> PyResult<&'static AnyModule<'static>> {
     type Loaded = (usize, &'static [u8], &'static AnyModule<'static>);
     static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,8 +86,8 @@ unsafe fn module(gpu: &'static OpenDevice, image: &[u8]) -> PyResult<&'static An
     // SAFETY: the caller's promise.
     let module = unsafe { gpu.load(text.as_deref().map_or(image, CStr::to_bytes_with_nul), &mut log) };
     let module = module.map_err(|error| match log.trim_end() {
-        "" => raised(error),
-        said => refused(format!("{error}; the driver's compiler says: {said}")),
+        "" => raised_as(error, format!("{entry}: {error}")),
+        said => raised_as(error, format!("{entry}: {error}; the driver's compiler says: {said}")),
     })?;
     let module: &'static AnyModule<'static> = Box::leak(Box::new(module));
     loaded.push((on, image, module));

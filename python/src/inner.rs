@@ -184,7 +184,9 @@ impl Inner {
     /// One view more of the device's address, while it is a device's by this hand-over.
     pub(crate) fn device_view(self: &Arc<Self>, handover: u64) -> PyResult<Counted> {
         match &*self.lock()? {
-            State::Device(_, current) if *current == handover => {
+            State::Device(buf, current) if *current == handover => {
+                // The consumer waits for nothing that the hand-over began.
+                buf.settled().map_err(raised)?;
                 self.views.fetch_add(1, Ordering::Relaxed);
                 Ok(Counted::new(Arc::clone(self)))
             }

@@ -30,7 +30,6 @@ mod dtype;
 mod engine;
 mod error;
 mod export;
-#[cfg(target_pointer_width = "64")]
 mod function;
 mod gate;
 mod handover;

@@ -11,18 +11,25 @@ from pathlib import Path
 
 import contigo
 import numpy as np
+from contigo.kernel import Function, _Signature
 
 KERNELS = Path(__file__).parents[2] / "examples" / "gemm8" / "kernels"
 #: Of each interface: the code, the kernel in it, and DLPack's tag.
 INTERFACES = {"vulkan": ("gemm8.spv", "main", 7), "opencl": ("gemm8.cl", "gemm8", 4)}
 BLOCK = 64
+SCALE = """
+kernel void scale(global const float *from, global float *to, uint count, float by) {
+    uint i = get_global_id(0);
+    if (i < count) to[i] = from[i] * by;
+}"""
 
 
-def refused(words, call):
+def refused(words, call, classes=(BufferError, ValueError, OSError, contigo.ContigoError)):
     try:
         call()
-    except (BufferError, ValueError, OSError, contigo.ContigoError) as error:
+    except classes as error:
         assert words in str(error), error
+        return error
     else:
         raise AssertionError(f"not refused: {words}")
 
@@ -51,7 +58,9 @@ def products(gpu, region, code, entry):
     expected = values["a"].astype("int32") @ values["b"].astype("int32") + values["bias"]
     assert np.array_equal(np.asarray(bufs["c"]), expected)
     # Several in flight, and each ends in its order.
-    queue = contigo.Queue(gemm8.engine)
+    queue = contigo.Queue(gemm8)
+    assert queue.depth == gemm8.engine.depth > 1
+    refused("takes no jobs", lambda: contigo.Queue(gpu), TypeError)
     outputs = [region.allocate((m, n), "int32") for _ in range(3)]
     for output in outputs:
         operands, words = gemm8.job(bufs["a"], bufs["b"], bufs["bias"], output, m, n, k, 0, grid=1, block=BLOCK)
@@ -64,11 +73,64 @@ def products(gpu, region, code, entry):
     assert np.array_equal(np.asarray(outputs[0]), expected)
     refused("operand 0", lambda: gemm8(**bufs, m=m, n=n, k=64, flags=0, grid=1, block=BLOCK))
     refused("launch", lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=0, block=BLOCK))
+    no_wraps(gemm8, bufs)
     board = contigo.open_memory("sim", 1 << 16)
     strange = {name: board.allocate(*shape) for name, shape in shapes.items()}
     refused("operand 0", lambda: gemm8(**strange, m=m, n=n, k=k, flags=0, grid=1, block=BLOCK))
     assert all(buf.owner == "cpu" for buf in (*bufs.values(), *strange.values()))
     return bufs
+
+
+def no_wraps(gemm8, bufs):
+    """No number of a launch, and no argument word, becomes another one."""
+    given = {**bufs, "m": 8, "n": 32, "k": 48, "flags": 0}
+    for name in ("grid", "block", "shared_bytes"):
+        launch = {"grid": 1, "block": BLOCK}
+        for wrong in (-1, 1 << 32):
+            refused(f"{name}={wrong}: {name} is an integer of 32 bits, from 0 to 4294967295", lambda: gemm8(**given, **{**launch, name: wrong}), ValueError)
+        refused(f"{name}=3.90625: {name} is an integer", lambda: gemm8(**given, **{**launch, name: 1000 / 256}), TypeError)
+    refused("grid=-1", lambda: gemm8(**given, grid=(1, -1), block=BLOCK), ValueError)
+    for wrong in ((), (1, 1, 1, 1)):
+        refused(f"block={wrong}: it is a number, or up to three", lambda: gemm8(**given, grid=1, block=wrong), ValueError)
+    operands, words = gemm8.job(**given, grid=np.int64(1), block=(np.uint8(BLOCK), 1))
+    assert words == [1, 1, 1, BLOCK, 1, 1, 0, 8, 32, 48, 0], words
+    for wrong, error in ((1 << 32, ValueError), (-(1 << 31) - 1, ValueError), (1 << 70, ValueError), (0.5, TypeError)):
+        refused(f"argument word 10 is {wrong}: it is an integer of 32 bits", lambda: gemm8.engine.push(operands, *words[:10], wrong), error)
+
+
+def numbers_are_of_their_kinds():
+    """A number becomes what its parameter's kind says, or is refused."""
+
+    def words(kind, value):
+        signature = _Signature("one", {"x": kind}, {})
+        return Function(None, signature).job(value, grid=1)[1][7:]
+
+    assert words("f32", 2) == [0x4000_0000] == words("f32", np.int8(2)) and words("f64", 2) == [0, 0x4000_0000]
+    assert words("i8", -1) == [0xFF] and words("u16", 65535) == [65535] and words("i64", -2) == [0xFFFF_FFFE, 0xFFFF_FFFF]
+    # Of bare bits the number's own type chooses.
+    assert words(32, 2) == [2] and words(32, 2.0) == [0x4000_0000] and words(32, -1) == words(32, (1 << 32) - 1)
+    for bits in (8, 16, 32, 64):
+        for kind, low, high in ((f"u{bits}", 0, (1 << bits) - 1), (f"i{bits}", -(1 << bits - 1), (1 << bits - 1) - 1)):
+            assert len(words(kind, low)) == len(words(kind, high)) == (bits + 31) // 32
+            for wrong in (low - 1, high + 1):
+                refused(f"x={wrong}: x is an integer of {bits} bits, from {low} to {high}", lambda: words(kind, wrong), ValueError)
+            refused("x=2.0: x is an integer", lambda: words(kind, 2.0), TypeError)
+    refused("x=1e+300: x is a float of 32 bits", lambda: words("f32", 1e300), ValueError)
+    refused("x='2': x is a number", lambda: words("f32", "2"), TypeError)
+    for wrong in (96, 0, 33, "int", "f16", ["f32"], None):
+        refused(f"one: x is {wrong!r}: a pointer is one of", lambda: words(wrong, 0), ValueError)
+    refused("'4*by' is no product", lambda: _Signature("one", {"to": "writes", "by": "f32"}, {"to": "4*by"}), ValueError)
+
+
+def a_float_is_one(gpu, region):
+    """OpenCL C as a text; an integer for the float, converted."""
+    parameters = {"from": "reads", "to": "writes", "count": "u32", "by": "f32"}
+    scale = gpu.function(SCALE, "scale", parameters, lengths={"from": "4*count", "to": "4*count"})
+    a, b = region.allocate(1000, "float32"), region.allocate(1000, "float32")
+    np.asarray(a)[:] = range(1000)
+    scale(a, b, 1000, 2, grid=4)
+    assert np.array_equal(np.asarray(b), np.arange(1000) * 2)
+    refused("count=1000.0: count is an integer", lambda: scale(a, b, 1000.0, 2, grid=4), TypeError)
 
 
 def the_device_s_tensors(bufs, tag):
@@ -112,14 +174,24 @@ def main(name):
     except (OSError, contigo.ContigoError) as error:
         print(f"missing: {error}")
         return
+    assert gpu.gpu and repr(gpu) == f"contigo.Device('{name}', gpu='{gpu.gpu}')", gpu
     region = gpu.memory(name, 1 << 20)
     bufs = products(gpu, region, code, entry)
     the_device_s_tensors(list(bufs.values()), tag)
     tvm_passes_it_on(bufs["c"], name)
     refused("belongs to a device", lambda: contigo.Device("sim:zdma").memory(name))
-    wrong, words = (code.replace(b"uint columns", b"", 1), "compiler says") if name == "opencl" else (code[:30], "length")
-    refused(words, lambda: gpu.function(wrong, entry, {"a": "both"}))
-    words = "clCreateKernel" if name == "opencl" else "entry point"
+    numbers_are_of_their_kinds()
+    if name == "opencl":
+        a_float_is_one(gpu, region)
+        wrong = code.replace(b"uint columns", b"", 1)
+        error = refused("; the driver's compiler says: ", lambda: gpu.function(wrong, entry, {"a": "both"}), contigo.DeviceError)
+        assert error.code == "GPU" and str(error).startswith("gemm8: clBuildProgram: "), error
+    else:
+        refused("main: ", lambda: gpu.function(code[:30], entry, {"a": "both"}))
+        refused("SPIR-V is bytes", lambda: gpu.function("void main() {}", entry, {"a": "both"}), TypeError)
+    for nothing in (b"", ""):
+        refused("gemm9: the image is empty", lambda: gpu.function(nothing, "gemm9", {"a": "both"}), ValueError)
+    words = "gemm9: clCreateKernel" if name == "opencl" else "gemm9: "
     refused(words, lambda: gpu.function(code, "gemm9", {"a": "both"}))
     refused("GPU", lambda: contigo.Device("sim:zdma").function(code, entry, {"a": "both"}))
     assert region.stats()["bytes_copied"] == 0

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import contigo
 from common import ROOT
+from counted import library
 
 PROGRAMS = ROOT / "docs" / "examples"
 #: They want a GPU, a board whose kernel guards a core, or what a program has of its own.
-COMPILED = {"accelerator_board.py", "board.py", "copies_cuda.py", "gpu.py", "opencl.py", "package.py", "pinned_tensor.py"}
+COMPILED = {"accelerator_board.py", "board.py", "copies_cuda.py", "gpu.py", "hand_over.py", "opencl.py", "package.py", "pinned_tensor.py"}
+COMPILED |= {"tvm_opencl.py", "vulkan.py"}
+#: With the counter: the program that has no copy left.
+COUNTED = "\nafter: {'allocations': 0, 'allocated_bytes': 0, 'copies': 0, 'copied_bytes': 0}\n"
 
 
 def names_exist(program, source):
@@ -36,6 +40,9 @@ def programs_of_documents_run():
             if program.name in COMPILED:
                 continue
             Path(folder, program.name).write_text(source, encoding="utf-8")
-            ran = subprocess.run([sys.executable, program.name], cwd=folder, capture_output=True, text=True, timeout=120, env=os.environ)
+            is_counted = program.name == "count_copies.py" and shutil.which("cc")
+            environment = {**os.environ, "LD_PRELOAD": str(library(folder))} if is_counted else os.environ
+            ran = subprocess.run([sys.executable, program.name], cwd=folder, capture_output=True, text=True, timeout=120, env=environment)
             assert ran.returncode == 0, f"{program.name}: {ran.stderr or ran.stdout}"
+            assert not is_counted or COUNTED in ran.stdout, ran.stdout
     return []

@@ -4,6 +4,8 @@ copied?"""
 import gc
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -253,10 +255,24 @@ def memory_of_vulkan_and_opencl():
         rows.append((name, words, 256, True, 0))
     if missing:
         raise Skipped("; ".join(missing))
-    quoted = ROOT / "docs" / "examples" / "opencl.py"
-    answer = subprocess.run([sys.executable, quoted], capture_output=True, text=True, timeout=300)
-    assert answer.stdout.split() == ["499.5", "0"], answer.stderr or answer.stdout
-    return rows
+    shader = ["vulkan.py"] if shutil.which("glslangValidator") else []
+    for program in ["opencl.py", *shader]:
+        said = example(program)
+        assert said.split() == ["499.5", "0"], said
+    for name in ("vulkan", "opencl"):
+        said = example("hand_over.py", name)
+        assert re.fullmatch(r"1 MiB: \d+ µs\n16 MiB: \d+ µs\n", said), said
+    found = re.fullmatch(r"max error (\S+), bytes copied 0\n", example("tvm_opencl.py"))
+    assert found and float(found[1]) < 1e-3, found
+    return [*rows, ("opencl", "a layer that TVM compiled", 256, True, 0)]
+
+
+def example(*words):
+    """The output of a program of docs/examples."""
+    name, *arguments = words
+    ran = subprocess.run([sys.executable, ROOT / "docs" / "examples" / name, *arguments], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr or ran.stdout
+    return ran.stdout
 
 
 FRAMEWORKS = [

@@ -99,7 +99,9 @@ def products_on_the_gpu(device, region):
     image = (Path(__file__).parents[2] / "examples" / "gemm8" / "kernels" / "gemm8.ptx").read_bytes()
     pointers = {"a": "reads", "b": "reads", "bias": "reads", "c": "writes"}
     lengths = {"a": "m*k", "b": "k*n", "bias": "4*n", "c": "m*n"}
-    gemm8 = device.function(image, "gemm8", {**pointers, "m": 32, "n": 32, "k": 32, "flags": 32}, lengths=lengths)
+    numbers = {"m": "u32", "n": "u32", "k": "u32", "flags": 32}
+    # PTX is a text, too.
+    gemm8 = device.function(image.decode(), "gemm8", {**pointers, **numbers}, lengths=lengths)
     m, n, k = 8, 32, 48
     rng = np.random.default_rng(7)
     shapes = {"a": ((m, k), "int8"), "b": ((k, n), "int8"), "bias": ((n,), "int32"), "c": ((m, n), "int32")}
@@ -114,7 +116,7 @@ def products_on_the_gpu(device, region):
     expected = values["a"].astype("int32") @ values["b"].astype("int32") + values["bias"]
     assert np.array_equal(np.asarray(bufs["c"]), expected)
     # RELU, int8, and a shift of 7; by position, in a queue.
-    queue = contigo.Queue(gemm8.engine)
+    queue = contigo.Queue(gemm8)
     operands, words = gemm8.job(*bufs.values(), m, n, k, 1 | 2 | 7 << 8, grid=(1, 1), block=(256, 1, 1))
     queue.push(operands, *words)
     assert queue.depth > 1 and len(queue) == 1
@@ -125,10 +127,13 @@ def products_on_the_gpu(device, region):
     for wrong, words in [
         (lambda: gemm8(**bufs, m=m, n=n, k=64, flags=0, grid=1), "operand 0"),
         (lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=0), "launch"),
-        (lambda: device.function(image, "gemm9", {"a": "both"}), "cuModuleGetFunction"),
-        (lambda: device.function(b"no image", "gemm8", {"a": "both"}), "cuModuleLoadDataEx"),
+        (lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=-1), "grid=-1"),
+        (lambda: gemm8(**bufs, m=-m, n=n, k=k, flags=0, grid=1), "m=-8"),
+        (lambda: device.function(image, "gemm9", {"a": "both"}), "gemm9: cuModuleGetFunction"),
+        (lambda: device.function(b"no image", "gemm8", {"a": "both"}), "gemm8: cuModuleLoadDataEx"),
+        (lambda: device.function(b"", "gemm8", {"a": "both"}), "gemm8: the image is empty"),
         (lambda: device.function(image, "gemm8", {"a": "both"}, lengths={"a": "4*n"}), "4*n"),
-        (lambda: contigo.Device("sim:zdma").function(image, "gemm8", {"a": "both"}), "no GPU"),
+        (lambda: contigo.Device("sim:zdma").function(image, "gemm8", {"a": "both"}), "for a GPU"),
     ]:
         try:
             wrong()
@@ -141,6 +146,8 @@ def products_on_the_gpu(device, region):
 
 def main():
     device = contigo.Device("cuda")
+    assert device.gpu and f"gpu='{device.gpu}'" in repr(device), device
+    assert contigo.Device("sim:zdma").gpu is None and repr(contigo.Device("sim:zdma")) == "contigo.Device('sim:zdma')"
     region = device.memory("cuda", 1 << 20)
     products_on_the_gpu(device, region)
     for test in (the_cpu_s_view, the_gpu_s_view):
