@@ -12,7 +12,7 @@ kernel void scale(global const float *from, global float *to, uint count, float 
 gpu = contigo.Device("opencl")                          # or "vulkan", with SPIR-V and "main"
 region = gpu.memory("opencl", 1 << 20)
 scale = gpu.function(source, "scale",
-                     {"from": "reads", "to": "writes", "count": 32, "by": 32},
+                     {"from": "reads", "to": "writes", "count": "u32", "by": "f32"},
                      lengths={"from": "4*count", "to": "4*count"})
 a, b = region.allocate(1000, "float32"), region.allocate(1000, "float32")
 np.asarray(a)[:] = range(1000)
