@@ -390,6 +390,22 @@ class Function(Kernel):
     `grid` and `block`: one number, or three. `start` has the same arguments, and does not wait.
     Several jobs in flight: `operands, words = scale.job(…)`, then `queue.push(operands, *words)`.
     """
+    def __call__(  # type: ignore[override]
+        self,
+        *args: Union[Buffer, Operand, float],
+        grid: Union[int, Tuple[int, ...]],
+        block: Union[int, Tuple[int, ...]] = 256,
+        shared_bytes: int = 0,
+        **named: Union[Buffer, Operand, float],
+    ) -> None: ...
+    def start(  # type: ignore[override]
+        self,
+        *args: Union[Buffer, Operand, float],
+        grid: Union[int, Tuple[int, ...]],
+        block: Union[int, Tuple[int, ...]] = 256,
+        shared_bytes: int = 0,
+        **named: Union[Buffer, Operand, float],
+    ) -> Job: ...
     def job(  # type: ignore[override]
         self,
         *args: Union[Buffer, Operand, float],

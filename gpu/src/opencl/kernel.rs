@@ -109,12 +109,13 @@ impl<'m> OpenClKernel<'m> {
         let launches = Launches::new(module, entry)?;
         let (kernel, gpu) = (launches.kernel(), module.gpu());
         let zeros = vec![0; signature.words()];
+        let (value, max) =
+            (signature.arguments(&zeros)?.1.count() as u64, word(&check("clGetKernelInfo", get_kernel_data(kernel, CL_KERNEL_NUM_ARGS))?));
+        if value != max {
+            return Err(Error::Argument { name: "the count of parameters in the signature", value, min: max, max, multiple_of: 1 });
+        }
         let (_, arguments) = signature.arguments(&zeros)?;
         let sizes = arguments.zip(0..).map(|(argument, index)| size(kernel, index, argument)).collect::<Result<Vec<_>>>()?;
-        let (value, n) = (word(&check("clGetKernelInfo", get_kernel_data(kernel, CL_KERNEL_NUM_ARGS))?), sizes.len() as u64);
-        if value != n {
-            return Err(Error::Argument { name: "the count of the kernel's parameters", value, min: n, max: n, multiple_of: 1 });
-        }
         let most = get_kernel_work_group_data(kernel, gpu.device(), CL_KERNEL_WORK_GROUP_SIZE);
         let max_group_items = usize::try_from(word(&check("clGetKernelWorkGroupInfo", most)?)).unwrap_or(usize::MAX);
         Ok(Self { launches, signature, sizes, max_group_items, port: gpu.port() })
