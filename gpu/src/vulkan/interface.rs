@@ -1,25 +1,35 @@
 //! The resources of a shader, read from its SPIR-V and compared with a signature. A driver trusts
-//! both, and may end the process where they differ.
+//! both, and may end the process where the shader asks for more.
 
 use contigo::{
     Error, Result,
     kernel::{Argument, Signature},
 };
+use core::ops::Range;
+use std::collections::BTreeMap;
 
 // SPIR-V specification, 3.42 "Instructions", 3.7 "Storage Class", 3.20 "Decoration".
 const OP_TYPE_INT: u32 = 21;
 const OP_TYPE_FLOAT: u32 = 22;
 const OP_TYPE_VECTOR: u32 = 23;
+const OP_TYPE_MATRIX: u32 = 24;
+const OP_TYPE_ARRAY: u32 = 28;
 const OP_TYPE_STRUCT: u32 = 30;
 const OP_TYPE_POINTER: u32 = 32;
+const OP_CONSTANT: u32 = 43;
 const OP_VARIABLE: u32 = 59;
 const OP_DECORATE: u32 = 71;
 const OP_MEMBER_DECORATE: u32 = 72;
+const OP_GROUP_DECORATE: u32 = 74;
+const OP_GROUP_MEMBER_DECORATE: u32 = 75;
 const UNIFORM_CONSTANT: u32 = 0;
 const UNIFORM: u32 = 2;
 const PUSH_CONSTANT: u32 = 9;
 const STORAGE_BUFFER: u32 = 12;
 const BUFFER_BLOCK: u32 = 3;
+const ROW_MAJOR: u32 = 4;
+const ARRAY_STRIDE: u32 = 6;
+const MATRIX_STRIDE: u32 = 7;
 const BINDING: u32 = 33;
 const DESCRIPTOR_SET: u32 = 34;
 const OFFSET: u32 = 35;
@@ -27,125 +37,228 @@ const OFFSET: u32 = 35;
 /// The resources of a module.
 #[derive(Debug, Default)]
 pub(super) struct Interface {
-    /// Storage class, pointer type and id of each global variable.
+    /// Storage class, pointer type and id of each variable that a job has to do with.
     variables: Vec<(u32, u32, u32)>,
-    /// Pointer types, and what they point to.
-    pointers: Vec<(u32, u32)>,
-    /// Structures, and their members' types.
-    structs: Vec<(u32, Vec<u32>)>,
-    /// Scalars and vectors, with their bytes.
-    sizes: Vec<(u32, u32)>,
-    /// Id, decoration, and its first literal.
-    decorations: Vec<(u32, u32, u32)>,
-    /// Structure, member, and its offset in bytes.
-    offsets: Vec<(u32, u32, u32)>,
+    types: BTreeMap<u32, Type>,
+    /// Constants of one word.
+    constants: BTreeMap<u32, u32>,
+    /// By id and decoration: its first literal, or 0.
+    decorations: BTreeMap<(u32, u32), u32>,
+    /// The same of a structure's member: by id, member and decoration.
+    members: BTreeMap<(u32, u32, u32), u32>,
+    has_groups: bool,
 }
+
+#[derive(Clone, Debug)]
+enum Type {
+    /// Its bytes.
+    Scalar(u32),
+    /// Of which type, and how many.
+    Vector(u32, u32),
+    /// The same of columns.
+    Matrix(u32, u32),
+    /// Of which type, and the constant that counts them.
+    Array(u32, u32),
+    Struct(Vec<u32>),
+    /// To which type.
+    Pointer(u32),
+}
+
+/// How deep types lie in each other: far more than compilers make.
+const DEPTH: u32 = 16;
 
 impl Interface {
     /// Takes what an instruction says of resources.
     pub(super) fn read(&mut self, instruction: &[u32]) {
         let Some((first, rest)) = instruction.split_first() else { return };
         match (first & 0xFFFF, rest) {
-            (OP_TYPE_INT | OP_TYPE_FLOAT, [id, bits, ..]) => self.sizes.push((*id, bits / 8)),
-            (OP_TYPE_VECTOR, [id, of, count]) => {
-                let each = self.size(*of).unwrap_or(0);
-                self.sizes.push((*id, each.saturating_mul(*count)));
+            (OP_TYPE_INT | OP_TYPE_FLOAT, [id, bits, ..]) => drop(self.types.insert(*id, Type::Scalar(bits / 8))),
+            (OP_TYPE_VECTOR, [id, of, count]) => drop(self.types.insert(*id, Type::Vector(*of, *count))),
+            (OP_TYPE_MATRIX, [id, of, count]) => drop(self.types.insert(*id, Type::Matrix(*of, *count))),
+            (OP_TYPE_ARRAY, [id, of, length]) => drop(self.types.insert(*id, Type::Array(*of, *length))),
+            (OP_TYPE_STRUCT, [id, members @ ..]) => drop(self.types.insert(*id, Type::Struct(members.to_vec()))),
+            (OP_TYPE_POINTER, [id, _, to]) => drop(self.types.insert(*id, Type::Pointer(*to))),
+            (OP_CONSTANT, [_, id, value]) => drop(self.constants.insert(*id, *value)),
+            (OP_VARIABLE, [of, id, class @ (UNIFORM_CONSTANT | UNIFORM | PUSH_CONSTANT | STORAGE_BUFFER), ..]) => {
+                self.variables.push((*class, *of, *id));
             }
-            (OP_TYPE_STRUCT, [id, members @ ..]) => self.structs.push((*id, members.to_vec())),
-            (OP_TYPE_POINTER, [id, _, to]) => self.pointers.push((*id, *to)),
-            (OP_VARIABLE, [of, id, class, ..]) => self.variables.push((*class, *of, *id)),
             (OP_DECORATE, [id, decoration, value @ ..]) => {
-                self.decorations.push((*id, *decoration, value.first().copied().unwrap_or(0)));
+                self.decorations.insert((*id, *decoration), value.first().copied().unwrap_or(0));
             }
-            (OP_MEMBER_DECORATE, [id, member, OFFSET, bytes]) => self.offsets.push((*id, *member, *bytes)),
+            (OP_MEMBER_DECORATE, [id, member, decoration, value @ ..]) => {
+                self.members.insert((*id, *member, *decoration), value.first().copied().unwrap_or(0));
+            }
+            (OP_GROUP_DECORATE | OP_GROUP_MEMBER_DECORATE, _) => self.has_groups = true,
             _ => {}
         }
     }
 
-    fn size(&self, of: u32) -> Option<u32> {
-        self.sizes.iter().find(|(id, _)| *id == of).map(|(_, bytes)| *bytes)
-    }
-
-    fn decoration(&self, of: u32, which: u32) -> Option<u32> {
-        self.decorations.iter().find(|(id, decoration, _)| *id == of && *decoration == which).map(|(.., value)| *value)
-    }
-
-    /// The type that a variable's pointer leads to: a structure, or another one; 0, none.
-    fn pointed(&self, pointer: u32) -> u32 {
-        self.pointers.iter().find(|(id, _)| *id == pointer).map_or(0, |(_, to)| *to)
-    }
-
-    /// Are these the operands and the words of `signature`?
+    /// Does the shader ask for nothing but the operands and the words of `signature`? It may use
+    /// fewer: a compiler leaves out what has no effect.
     ///
     /// # Errors
     /// [`Error::Unsupported`]: it asks for something else than storage buffers and push constants.
-    /// [`Error::Argument`]: a set, a binding, a count or a place is another one.
+    /// [`Error::Argument`]: a set, a binding or a place is not the signature's.
     pub(super) fn check(&self, signature: &Signature) -> Result<()> {
-        let operands = signature.operands().len() as u64;
-        let mut bindings = Vec::new();
+        if self.has_groups {
+            return unsupported("the shader has groups of decorations", "compile it with a newer compiler: they are deprecated");
+        }
+        let words = words(signature)?;
         for &(class, pointer, id) in &self.variables {
-            let block = self.pointed(pointer);
+            let Some(Type::Pointer(block)) = self.types.get(&pointer) else { continue };
             match class {
-                STORAGE_BUFFER => {}
+                PUSH_CONSTANT => self.check_words(*block, &words)?,
+                STORAGE_BUFFER => self.check_buffer(id, *block, signature.operands().len())?,
                 // So compilers for Vulkan 1.0 write a storage buffer.
-                UNIFORM if self.decoration(block, BUFFER_BLOCK).is_some() => {}
-                UNIFORM | UNIFORM_CONSTANT => {
-                    let what = "the shader has an image, a sampler or a uniform block";
-                    return Err(Error::Unsupported { what, fix: "give it storage buffers and push constants" });
+                UNIFORM if self.decorations.contains_key(&(*block, BUFFER_BLOCK)) => {
+                    self.check_buffer(id, *block, signature.operands().len())?;
                 }
-                _ => continue,
+                _ => {
+                    return unsupported(
+                        "the shader has an image, a sampler or a uniform block",
+                        "give it storage buffers and push constants",
+                    );
+                }
             }
-            if self.structs.iter().all(|(of, _)| *of != block) {
-                return Err(Error::Unsupported { what: "the shader has an array of buffers", fix: "give each a binding of its own" });
-            }
-            exactly("the descriptor set of a shader's buffer", self.decoration(id, DESCRIPTOR_SET).unwrap_or(0).into(), 0)?;
-            let (value, max) = (u64::from(self.decoration(id, BINDING).unwrap_or(0)), operands.saturating_sub(1));
-            if value > max {
-                return Err(Error::Argument { name: "the binding of a shader's buffer", value, min: 0, max, multiple_of: 1 });
-            }
-            if !bindings.contains(&value) {
-                bindings.push(value);
-            }
-        }
-        exactly("the count of a kernel's operands", operands, bindings.len() as u64)?;
-        self.check_words(signature)
-    }
-
-    /// Are the push constants where the signature's words are?
-    fn check_words(&self, signature: &Signature) -> Result<()> {
-        let block = self.variables.iter().find(|(class, ..)| *class == PUSH_CONSTANT).map(|(_, pointer, _)| self.pointed(*pointer));
-        let members: Vec<_> = self.offsets.iter().filter(|(of, ..)| Some(*of) == block).map(|(_, member, at)| (*at, *member)).collect();
-        let (mut parameters, mut bytes) = (Vec::new(), 0);
-        let none = [0; Signature::MAX_WORDS];
-        let (_, arguments) = signature.arguments(none.get(..signature.words()).unwrap_or(&none))?;
-        for argument in arguments {
-            if let Argument::Words(words) = argument {
-                // 64 words at most.
-                let len = u32::try_from(4 * words.len()).unwrap_or(u32::MAX);
-                parameters.push(bytes..bytes + len);
-                bytes += len;
-            }
-        }
-        if let Some((at, member)) = members.iter().max() {
-            let types = self.structs.iter().find(|(of, _)| Some(*of) == block).map(|(_, members)| members);
-            let last = types.and_then(|types| types.get(usize::try_from(*member).ok()?)).and_then(|of| self.size(*of));
-            // Of an array or a structure the size is not looked for.
-            if let Some(size) = last {
-                exactly("bytes of a kernel's argument words", bytes.into(), at.saturating_add(size).next_multiple_of(4).into())?;
-            }
-        } else {
-            exactly("bytes of a kernel's argument words", bytes.into(), 0)?;
-        }
-        for (at, _) in members {
-            // A parameter of more than two words is a structure, whose members lie inside.
-            let inside = parameters.iter().find(|parameter| parameter.contains(&at));
-            let begins = inside.map(|parameter| if parameter.len() > 8 { at } else { parameter.start });
-            exactly("the place of a push constant, in bytes,", at.into(), begins.unwrap_or(bytes).into())?;
         }
         Ok(())
     }
+
+    /// A storage buffer: one block, at set 0 and an operand's number.
+    fn check_buffer(&self, id: u32, block: u32, operands: usize) -> Result<()> {
+        if !matches!(self.types.get(&block), Some(Type::Struct(_))) {
+            return unsupported("the shader has an array of buffers", "give each a binding of its own");
+        }
+        let at = |decoration| self.decorations.get(&(id, decoration)).copied();
+        let (Some(set), Some(binding)) = (at(DESCRIPTOR_SET), at(BINDING)) else {
+            return unsupported("a buffer of the shader has no descriptor set or no binding", "declare both");
+        };
+        within("the descriptor set of a shader's buffer", set.into(), 0)?;
+        within("the binding of a shader's buffer", binding.into(), (operands as u64).saturating_sub(1))
+    }
+
+    /// Push constants: each member lies inside one parameter.
+    fn check_words(&self, block: u32, words: &[Range<u64>]) -> Result<()> {
+        let Some(Type::Struct(members)) = self.types.get(&block) else { return Ok(()) };
+        for (member, of) in (0..).zip(members) {
+            let at = u64::from(self.members.get(&(block, member, OFFSET)).copied().unwrap_or(0));
+            let Some(bytes) = self.size(*of, (block, member), 0) else {
+                return unsupported(
+                    "the size of a push constant is not known",
+                    "declare it by numbers, and not by specialisation constants",
+                );
+            };
+            let parameter = words.iter().find(|parameter| parameter.contains(&at));
+            let end = parameter.map_or(at, |parameter| parameter.end);
+            if parameter.is_none() || at + bytes > end {
+                // The last place where so many bytes would be inside.
+                let max =
+                    words.iter().rev().find(|parameter| parameter.start <= at).map_or(0, |parameter| parameter.end.saturating_sub(bytes));
+                let name = "the place in bytes of a shader's push constant, which lies inside one parameter,";
+                return Err(Error::Argument { name, value: at, min: 0, max: max.min(at.saturating_sub(1)), multiple_of: 1 });
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of a type, from its first to its last. `of` is the member that has it, whose
+    /// decorations say how a matrix lies. `None`: nobody knows.
+    fn size(&self, id: u32, of: (u32, u32), depth: u32) -> Option<u64> {
+        let deeper = depth + 1;
+        let size = |id| if depth < DEPTH { self.size(id, of, deeper) } else { None };
+        match self.types.get(&id)? {
+            Type::Scalar(bytes) => Some((*bytes).into()),
+            Type::Vector(each, count) => size(*each)?.checked_mul((*count).into()),
+            Type::Matrix(column, columns) => {
+                let stride = u64::from(*self.members.get(&(of.0, of.1, MATRIX_STRIDE))?);
+                let Some(Type::Vector(each, rows)) = self.types.get(column) else { return None };
+                let is_by_rows = self.members.contains_key(&(of.0, of.1, ROW_MAJOR));
+                let (runs, long) = if is_by_rows { (rows, columns) } else { (columns, rows) };
+                stride.checked_mul(u64::from(*runs).checked_sub(1)?)?.checked_add(size(*each)?.checked_mul((*long).into())?)
+            }
+            Type::Array(each, length) => {
+                let stride = u64::from(*self.decorations.get(&(id, ARRAY_STRIDE))?);
+                let last = u64::from(*self.constants.get(length)?).checked_sub(1)?;
+                stride.checked_mul(last)?.checked_add(size(*each)?)
+            }
+            Type::Struct(members) => {
+                let end = |(member, of): (u32, &u32)| {
+                    let at = u64::from(*self.members.get(&(id, member, OFFSET))?);
+                    if depth < DEPTH { at.checked_add(self.size(*of, (id, member), deeper)?) } else { None }
+                };
+                (0..).zip(members).map(end).try_fold(0, |most: u64, end| Some(most.max(end?)))
+            }
+            // An address in a buffer (`PhysicalStorageBuffer64`).
+            Type::Pointer(_) => Some(8),
+        }
+    }
 }
 
-fn exactly(name: &'static str, value: u64, wanted: u64) -> Result<()> {
-    if value == wanted { Ok(()) } else { Err(Error::Argument { name, value, min: wanted, max: wanted, multiple_of: 1 }) }
+/// Where each parameter of words lies, in bytes.
+fn words(signature: &Signature) -> Result<Vec<Range<u64>>> {
+    let none = [0; Signature::MAX_WORDS];
+    let (_, arguments) = signature.arguments(none.get(..signature.words()).unwrap_or(&none))?;
+    let mut end = 0;
+    let range = |argument| match argument {
+        Argument::Words(words) => {
+            let start = end;
+            end += 4 * words.len() as u64;
+            Some(start..end)
+        }
+        Argument::Operand(_) => None,
+    };
+    Ok(arguments.filter_map(range).collect())
+}
+
+fn within(name: &'static str, value: u64, max: u64) -> Result<()> {
+    if value <= max { Ok(()) } else { Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 }) }
+}
+
+const fn unsupported<T>(what: &'static str, fix: &'static str) -> Result<T> {
+    Err(Error::Unsupported { what, fix })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+    use contigo::{OperandSpec, kernel::Parameter::Operand};
+
+    /// A module of these instructions, without their first halves.
+    fn module(instructions: &[&[u32]]) -> Interface {
+        let mut interface = Interface::default();
+        instructions.iter().for_each(|instruction| interface.read(instruction));
+        interface
+    }
+
+    fn refused(instructions: &[&[u32]]) -> Option<Error> {
+        module(instructions).check(&Signature::new("any", &[Operand(OperandSpec::in_out())]).unwrap()).err()
+    }
+
+    /// %3 is a variable of class `class`, of the structure %1, whose members are words.
+    fn variable(class: u32) -> [[u32; 4]; 4] {
+        [[OP_TYPE_INT, 9, 32, 0], [OP_TYPE_STRUCT, 1, 9, 9], [OP_TYPE_POINTER, 2, class, 1], [OP_VARIABLE, 2, 3, class]]
+    }
+
+    #[test]
+    fn what_no_compiler_writes_is_refused_in_bounded_time() {
+        let is_unsupported = |instructions: &[&[u32]], word: &str| matches!(refused(instructions), Some(Error::Unsupported { what, .. }) if what.contains(word));
+        let [int, of_two, pointer, buffer] = variable(STORAGE_BUFFER);
+        let (set, binding): (&[u32], &[u32]) = (&[OP_DECORATE, 3, DESCRIPTOR_SET, 0], &[OP_DECORATE, 3, BINDING, 0]);
+        assert_eq!(refused(&[&int, &of_two, &pointer, &buffer, set, binding]), None);
+        assert!(is_unsupported(&[&int, &of_two, &pointer, &buffer, set], "no descriptor set or no binding"));
+        // Decorations by groups.
+        assert!(is_unsupported(&[&int, &of_two, &pointer, &buffer, &[OP_GROUP_DECORATE, 8, 3]], "groups"));
+        // Push constants: a structure in itself, an array of unknown length, and the last offset.
+        let [int, of_two, pointer, words] = variable(PUSH_CONSTANT);
+        let (itself, far): (&[u32], &[u32]) = (&[OP_TYPE_STRUCT, 1, 1], &[OP_MEMBER_DECORATE, 1, 1, OFFSET, u32::MAX - 3]);
+        assert!(is_unsupported(&[itself, &pointer, &words, &[OP_MEMBER_DECORATE, 1, 0, OFFSET, 0]], "size of a push constant"));
+        assert!(is_unsupported(&[&int, &[OP_TYPE_ARRAY, 4, 9, 5], &[OP_TYPE_STRUCT, 1, 4], &pointer, &words], "size of a push constant"));
+        let shader = [&int[..], &of_two, &pointer, &words, far];
+        let name = "the place in bytes of a shader's push constant, which lies inside one parameter,";
+        assert_eq!(refused(&shader), Some(Error::Argument { name, value: 0, min: 0, max: 0, multiple_of: 1 }));
+        let two = Signature::new("two", &[Operand(OperandSpec::in_out()), contigo::kernel::Parameter::Words(1)]).unwrap();
+        let wrong = Error::Argument { name, value: (u32::MAX - 3).into(), min: 0, max: 0, multiple_of: 1 };
+        assert_eq!(module(&shader).check(&two), Err(wrong));
+    }
 }

@@ -93,7 +93,7 @@ impl<'m> VulkanKernel<'m> {
     ///   the argument words are more bytes than
     ///   [`max_push_constant_bytes`](super::VulkanFacts::max_push_constant_bytes).
     /// - [`Error::Unsupported`], [`Error::Argument`]: the shader asks for other resources than
-    ///   `signature` has, which is seen where the module has one entry point alone.
+    ///   `signature` has, or for more. It is seen where the module has one entry point alone.
     /// - [`Error::TooMany`]: operands, for this device. [`Error::Gpu`]. [`Error::Forked`].
     ///
     /// # Safety

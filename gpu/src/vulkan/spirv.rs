@@ -22,6 +22,7 @@ const HEADER_WORDS: usize = 5;
 // Mode".
 const OP_ENTRY_POINT: u32 = 15;
 const OP_EXECUTION_MODE: u32 = 16;
+const OP_FUNCTION: u32 = 54;
 const OP_FUNCTION_END: u32 = 56;
 const GL_COMPUTE: u32 = 5;
 const LOCAL_SIZE: u32 = 17;
@@ -41,14 +42,17 @@ pub(super) fn entries(words: &[u32]) -> Result<(Vec<Entry>, Option<Interface>)> 
     if magic != MAGIC {
         return Err(Error::Unexpected { name: "the first word of a module of SPIR-V", value: magic.into() });
     }
-    let (mut found, mut modes, mut interface, mut all, mut last) = (Vec::new(), Vec::new(), Interface::default(), 0, 0);
+    let (mut found, mut modes, mut interface, mut all, mut last) = (Vec::new(), Vec::new(), Interface::default(), 0, OP_FUNCTION);
     // Each turn takes a word at least.
     while let [first, ..] = *rest {
         let length = usize::try_from(first >> 16).unwrap_or(0);
         let cut = Error::Unexpected { name: "an instruction of SPIR-V", value: first.into() };
         let (instruction, behind) = rest.split_at_checked(length).filter(|_| length > 0).ok_or(cut)?;
         all += u32::from(first & 0xFFFF == OP_ENTRY_POINT);
-        last = first;
+        // After the last function only what is said about the module may follow.
+        if let of @ (OP_FUNCTION | OP_FUNCTION_END) = first & 0xFFFF {
+            last = of;
+        }
         interface.read(instruction);
         match (first & 0xFFFF, instruction) {
             (OP_ENTRY_POINT, [_, GL_COMPUTE, id, name @ ..]) => found.push((*id, text(name))),
@@ -57,8 +61,8 @@ pub(super) fn entries(words: &[u32]) -> Result<(Vec<Entry>, Option<Interface>)> 
         }
         rest = behind;
     }
-    if !found.is_empty() && last & 0xFFFF != OP_FUNCTION_END {
-        return Err(Error::Unexpected { name: "the last instruction of SPIR-V", value: last.into() });
+    if !found.is_empty() && last != OP_FUNCTION_END {
+        return Err(Error::Unexpected { name: "the last function of SPIR-V, which has no end,", value: last.into() });
     }
     let local = |id| modes.iter().find(|(of, _)| *of == id).map(|(_, local)| *local);
     let entries = found.into_iter().map(|(id, name)| Entry { name, local: local(id) }).collect();
@@ -96,8 +100,10 @@ mod tests {
         assert_eq!(found(&other), [Entry { name: c"main".into(), local: None }]);
         let vertex: Vec<_> = words.iter().enumerate().map(|(at, word)| if at == 6 { 0 } else { *word }).collect();
         assert_eq!(found(&vertex), []);
-        // The last function is cut.
-        assert_eq!(entries(&words[..16]).unwrap_err(), Error::Unexpected { name: "the last instruction of SPIR-V", value: 6 << 16 | 16 });
+        // The last function is cut. Words about a module may stand behind it, as OpNop does.
+        let cut = entries(&words[..16]).unwrap_err();
+        assert_eq!(cut, Error::Unexpected { name: "the last function of SPIR-V, which has no end,", value: 54 });
+        assert_eq!(found(&words.into_iter().chain([1 << 16]).collect::<Vec<_>>()).len(), 1);
     }
 
     #[test]

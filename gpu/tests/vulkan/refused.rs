@@ -46,7 +46,10 @@ fn what_is_no_spirv_is_refused() {
         // Header, and the first of the two words of `OpCapability Shader`.
         assert!(matches!(load(&spirv[..24]), Error::Unexpected { name: "an instruction of SPIR-V", value: 0x2_0011 }));
         // Without its last word, the end of a function.
-        assert!(matches!(load(&spirv[..spirv.len() - 4]), Error::Unexpected { name: "the last instruction of SPIR-V", .. }));
+        assert!(matches!(
+            load(&spirv[..spirv.len() - 4]),
+            Error::Unexpected { name: "the last function of SPIR-V, which has no end,", .. }
+        ));
     }
 }
 
@@ -68,7 +71,10 @@ fn a_shader_that_asks_for_something_else_is_refused() {
     let push = |members: &str| format!("{one} layout(push_constant) uniform W {{ {members} }} w;");
     let (constants, buffers) = ("give it storage buffers and push constants", "give each a binding of its own");
     let other = "the shader has an image, a sampler or a uniform block";
-    let (count, bytes) = ("the count of a kernel's operands", "bytes of a kernel's argument words");
+    let place = |value, max| {
+        let name = "the place in bytes of a shader's push constant, which lies inside one parameter,";
+        Some(Error::Argument { name, value, min: 0, max, multiple_of: 1 })
+    };
     for (declared, used, parameters, refused) in [
         (one.clone(), "b.data[0] = 1;", &[any][..], None),
         (buffer("set = 1, binding = 0"), "b.data[0] = 1;", &[any], argument("the descriptor set of a shader's buffer", 1, 0)),
@@ -78,7 +84,9 @@ fn a_shader_that_asks_for_something_else_is_refused() {
             &[any, any],
             Some(Error::Argument { name: "the binding of a shader's buffer", value: 2, min: 0, max: 1, multiple_of: 1 }),
         ),
-        (one.clone(), "b.data[0] = 1;", &[any, any], argument(count, 2, 1)),
+        // Fewer buffers and words than the signature has: a compiler leaves out what has no effect.
+        (one.clone(), "b.data[0] = 1;", &[any, any], None),
+        (one.clone(), "b.data[0] = 1;", &[any, word], None),
         (
             format!("{one} layout(set = 0, binding = 1) buffer C {{ uint data[]; }} c;"),
             "b.data[0] = c.data[0];",
@@ -104,21 +112,22 @@ fn a_shader_that_asks_for_something_else_is_refused() {
             unsupported("the shader has an array of buffers", buffers),
         ),
         // Push constants.
-        (one.clone(), "b.data[0] = 1;", &[any, word], argument(bytes, 4, 0)),
-        (push("uint n;"), "b.data[0] = w.n;", &[any], argument(bytes, 0, 4)),
-        (push("uint n; uint m;"), "b.data[0] = w.m;", &[any, word], argument(bytes, 4, 8)),
+        (push("uint n;"), "b.data[0] = w.n;", &[any], place(0, 0)),
+        (push("uint n; uint m;"), "b.data[0] = w.m;", &[any, word], place(4, 0)),
         (push("uint n; uint m;"), "b.data[0] = w.m;", &[any, word, word], None),
+        (push("uint n; uint m;"), "b.data[0] = w.m;", &[any, long], None),
         // A pair of words begins at a multiple of 8: with a word between.
-        (push("uint n; uvec2 d; uint m;"), "b.data[0] = w.m + w.d.x;", &[any, word, long, word], argument(bytes, 16, 20)),
-        (
-            push("uint n; uvec2 d; uint m;"),
-            "b.data[0] = w.m + w.d.x;",
-            &[any, word, long, word, word],
-            argument("the place of a push constant, in bytes,", 8, 4),
-        ),
+        (push("uint n; uvec2 d; uint m;"), "b.data[0] = w.m + w.d.x;", &[any, word, long, word], place(8, 4)),
+        (push("uint n; uvec2 d; uint m;"), "b.data[0] = w.m + w.d.x;", &[any, word, long, word, word], place(8, 4)),
         (push("uint n; uvec2 d; uint m;"), "b.data[0] = w.m + w.d.x;", &[any, word, word, long, word], None),
-        // A structure by value.
+        // A structure by value, an array, and a matrix by columns and by rows.
         (push("uint n; vec3 v; uint m;"), "b.data[0] = w.m + uint(w.v.x);", &[any, Words(8)], None),
+        (push("mat4 m;"), "b.data[0] = uint(w.m[b.data[1]].x);", &[any], place(0, 0)),
+        (push("mat4 m;"), "b.data[0] = uint(w.m[b.data[1]].x);", &[any, Words(15)], place(0, 0)),
+        (push("mat4 m;"), "b.data[0] = uint(w.m[b.data[1]].x);", &[any, Words(16)], None),
+        (push("layout(row_major) mat4x2 m;"), "b.data[0] = uint(w.m[b.data[1]].x);", &[any, Words(8)], None),
+        (push("uint n; uint a[8];"), "b.data[0] = w.a[b.data[1]];", &[any, word, Words(7)], place(4, 0)),
+        (push("uint n; uint a[8];"), "b.data[0] = w.a[b.data[1]];", &[any, word, Words(8)], None),
     ] {
         let glsl = format!("#version 450\nlayout(local_size_x = 1) in; {declared} void main() {{ {used} }}");
         let Ok(spirv) = shaders::compiled(&glsl) else { return };
