@@ -81,9 +81,9 @@ impl<T> sealed::Sealed for DevBuf<'_, T> {
         if len_bytes == 0 {
             return Ok(());
         }
-        // The consumer waits for nothing.
-        self.settled()?;
-        self.hand_on(len_bytes, if read_only { Direction::ToDevice } else { Direction::Bidirectional }, site)
+        self.hand_on(len_bytes, if read_only { Direction::ToDevice } else { Direction::Bidirectional }, site)?;
+        // The consumer waits for nothing, also not for what this began.
+        self.settled()
     }
 
     fn came_back(&self) {

@@ -177,6 +177,7 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn start(&mut self) -> Result<usize> {
         if !self.running {
+            self.arrived = None;
             for _ in 0..SLOTS {
                 drop(self.queue.take_back());
             }
@@ -198,13 +199,14 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next_words(&mut self, timeout: Duration) -> Result<Option<Frame<'p, (), P::Thread>>> {
         timeout_us(timeout)?;
-        if self.running {
-            self.arm()?;
-        }
         let (buf, completion) = if self.arrived.is_some() {
+            // Before anything else: it may have the pool's last buffer.
             let Some(arrived) = self.arrived.take() else { return Ok(None) };
             arrived
         } else {
+            if self.running {
+                self.arm()?;
+            }
             let stops = self.queue.stops();
             let ended = self.queue.next_words(timeout);
             self.running &= self.queue.stops() == stops;

@@ -9,6 +9,7 @@ use contigo::{
         stream::{SourceConfig, packet},
     },
 };
+use contigo_testkit::conformance::mutant::{Mutant, Mutation, REFUSAL};
 use std::time::Duration;
 
 /// A board, its memories, and a camera with eight places.
@@ -63,6 +64,35 @@ fn frames_before_a_fault_come_first_then_the_error_then_it_starts_anew() {
     drop(frame);
     drop(stream);
     assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
+}
+
+/// The pool's last buffer is in the frame whose sync was refused once. The next call has it; or it
+/// is the pool's again where the stream starts anew.
+#[test]
+fn a_frame_that_could_not_be_taken_back_comes_next() {
+    for anew in [false, true] {
+        let board = SimBoard::new(7);
+        let own = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        // Number 0 and 1 are the region's own syncs, and 2 the hand-over.
+        let refusing = Mutant::new(board.memory(PACKET).unwrap(), Mutation::RefusedOnce(3));
+        let region = Region::new(refusing).unwrap();
+        let pool = Pool::<1>::new(region.carve(PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
+        let device = camera(spec(SourceConfig::default()), &board, board.port());
+        let driver = camera_of(device.window().unwrap(), ring(&own, 8), 8).unwrap();
+        let mut stream: Stream<'_, _, _, 8> = Stream::new(driver, &pool, &()).unwrap();
+        assert_eq!(stream.start(), Ok(1));
+        assert_eq!(stream.next(A_WHILE).unwrap_err(), REFUSAL);
+        assert!(stream.is_running());
+        if anew {
+            stream.stop().unwrap();
+            assert_eq!(stream.start(), Ok(1));
+        }
+        let frame = stream.next(A_WHILE).unwrap().unwrap();
+        let number = packet::number(frame.buf.view::<u8>().unwrap()).unwrap();
+        assert_eq!(number != 0, anew, "packet {number}");
+        drop((frame, stream));
+        assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
+    }
 }
 
 #[test]
