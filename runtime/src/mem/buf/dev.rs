@@ -256,14 +256,16 @@ impl<'p, T> DevBuf<'p, T> {
     /// Invalidates what devices wrote; nothing where the port snoops, or nothing was written.
     #[inline]
     pub(crate) fn sync_for_cpu(&self, site: Site) -> Result<(), Error> {
-        if self.coherent {
-            return Ok(());
-        }
+        if self.coherent { Ok(()) } else { self.invalidate(site) }
+    }
+
+    #[inline(never)]
+    fn invalidate(&self, site: Site) -> Result<(), Error> {
         if let Some(written) = self.written() {
             let what = after_device(written, self.chunk.extent, self.chunk.line())?;
             self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)?;
         }
-        self.settled()
+        self.ask()
     }
 
     /// Has all ended that the memory's backend began for these bytes? A hand-over to a GPU of
@@ -273,6 +275,11 @@ impl<'p, T> DevBuf<'p, T> {
     /// It has not: those of [`Backend::settled`](crate::Backend::settled).
     #[inline]
     pub fn settled(&self) -> Result<(), Error> {
+        // Nothing is begun behind a port that snoops.
+        if self.coherent { Ok(()) } else { self.ask() }
+    }
+
+    fn ask(&self) -> Result<(), Error> {
         match (self.bus(), self.chunk.extent) {
             // A simulated board may be over memory of such a GPU.
             (Bus::Objects(_) | Bus::Sim(_), extent) => self.chunk.backend().settled(extent.start..extent.end()),
