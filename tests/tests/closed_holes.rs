@@ -25,7 +25,10 @@ use contigo_testkit::{
 use std::{
     cell::Cell,
     ops::Range,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -329,16 +332,31 @@ fn a_leaked_block_outlives_its_board_and_its_port() {
     }
 }
 
-/// A backend of which something that it began goes on.
-struct Unsettled<B>(B);
+/// A backend whose syncs for the device end, except for those from this number on.
+struct Unsettled<B> {
+    inner: B,
+    first: usize,
+    begun: AtomicUsize,
+}
+
+impl<B> Unsettled<B> {
+    const fn from(first: usize, inner: B) -> Self {
+        Self { inner, first, begun: AtomicUsize::new(0) }
+    }
+}
 
 const GOES_ON: Error = Error::Timeout { timeout_us: 10_000_000 };
 
 // SAFETY: all of it is the inner one's, and `settled` refuses more than that does.
 unsafe impl<B: Backend> Backend for Unsettled<B> {
-    forward!(|this| this.0 => name, mapping, segment, sync_for_device, sync_for_cpu, held_by);
+    forward!(|this| this.inner => name, mapping, segment, sync_for_cpu, held_by);
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_device(range, direction) }
+    }
     fn settled(&self, _: Range<usize>) -> Result<()> {
-        Err(GOES_ON)
+        if self.begun.load(Ordering::Relaxed) > self.first { Err(GOES_ON) } else { Ok(()) }
     }
 }
 
@@ -350,7 +368,7 @@ fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let (one, two) = (SimBoard::new(1), SimBoard::new(2));
     let port = Port { coherent: false, ..one.port() };
-    let region = Region::new(OnBoard::new(&one, Unsettled(two.memory(8192).unwrap())).unwrap()).unwrap();
+    let region = Region::new(OnBoard::new(&one, Unsettled::from(0, two.memory(8192).unwrap())).unwrap()).unwrap();
     let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
     buf.view_mut::<u8>().unwrap().fill(1);
     // SAFETY: no device is told of it.
@@ -363,4 +381,23 @@ fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
     let mut words = DriverBuf::new(region.carve(64, Align::LINE).unwrap().into_buf(), &port, 64).unwrap();
     // SAFETY: no device is told of it.
     assert_eq!(unsafe { words.write(0, &[1]) }, Err(GOES_ON));
+}
+
+/// A tensor was lent to a consumer that writes, and its own hand-over went on.
+#[test]
+fn a_tensor_waits_for_its_own_hand_over() {
+    static TENSORS: TensorTable<1> = TensorTable::new();
+    let board = SimBoard::new(1);
+    let port = Port { coherent: false, ..board.port() };
+    // Number 0 is the region's own, and 1 and 2 are the hand-overs'.
+    let region = Region::new(Unsettled::from(3, board.memory(8192).unwrap())).unwrap();
+    let lent = |read_only| {
+        let buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+        // SAFETY: no device is told of it.
+        let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
+        let spec = TensorSpec { read_only, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };
+        TENSORS.lend(buf, &spec).map(|lent| drop(lent.take_back().unwrap())).map_err(|refused| refused.error)
+    };
+    assert_eq!(lent(true), Ok(()));
+    assert_eq!(lent(false), Err(GOES_ON));
 }
