@@ -11,6 +11,7 @@ from pathlib import Path
 
 import contigo
 import numpy as np
+from common import structure
 from contigo.kernel import Function, _Signature
 
 KERNELS = Path(__file__).parents[2] / "examples" / "gemm8" / "kernels"
@@ -36,9 +37,7 @@ def refused(words, call, classes=(BufferError, ValueError, OSError, contigo.Cont
 
 def told(capsule):
     """Data pointer, device and byte offset of a tensor in the form before DLPack 1.0."""
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    at = get(capsule, b"dltensor")
+    at = structure(capsule, b"dltensor")
     kind, ordinal = (ctypes.c_int32 * 2).from_address(at + 8)
     return ctypes.c_void_p.from_address(at).value, (kind, ordinal), ctypes.c_uint64.from_address(at + 40).value
 

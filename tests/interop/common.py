@@ -1,5 +1,6 @@
 """The parts that all tests of tests/interop use."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -18,6 +19,13 @@ def refused(error, call, *words):
         assert not missing, f"{raised!r} lacks {missing}"
         return str(raised)
     raise AssertionError(f"not refused: {call}")
+
+
+def structure(capsule, name):
+    """Where the structure is that a capsule of DLPack holds."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return get(capsule, name)
 
 
 class Skipped(Exception):

@@ -9,6 +9,7 @@ from pathlib import Path
 import contigo
 import numpy as np
 import tvm
+from common import structure
 
 CUDA, CUDA_HOST, EXT_DEV = 2, 3, 12
 READ_ONLY = 1
@@ -26,9 +27,7 @@ def refused(words, call):
 
 def told(capsule):
     """The pointer, the device and the first dimension of a tensor in the form before DLPack 1.0."""
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    at = get(capsule, b"dltensor")
+    at = structure(capsule, b"dltensor")
     kind, ordinal = (ctypes.c_int32 * 2).from_address(at + 8)
     shape = ctypes.c_void_p.from_address(at + 24).value
     return ctypes.c_void_p.from_address(at).value, kind, ordinal, ctypes.c_int64.from_address(shape).value
@@ -36,9 +35,7 @@ def told(capsule):
 
 def flags(capsule):
     """Of a tensor in the form of DLPack 1.0: behind its version, its context and its deleter."""
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value
+    return ctypes.c_uint64.from_address(structure(capsule, b"dltensor_versioned") + 24).value
 
 
 def the_cpu_s_view(region):

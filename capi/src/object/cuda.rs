@@ -12,8 +12,8 @@
 use crate::{fault::Fault, limits};
 use contigo::{
     Align, Error, Port,
-    cuda::{Cuda, CudaHost, Gpu, Image, Log, Module},
-    names::{AnyMemory, AnyModule},
+    cuda::{Cuda, CudaHost, Gpu},
+    names::{self, AnyMemory, AnyModule},
 };
 use core::fmt;
 use std::sync::OnceLock;
@@ -63,12 +63,10 @@ pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combine
 /// compiler where it refuses.
 ///
 /// # Safety
-/// As `Module::load`.
+/// As `names::load_cuda`.
 pub(crate) unsafe fn load(ordinal: u32, image: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'static>, Error> {
-    let mut said = Log::new();
     // SAFETY: the caller's promise.
-    let module = unsafe { Module::load(open(ordinal)?, Image::of(image), &mut said) };
-    module.map(AnyModule::new).inspect_err(|_| _ = log.write_str(&said))
+    unsafe { names::load_cuda(open(ordinal)?, image, log) }
 }
 
 #[cfg(test)]

@@ -34,11 +34,15 @@ pub(super) fn open(ordinal: u32) -> Result<Gpu<'static>, Error> {
     Gpu::primary(driver, ordinal)
 }
 
-/// Loads code for a GPU.
+/// Loads code for a GPU of CUDA that the program has opened itself, as
+/// [`OpenDevice::load`](super::OpenDevice::load) does.
+///
+/// # Errors
+/// As [`Module::load`].
 ///
 /// # Safety
 /// As [`Module::load`].
-pub(super) unsafe fn load<'g>(gpu: &'g Gpu<'static>, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>, Error> {
+pub unsafe fn load_cuda<'g>(gpu: &'g Gpu<'g>, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>, Error> {
     let mut said = Log::new();
     // SAFETY: the caller's promise.
     let module = unsafe { Module::load(gpu, Image::of(code), &mut said) };

@@ -13,8 +13,8 @@
 //! [`OpenDevice::take`] takes a device for a driver by name, or a channel of it beside others.
 //!
 //! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of
-//! the conformance suite, and its documentation. C and Python name no kind, and the tool GPUs
-//! alone, for its demo.
+//! the conformance suite, and its documentation. The tool, C and Python name no kind but GPUs,
+//! whose code they load.
 //!
 //! GPUs of Vulkan and OpenCL are another crate's, `contigo-gpu`, which brings them by [`provide`].
 //!
@@ -51,6 +51,8 @@ mod text;
 
 #[cfg(feature = "describe")]
 pub use self::designed::{Fabric, SettingsText};
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+pub use self::gpu::load_cuda;
 pub use self::{
     any_device::{AnyDevice, AnyIrq},
     any_memory::AnyMemory,

@@ -410,11 +410,10 @@ impl OpenDevice {
     /// A compiler made the code for this kind of GPU, and it is whole; a text is what the program
     /// means to run. A driver may do anything with other bytes.
     pub unsafe fn load(&self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'_>, Error> {
-        let _ = (code, &log);
         match &self.opened {
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             // SAFETY: the caller's promise.
-            Opened::Gpu(gpu) => unsafe { super::gpu::load(gpu, code, log) },
+            Opened::Gpu(gpu) => unsafe { super::gpu::load_cuda(gpu, code, log) },
             // SAFETY: the caller's promise.
             Opened::Provided(gpu) => unsafe { gpu.load(code, log) },
             _ => Err(Error::Unsupported { what: "code is loaded for a GPU", fix: "open one: cuda:0, vulkan or opencl" }),

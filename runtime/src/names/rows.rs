@@ -1,7 +1,8 @@
 //! The table: one row for each kind of memory, and one for each kind of device.
 //!
 //! **A new kind of memory is a row here**, beside its backend. The tool, C and Python then have it,
-//! with its help, its errors and its place in the inventory: they name no kind.
+//! with its help, its errors and its place in the inventory: they name no kind but GPUs, whose code
+//! they load.
 
 use super::{
     any_memory::AnyMemory,
