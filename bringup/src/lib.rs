@@ -3,6 +3,7 @@
 //! - [`bitstream`] reads a file that configures a fabric, and says what is in it: bytes in, facts
 //!   or one typed error out. It knows no machine.
 //! - [`board`] says which board a machine is, what is loaded, and what is running.
+//! - [`file`] reads a file that the caller names, whole and bounded.
 //! - [`machine`] is a machine's files, below `/` or below a folder that a test made.
 //! - [`power`] reads the rails that a board measures, and the energy of a piece of work.
 //! - [`clocks`] reads the kernel's clocks, compares them with a design, and sets one.
@@ -18,6 +19,7 @@ pub mod bitstream;
 pub mod board;
 pub mod clocks;
 pub mod doctor;
+pub mod file;
 pub mod fpga;
 pub mod machine;
 mod plain;

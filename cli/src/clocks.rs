@@ -1,11 +1,11 @@
 //! `contigo clocks`: the clocks of this machine's fabric, against a design, and one of them set.
 
-use crate::{board, failure::Failure, output, table};
+use crate::{board, failure::Failure, output, overlay, table};
 use clap::Args;
 use contigo::design::Design;
 use contigo_bringup::clocks::{self, Checked, Clock, Control, Crystal, Fabric, Verdict, Wanted};
 use serde::Serialize;
-use std::{fs, path::PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The options of `clocks`.
 #[derive(Args, Debug)]
@@ -168,9 +168,9 @@ fn reckoned(crystal: Option<Crystal>) -> Result<(), Failure> {
 }
 
 /// The clocks that a design's cores have of the processor.
-fn wanted(file: &PathBuf) -> Result<Vec<Wanted>, Failure> {
+fn wanted(file: &Path) -> Result<Vec<Wanted>, Failure> {
     let refused = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
-    let text = fs::read(file).map_err(|error| refused(error.to_string()))?;
+    let text = overlay::source(file)?;
     let design = Design::read(&text).map_err(|error| refused(error.to_string()))?;
     let mut all = Vec::new();
     for core in design.cores() {

@@ -118,7 +118,7 @@ pub(crate) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
     let machine = options.machine.as_ref().map_or_else(Machine::this, |folder| Machine::below(folder, Linux));
     // A design that is wrong is said; any other reason for no register is a row.
     let design = options.design.as_ref();
-    design.map_or(Ok(()), ports::is_design)?;
+    design.map_or(Ok(()), |file| ports::is_design(file))?;
     let registers = options.probe.then(|| ports::facts(&machine, design).map_err(|failure| failure.to_string()));
     let stuck = registers.as_ref().and_then(|registers| registers.as_ref().ok()).and_then(|facts| stuck(facts));
     let mut checks: Vec<_> = doctor::doctor_with(&machine, registers)?.into_iter().map(Entry::of).collect();

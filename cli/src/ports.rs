@@ -1,6 +1,6 @@
 //! `contigo board --registers` and `contigo board prepare`.
 
-use crate::{board, failure::Failure, output, table};
+use crate::{board, failure::Failure, output, overlay, table};
 use clap::Args;
 use contigo::design::Design;
 use contigo_bringup::{
@@ -9,7 +9,10 @@ use contigo_bringup::{
     ports::{self, Cores, DevMem, Fact, Known, Reading, Setter, Verdict},
 };
 use serde::Serialize;
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 /// The options of `board prepare`.
 #[derive(Args, Debug)]
@@ -223,7 +226,7 @@ fn with<T>(
     then: impl FnOnce(Family, &DevMem, &Known<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     // A file that is wrong is said before the machine is.
-    let design = design.map(numbers).transpose()?;
+    let design = design.map(|file| numbers(file)).transpose()?;
     let family = ports::family(machine)?;
     if let Some((of, _)) = design.as_ref().filter(|(of, _)| *of != family) {
         return Err(Failure::Usage(format!("the design is for a {of}, and this machine is a {family}")));
@@ -242,14 +245,14 @@ pub(crate) fn facts(machine: &Machine, design: Option<&PathBuf>) -> Result<Vec<F
 }
 
 /// Whether a file is a design of a processor that is known here.
-pub(crate) fn is_design(file: &PathBuf) -> Result<(), Failure> {
+pub(crate) fn is_design(file: &Path) -> Result<(), Failure> {
     numbers(file).map(drop)
 }
 
 /// The parameters of a design's processor.
-fn numbers(file: &PathBuf) -> Result<(Family, Numbers), Failure> {
+fn numbers(file: &Path) -> Result<(Family, Numbers), Failure> {
     let refused = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
-    let text = fs::read(file).map_err(|error| refused(error.to_string()))?;
+    let text = overlay::source(file)?;
     let design = Design::read(&text).map_err(|error| refused(error.to_string()))?;
     let known = |ip: &str| PROCESSORS.iter().find(|&&(name, _)| name == ip).map(|&(_, family)| family);
     let found = design.instances().find_map(|core| Some((known(core.ip())?, core)));

@@ -4,6 +4,7 @@ import os
 from operator import index
 
 from . import _contigo
+from ._files import read
 
 
 #: A kernel reads or writes a pointer's bytes: by the words of its map.
@@ -23,8 +24,7 @@ class KernelMap:
 
     def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=()):
         if isinstance(source, (str, os.PathLike)):
-            with open(source, "rb") as file:
-                source = file.read()
+            source = read(source)
         directions, lengths, pointers, scalars = directions or {}, lengths or {}, list(pointers), list(scalars)
         try:
             self.json = _contigo._kernel_map(source, instance, directions, lengths, pointers, scalars)

@@ -4,6 +4,7 @@ import os
 import warnings
 
 from . import _contigo
+from ._files import read
 from .channels import Dma, Dmac, Mcdma, Vdma
 from .cores import Core, Driven, Hls, close_all
 from .errors import ArgumentError, DeviceError, NotFoundError
@@ -32,8 +33,7 @@ class Overlay:
         path = os.fspath(file)
         if path.endswith((".bit", ".bin")):
             path = path[:-4] + ".hwh"
-        with open(path, "rb") as hwh:
-            self._source = hwh.read()
+        self._source = read(path)
         try:
             facts = _contigo._design(self._source)
         except ValueError as error:

@@ -1,6 +1,7 @@
 """Block designs: the cores of a `.hwh` by their names, on simulated cores."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 import warnings
@@ -38,6 +39,14 @@ def a_design_has_its_cores():
         Path(folder, "cut.hwh").write_bytes(DESIGN.read_bytes()[:9000])
         refused(ValueError, lambda: contigo.Overlay(Path(folder, "cut.bit")), "cut.hwh: line ", "the file ends before </EDKSYSTEM>")
         refused(FileNotFoundError, lambda: contigo.Overlay(Path(folder, "none.bit")), "none.hwh")
+        os.mkfifo(Path(folder, "pipe.hwh"))
+        with Path(folder, "long.hwh").open("wb") as long:
+            long.truncate((32 << 20) + 1)
+        for read in (contigo.Overlay, contigo.KernelMap):
+            for odd in (Path(folder, "pipe.hwh"), "/dev/zero"):
+                refused(ValueError, lambda: read(odd), f"{odd}: it is no file, but a pipe or a device")
+            refused(IsADirectoryError, lambda: read(folder), folder)
+            refused(ValueError, lambda: read(Path(folder, "long.hwh")), "it has 33554433 bytes, and no design")
     return []
 
 

@@ -1,5 +1,6 @@
 //! Why a file is no bitstream that can be loaded, with the numbers, and the cure.
 
+use crate::file::FileError;
 use std::{fmt, io};
 
 /// Why a file is refused before any machine is asked. Offsets are from the file's beginning, or
@@ -133,6 +134,16 @@ impl fmt::Display for BitstreamError {
                 write!(f, "none of its {sections} sections is a bitstream: it only describes a design; give the .bit or .bin beside it")
             }
             Self::Emulation { mode } => write!(f, "it is for an emulator (mode {mode}): build it with v++ --target hw"),
+        }
+    }
+}
+
+impl From<FileError> for BitstreamError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Read(error) => Self::Read(error),
+            FileError::NotAFile => Self::NotAFile,
+            FileError::TooLong { bytes, most } => Self::TooLong { bytes, most },
         }
     }
 }

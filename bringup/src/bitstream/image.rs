@@ -1,14 +1,8 @@
 //! A file, and what is in it.
 
 use super::{Bitstream, BitstreamError, MAX_BYTES};
-use crate::machine::Machine;
-use nix::libc::{O_NOCTTY, O_NONBLOCK};
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{Read, Take},
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-};
+use crate::{file, machine::Machine};
+use std::path::Path;
 
 /// A bitstream's file in memory, once, and what is in it.
 pub struct Image {
@@ -25,23 +19,12 @@ impl Image {
     /// that is too long, or larger than the memory that is left, is refused before it is read. A
     /// pipe ([`BitstreamError::NotAFile`]) is refused before it is opened: that would wait.
     pub fn open(machine: &Machine, path: &Path) -> Result<Self, BitstreamError> {
-        // A look first: opening alone can do something, to a watchdog or to the writer of a pipe.
-        let is_file = |about: fs::Metadata| if about.is_file() { Ok(about) } else { Err(BitstreamError::NotAFile) };
-        is_file(fs::metadata(path).map_err(BitstreamError::Read)?)?;
-        let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | O_NOCTTY).open(path).map_err(BitstreamError::Read)?;
-        // Somebody may have put another one there meanwhile.
-        let about = is_file(file.metadata().map_err(BitstreamError::Read)?)?;
-        let bytes = about.len();
-        if bytes > MAX_BYTES {
-            return Err(BitstreamError::TooLong { bytes, most: MAX_BYTES });
-        }
+        let file = file::open(path, MAX_BYTES)?;
+        let bytes = file.metadata().map_err(BitstreamError::Read)?.len();
         if let Some(available) = machine.available().filter(|available| *available < bytes) {
             return Err(BitstreamError::NoMemory { bytes, available });
         }
-        // It may grow while it is read.
-        let mut limited: Take<File> = file.take(MAX_BYTES + 1);
-        let mut bytes = Vec::new();
-        limited.read_to_end(&mut bytes).map_err(BitstreamError::Read)?;
+        let bytes = file::rest(file, MAX_BYTES)?;
         Self::new(bytes)
     }
 

@@ -7,14 +7,15 @@ mod report;
 use crate::{failure::Failure, output, table};
 use clap::Args;
 use contigo::{
-    design::{Design, DesignRule},
+    design::{Design, DesignRule, MAX_BYTES},
     names::Fabric,
 };
+use contigo_bringup::file;
 use report::{CoreEntry, Report};
 use std::{
     fs,
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// The options of an overlay.
@@ -44,6 +45,11 @@ pub(crate) struct Options {
     not_coherent: Vec<String>,
 }
 
+/// The bytes of a hand-off that the user names.
+pub(crate) fn source(file: &Path) -> Result<Vec<u8>, Failure> {
+    file::read(file, MAX_BYTES as u64).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
+}
+
 /// Prints the design.
 pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
     let file = match options.file.extension() {
@@ -51,7 +57,7 @@ pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
         _ => options.file.clone(),
     };
     let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", file.display()));
-    let source = fs::read(&file).map_err(|error| wrong(&error))?;
+    let source = source(&file)?;
     let design = Design::read(&source).map_err(|error| wrong(&error))?;
     coherency(&design, options).map_err(|error| wrong(&error))?;
     let report = Report::of(&design, &options.core, &Fabric::here()).map_err(|error| wrong(&error))?;

@@ -35,6 +35,29 @@ fn a_design_is_json() -> Outcome {
     Ok(())
 }
 
+/// A pipe would be waited for, and a device has no end: nothing is read of either.
+#[test]
+fn a_design_is_a_regular_file_of_no_more_than_32_mib() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (pipe, long) = (path("pipe.hwh"), path("long.hwh"));
+    assert!(Command::new("mkfifo").arg(&pipe).status()?.success());
+    fs::File::create(&long)?.set_len((32 << 20) + 1)?;
+    let odd = "it is no file, but a folder, a pipe or a device";
+    let too_long = "it has 33554433 bytes, and no file of its kind has more than 33554432";
+    let files = [(pipe.as_str(), odd), ("/dev/zero", odd), (&path(""), odd), (&long, too_long)];
+    for (file, why) in files {
+        for words in
+            [vec!["overlay"], vec!["clocks", "--design"], vec!["board", "--registers", "--design"], vec!["doctor", "--probe", "--design"]]
+        {
+            let run = Run::of(&[words.as_slice(), &[file]].concat())?;
+            assert_ne!(run.status(), Some(0), "{words:?} {file}");
+            assert!(run.stderr().contains(why) && run.stderr().lines().count() == 1, "{words:?} {file}: {}", run.stderr());
+        }
+    }
+    Ok(())
+}
+
 /// The overlay for `file`, with `more` options, compiled without a warning where dtc is here; and
 /// standard error.
 fn compiled(file: &str, more: &[&str]) -> Result<(String, String), Box<dyn Error>> {

@@ -72,7 +72,7 @@ use self::module::{Module, Place};
 use heapless::Vec;
 
 /// The longest file: what Vivado writes of the largest design is a few MiB.
-const MAX_BYTES: usize = 32 << 20;
+pub const MAX_BYTES: usize = 32 << 20;
 
 /// How many instances a design has at most.
 pub const MAX_INSTANCES: usize = 512;

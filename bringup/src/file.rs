@@ -1,0 +1,126 @@
+//! A file that the caller names: a regular one, whole, and no longer than its kind is.
+
+use nix::libc::{O_NOCTTY, O_NONBLOCK};
+use std::{
+    fmt,
+    fs::{self, File, Metadata, OpenOptions},
+    io::{self, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+/// Why a file is not read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file cannot be read.
+    Read(io::Error),
+    /// It is no regular file, whose length is known before it is read.
+    NotAFile,
+    /// It is longer than any file of its kind.
+    TooLong {
+        /// Its length, or the part of it that was read.
+        bytes: u64,
+        /// The most that is read.
+        most: u64,
+    },
+}
+
+/// Opens a regular file of at most `most` bytes.
+///
+/// A pipe or a device is refused before it is opened: a pipe would be waited for, and opening alone
+/// does something to a watchdog.
+///
+/// # Errors
+/// [`FileError`].
+pub fn open(path: &Path, most: u64) -> Result<File, FileError> {
+    right(&fs::metadata(path).map_err(FileError::Read)?, most)?;
+    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | O_NOCTTY).open(path).map_err(FileError::Read)?;
+    // Another file may have taken its place since.
+    right(&file.metadata().map_err(FileError::Read)?, most)?;
+    Ok(file)
+}
+
+/// Reads what [`open`] opened. The file may grow meanwhile, or be of `/proc`, which says 0 bytes.
+///
+/// # Errors
+/// [`FileError`].
+pub fn rest(file: File, most: u64) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(FileError::Read)?;
+    let read = bytes.len() as u64;
+    if read > most { Err(FileError::TooLong { bytes: read, most }) } else { Ok(bytes) }
+}
+
+/// Both: a regular file's bytes, `most` of them at most.
+///
+/// # Errors
+/// [`FileError`].
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    rest(open(path, most)?, most)
+}
+
+fn right(about: &Metadata, most: u64) -> Result<(), FileError> {
+    let bytes = about.len();
+    match about.is_file() {
+        false => Err(FileError::NotAFile),
+        true if bytes > most => Err(FileError::TooLong { bytes, most }),
+        true => Ok(()),
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => write!(f, "{error}"),
+            Self::NotAFile => f.write_str("it is no file, but a folder, a pipe or a device: give a regular file"),
+            Self::TooLong { bytes, most } => write!(f, "it has {bytes} bytes, and no file of its kind has more than {most}"),
+        }
+    }
+}
+
+impl std::error::Error for FileError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+    use nix::{sys::stat::Mode, unistd::mkfifo};
+
+    #[test]
+    fn only_a_regular_file_that_is_not_too_long_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, file) = (folder.path().join("pipe"), folder.path().join("file"));
+        mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+        for path in [pipe.as_path(), folder.path(), Path::new("/dev/zero"), Path::new("/dev/tty")] {
+            match read(path, 1 << 20) {
+                Err(FileError::NotAFile) => {}
+                // A container may have no terminal.
+                Err(FileError::Read(_)) if path == Path::new("/dev/tty") => {}
+                other => panic!("{}: {other:?}", path.display()),
+            }
+        }
+        fs::write(&file, [7; 100]).unwrap();
+        assert_eq!(read(&file, 100).unwrap(), [7; 100]);
+        assert!(matches!(read(&file, 99), Err(FileError::TooLong { bytes: 100, most: 99 })));
+        assert!(matches!(read(Path::new("/proc/self/maps"), 9), Err(FileError::TooLong { bytes: 10, most: 9 })), "it says 0 bytes");
+        let none = read(&folder.path().join("none"), 9).unwrap_err().to_string();
+        assert!(none.contains("No such file"), "{none}");
+    }
+
+    /// A sparse file takes no room, and none in memory either.
+    #[test]
+    fn a_long_file_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(matches!(read(&path, 32 << 20), Err(FileError::TooLong { bytes: 0x100_0000_0000, .. })));
+    }
+}
