@@ -1,10 +1,16 @@
 //! The side of a machine that answers: writes to the kernel's files, and programs.
 
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
 use std::{
     fmt, fs,
     io::{self, ErrorKind, Read, Write},
+    os::{fd::OwnedFd, unix::process::CommandExt},
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -16,8 +22,15 @@ const RUN_MAX: Duration = Duration::from_secs(60);
 /// How often a program's end is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// A program that was killed goes at once, unless the kernel holds it in a call: then it stays, and
+/// nobody waits for it.
+const KILLED_MAX: Duration = Duration::from_secs(1);
+
 /// The most bytes of a program's output that are kept: an error is in its first lines.
-const OUTPUT_MAX_BYTES: u64 = 4096;
+const OUTPUT_MAX_BYTES: usize = 4096;
+
+/// Reads of [`OUTPUT_MAX_BYTES`] between two looks: a full pipe has 64 KiB (pipe(7)).
+const READS_MAX: usize = 16;
 
 /// A program's end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,33 +92,145 @@ impl Kernel for Linux {
     }
 
     fn run(&self, path: &Path, arguments: &[&str]) -> io::Result<Ran> {
-        let mut child = Command::new(path).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let readers = [child.stdout.take().map(reader), child.stderr.take().map(reader)];
-        let began = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if began.elapsed() > RUN_MAX {
-                child.kill()?;
-                child.wait()?;
-                return Err(io::Error::new(ErrorKind::TimedOut, format!("no end after {} s", RUN_MAX.as_secs())));
-            }
-            thread::sleep(LOOK);
-        };
-        let output: String = readers.into_iter().flatten().filter_map(|reader| reader.join().ok()).collect::<Vec<_>>().join(" ");
-        let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
-        Ok(Ran { success: status.success(), status: status.code(), output })
+        run_for(RUN_MAX, path, arguments)
     }
 }
 
-/// Reads a pipe to its end, so that the program never waits for this one, and keeps the beginning.
-fn reader(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut kept = Vec::new();
-        // A pipe that breaks has said all that it will.
-        let _ = pipe.by_ref().take(OUTPUT_MAX_BYTES).read_to_end(&mut kept);
-        let _ = io::copy(&mut pipe, &mut io::sink());
-        String::from_utf8_lossy(&kept).into_owned()
-    })
+/// Runs a program until it ends, for `limit` at most. Its own children may outlive it, and are not
+/// waited for, also where they keep its pipes. A program that does not end is killed, with those of
+/// its group.
+fn run_for(limit: Duration, path: &Path, arguments: &[&str]) -> io::Result<Ran> {
+    let mut command = Command::new(path);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    let deadline = Instant::now() + limit;
+    let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+    let mut said = pipes.map(|pipe| pipe.and_then(Said::of));
+    let ended = until(&mut child, deadline, || said.iter_mut().flatten().for_each(Said::take));
+    // What it wrote before its end is in the pipes.
+    said.iter_mut().flatten().for_each(Said::take);
+    let Some(status) = ended? else {
+        kill(&mut child)?;
+        return Err(io::Error::new(ErrorKind::TimedOut, format!("no end after {} s", limit.as_secs())));
+    };
+    let output: String = said.iter().flatten().map(Said::text).collect::<Vec<_>>().join(" ");
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(Ran { success: status.success(), status: status.code(), output })
+}
+
+/// A child's status, or `None` where it has not ended at the deadline. `meanwhile` comes before each
+/// look.
+fn until(child: &mut Child, deadline: Instant, mut meanwhile: impl FnMut()) -> io::Result<Option<ExitStatus>> {
+    loop {
+        meanwhile();
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Kills a child that was not waited for yet, and all of its group.
+fn kill(child: &mut Child) -> io::Result<()> {
+    let group = Pid::from_raw(i32::try_from(child.id()).map_err(|_| ErrorKind::InvalidData)?);
+    // A program may have left its own group.
+    let _ = killpg(group, Signal::SIGKILL);
+    child.kill()?;
+    until(child, Instant::now() + KILLED_MAX, || ()).map(drop)
+}
+
+/// The words of a program on one of its pipes.
+struct Said {
+    pipe: fs::File,
+    kept: Vec<u8>,
+}
+
+impl Said {
+    /// `None` where the pipe cannot be read without waiting. That program's words are lost.
+    fn of(pipe: OwnedFd) -> Option<Self> {
+        fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok()?;
+        Some(Self { pipe: pipe.into(), kept: Vec::new() })
+    }
+
+    /// Takes what is in the pipe, so that the program never waits for this one, and keeps the
+    /// beginning.
+    fn take(&mut self) {
+        let mut bytes = [0; OUTPUT_MAX_BYTES];
+        for _ in 0..READS_MAX {
+            // It is empty, or its end, or broken: it has said all that it will for now.
+            let Ok(len @ 1..) = self.pipe.read(&mut bytes) else { return };
+            let room = OUTPUT_MAX_BYTES - self.kept.len();
+            self.kept.extend(bytes.iter().take(len.min(room)));
+        }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.kept).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SH: &str = "/bin/sh";
+    /// Far below the children's 100 s, and far above what a busy machine needs to start a shell.
+    const SOON: Duration = Duration::from_secs(30);
+
+    fn sh(limit: Duration, script: &str) -> io::Result<Ran> {
+        run_for(limit, Path::new(SH), &["-c", script])
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no child processes")]
+    fn a_child_that_keeps_the_pipes_is_not_waited_for() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("id");
+        let begun = Instant::now();
+        let ran = sh(SOON, &format!("sleep 100 & echo $! > {}; echo started; echo odd >&2; exit 3", file.display()))?;
+        assert_eq!(ran, Ran { success: false, status: Some(3), output: "started odd".to_owned() });
+        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+        let id = fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)?;
+        assert!(is_alive(id), "a program's own children are left alone");
+        nix::sys::signal::kill(Pid::from_raw(id), Signal::SIGKILL)?;
+        Ok(())
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no child processes")]
+    fn a_program_that_does_not_end_is_killed_with_its_group() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("id");
+        let begun = Instant::now();
+        let limit = Duration::from_secs(2);
+        let error = sh(limit, &format!("sleep 100 & echo $! > {}; wait", file.display())).err().ok_or(ErrorKind::Other)?;
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::TimedOut, "no end after 2 s"));
+        assert!((limit..SOON).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        let id = fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)?;
+        let deadline = Instant::now() + SOON;
+        while is_alive(id) {
+            assert!(Instant::now() < deadline, "process {id} was left");
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// More than a pipe holds: the program would wait for its reader.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no child processes")]
+    fn a_long_output_is_taken_and_its_beginning_kept() -> io::Result<()> {
+        let ran = sh(SOON, "i=0; while [ $i -lt 4000 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done; echo end >&2")?;
+        assert!(ran.success && ran.output.starts_with("0123") && ran.output.ends_with(" end"), "{}", ran.output);
+        assert!(ran.output.len() <= OUTPUT_MAX_BYTES + 4, "{}", ran.output.len());
+        Ok(())
+    }
+
+    /// Whether a process runs. One that has ended, and that nobody has waited for, is a zombie (Z).
+    fn is_alive(id: i32) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
+    }
 }
