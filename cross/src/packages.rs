@@ -9,9 +9,11 @@ use std::{
 /// Programs whose package has another name, or that a reader would not guess.
 const PROVIDERS: &[(&str, &str)] = &[
     ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    ("aarch64-linux-gnu-strip", "binutils-aarch64-linux-gnu"),
     ("apt-get", "apt"),
     ("apt-cache", "apt"),
     ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf"),
+    ("arm-linux-gnueabihf-strip", "binutils-arm-linux-gnueabihf"),
     ("cc", "gcc"),
     ("cpp", "cpp"),
     ("dh", "debhelper"),
@@ -25,6 +27,28 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("readelf", "binutils"),
     ("xz", "xz-utils"),
 ];
+
+/// A program on the `PATH`, or a file by its path, and Debian's package of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Need {
+    /// The program, or the file's path.
+    pub name: String,
+    /// Debian's package.
+    pub package: String,
+}
+
+impl Need {
+    /// A program.
+    pub fn of(program: &str) -> Self {
+        Self { name: program.into(), package: of(program).into() }
+    }
+
+    /// Where it is, if it is.
+    #[must_use]
+    pub fn place(&self) -> Option<PathBuf> {
+        if self.name.contains('/') { Some(PathBuf::from(&self.name)).filter(|path| path.is_file()) } else { find(&self.name) }
+    }
+}
 
 /// The Debian package that has `program`; where nothing else is known, they have one name.
 pub fn of(program: &str) -> &str {

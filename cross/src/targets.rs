@@ -1,6 +1,6 @@
 //! The processors of the boards, and what building and testing for them needs on this machine.
 
-use crate::failure::Result;
+use crate::{failure::Result, packages::Need};
 use std::path::PathBuf;
 
 /// One processor, as Rust, Debian and QEMU name it.
@@ -80,6 +80,15 @@ impl Target {
     #[must_use]
     pub fn libc_package(&self) -> String {
         format!("libc6-dev-{}-cross", self.debian)
+    }
+
+    /// All that a static program for it is linked with. Each command that builds one asks for these,
+    /// and so does each `setup`. apt installs no C library with the compiler, which only recommends
+    /// it.
+    #[must_use]
+    pub fn links_static(&self) -> [Need; 2] {
+        let libc = self.static_libc().display().to_string();
+        [Need { name: self.linker(), package: self.linker_package() }, Need { name: libc, package: self.libc_package() }]
     }
 
     /// The variable by which cargo is told `key` for this target: `CARGO_TARGET_<TRIPLE>_LINKER`,

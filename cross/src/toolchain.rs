@@ -9,7 +9,7 @@ use crate::{
     cache_dir::CacheDir,
     command::Tool,
     failure::{Failure, Result},
-    packages,
+    packages::{self, Need},
     targets::Target,
 };
 use std::{
@@ -67,11 +67,10 @@ pub fn variables(cache: &CacheDir, target: &Target) -> Result<Variables> {
 /// would use those instead.
 pub fn static_build(cache: &CacheDir, target: &str) -> Result<Variables> {
     let target = Target::named(target)?;
-    let linker = need(&target.linker(), &target.linker_package())?;
-    if !target.static_libc().is_file() {
-        let file = target.static_libc().display().to_string();
-        return Err(Failure::MissingTool { program: file, remedy: remedy(&target.libc_package()) }.into());
+    if let Some(Need { name, package }) = target.links_static().into_iter().find(|need| need.place().is_none()) {
+        return Err(Failure::MissingTool { program: name, remedy: remedy(&package) }.into());
     }
+    let linker = need(&target.linker(), &target.linker_package())?;
     let mut variables = variables(cache, target)?;
     variables.push((target.variable("LINKER").into(), linker.into()));
     variables.push((target.variable("RUSTFLAGS").into(), "-Ctarget-feature=+crt-static".into()));

@@ -14,6 +14,9 @@ pub(crate) enum Cpu {
 }
 
 impl Cpu {
+    /// Both.
+    pub(crate) const ALL: [Self; 2] = [Self::Arm, Self::Arm64];
+
     /// The kernel's `ARCH`.
     pub(crate) const fn linux(self) -> &'static str {
         match self {

@@ -3,11 +3,22 @@
 use super::print;
 use crate::{cpu::Cpu, kernel};
 use clap::Args;
-use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result, packages, table};
+use contigo_cross::{
+    cache_dir::CacheDir,
+    command::Tool,
+    failure::Result,
+    packages::{self, Need},
+    table,
+    targets::Target,
+    toolchain,
+};
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
 /// For about 500 MB of packages on a slow line.
 const INSTALL_LIMIT: Duration = Duration::from_secs(3600);
+
+/// What has Rust's standard libraries for the boards: none of Debian's packages.
+const CROSS_SETUP: &str = "cargo cross setup";
 
 /// Options of `cargo lab setup`.
 #[derive(Debug, Args)]
@@ -17,44 +28,61 @@ pub(crate) struct Options {
     print: bool,
 }
 
-/// Every program that the lab runs, and what for.
-fn tools() -> Vec<(String, &'static str)> {
-    let mut tools = Vec::new();
-    for cpu in [Cpu::Arm, Cpu::Arm64] {
-        tools.push((cpu.qemu().to_owned(), "runs the boards"));
-        tools.push((format!("{}gcc", cpu.prefix()), "links the guests' programs, builds kernels"));
+/// Every program and file that the lab's commands use, and what for: those that `cargo lab test`
+/// looks for, too.
+fn needs() -> Result<Vec<(Need, &'static str)>> {
+    let mut needs = Vec::new();
+    for cpu in Cpu::ALL {
+        needs.push((Need::of(cpu.qemu()), "runs the boards"));
+        let linked = Target::named(cpu.target())?.links_static();
+        needs.extend(linked.map(|need| (need, "links the guests' programs, builds kernels")));
+        let strip = format!("{}strip", cpu.prefix());
+        needs.push((Need::of(&strip), "makes the guests' programs small"));
     }
-    tools.extend(kernel::TOOLS.iter().map(|tool| ((*tool).to_owned(), "builds kernels")));
-    tools.extend(kernel::CHECKERS.iter().map(|tool| ((*tool).to_owned(), "checks the kernel module")));
-    tools.extend(["cpp", "dtc"].map(|tool| (tool.to_owned(), "compiles device trees")));
-    tools.extend(["apt-get", "dpkg-deb"].map(|tool| (tool.to_owned(), "downloads sources and packages")));
-    tools
+    let mut programs = |names: &[&str], purpose| needs.extend(names.iter().map(|name| (Need::of(name), purpose)));
+    programs(kernel::TOOLS, "builds kernels");
+    programs(kernel::CHECKERS, "checks the kernel module");
+    programs(&["cpp", "dtc"], "compiles device trees");
+    programs(&["apt-get", "apt-cache", "dpkg", "dpkg-deb"], "downloads sources and packages");
+    Ok(needs)
 }
 
 pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
-    let missing = missing();
+    let missing = missing()?;
     if !options.print && !missing.is_empty() && nix::unistd::geteuid().is_root() && packages::find("apt-get").is_some() {
         install(&missing)?;
     }
     let mut table = table::new(&["program", "what for", "where"]);
-    for (tool, purpose) in tools() {
-        let place =
-            packages::find(&tool).map_or_else(|| format!("missing: package {}", packages::of(&tool)), |path| path.display().to_string());
-        table.add_row([tool, purpose.to_owned(), place]);
+    for (need, purpose) in needs()? {
+        let place = need.place().map_or_else(|| format!("missing: package {}", need.package), |path| path.display().to_string());
+        table.add_row([need.name, purpose.to_owned(), place]);
+    }
+    let cache = CacheDir::open()?;
+    let mut has_rust = true;
+    for cpu in Cpu::ALL {
+        let has = toolchain::find(&cache, Target::named(cpu.target())?)?.is_some();
+        let place = if has { "there".to_owned() } else { format!("missing: {CROSS_SETUP}") };
+        table.add_row([format!("Rust for {}", cpu.target()), "builds the guests' programs".to_owned(), place]);
+        has_rust &= has;
     }
     print(table)?;
-    let missing = self::missing();
-    if missing.is_empty() {
+    let missing = self::missing()?;
+    if missing.is_empty() && has_rust {
         print("Everything is there. Next: `cargo lab test`, which builds the kernels once (`cargo lab kernel` does only that).")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let list = missing.into_iter().collect::<Vec<_>>().join(" ");
-    print(format_args!("Install what is missing:\n    sudo apt install --no-install-recommends {list}"))?;
+    if !missing.is_empty() {
+        let list = missing.into_iter().collect::<Vec<_>>().join(" ");
+        print(format_args!("Install what is missing:\n    sudo apt install --no-install-recommends {list}"))?;
+    }
+    if !has_rust {
+        print(format_args!("Get Rust's standard libraries for the boards:\n    {CROSS_SETUP}"))?;
+    }
     Ok(ExitCode::FAILURE)
 }
 
-fn missing() -> BTreeSet<String> {
-    tools().into_iter().filter(|(tool, _)| packages::find(tool).is_none()).map(|(tool, _)| packages::of(&tool).to_owned()).collect()
+fn missing() -> Result<BTreeSet<String>> {
+    Ok(needs()?.into_iter().filter(|(need, _)| need.place().is_none()).map(|(need, _)| need.package).collect())
 }
 
 fn install(missing: &BTreeSet<String>) -> Result<()> {
@@ -64,4 +92,80 @@ fn install(missing: &BTreeSet<String>) -> Result<()> {
     let install = apt("installing what is missing")?.args(["install", "--yes", "--no-install-recommends"]).args(missing);
     install.run(&cache.log("setup-install")?)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+
+    use super::*;
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
+
+    /// Calls that look for a program by its name.
+    const CALLS: [&str; 4] = ["Tool::new(", "packages::need(", "packages::find(", ".apt("];
+    /// Names that are no text there: of the emulators, of lists that [`needs`] has as lists, and
+    /// parameters, whose callers are looked at.
+    const VARIABLES: [&str; 6] = ["board.cpu().qemu()", "cpu.qemu()", "tool", "program", "&target.linker()", "named"];
+    /// Programs that are optional, and said where they are missing.
+    const OPTIONAL: [&str; 1] = ["dpkg-query"];
+
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+
+    /// Each program that the lab starts, or asks its package for, is one that setup looks for.
+    #[test]
+    fn setup_looks_for_each_program_that_a_command_starts() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut files = vec![here.join("../src/download.rs"), here.join("../src/toolchain.rs")];
+        for folder in ["src", "../src/download", "../src/toolchain"] {
+            sources(&here.join(folder), &mut files);
+        }
+        let known: Vec<_> = needs().unwrap().into_iter().map(|(need, _)| need.name).collect();
+        let mut started = BTreeSet::new();
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            let text = text.split("#[cfg(test)]").next().unwrap();
+            for call in CALLS {
+                for after in text.split(call).skip(1) {
+                    let name = after.trim_start().trim_start_matches("&format!(");
+                    let literal = name.strip_prefix('"').and_then(|name| name.split('"').next());
+                    let Some(literal) = literal else {
+                        let variable =
+                            VARIABLES.iter().any(|variable| name.strip_prefix(variable).is_some_and(|rest| rest.starts_with([',', ')'])));
+                        // The second word of apt's is what it is called for.
+                        assert!(variable || name.starts_with("named."), "{}: {call}{}", file.display(), name.lines().next().unwrap());
+                        continue;
+                    };
+                    for cpu in Cpu::ALL {
+                        started.insert(literal.replace("{}", cpu.prefix()));
+                    }
+                }
+            }
+        }
+        started.retain(|program| !OPTIONAL.contains(&program.as_str()));
+        assert!(started.len() > 8, "{started:?}");
+        for program in started {
+            assert!(known.contains(&program), "setup does not look for {program}");
+        }
+    }
+
+    /// Only these two commands find all that is in the guests' programs.
+    #[test]
+    fn setup_looks_for_the_c_library_that_test_links() {
+        let needs = needs().unwrap();
+        for package in ["libc6-dev-armhf-cross", "libc6-dev-arm64-cross", "gcc-arm-linux-gnueabihf", "gcc-aarch64-linux-gnu"] {
+            assert!(needs.iter().any(|(need, _)| need.package == package), "{package}");
+        }
+    }
 }

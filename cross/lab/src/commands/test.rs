@@ -16,6 +16,7 @@ use contigo_cross::{
     failure::{Failure, Result},
     packages,
     progress::say,
+    toolchain,
 };
 use std::{
     fs,
@@ -90,13 +91,21 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
     if let Some(limit) = options.limit.or(soak_s) {
         boards.iter_mut().for_each(|board| board.about.time_limit_s = limit);
     }
-    // Before anything is built: what is missing on this machine is said at once.
+    // Before anything is built, which takes minutes: what is missing on this machine is said, and the
+    // user's own files are looked at.
     for board in boards.iter().filter(|board| board.about.qemu.model.is_none()) {
         packages::need(board.cpu().qemu())?;
     }
+    if let Some(given) = &options.program {
+        boards.iter().try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
+    }
+    let with = options.with.as_deref().map_or_else(|| Ok(Vec::new()), |with| brought(with, boards.iter()))?;
     let cache = CacheDir::open()?;
+    for cpu in Cpu::ALL.into_iter().filter(|cpu| boards.iter().any(|board| runs(board, *cpu, options))) {
+        toolchain::static_build(&cache, cpu.target())?;
+    }
     let (boards, mut rows) = with_functions(&cache, boards)?;
-    let ready = prepare(&cache, boards, helpers, options)?;
+    let ready = prepare(&cache, boards, helpers, &with, options)?;
     let begun = Instant::now();
     rows.extend(run_all(&cache, &ready, options)?);
     let summary = Summary::new(rows, ready.len(), begun.elapsed());
@@ -106,6 +115,15 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
         print(&summary)?;
     }
     Ok(if summary.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether a run of the board wants programs for this processor.
+fn runs(board: &Board, cpu: Cpu, options: &Options) -> bool {
+    board.cpu() == cpu || (cpu == Cpu::Arm && also_32_bit(board, options))
+}
+
+fn also_32_bit(board: &Board, options: &Options) -> bool {
+    board.about.also_32_bit && options.program.is_none()
 }
 
 /// A board, and its model where it has one.
@@ -128,18 +146,12 @@ fn with_functions(cache: &CacheDir, boards: Vec<Board>) -> Result<(Vec<Modelled>
 
 /// Kernels and programs for all boards, so that a board that cannot be run is known before the
 /// first one is.
-fn prepare(cache: &CacheDir, modelled: Vec<Modelled>, helpers: &Path, options: &Options) -> Result<Vec<Ready>> {
+fn prepare(cache: &CacheDir, modelled: Vec<Modelled>, helpers: &Path, with: &[(String, PathBuf)], options: &Options) -> Result<Vec<Ready>> {
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
     let boards = || modelled.iter().map(|(board, _)| board);
-    // The user's own files are looked at before anything takes minutes.
-    if let Some(given) = &options.program {
-        boards().try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
-    }
-    let with = options.with.as_deref().map_or_else(|| Ok(Vec::new()), |with| brought(with, boards()))?;
     let mut built: Vec<Programs> = Vec::new();
-    let also_32_bit = |board: &Board| board.about.also_32_bit && options.program.is_none();
-    for cpu in [Cpu::Arm, Cpu::Arm64] {
-        if boards().any(|board| board.cpu() == cpu || (cpu == Cpu::Arm && also_32_bit(board))) {
+    for cpu in Cpu::ALL {
+        if boards().any(|board| runs(board, cpu, options)) {
             let programs = Programs::build(cache, cpu, wanted)?;
             programs.say_sizes()?;
             built.push(programs);
@@ -156,7 +168,7 @@ fn prepare(cache: &CacheDir, modelled: Vec<Modelled>, helpers: &Path, options: &
                 .ok_or_else(|| anyhow!("nothing was built for {} of {}", cpu.name(), board.name))
         };
         let mut programs = built_for(board.cpu())?.read(&board)?;
-        if also_32_bit(&board) {
+        if also_32_bit(&board, options) {
             programs.push(built_for(Cpu::Arm)?.tests_32_bit(&board)?);
         }
         let with = with.iter().find(|(name, _)| *name == board.name).map(|(_, folder)| folder.clone());

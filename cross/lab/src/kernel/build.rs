@@ -14,13 +14,14 @@ use sha2::{Digest, Sha256};
 use std::{
     fs, io,
     path::Path,
-    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 /// For a whole build on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
+/// For a compiler to say its version, on a machine that is busy.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// The version of the steps below: a change of their result raises it.
 const RECIPE: &str = "1";
 /// Digits of the hash in a folder's name.
@@ -31,7 +32,7 @@ pub(crate) const TOOLS: &[&str] = &["make", "gcc", "flex", "bison", "bc", "tar",
 /// The kernel, from the cache or built now.
 pub(super) fn kernel(cache: &CacheDir, board: &Board, series: &str, refresh: bool) -> Result<Kernel> {
     let cpu = board.cpu();
-    let compiler = compiler(cpu)?;
+    let compiler = compiler(cache, cpu)?;
     let source = Source::of(cache, series, refresh)?;
     let fragments = config::fragments(board)?;
     let name = name(cpu, series, &source, &fragments, &compiler);
@@ -49,7 +50,7 @@ pub(super) fn kernel(cache: &CacheDir, board: &Board, series: &str, refresh: boo
 /// The kernel if it is in the cache.
 pub(super) fn cached(cache: &CacheDir, board: &Board, series: &str) -> Result<Option<Kernel>> {
     let cpu = board.cpu();
-    let compiler = compiler(cpu)?;
+    let compiler = compiler(cache, cpu)?;
     let fragments = config::fragments(board)?;
     Ok(Source::cached(cache, series).and_then(|source| {
         let name = name(cpu, series, &source, &fragments, &compiler);
@@ -69,10 +70,10 @@ fn name(cpu: Cpu, series: &str, source: &Source, fragments: &str, compiler: &str
 }
 
 /// The cross compiler in its own words, the first line of them.
-fn compiler(cpu: Cpu) -> Result<String> {
-    let program = packages::need(&format!("{}gcc", cpu.prefix()))?;
-    let said = Command::new(&program).arg("--version").output().with_context(|| format!("cannot start {}", program.display()))?;
-    Ok(String::from_utf8_lossy(&said.stdout).lines().next().unwrap_or_default().to_owned())
+fn compiler(cache: &CacheDir, cpu: Cpu) -> Result<String> {
+    let ask = Tool::new(&format!("{}gcc", cpu.prefix()), "asking the compiler for its version")?.arg("--version").limit(ANSWER_LIMIT);
+    let said = ask.output(&cache.log("compiler-version")?)?;
+    Ok(said.lines().next().unwrap_or_default().to_owned())
 }
 
 /// A kernel that is all there. The note is written last.

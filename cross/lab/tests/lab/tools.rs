@@ -4,6 +4,7 @@ use super::world::{Outcome, Said, World};
 use std::{
     fs,
     io::{self, Write},
+    path::Path,
     process::Command,
 };
 
@@ -58,6 +59,24 @@ fn a_missing_emulator_names_its_package_before_anything_is_built() -> Outcome {
     Ok(())
 }
 
+/// Also where a model is built first, which takes minutes.
+#[test]
+fn a_missing_compiler_or_library_is_said_before_anything_is_built() -> Outcome {
+    let world = World::with_emulator("exit 0")?;
+    let text = fs::read_to_string(world.path("boards/virtual/lab/virtual.toml"))?;
+    world.board("with-card", &text.replace("machine = \"none\"", "machine = \"none\", model = \"card\""))?;
+    world.program("cargo", "touch \"$HOME/was-built\"")?;
+    fs::remove_file(world.path("bin/aarch64-linux-gnu-gcc"))?;
+    world.test(&["with-card"])?.failed_with(&["aarch64-linux-gnu-gcc is not installed", "apt install gcc-aarch64-linux-gnu"]);
+    world.program("aarch64-linux-gnu-gcc", "exit 0")?;
+    let library = Path::new("/usr/aarch64-linux-gnu/lib/libc.a");
+    if !library.is_file() {
+        world.test(&["with-card"])?.failed_with(&["libc.a is not installed", "apt install libc6-dev-arm64-cross"]);
+    }
+    assert!(!world.path("was-built").exists());
+    Ok(())
+}
+
 #[test]
 fn a_missing_build_tool_names_its_package() -> Outcome {
     for (tool, package) in
@@ -80,6 +99,36 @@ fn setup_prints_one_line_with_every_package() -> Outcome {
     {
         assert!(line.split(' ').any(|word| word == package), "no {package} in {line}");
     }
+    // The C libraries are at fixed places, wherever the programs are.
+    for (folder, package) in [("arm-linux-gnueabihf", "libc6-dev-armhf-cross"), ("aarch64-linux-gnu", "libc6-dev-arm64-cross")] {
+        let is_there = Path::new("/usr").join(folder).join("lib/libc.a").is_file();
+        assert_eq!(line.split(' ').any(|word| word == package), !is_there, "{package}: {line}");
+    }
+    assert!(said.out.contains("Get Rust's standard libraries for the boards:\n    cargo cross setup\n"), "{}", said.out);
+    Ok(())
+}
+
+/// With every program there, the C libraries and Rust's alone are missing, and setup says so.
+#[test]
+fn setup_says_that_everything_is_there_where_it_is() -> Outcome {
+    let world = World::bare()?;
+    let said = world.run(&["setup", "--print"])?;
+    let programs = said
+        .out
+        .lines()
+        .filter(|line| line.contains(" missing: package "))
+        .filter_map(|line| line.split_whitespace().find(|word| word.starts_with(|letter: char| letter.is_ascii_lowercase())));
+    let programs: Vec<_> = programs.map(str::to_owned).collect();
+    assert!(programs.len() > 15, "{programs:?}\n{}", said.out);
+    for program in &programs {
+        world.program(program, "exit 0")?;
+    }
+    fs::write(world.path("libstd-0.rlib"), "")?;
+    world.program("rustc", &format!("echo {}", world.folder.path().display()))?;
+    let said = world.run(&["setup", "--print"])?;
+    let are_there = ["arm-linux-gnueabihf", "aarch64-linux-gnu"].iter().all(|gnu| Path::new("/usr").join(gnu).join("lib/libc.a").is_file());
+    let (status, word) = if are_there { (0, "Everything is there.") } else { (1, "sudo apt install --no-install-recommends libc6-dev-") };
+    assert!(said.status == Some(status) && said.out.contains(word) && !said.out.contains("cargo cross setup"), "{said:?}");
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use contigo_cross::{
     cache_dir::CacheDir,
-    packages,
+    packages::Need,
     targets::{self, Target},
 };
 
@@ -15,14 +15,11 @@ const EMULATORS: &str = "qemu-user-static";
 
 fn missing() -> Missing {
     let of = |target: &Target| {
-        let libc = target.static_libc();
-        [
-            packages::find(&target.linker()).is_none().then(|| (target.linker(), target.linker_package())),
-            (!libc.is_file()).then(|| (libc.display().to_string(), target.libc_package())),
-            packages::find(target.emulator).is_none().then(|| (target.emulator.to_owned(), EMULATORS.to_owned())),
-        ]
+        let emulator = Need { name: target.emulator.to_owned(), package: EMULATORS.to_owned() };
+        target.links_static().into_iter().chain([emulator])
     };
-    targets::ALL.into_iter().flat_map(of).flatten().collect()
+    let missing = targets::ALL.into_iter().flat_map(of).filter(|need| need.place().is_none());
+    missing.map(|Need { name, package }| (name, package)).collect()
 }
 
 /// Installs what is missing where this user may; else the error says what to install.
