@@ -24,8 +24,9 @@ use core::time::Duration;
 /// | packet | all of it is sent | to the device |
 /// | answer | at least as long as the answer | from the device |
 ///
-/// The completion has the answer's length. S2MM is armed before MM2S, so that the answer finds its
-/// operand. Behind a loopback a job copies.
+/// The completion has the answer's length. Bit 0 of its word 0 says that the answer may be the rest
+/// of one that a stop cut: it is the first after that stop. S2MM is armed before MM2S, so that the
+/// answer finds its operand. Behind a loopback a job copies.
 ///
 /// ```
 /// use contigo::{Align, Engine, Pool, Region, drivers::axi_dma::{AxiDma, AxiDmaConfig, SimAxiDma}, sim::SimBoard};
@@ -190,6 +191,10 @@ unsafe impl<D: Device> Driver for AxiDma<'_, D> {
             lane.keep_end(&at);
         }
         let config = self.send.config;
+        // Before the reset: what was sent of a packet may come back as the beginning of an answer.
+        if self.both().into_iter().any(|(lane, at)| lane.is_busy(&at)) {
+            self.receive.cut();
+        }
         for (lane, at) in self.both() {
             // RS=0 waits for the packet of a receive, which may never come.
             if lane.side == Side::Mm2s || !lane.is_busy(&at) {

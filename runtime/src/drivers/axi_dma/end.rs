@@ -67,7 +67,7 @@ impl Lane<'_> {
             Side::S2mm => {
                 let status = status | regs::FIRST | regs::LAST;
                 let bytes = regs::LENGTH.read(at) as usize & self.config.longest();
-                Completion { status, words: self.words(), ..Completion::of(self.oldest).with_bytes(bytes).with_last(true) }
+                Completion { status, words: self.words(true), ..Completion::of(self.oldest).with_bytes(bytes).with_last(true) }
             }
         };
         self.in_flight = 0;
@@ -179,7 +179,7 @@ impl Lane<'_> {
             self.done += 1;
             return Ok(Next::Descriptor);
         }
-        let end = Completion { status: status & !regs::FIRST | self.began, words: self.words(), ..end };
+        let end = Completion { status: status & !regs::FIRST | self.began, words: self.words(status & regs::LAST != 0), ..end };
         let Some(ring) = &self.ring else { return Ok(Next::Open) };
         self.first = ring.after(self.first, pieces);
         self.given = self.given.saturating_sub(pieces);

@@ -23,6 +23,7 @@ impl Lane<'_> {
     pub(super) unsafe fn submit(&mut self, at: &(impl Mmio + Wait), slot: usize, operand: &DevSlice) -> Result<()> {
         if !self.runs {
             self.forget()?;
+            self.begins();
             (self.oldest, self.in_flight, self.ended) = (slot, 0, None);
             (self.idle, self.seen) = (false, 0);
             (self.head, self.first, self.done, self.bytes, self.began) = (0, 0, 0, 0, 0);

@@ -48,7 +48,12 @@ pub(super) struct Lane<'p> {
     pub(super) fits_bytes: usize,
     /// An end in registers, found when the channel was stopped.
     pub(super) ended: Option<Completion>,
-    /// A receive was stopped in the middle: the next packet may lack its beginning.
+    /// A receive was stopped, or reset, in the middle: so the first packet after the next start may
+    /// lack its beginning. Packets that ended before are whole.
+    cut: bool,
+    /// The packet that was told last goes on: the next buffer begins with its rest.
+    open: bool,
+    /// The first packet of this run may lack its beginning, and was not told.
     torn: bool,
     /// The last look read Idle, and no job was given since.
     pub(super) idle: bool,
@@ -69,7 +74,8 @@ impl<'p> Lane<'p> {
         let operand = [config.operand(side, descriptors / depth.max(1))];
         let (addr, counts, ended) = (DevAddr(0), [0; DEPTH_MAX], None);
         let (runs, oldest, in_flight, head, first, done, bytes, began) = (false, 0, 0, 0, 0, 0, 0, 0);
-        let (fits_bytes, torn, idle, ran_dry, looks, quiet) = (0, false, false, 0, 0, 0);
+        let (fits_bytes, idle, ran_dry, looks, quiet) = (0, false, 0, 0, 0);
+        let (cut, open, torn) = (false, false, false);
         let (given, tail, seen) = (0, Tail::default(), 0);
         Self {
             side,
@@ -91,6 +97,8 @@ impl<'p> Lane<'p> {
             addr,
             fits_bytes,
             ended,
+            cut,
+            open,
             torn,
             idle,
             looked: false,
@@ -106,7 +114,15 @@ impl<'p> Lane<'p> {
         self.counts.get(self.oldest).map_or(1, |&count| usize::from(count).max(1))
     }
 
-    pub(super) fn words(&mut self) -> [u32; 4] {
+    /// It starts again, after its first time.
+    pub(super) const fn begins(&mut self) {
+        self.torn |= self.cut || self.open;
+        (self.cut, self.open) = (false, false);
+    }
+
+    /// Of an end whose last byte is a packet's, or is not.
+    pub(super) fn words(&mut self, last: bool) -> [u32; 4] {
+        self.open = matches!(self.side, Side::S2mm) && !last;
         [if core::mem::take(&mut self.torn) { MAYBE_TORN } else { 0 }, 0, 0, 0]
     }
 
@@ -133,11 +149,15 @@ impl<'p> Lane<'p> {
 
     /// Its jobs were stopped in the middle.
     pub(super) const fn cut(&mut self) {
-        self.torn = matches!(self.side, Side::S2mm);
+        self.cut = matches!(self.side, Side::S2mm);
     }
 
-    /// The core was reset by somebody else while it had no jobs.
+    /// The sibling reset the core while this channel had no jobs. What a receive had taken of the
+    /// next packet is gone.
     pub(super) const fn was_reset(&mut self) {
+        if self.runs {
+            self.cut();
+        }
         self.runs = false;
     }
 }

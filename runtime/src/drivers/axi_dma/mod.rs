@@ -44,7 +44,8 @@
 //! for the transfer under way. The stream then is torn: the rest of a packet may wait in front of
 //! the core, and comes first next time. A source and FIFOs that are reset with the core
 //! (`s2mm_prmry_reset_out_n`, `mm2s_prmry_reset_out_n`) forget it; without them throw away the
-//! packet that [`PacketReport`] says is maybe torn.
+//! packet that [`PacketReport`] says is maybe torn. That is the first after the next start: packets
+//! that ended before the stop are told after it, and are whole.
 //!
 //! **An error of one channel halts both**, until a reset. DMASR of the other says only Halted, so
 //! its driver reads the failed one's, and answers that error.

@@ -13,6 +13,9 @@ impl<D: Device> AxiDmaChannel<'_, '_, D> {
         if self.was_reset() {
             // The look may have come after the reset, where a register says Idle of nothing.
             self.lane.ended = None;
+            if self.lane.runs {
+                self.lane.cut();
+            }
         }
         let (busy, held) = (self.lane.is_busy(&at), self.is_held());
         let sibling_works = self.siblings.is_some_and(|siblings| siblings.is_busy_beside(self.lane.side));

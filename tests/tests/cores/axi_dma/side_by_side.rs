@@ -2,8 +2,8 @@
 
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
-    Align, Completion, Driver, Error, Pool, Queue, Region,
-    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, Side},
+    Align, Completion, CpuBuf, Done, Driver, Error, Pool, Queue, Region,
+    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, PacketReport, Side},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},
@@ -137,6 +137,102 @@ fn a_stream_that_a_stop_tore_is_told() {
             assert_eq!(whole, resets_stream || !torn, "{index}: only the rest of a packet is no packet");
         }
         assert_eq!(device.model(AxiDmaModel::ran_dry).unwrap(), queue.counts().ran_dry);
+    }
+}
+
+/// After a stop the flag is that of the first packet after the next start. An end that the ring had
+/// before the stop is told after it, and is whole.
+#[test]
+fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_stop_are_whole() {
+    const LEN: usize = 1000;
+    for (sg, depth) in [(true, 4), (false, 1)] {
+        let source = SourceConfig { packet_bytes: LEN, bytes_per_us: 100, ..SourceConfig::default() };
+        let board = SimBoard::new(31);
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let device = core(&board, CoreSpec { sg, resets_stream: false, ..CoreSpec::camera(source, 4096) });
+        let config = AxiDmaConfig { stop_us: 5, depth: Some(depth), ..AxiDmaConfig::default() };
+        let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
+        let mut queue: Queue<'_, _, 4> = Queue::new(driver).unwrap();
+        let (mut rests, mut after_stops, mut flags) = (0, 0, 0);
+        for round in 0..40_u32 {
+            // Some rounds see an end before the stop, and the others see all ends after it.
+            for _ in 0..depth {
+                queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+            }
+            let mut place = 0;
+            let mut told = |done: Done<[CpuBuf<'_, _>; 1], PacketReport>, first: bool| {
+                let [buf] = &done.buffers;
+                let seen = &buf.view::<u8>().unwrap()[..done.completion.bytes.unwrap()];
+                let is_whole = seen.len() == LEN && packet::number(seen).is_some_and(|number| packet::is(number, seen));
+                assert!(is_whole || done.report.maybe_torn, "sg {sg}, round {round}: the rest of a packet is told as a whole one");
+                assert!(!done.report.maybe_torn || first, "sg {sg}, round {round}: this packet is whole");
+                (rests, flags) = (rests + u32::from(!is_whole), flags + u32::from(done.report.maybe_torn));
+            };
+            if round % 3 == 0 {
+                told(queue.next(SOON).unwrap().unwrap(), place == 0 && round > 0);
+                place += 1;
+            } else {
+                device.run_for(1 + round % 12).unwrap();
+            }
+            queue.stop().unwrap();
+            while let Some(done) = queue.next(Duration::ZERO).unwrap() {
+                after_stops += 1;
+                told(done, place == 0 && round > 0);
+                place += 1;
+            }
+            while queue.take_back().is_some() {}
+        }
+        assert!(rests > 3 && after_stops > 10 && flags >= rests, "{rests} {after_stops} {flags}");
+        assert_eq!(board.counts().unowned_accesses, 0);
+    }
+}
+
+/// What a receive that has no job had taken of a packet goes with the sibling's reset.
+#[test]
+fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
+    for (spec, both) in [(DIRECT, false), (WITH_SG, false), (DIRECT, true), (WITH_SG, true)] {
+        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
+        let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
+        let pool = Pool::<4>::new(region.carve(4 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+        let device = core(&board, CoreSpec { resets_stream: false, ..spec });
+        if both {
+            // The FIFO keeps what was sent of a packet, which the next answer begins with.
+            let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
+            let mut queue = Queue::<'_, _, 4, 2>::new(driver).unwrap();
+            let mut flags = [0; 4];
+            for (flag, stops) in flags.iter_mut().zip([false, true, false, false]) {
+                queue.push([pool.take().unwrap().to_device(..16_000), pool.take().unwrap().from_device(..16_000)], &()).unwrap();
+                if stops {
+                    device.run_for(5).unwrap();
+                    queue.stop().unwrap();
+                    assert!(queue.take_back().is_some());
+                } else {
+                    *flag = queue.next(SOON).unwrap().unwrap().completion.words[0];
+                }
+            }
+            assert_eq!(flags, [0, 0, 1, 0]);
+            continue;
+        }
+        let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+        // SAFETY: the model is built so.
+        let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap()).unwrap();
+        let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
+        let mut flags = [false; 3];
+        for (index, flag) in flags.iter_mut().enumerate() {
+            if index == 1 {
+                // It is sent in part, and its stop resets the core: the receive has no job.
+                send.push([pool.take().unwrap().to_device(..16_000)], &()).unwrap();
+                device.run_for(3).unwrap();
+                send.stop().unwrap();
+                assert!(send.take_back().is_some());
+            }
+            receive.push([pool.take().unwrap().from_device(..16_000)], &()).unwrap();
+            send.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
+            *flag = receive.next(SOON).unwrap().unwrap().report.maybe_torn;
+            assert!(send.next(SOON).unwrap().is_some());
+        }
+        assert_eq!(flags, [false, true, false]);
     }
 }
 
