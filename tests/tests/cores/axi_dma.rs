@@ -32,6 +32,7 @@ const DIRECT: CoreSpec = CoreSpec {
     resets_stream: true,
     bytes_per_us: 800,
     error_at: None,
+    fetch_error_at: None,
     stuck: false,
 };
 const WITH_SG: CoreSpec = CoreSpec { sg: true, ..DIRECT };

@@ -99,11 +99,16 @@ impl<'p, D: Device> AxiDma<'p, D> {
     }
 }
 
-/// A look at one channel. An error of the other halts it too, and is what happened.
+/// A look at one channel.
 fn look_at(device: &impl Mmio, lane: &mut Lane<'_>) -> Result<Option<Completion>> {
-    let at = |side: Side| At { device, base: side.base() };
-    let (side, other) = (lane.side, lane.side.other());
-    lane.look(&at(side)).map_err(|error| fault::or_siblings(error, other, regs::DMASR.read(&at(other))))
+    let side = lane.side;
+    lane.look(&At { device, base: side.base() }).map_err(|error| or_others(device, side, error))
+}
+
+/// An error of one channel halts the other, `side`, too, and is what happened.
+fn or_others(device: &impl Mmio, side: Side, error: Error) -> Error {
+    let other = side.other();
+    fault::or_siblings(error, other, regs::DMASR.read(&At { device, base: other.base() }))
 }
 
 // SAFETY: as `AxiDmaChannel`'s, for both channels: a job has ended when both have told its end, and
@@ -142,7 +147,9 @@ unsafe impl<D: Device> Driver for AxiDma<'_, D> {
         // S2MM first: an answer that finds no room waits, and some kernels lose it.
         for ((lane, at), operand) in self.both().into_iter().zip([answer, packet]) {
             // SAFETY: the caller's promise. Nobody else resets the core.
-            unsafe { lane.submit(&at, slot, operand)? };
+            let given = unsafe { lane.submit(&at, slot, operand) };
+            // S2MM may fail before MM2S starts, which the core then holds at its halt.
+            given.map_err(|error| or_others(at.device, lane.side, error))?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use super::{
     config::Side,
     fault,
-    halt::no_start,
+    halt::{is_halted, no_start},
     lane::{Lane, halves, is_idle},
     regs,
 };
@@ -84,7 +84,13 @@ impl Lane<'_> {
         match regs::LENGTH.read(at) {
             found if found == len_bytes => self.fits_bytes = len_bytes as usize,
             found @ u32::MAX => return Err(fault::decode(self.side, found, None, None)),
-            found if found == 0 || self.side == Side::Mm2s => return Err(fault::cut_length(self.side, &self.config, len_bytes, found)),
+            found if found == 0 || self.side == Side::Mm2s => {
+                let status = regs::DMASR.read(at);
+                // One that its sibling's error halted takes no length.
+                let is_held = is_halted(status) && status & regs::ERRORS == 0;
+                let cut = || fault::cut_length(self.side, &self.config, len_bytes, found);
+                return Err(if is_held { fault::decode(self.side, status, None, None) } else { cut() });
+            }
             _ => {}
         }
         Ok(())

@@ -106,6 +106,11 @@ impl<H: Host> McdmaChannel<'_, H> {
             status = self.common.status.read(whole);
             status & (regs::HALTED | regs::COMMON_RESERVED) == 0
         })?;
-        if runs { Ok(()) } else { Err(fault::not_running(status)) }
+        // An error of another channel holds the direction halted until a reset.
+        match self.common.error.read(whole) {
+            _ if runs => Ok(()),
+            0 | u32::MAX => Err(fault::not_running(status)),
+            error => Err(fault::of_another(error)),
+        }
     }
 }

@@ -173,6 +173,60 @@ fn the_core_holds_both_at_0_until_its_reset() {
     assert_eq!((read(Side::Mm2s, status) & regs::HALTED, read(Side::S2mm, status) & regs::ERRORS), (0, 0));
 }
 
+/// Memory answers a fetch of S2MM's with an error, before MM2S starts or after. The core then holds
+/// MM2S at its halt, and the error is the fetch's, never "is its clock on".
+#[test]
+fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_start() {
+    for address_bits in [32, 64] {
+        let mut names = 0;
+        for fetch_error_at in 0..8 {
+            let board = SimBoard::new(9);
+            let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+            let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+            let spec = CoreSpec { fetch_error_at: Some(fetch_error_at), address_bits, ..WITH_SG };
+            let device = core(&board, spec);
+            let config = AxiDmaConfig { address_bits, ..config() };
+            let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
+            let mut engine = contigo::Engine::new(driver).unwrap();
+            for _ in 0..10 {
+                let operands = [pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)];
+                let error = match engine.start(operands, &()) {
+                    Err(refused) => refused.cause,
+                    Ok(running) => match running.wait(SOON) {
+                        Err(failed) => failed.error,
+                        Ok(_) => continue,
+                    },
+                };
+                let is_fetch = matches!(error, Error::FaultAt { device: S2MM, what, .. } | Error::Fault { device: S2MM, what, .. } if what.starts_with("SGSlvErr"));
+                assert!(is_fetch, "fetch {fetch_error_at}: {error}");
+                names += 1;
+            }
+        }
+        assert_eq!(names, 8, "each error is told once");
+    }
+}
+
+/// In direct register mode a channel that its sibling's error halted takes no length: that is no
+/// length that the core cut.
+#[test]
+fn a_length_that_a_halted_channel_does_not_take_is_the_siblings_error() {
+    let board = SimBoard::new(10);
+    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * CUT_TO_0, Align::PAGE).unwrap(), CUT_TO_0).unwrap();
+    let device = core(&board, DIRECT);
+    let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+    // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
+    let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config(), None) }.unwrap()).unwrap();
+    let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
+    // The FIFO takes the packet, which is too long for its operand.
+    send.push([pool.take().unwrap().to_device(..1000)], &()).unwrap();
+    assert!(send.next(SOON).unwrap().is_some());
+    receive.push([pool.take().unwrap().from_device(..room_that_fails(DIRECT))], &()).unwrap();
+    device.run_for(20).unwrap();
+    let refused = send.push([pool.take().unwrap().to_device(..2000)], &()).unwrap_err();
+    assert!(is_of(refused.cause, S2MM), "{}", refused.cause);
+}
+
 /// Of two jobs the second's packet fails, while the first's answer comes: S2MM halts after that.
 #[test]
 fn both_as_one_tell_the_error_of_the_channel_that_failed_and_go_on() {

@@ -149,6 +149,21 @@ fn one_channels_reset_tells_the_others() {
     assert_eq!(board.counts().unowned_accesses, 0);
 }
 
+/// The error of one holds its direction halted until a reset: another that starts names it.
+#[test]
+fn a_channel_that_starts_after_anothers_error_does_not_ask_for_the_clock() {
+    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { error: 1000, ..Faults::NONE } });
+    ground!(board, rings, pool);
+    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
+    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let queue = |way| Queue::<'_, _, 4, 1>::new(core.channel(way, rings.take().unwrap()).unwrap()).unwrap();
+    let (mut first, mut second) = (queue(Way::Mm2s(0)), queue(Way::Mm2s(1)));
+    first.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
+    device.run_for(20).unwrap();
+    let refused = second.push([pool.take().unwrap().to_device(..100)], &()).unwrap_err();
+    assert!(matches!(refused.cause, Error::Fault { what, .. } if what.starts_with("an error on another channel")), "{}", refused.cause);
+}
+
 #[test]
 fn a_siblings_reset_that_failed_gives_no_buffer_back() {
     let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });

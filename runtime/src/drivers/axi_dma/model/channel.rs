@@ -44,6 +44,8 @@ pub(super) struct Channel {
     /// S2MM: the rest of a packet is thrown away.
     pub(super) discards: bool,
     pub(super) error_at: Option<u32>,
+    /// So many descriptors were fetched.
+    pub(super) fetches: u32,
     pub(super) written: u64,
     pub(super) ran_dry: u64,
 }
@@ -72,6 +74,7 @@ impl Channel {
             in_packet: false,
             discards: false,
             error_at: None,
+            fetches: 0,
             written: 0,
             ran_dry: 0,
         }
@@ -79,8 +82,8 @@ impl Channel {
 
     /// Everything except for the counts, as after a reset.
     pub(super) const fn power_on(&mut self) {
-        let (written, ran_dry, error_at) = (self.written, self.ran_dry, self.error_at);
-        *self = Self { written, ran_dry, error_at, ..Self::new(self.side) };
+        let (written, ran_dry, error_at, fetches) = (self.written, self.ran_dry, self.error_at, self.fetches);
+        *self = Self { written, ran_dry, error_at, fetches, ..Self::new(self.side) };
     }
 
     /// Reset was written; it reads as 1 until it is over.

@@ -78,6 +78,11 @@ impl Channel {
     pub(super) fn fetched(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         self.fetch.at_ns = None;
         let (at, mut bytes) = (self.fetch.next, [0; 32]);
+        let number = self.fetches;
+        self.fetches = number.wrapping_add(1);
+        if self.side == Side::S2mm && spec.fetch_error_at == Some(number) {
+            return self.fail_fetch(now_ns, at, pg021::SR_SG_SLV_ERR);
+        }
         if !at.is_multiple_of(pg021::BD_ALIGN) || bus.read(DevAddr(at), &mut bytes).is_err() {
             return self.fail_fetch(now_ns, at, pg021::SR_SG_DEC_ERR);
         }

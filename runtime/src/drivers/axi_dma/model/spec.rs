@@ -23,6 +23,8 @@ pub struct CoreSpec {
     pub bytes_per_us: u64,
     /// The write of this packet of a source is answered with an error, once.
     pub error_at: Option<u32>,
+    /// Memory answers this fetch of a descriptor of S2MM with an error; the first one is 0.
+    pub fetch_error_at: Option<u32>,
     /// Once it runs it does not stop before its reset line is pulled.
     pub stuck: bool,
 }
@@ -40,6 +42,7 @@ impl Default for CoreSpec {
             resets_stream: true,
             bytes_per_us: 800,
             error_at: None,
+            fetch_error_at: None,
             stuck: false,
         }
     }
@@ -52,8 +55,9 @@ impl CoreSpec {
     pub const fn camera(source: SourceConfig, fifo_bytes: usize) -> Self {
         let stream = StreamConfig::source(source, fifo_bytes);
         let (length_bits, address_bits, bytes_per_us) = (14, 32, 800);
-        let (sg, has_mm2s, has_s2mm, resets_stream, error_at, stuck) = (true, false, true, true, None, false);
-        Self { sg, has_mm2s, has_s2mm, length_bits, address_bits, stream, resets_stream, bytes_per_us, error_at, stuck }
+        let (sg, has_mm2s, has_s2mm, resets_stream, stuck) = (true, false, true, true, false);
+        let (error_at, fetch_error_at) = (None, None);
+        Self { sg, has_mm2s, has_s2mm, length_bits, address_bits, stream, resets_stream, bytes_per_us, error_at, fetch_error_at, stuck }
     }
 
     pub(super) const fn duration_ns(&self, bytes: usize) -> u64 {
