@@ -74,7 +74,7 @@ fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
     let pool = Pool::<SLOTS>::new(region.carve(SLOTS * SLOT_BYTES, Align::PAGE)?, SLOT_BYTES)?;
     let own_bytes = subject.memory_bytes().max(64);
     let own = Pool::<1>::new(region.carve(own_bytes, Align::PAGE)?, own_bytes)?;
-    let device = SimDevice::with_model(&board, way.port(&board), subject.model());
+    let device = SimDevice::with_model(&board, way.port(&board), subject.drawn(seed));
     let memory = if subject.memory_bytes() > 0 { Some(own.take()?) } else { None };
     let sent = subject.open(device.window()?, memory, |driver| {
         let queue = Queue::new(driver).map_err(|refused| Failure::from(refused.error))?;

@@ -52,6 +52,12 @@ pub trait Subject {
     /// A new core, whose stream is as [`Kind`] says.
     fn model(&self) -> Self::Model;
 
+    /// The same, with what real cores do beside their manuals where the seed says so: the switches of
+    /// a model that has some.
+    fn drawn(&self, _seed: u64) -> Self::Model {
+        self.model()
+    }
+
     /// The counts of the core's stream; `None` where it has none.
     fn stream(&self, _model: &Self::Model) -> Option<StreamCounts> {
         None

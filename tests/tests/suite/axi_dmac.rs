@@ -3,7 +3,7 @@
 use super::page::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacModel, DmacConfig, DmacRows, regs::Side},
+    drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, DmacConfig, DmacRows, regs::Side},
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},
@@ -22,20 +22,68 @@ struct Built {
     length_bits: u32,
     /// Lengths are words of 8 bytes.
     words: bool,
-    rows: bool,
+    rows: Rows,
+    /// The core queues jobs of one burst well, and the longest packet is said.
+    mended: bool,
     /// The memory is slow to answer the read of a descriptor: stops fall into it.
     fetch_ns: u64,
 }
 
-const COPY: Built =
-    Built { name: "axi_dmac, copies", kind: Kind::Copy, lists: false, length_bits: 24, words: false, rows: false, fetch_ns: 0 };
+/// A job's rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// It says none.
+    None,
+    One,
+    /// Rows of two bursts, as many as its length has.
+    Many,
+}
+
+const COPY: Built = Built {
+    name: "axi_dmac, copies",
+    kind: Kind::Copy,
+    lists: false,
+    length_bits: 24,
+    words: false,
+    rows: Rows::None,
+    mended: false,
+    fetch_ns: 0,
+};
+const MENDED: Built = Built { name: "axi_dmac, copies by a mended core", mended: true, ..COPY };
 const WORDS: Built = Built { name: "axi_dmac, copies of whole words", words: true, ..COPY };
-const ROWS: Built = Built { name: "axi_dmac, copies as a row", rows: true, ..COPY };
+const ROW: Built = Built { name: "axi_dmac, copies as a row", rows: Rows::One, ..COPY };
+const ROWS: Built = Built { name: "axi_dmac, copies in rows", rows: Rows::Many, ..COPY };
 const LISTS: Built = Built { name: "axi_dmac, copies by lists", lists: true, length_bits: 10, ..COPY };
 const SLOW_LISTS: Built = Built { name: "axi_dmac, copies by lists that come late", fetch_ns: 1_500, ..LISTS };
 const SEND: Built = Built { name: "axi_dmac, send", kind: Kind::Send, ..COPY };
 const SEND_LISTS: Built = Built { name: "axi_dmac, send by lists", kind: Kind::Send, ..LISTS };
 const RECEIVE: Built = Built { name: "axi_dmac, receive", kind: Kind::Receive, ..COPY };
+const RECEIVE_MENDED: Built = Built { name: "axi_dmac, receive by a mended core", mended: true, ..RECEIVE };
+
+const BURST_BYTES: u32 = 64;
+/// The source's longest packet.
+const PACKET_BYTES: u32 = 1504;
+
+impl Built {
+    /// With two bursts' room, rows of two bursts are long.
+    const fn fifo_bursts(&self) -> u32 {
+        if matches!(self.rows, Rows::Many) { 2 } else { 8 }
+    }
+
+    fn with(&self, flaws: AxiDmacFlaws) -> AxiDmacModel {
+        let source = SourceConfig { packet_bytes: PACKET_BYTES as usize, short_every: Some(5), ..SourceConfig::default() };
+        let (sides, stream) = match self.kind {
+            Kind::Copy => ([Side::Memory; 2], StreamConfig::sink()),
+            Kind::Send => ([Side::Memory, Side::Stream], StreamConfig::sink()),
+            Kind::Receive => ([Side::Stream, Side::Memory], StreamConfig::source(source, 4096)),
+        };
+        let (length_align, fifo_bursts) = (if self.words { 8 } else { 1 }, self.fifo_bursts());
+        let flaws = AxiDmacFlaws { single_bursts: flaws.single_bursts && !self.mended, ..flaws };
+        let Self { length_bits, fetch_ns, .. } = *self;
+        let build = AxiDmacBuild { sides, stream, length_bits, length_align, fetch_ns, fifo_bursts, flaws, ..AxiDmacBuild::default() };
+        AxiDmacModel::new(build)
+    }
+}
 
 impl Subject for Built {
     type Model = AxiDmacModel;
@@ -47,15 +95,12 @@ impl Subject for Built {
         self.kind
     }
     fn model(&self) -> AxiDmacModel {
-        let source = SourceConfig { packet_bytes: 1504, short_every: Some(5), ..SourceConfig::default() };
-        let (sides, stream) = match self.kind {
-            Kind::Copy => ([Side::Memory; 2], StreamConfig::sink()),
-            Kind::Send => ([Side::Memory, Side::Stream], StreamConfig::sink()),
-            Kind::Receive => ([Side::Stream, Side::Memory], StreamConfig::source(source, 4096)),
-        };
-        let length_align = if self.words { 8 } else { 1 };
-        let Self { length_bits, fetch_ns, .. } = *self;
-        AxiDmacModel::new(AxiDmacBuild { sides, stream, length_bits, length_align, fetch_ns, ..AxiDmacBuild::default() })
+        self.with(AxiDmacFlaws::ALL)
+    }
+    fn drawn(&self, seed: u64) -> AxiDmacModel {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let [row_ids, single_bursts, late_packet_ends, early_last] = [(); 4].map(|()| rng.bool());
+        self.with(AxiDmacFlaws { row_ids, single_bursts, late_packet_ends, early_last })
     }
     fn stream(&self, model: &AxiDmacModel) -> Option<StreamCounts> {
         Some(model.stream())
@@ -64,15 +109,26 @@ impl Subject for Built {
         if self.lists { 4096 } else { 0 }
     }
     fn limits(&self) -> Limits {
-        Limits { offset_align_bytes: 64, len_align_bytes: if self.words { 8 } else { 1 }, ..Limits::NONE }
+        let len_align_bytes = match self.rows {
+            Rows::Many => 2 * BURST_BYTES as usize,
+            _ if self.words => 8,
+            _ => 1,
+        };
+        Limits { offset_align_bytes: BURST_BYTES as usize, len_align_bytes, ..Limits::NONE }
     }
     fn packet_bytes(&self) -> usize {
-        // More than a packet: one that fills its buffer has no report.
-        1504 + 8
+        // More than a packet: one that fills its buffer has no report. Behind one that almost does
+        // others hang, where there are others.
+        (PACKET_BYTES + if self.mended { BURST_BYTES + 1 } else { 8 }) as usize
     }
     fn words(&self, len_bytes: usize) -> Vec<u32> {
-        let row_bytes = u32::try_from(len_bytes).unwrap();
-        if self.rows { DmacRows { row_bytes, rows: 1, from_stride: 0, to_stride: 64 }.words().into() } else { Vec::new() }
+        let (len_bytes, pair) = (u32::try_from(len_bytes).unwrap(), 2 * BURST_BYTES);
+        let rows = match self.rows {
+            Rows::None => return Vec::new(),
+            Rows::One => DmacRows { row_bytes: len_bytes, rows: 1, from_stride: 0, to_stride: 64 },
+            Rows::Many => DmacRows { row_bytes: pair, rows: len_bytes / pair, from_stride: pair, to_stride: pair },
+        };
+        rows.words().into()
     }
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::Fault { device: "axi_dmac", status: u32::MAX, what } if what.starts_with("bits that it never sets"))
@@ -83,7 +139,9 @@ impl Subject for Built {
         memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {
-        let config = DmacConfig { stop_us: 1_000, ..DmacConfig::default() };
+        let packet_bytes = if self.mended { PACKET_BYTES } else { 0 };
+        let (fifo_bursts, single_bursts) = (self.fifo_bursts(), self.mended);
+        let config = DmacConfig { stop_us: 1_000, fifo_bursts, single_bursts, packet_bytes, ..DmacConfig::default() };
         Ok(match memory {
             Some(memory) => act(&mut AxiDmac::listed_simulated(window, config, memory)?),
             None => act(&mut AxiDmac::open_simulated(window, config)?),
@@ -92,7 +150,7 @@ impl Subject for Built {
 }
 
 pub(crate) fn each(see: &mut impl See) {
-    for subject in [COPY, LISTS, SEND, RECEIVE] {
+    for subject in [COPY, MENDED, LISTS, SEND, RECEIVE, RECEIVE_MENDED] {
         see.see(&subject);
     }
 }
@@ -103,12 +161,22 @@ fn copies() {
 }
 
 #[test]
+fn copies_by_a_mended_core() {
+    super::run(&MENDED);
+}
+
+#[test]
 fn copies_of_whole_words() {
     super::run(&WORDS);
 }
 
 #[test]
 fn copies_as_a_row() {
+    super::run(&ROW);
+}
+
+#[test]
+fn copies_in_rows() {
     super::run(&ROWS);
 }
 
@@ -135,4 +203,9 @@ fn sends_by_lists() {
 #[test]
 fn receives() {
     super::run(&RECEIVE);
+}
+
+#[test]
+fn receives_by_a_mended_core() {
+    super::run(&RECEIVE_MENDED);
 }

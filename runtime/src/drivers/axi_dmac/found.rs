@@ -37,6 +37,8 @@ pub struct DmacFound {
     pub max_bytes: u64,
     /// Lengths are multiples of this.
     pub length_align: usize,
+    /// Bytes of a burst, as the core or the setting says.
+    pub burst_bytes: usize,
     /// Addresses in memory are multiples of this: a burst, which must not cross 4 KiB.
     pub address_align: usize,
     /// 2D transfers are built in.
@@ -130,19 +132,23 @@ pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound
     if address_bits == 0 {
         return Err(Error::Unexpected { name: "an address register that holds nothing", value: 0 });
     }
-    let length_align = u64::from(align_mask) + 1;
-    if !length_align.is_power_of_two() || longest < align_mask {
+    let told_align = u64::from(align_mask) + 1;
+    if !told_align.is_power_of_two() || longest < align_mask {
         return Err(Error::Unexpected { name: "X_LENGTH", value: longest.into() });
     }
     let told = regs::burst(interface);
+    let burst_bytes = if told > 1 { told } else { burst_bytes };
     let words = [source_word, destination_word];
+    // The register takes less, and the write's WLAST comes before its AWLEN says then.
+    let source_align = if kind == DmacKind::Copy && source_word > destination_word { source_word } else { 1 };
     Ok(DmacFound {
         version,
         kind,
         words,
         max_bytes: u64::from(longest) + 1,
-        length_align: usize::try_from(length_align).unwrap_or(1),
-        address_align: words.into_iter().fold(if told > 1 { told } else { burst_bytes }, usize::max),
+        length_align: usize::try_from(told_align).unwrap_or(1).max(source_align),
+        burst_bytes,
+        address_align: words.into_iter().fold(burst_bytes, usize::max),
         rows: y_length == 1,
         lists: version & regs::VERSION_BITS >= regs::VERSION_SG && lists != 0,
         address_bits,

@@ -5,6 +5,7 @@
 use super::{
     found::{DmacFound, DmacKind},
     regs,
+    together::Together,
 };
 use crate::{
     hw::Device,
@@ -38,6 +39,7 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Jobs {
     kind: DmacKind,
+    together: Together,
     /// The first descriptor of each ID, where jobs are lists.
     lists: Option<[u64; regs::IDS]>,
     places: [Place; regs::IDS],
@@ -45,7 +47,7 @@ pub(super) struct Jobs {
     oldest: usize,
     /// Jobs that were submitted to the core, and were not told.
     given: usize,
-    /// Jobs behind them that its queue could not take.
+    /// Jobs behind them that its queue could not take, or that must not be in the core with them.
     held: usize,
     /// The newest of `given` may still be outside of the queue: its DONE bit is that of the job
     /// four before.
@@ -58,13 +60,17 @@ pub(super) const fn gone(status: u32) -> Error {
 }
 
 impl Jobs {
-    pub(super) fn new(kind: DmacKind, lists: Option<[u64; regs::IDS]>) -> Self {
-        Self { kind, lists, places: [Place::default(); regs::IDS], oldest: 0, given: 0, held: 0, unconfirmed: false }
+    pub(super) fn new(kind: DmacKind, together: Together, lists: Option<[u64; regs::IDS]>) -> Self {
+        Self { kind, together, lists, places: [Place::default(); regs::IDS], oldest: 0, given: 0, held: 0, unconfirmed: false }
     }
 
     /// The core was enabled anew.
     pub(super) fn begin_anew(&mut self) {
-        *self = Self::new(self.kind, self.lists);
+        *self = Self::new(self.kind, self.together, self.lists);
+    }
+
+    pub(super) const fn together(&self) -> &Together {
+        &self.together
     }
 
     const fn id(&self, steps: usize) -> usize {
@@ -84,13 +90,18 @@ impl Jobs {
         self.launch(device, found)
     }
 
-    /// Gives the core what it has room for: one at once, because there is one set of registers.
+    /// Gives the core what it has room for, and what may be there together: one at once, because
+    /// there is one set of registers.
     pub(super) fn launch(&mut self, device: &impl Device, found: &DmacFound) -> Result<()> {
         if self.held == 0 || !self.is_confirmed(device)? {
             return Ok(());
         }
         let id = self.id(self.given);
         let job = self.places.get(id).map_or_else(Job::default, |place| place.job);
+        let mut under_way = (0..self.given).filter_map(|steps| self.places.get(self.id(steps))).filter(|place| !place.ended);
+        if !under_way.all(|before| self.together.allows(&before.job, &job)) {
+            return Ok(());
+        }
         let list = self.lists.and_then(|lists| lists.get(id).copied());
         let wide = found.address_bits > 32;
         // SAFETY: the operands were handed over, and `check` compared their lengths with the job,
@@ -174,7 +185,7 @@ impl Jobs {
     /// Looks for ends.
     pub(super) fn look(&mut self, device: &impl Device, found: &DmacFound) -> Result<()> {
         if self.given == 0 {
-            return Ok(());
+            return self.launch(device, found);
         }
         // The newest first: a job that is confirmed after DONE was read could be an old one there.
         let confirmed = self.is_confirmed(device)?;

@@ -22,6 +22,7 @@ pub(super) struct Lists<'p> {
     pieces: usize,
     /// The longest piece: whole bursts, so that the next one begins where a burst may.
     piece_bytes: u64,
+    burst_bytes: u64,
 }
 
 impl<'p> Lists<'p> {
@@ -30,8 +31,11 @@ impl<'p> Lists<'p> {
     pub(super) fn new(memory: CpuBuf<'p>, port: &Port, found: &DmacFound) -> Result<Self, Refused<CpuBuf<'p>>> {
         let layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_BYTES, most: PIECES_MAX * regs::IDS };
         let ring = Ring::new(memory, port, found.address_bits, layout, regs::IDS)?;
-        let (pieces, burst) = (ring.len() / regs::IDS, found.address_align as u64);
-        Ok(Self { ring, pieces, piece_bytes: found.max_bytes / burst * burst })
+        let burst = found.address_align as u64;
+        let piece_bytes = found.max_bytes / burst * burst;
+        // A piece is two bursts at least, also one that gave its last burst away.
+        let pieces = if piece_bytes < 3 * burst { 1 } else { ring.len() / regs::IDS };
+        Ok(Self { ring, pieces, piece_bytes, burst_bytes: burst })
     }
 
     /// The longest job.
@@ -54,7 +58,12 @@ impl<'p> Lists<'p> {
             let index = id * self.pieces + piece;
             // A job of rows is one piece.
             let left = job.row_bytes.saturating_sub(done);
-            let bytes = if job.rows > 1 { left } else { left.min(self.piece_bytes) };
+            let bytes = match left.checked_sub(self.piece_bytes) {
+                _ if job.rows > 1 => left,
+                // The last piece would be one burst behind another piece (`together.rs`).
+                Some(1..) if left - self.piece_bytes <= self.burst_bytes => self.piece_bytes - self.burst_bytes,
+                _ => left.min(self.piece_bytes),
+            };
             let is_last = bytes == left;
             let flags = if is_last { regs::DESCRIPTOR_LAST | regs::DESCRIPTOR_END } else { 0 };
             let next = if is_last { 0 } else { self.ring.addr(index + 1) };

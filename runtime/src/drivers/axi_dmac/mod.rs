@@ -7,7 +7,7 @@
 //! | copy | from | the bytes to copy, all of them | to the device |
 //! | | to | where they go; at least as many | from the device |
 //! | send | packet | one packet, all of it | to the device |
-//! | receive | packet | one packet, from its beginning; longer than the longest that comes | from the device |
+//! | receive | packet | one packet, from its beginning; longer than the longest that comes, by more than a burst | from the device |
 //!
 //! **The kind is the core's own.** `INTERFACE_DESCRIPTION_1` tells the types of its two sides, and
 //! what more is built in is tried: registers that are not there hold nothing ([`DmacFound`]).
@@ -20,11 +20,15 @@
 //! from row to row at the source and at the destination ([`DmacRows`]). Without words it is one
 //! row. A receiver from a stream takes one row alone: see [`DmacRows`].
 //!
-//! **Several jobs in flight:** up to four, which are the core's IDs.
+//! **Several jobs in flight:** up to four, which are the core's IDs. The driver holds those back
+//! that the core must not have together: see the traps.
 //!
 //! **Alignment.** An address is a multiple of a burst, `MAX_BYTES_PER_BURST`, so that no burst
 //! crosses 4 KiB; 4.5 tells it, and before the setting `burst_bytes` does. A length is a multiple
-//! of what the low bits of `X_LENGTH` say.
+//! of what the low bits of `X_LENGTH` say. Where a copy's source is wider than its destination it
+//! is a multiple of the source's word: any other length ends a burst before its AWLEN says, and an
+//! interconnect may wait for the rest. (ADI's page, "Transfer Length Alignment", asks for the
+//! widest word of both, and then relaxes it.)
 //!
 //! **Reach.** Vivado builds as many address bits as the segments behind the core's masters need: 29
 //! where a board has 512 MiB. The core drops what is above, so the driver tries how many there are.
@@ -42,6 +46,18 @@
 //!   the report away. Four wait at most; a fifth stops the core.
 //! - A packet that fills its buffer has no report. One that is longer looks the same, and its rest
 //!   comes next: give buffers that are longer than the longest packet.
+//! - Where a packet ends in the last burst of its buffer but one, or later, the buffer that is
+//!   queued behind may hang. So a buffer is longer than the longest packet by more than a burst.
+//!   The setting `packet_bytes` says that packet, and the driver compares each buffer with it.
+//! - A job of one burst to memory that is queued behind another may get that one's successor's
+//!   length: wrong bytes, also behind its buffer, or no end (`address_generator.v`, `bl_ready`). The
+//!   driver lets it go alone, and a receiver's jobs one by one, whose packets may be so short. It
+//!   cuts lists so that no last piece is one burst. `single_bursts` says that the core has been
+//!   mended.
+//! - The core tells four rows apart (`dmac_2d_transfer.v`, `last_req`). With more under way it tells
+//!   ends too early, and then writes into buffers that were given back. So more than four rows are
+//!   refused, unless they are so long that `fifo_bursts` has no room for four: see [`DmacConfig`].
+//!   A job of shorter rows is alone in the core.
 //! - ENABLE at 0 does not end accesses under way, and no documented register tells their end. The
 //!   debug word at 0x43C does, and a core without it (`DISABLE_DEBUG_REGISTERS`) is refused.
 //! - HWDESC at 0 together with ENABLE makes the core forget the read of a descriptor under way. Its
@@ -64,10 +80,11 @@ pub mod regs;
 pub(crate) mod row;
 mod rows;
 mod stop;
+mod together;
 
 pub use self::found::{DmacFound, DmacKind};
 #[cfg(feature = "sim")]
-pub use self::model::{AxiDmacBuild, AxiDmacModel, SimAxiDmac};
+pub use self::model::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, SimAxiDmac};
 pub use self::rows::{DmacConfig, DmacRows, DmacWords};
 use crate::{
     hw::{Device, wait::poll_until},
@@ -77,8 +94,9 @@ use crate::{
     types::{Error, Refused, Result},
 };
 use core::time::Duration;
-use jobs::Jobs;
+use jobs::{Job, Jobs};
 use lists::Lists;
+use together::Together;
 
 /// The driver of one core. `'p` is how long the memory of its descriptors lives; in registers there
 /// are none.
@@ -124,12 +142,13 @@ impl<'p, D: Device> AxiDmac<'p, D> {
     /// # Safety
     /// The window's registers are one AXI DMAC's, and nobody else drives it while this value lives.
     pub unsafe fn open(device: D, config: DmacConfig) -> Result<Self> {
+        config.check()?;
         found::identify(&device)?;
         stop::can_be_seen(&device)?;
         // A transfer that another program left outside of the queue would take what is tried.
         stop::halt(&device, config.stop_us)?;
         let found = found::look(&device, config.burst_bytes)?;
-        let jobs = Jobs::new(found.kind, None);
+        let jobs = Jobs::new(found.kind, Together::new(&found, &config), None);
         Ok(Self { device, config, found, operands: found.operands(found.max_bytes), jobs, lists: None, stopped: true })
     }
 
@@ -172,7 +191,7 @@ impl<'p, D: Device> AxiDmac<'p, D> {
         }
         let lists = Lists::new(descriptors, self.device.port(), &self.found)?;
         self.operands = self.found.operands(lists.longest());
-        self.jobs = Jobs::new(self.found.kind, Some(lists.firsts()));
+        self.jobs = Jobs::new(self.found.kind, Together::new(&self.found, &self.config), Some(lists.firsts()));
         self.lists = Some(lists);
         Ok(self)
     }
@@ -180,6 +199,14 @@ impl<'p, D: Device> AxiDmac<'p, D> {
     /// How the core is built, as its registers told.
     pub const fn found(&self) -> &DmacFound {
         &self.found
+    }
+
+    /// The job, where the core takes it.
+    fn job(&self, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
+        let longest = self.lists.as_ref().map_or(self.found.max_bytes, Lists::longest);
+        let job = rows::job(&self.found, longest, self.config.packet_bytes, operands, args)?;
+        self.jobs.together().check(&job)?;
+        Ok(job)
     }
 
     /// Enables the core, which was disabled and reset.
@@ -205,6 +232,7 @@ impl<'p, D: Device> AxiDmac<'p, D> {
 // with the operands. A stream that ends a packet ends the transfer before. Lists say the same, and
 // are the driver's own. 2. The response of a transfer comes after that of its last write
 // ("TRANSFER_COMPLETED"; `dest_axi_mm.v`), and sets DONE, which counts only for IDs in the queue.
+// Where several jobs or rows would break that, `Together` refuses them or holds them back.
 // Disabled, the core completes all accesses under way, and only then resets itself
 // (`axi_dmac_reset_manager.v`), which the debug word tells. Of these accesses the read of a
 // descriptor counts only where HWDESC is set, and a stop leaves it. 3. A report counts the bytes
@@ -238,16 +266,14 @@ unsafe impl<D: Device> Driver for AxiDmac<'_, D> {
     }
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let longest = self.lists.as_ref().map_or(self.found.max_bytes, Lists::longest);
-        rows::job(&self.found, longest, operands, args).map(|_| ())
+        self.job(operands, args).map(|_| ())
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         if core::mem::take(&mut self.stopped) {
             self.begin_anew()?;
         }
-        let longest = self.lists.as_ref().map_or(self.found.max_bytes, Lists::longest);
-        let job = rows::job(&self.found, longest, operands, args)?;
+        let job = self.job(operands, args)?;
         if let Some(lists) = &mut self.lists {
             // SAFETY: no job is in flight in this slot, whose descriptors these are.
             unsafe { lists.write(slot % regs::IDS, &job)? };

@@ -23,7 +23,7 @@ pub(crate) const COMPATIBLE: &[&str] = &["adi,axi-dmac-1.00.a"];
 pub(crate) const SETTINGS: &[&str] = DmacConfig::SETTINGS;
 pub(crate) const IP: &[&str] = &["axi_dmac"];
 /// ADI's `axi_dmac_ip.tcl` names the parameter.
-pub(crate) const PARAMETERS: &[(&str, &str)] = &[("MAX_BYTES_PER_BURST", "burst_bytes")];
+pub(crate) const PARAMETERS: &[(&str, &str)] = &[("MAX_BYTES_PER_BURST", "burst_bytes"), ("FIFO_SIZE", "fifo_bursts")];
 pub(crate) const MEMORY_BYTES: usize = 0;
 /// Only where both of its sides are memory.
 pub(crate) const COPIES: bool = true;

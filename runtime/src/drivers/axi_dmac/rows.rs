@@ -10,25 +10,55 @@ use crate::{
     types::{Error, Result},
 };
 
+/// `FIFO_SIZE`, as `axi_dmac_ip.tcl` offers it.
+const FIFO_MIN: u32 = 2;
+const FIFO_MAX: u32 = 32;
+
 /// The settings of an AXI DMAC: what its registers do not tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmacConfig {
     /// `MAX_BYTES_PER_BURST`, for versions before 4.5, which do not tell it.
     pub burst_bytes: usize,
+    /// `FIFO_SIZE`, in bursts: 2 to 32. More than four rows in one job must be so long that the
+    /// core cannot have four of them under way: more than two thirds of this in bursts, and one
+    /// more. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that the job is told while it
+    /// is written.
+    pub fifo_bursts: u32,
+    /// The core queues jobs of one burst to memory well. No released one does, up to 4.5 at least:
+    /// its `address_generator.v` gives them other jobs' lengths. Say it of a core in which a burst's
+    /// length is taken with its address alone.
+    pub single_bursts: bool,
+    /// The longest packet of the stream, in bytes; 0 where the program does not say. Each buffer
+    /// must be longer by more than a burst then, and the core of a receiver with `single_bursts`
+    /// gets several. A packet that ends in the last burst but one or later may hang the next.
+    pub packet_bytes: u32,
     /// The limit of a stop, in microseconds.
     pub stop_us: u32,
 }
 
 impl Default for DmacConfig {
-    /// Bursts of 128 bytes, as the core begins, and 10 ms.
+    /// Bursts of 128 bytes, as the core begins, the largest FIFO, which is right for all, no more
+    /// than the core was seen to do, and 10 ms.
     fn default() -> Self {
-        Self { burst_bytes: 128, stop_us: 10_000 }
+        Self { burst_bytes: 128, fifo_bursts: 32, single_bursts: false, packet_bytes: 0, stop_us: 10_000 }
     }
 }
 
 impl DmacConfig {
+    /// # Errors
+    /// [`Error::Argument`]: a FIFO that no core has.
+    pub(super) const fn check(&self) -> Result<()> {
+        match self.fifo_bursts {
+            FIFO_MIN..=FIFO_MAX => Ok(()),
+            value => {
+                let (value, min, max) = (value as u64, FIFO_MIN as u64, FIFO_MAX as u64);
+                Err(Error::Argument { name: "fifo_bursts", value, min, max, multiple_of: 1 })
+            }
+        }
+    }
+
     /// The names that [`from_settings`](Self::from_settings) knows.
-    pub const SETTINGS: &'static [&'static str] = &["burst_bytes", "stop_us"];
+    pub const SETTINGS: &'static [&'static str] = &["burst_bytes", "fifo_bursts", "single_bursts", "packet_bytes", "stop_us"];
 
     /// As settings have it, each with its default.
     ///
@@ -38,9 +68,12 @@ impl DmacConfig {
     pub fn from_settings(settings: &Settings<'_>) -> Result<Self> {
         let default = Self::default();
         let burst_bytes = settings.number("burst_bytes", 2, 4096)?.map_or(default.burst_bytes, |bytes| bytes as usize);
+        let fifo_bursts = settings.value("fifo_bursts", FIFO_MIN, FIFO_MAX, default.fifo_bursts)?;
+        let single_bursts = settings.flag("single_bursts", default.single_bursts)?;
+        let packet_bytes = settings.value("packet_bytes", 0, u32::MAX, default.packet_bytes)?;
         let stop_us = settings.number("stop_us", 1, 1_000_000)?.map_or(default.stop_us, |us| us as u32);
         if burst_bytes.is_power_of_two() {
-            Ok(Self { burst_bytes, stop_us })
+            Ok(Self { burst_bytes, fifo_bursts, single_bursts, packet_bytes, stop_us })
         } else {
             Err(Error::NotPowerOfTwo { align_bytes: burst_bytes })
         }
@@ -48,7 +81,9 @@ impl DmacConfig {
 }
 
 /// A 2D transfer, as the words of a job. A receiver from a stream takes one row: its core's report
-/// of a short packet is a sum over the rows, and tells nobody where the bytes lie.
+/// of a short packet is a sum over the rows, and tells nobody where the bytes lie. More than four
+/// rows must be long ([`DmacConfig::fifo_bursts`]), and a row to memory more than a burst
+/// ([`DmacConfig::single_bursts`]).
 ///
 /// ```
 /// use contigo::drivers::axi_dmac::DmacRows;
@@ -101,8 +136,8 @@ impl AsRef<[u32]> for DmacWords {
 }
 
 /// The job of these operands and words, where the core takes it. `longest`: the most bytes of one
-/// row.
-pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
+/// row; `packet_bytes`: of a packet, where the program said it.
+pub(super) fn job(found: &DmacFound, longest: u64, packet_bytes: u32, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
     let (first, second) = match found.kind {
         DmacKind::Copy => {
             let [from, to] = exactly(operands)?;
@@ -119,6 +154,13 @@ pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: 
     let (row_bytes, most) = rows.map_or((first.len_bytes as u64, longest), |rows| (rows.row_bytes.into(), found.max_bytes));
     if row_bytes == 0 || row_bytes > most || !row_bytes.is_multiple_of(found.length_align as u64) {
         return refused("bytes of a job, or of a row", row_bytes, most, found.length_align);
+    }
+    if found.reports && packet_bytes > 0 {
+        let need_bytes = u64::from(packet_bytes) + found.burst_bytes as u64 + 1;
+        if row_bytes < need_bytes {
+            let have_bytes = first.len_bytes;
+            return Err(Error::BufferSize { index: 0, need_bytes, have_bytes });
+        }
     }
     let (from, to) = match found.kind {
         DmacKind::Copy => (Some(first), second),

@@ -73,6 +73,7 @@ impl AxiDmacModel {
                     self.owed = Some(descriptor);
                 }
                 self.active = None;
+                self.rewound = false;
                 self.stream.cut(true);
                 // Enabled again meanwhile: it starts up after its reset.
                 let enabled = self.control & m::ENABLE != 0;

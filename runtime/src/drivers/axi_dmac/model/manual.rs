@@ -65,6 +65,9 @@ pub(super) const RESETS_RELEASED: u32 = 0b0111_0000_0000;
 /// `sg_resetn`, with `DMA_SG_TRANSFER` alone.
 pub(super) const SG_RESET_RELEASED: u32 = 0b0000_1000_0000;
 
+/// `last_req` (`dmac_2d_transfer.v`): rows under way that are told apart.
+pub(super) const ROW_IDS: usize = 4;
+
 /// `hwdesc_counter` 0 to 5: beats of 64 bits.
 pub(super) const DESCRIPTOR_BEATS: usize = 6;
 pub(super) const MASK_LAST_HWDESC: u32 = 1 << 0;

@@ -28,6 +28,32 @@ const GARBAGE: u8 = 0xEE;
 /// A simulated AXI DMAC.
 pub type SimAxiDmac<'b> = SimDevice<'b, AxiDmacModel>;
 
+/// What cores were seen to do that their page does not tell, behind memory that is slow or answers
+/// when it likes. Each is a switch of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AxiDmacFlaws {
+    /// Rows under way have four IDs, whose notes say which row is the last of its job. With more of
+    /// them a note is overwritten: an end is told early while rows are still written, and another
+    /// one never.
+    pub row_ids: bool,
+    /// What is one burst in memory and was queued behind another takes that one's successor's
+    /// length, or waits for it without end.
+    pub single_bursts: bool,
+    /// A packet that ends within the last two bursts of its buffer may hang the buffer that is
+    /// queued behind.
+    pub late_packet_ends: bool,
+    /// A length that is no multiple of the source's word, where that is wider, ends a burst early.
+    /// The interconnect behind this model waits for its rest.
+    pub early_last: bool,
+}
+
+impl AxiDmacFlaws {
+    /// As 4.5 was seen.
+    pub const ALL: Self = Self { row_ids: true, single_bursts: true, late_packet_ends: true, early_last: true };
+    /// As the page tells.
+    pub const NONE: Self = Self { row_ids: false, single_bursts: false, late_packet_ends: false, early_last: false };
+}
+
 /// How the model is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxiDmacBuild {
@@ -39,6 +65,8 @@ pub struct AxiDmacBuild {
     pub words: [usize; 2],
     /// `MAX_BYTES_PER_BURST`.
     pub burst_bytes: usize,
+    /// `FIFO_SIZE`, in bursts.
+    pub fifo_bursts: u32,
     /// `DMA_LENGTH_WIDTH`.
     pub length_bits: u32,
     /// The multiple that lengths are of.
@@ -57,17 +85,20 @@ pub struct AxiDmacBuild {
     pub debug: bool,
     /// The other end of its stream.
     pub stream: StreamConfig,
+    /// What its page does not tell.
+    pub flaws: AxiDmacFlaws,
 }
 
 impl Default for AxiDmacBuild {
-    /// Version 4.5 from memory to memory, 64 bits, with all that can be built in. Bursts have 64
-    /// bytes, and lengths are any.
+    /// Version 4.5 from memory to memory, 64 bits, with all that can be built in, and all flaws.
+    /// Bursts have 64 bytes, and lengths are any.
     fn default() -> Self {
         Self {
             version: 0x0004_0564,
             sides: [Side::Memory; 2],
             words: [8; 2],
             burst_bytes: 64,
+            fifo_bursts: 8,
             length_bits: 24,
             length_align: 1,
             address_bits: 32,
@@ -77,6 +108,7 @@ impl Default for AxiDmacBuild {
             coherent: true,
             debug: true,
             stream: StreamConfig::default(),
+            flaws: AxiDmacFlaws::ALL,
         }
     }
 }
@@ -98,6 +130,8 @@ pub struct AxiDmacModel {
     /// The memory's answer to the read of a descriptor that the core forgot in a reset.
     owed: Option<Descriptor>,
     stream: SimStream,
+    /// A packet ended so late in its buffer that the next one hangs.
+    rewound: bool,
     /// The bridge is off: every register reads ones.
     gone: bool,
 }
@@ -125,6 +159,7 @@ impl AxiDmacModel {
             active: None,
             owed: None,
             stream: SimStream::new(build.stream),
+            rewound: false,
             gone: false,
         }
     }

@@ -48,6 +48,8 @@ pub(super) struct Active {
     irq_delay_ns: Option<u64>,
     fate: Fate,
     writes: bool,
+    /// The row at work was queued before the one before it had ended.
+    behind: bool,
 }
 
 impl Active {
@@ -70,6 +72,11 @@ impl Active {
     pub(super) fn stuck_at(&self) -> Option<u64> {
         (self.fate == Fate::Stuck && self.writes).then_some(self.request.destination)
     }
+}
+
+/// `MAX_BYTES_PER_BURST`.
+fn burst_of(build: &AxiDmacBuild) -> u32 {
+    u32::try_from(build.burst_bytes).unwrap_or(u32::MAX)
 }
 
 impl AxiDmacModel {
@@ -111,7 +118,7 @@ impl AxiDmacModel {
             self.queue.take_in(&self.request);
             self.raise(m::TRANSFER_QUEUED, Some(at_ns));
         }
-        self.begin_next(at_ns, bus);
+        self.begin_next(at_ns, false, bus);
         if let Some(active) = self.active
             && self.step_ns(&active).is_some_and(|due| due <= at_ns)
         {
@@ -123,7 +130,8 @@ impl AxiDmacModel {
         }
     }
 
-    fn begin_next(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
+    /// `behind`: another transfer ends here, behind which the next one was queued.
+    fn begin_next(&mut self, at_ns: u64, behind: bool, bus: &mut SimBus<'_>) {
         if self.active.is_some() || self.manager != Manager::Enabled || self.queue.is_empty() {
             return;
         }
@@ -132,7 +140,7 @@ impl AxiDmacModel {
         self.gone = bus.strikes(faults.error);
         let fate = if bus.strikes(faults.stuck) {
             Fate::Stuck
-        } else if bus.strikes(faults.hang) {
+        } else if bus.strikes(faults.hang) || core::mem::take(&mut self.rewound) {
             Fate::Hang
         } else {
             Fate::Good
@@ -163,7 +171,72 @@ impl AxiDmacModel {
             irq_delay_ns,
             fate,
             writes: destination == Side::Memory && !listed,
+            behind,
         });
+        self.look_at_lengths(bus);
+    }
+
+    const fn burst_bytes(&self) -> usize {
+        if self.build.burst_bytes < BURST_BYTES { self.build.burst_bytes } else { BURST_BYTES }
+    }
+
+    fn is_one_burst(&self, x_length: u32) -> bool {
+        (x_length as usize) < self.burst_bytes()
+    }
+
+    /// A transfer, a piece or a row begins: what its length does to the core.
+    fn look_at_lengths(&mut self, bus: &mut SimBus<'_>) {
+        let AxiDmacBuild { sides, words: [source_word, destination_word], flaws, .. } = self.build;
+        let Some(active) = self.active.filter(|active| active.fetch.is_none() && active.fate == Fate::Good) else { return };
+        let x_length = active.request.x_length;
+        let ragged = !(x_length as usize + 1).is_multiple_of(source_word);
+        if flaws.early_last && sides == [Side::Memory; 2] && source_word > destination_word && ragged {
+            self.active = Some(Active { fate: Fate::Hang, ..active });
+            return;
+        }
+        // How long a packet is comes later.
+        let known = sides[1] == Side::Memory && sides[0] != Side::Stream;
+        if !flaws.single_bursts || !known || !active.behind || !self.is_one_burst(x_length) || bus.rng().bool() {
+            return;
+        }
+        let listed = self.control & m::HWDESC != 0;
+        let next = match active.row < active.request.y_length {
+            true => Some(active.request),
+            false => self.queue.waiting().next().copied().filter(|_| !listed),
+        };
+        // The last burst of the successor, where there is one.
+        let length = next.map(|next| next.x_length % burst_of(&self.build));
+        self.active = Some(match length {
+            Some(x_length) => Active { request: Request { x_length, ..active.request }, ..active },
+            None => Active { fate: Fate::Hang, ..active },
+        });
+    }
+
+    /// Does the core take the end of the row at work for the end of a job? A row that is four, or
+    /// eight, later and already under way has overwritten the note.
+    fn row_ends_a_job(&self, active: &Active) -> bool {
+        let is_last = |request: &Request, row: u32| row == request.y_length;
+        let mut told = is_last(&active.request, active.row) && !active.follows;
+        if !self.build.flaws.row_ids {
+            return told;
+        }
+        let own = (active.row + 1..=active.request.y_length).map(|row| (active.request, row, !active.follows));
+        // What waits is in a descriptor where transfers are lists.
+        let listed = self.control & m::HWDESC != 0;
+        let waiting = self.queue.waiting().filter(|_| !listed).flat_map(|request| (0..=request.y_length).map(|row| (*request, row, true)));
+        // So many bursts are asked for and not answered, at most.
+        let most = 2 * self.build.fifo_bursts - 1;
+        let mut bursts = 1;
+        for (index, (request, row, ends)) in own.chain(waiting).enumerate() {
+            if bursts > most {
+                break;
+            }
+            if index % m::ROW_IDS == m::ROW_IDS - 1 {
+                told = is_last(&request, row) && ends;
+            }
+            bursts += request.x_length / burst_of(&self.build) + 1;
+        }
+        told
     }
 
     /// Reads the next descriptor of a list: six beats of 64 bits.
@@ -199,8 +272,10 @@ impl AxiDmacModel {
         // Only an end that is asked for is one.
         let ends = flags & m::MASK_EOT_IRQ != 0;
         let fate = if !follows && !ends { Fate::Hang } else { active.fate };
+        let behind = active.behind || active.total > 0;
         (active.row, active.done, active.next_ns) = (0, 0, at_ns + LATENCY_NS);
-        self.active = Some(Active { request, fetch: None, follows, fate, ..active });
+        self.active = Some(Active { request, fetch: None, follows, fate, behind, ..active });
+        self.look_at_lengths(bus);
     }
 
     /// One burst of a row.
@@ -209,7 +284,7 @@ impl AxiDmacModel {
         let at = |addr: u64, stride: u32| DevAddr(addr + u64::from(stride) * u64::from(active.row) + u64::from(active.done));
         let (from, to) = (at(source, source_stride), at(destination, destination_stride));
         let left = (x_length + 1 - active.done) as usize;
-        let size = left.min(self.build.burst_bytes.min(BURST_BYTES));
+        let size = left.min(self.burst_bytes());
         let mut beats = [0; BURST_BYTES];
         let last_row = active.row == y_length;
         let mut ends = false;
@@ -228,8 +303,12 @@ impl AxiDmacModel {
             }
             _ => {
                 let taken = self.stream.take(at_ns, beats.get_mut(..size).unwrap_or_default());
-                let _ = bus.write(to, beats.get(..taken.bytes).unwrap_or_default());
                 ends = taken.last && self.build.sides[0] == Side::Stream;
+                let one_burst = active.total as usize + taken.bytes <= self.burst_bytes();
+                let single = ends && active.behind && one_burst && self.build.flaws.single_bursts;
+                // It takes another one's length.
+                let written = if single && bus.rng().bool() { taken.bytes / 2 } else { taken.bytes };
+                let _ = bus.write(to, beats.get(..written).unwrap_or_default());
                 taken.bytes
             }
         };
@@ -240,9 +319,17 @@ impl AxiDmacModel {
         if ends && !(row_ends && last_row) {
             // `up_dma_enable_tlen_reporting`: as FLAGS is now, not as it was submitted.
             let report = (self.request.flags & m::FLAG_PARTIAL_REPORTING != 0).then_some(active.total);
+            let late = left - moved <= self.burst_bytes() && !self.queue.is_empty();
+            self.rewound = self.build.flaws.late_packet_ends && late && bus.rng().bool();
             (active.over, active.next_ns) = (Some(report), at_ns + RESPONSE_NS);
         } else if row_ends && !last_row {
-            (active.row, active.done) = (active.row + 1, 0);
+            if self.row_ends_a_job(&active) {
+                self.queue.ended(None);
+                self.raise(m::TRANSFER_COMPLETED, active.irq_delay_ns.map(|delay| at_ns + delay));
+            }
+            (active.row, active.done, active.behind) = (active.row + 1, 0, true);
+            self.active = Some(active);
+            return self.look_at_lengths(bus);
         } else if row_ends && active.follows {
             (active.fetch, active.next_ns) = (Some(active.request.list), active.next_ns + self.build.fetch_ns);
         } else if row_ends {
@@ -255,9 +342,11 @@ impl AxiDmacModel {
         self.active = None;
         // Disabled meanwhile: IDs and DONE are cleared, and stay so.
         if self.manager == Manager::Enabled {
-            self.queue.ended(report);
-            self.raise(m::TRANSFER_COMPLETED, active.irq_delay_ns.map(|delay| at_ns + delay));
-            self.begin_next(at_ns, bus);
+            if report.is_some() || self.row_ends_a_job(active) {
+                self.queue.ended(report);
+                self.raise(m::TRANSFER_COMPLETED, active.irq_delay_ns.map(|delay| at_ns + delay));
+            }
+            self.begin_next(at_ns, true, bus);
         }
     }
 }

@@ -119,6 +119,11 @@ impl Queue {
         self.inside.pop_front()
     }
 
+    /// Those that wait inside, the oldest first.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Request> {
+        self.inside.iter().map(|(_, request)| request)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.inside.is_empty()
     }

@@ -1,0 +1,101 @@
+//! Which jobs may be in the core together: what its Verilog loses where several are.
+//!
+//! Both faults were seen with 4.5 behind memory that is slow or answers when it likes, and both
+//! write into buffers that were given back. Without the settings that say otherwise, no job meets
+//! them.
+//!
+//! **One burst behind another job.** `address_generator.v` gets the length of a job's last burst
+//! apart from its address. Where the one burst of a job waits already when the job before leaves,
+//! it takes the length for consumed (`bl_ready`), and uses its successor's, or waits for one
+//! without end. So a job that writes to memory is alone where it or the other one is one burst. A
+//! packet from a stream may be one burst whatever its buffer, so a receiver has one job in the core.
+//! Rows and pieces of a list are such jobs to that part of the core.
+//!
+//! **Rows.** `dmac_2d_transfer.v` notes for each row whether it is the last, in four places. A
+//! fifth row that begins before the first has ended overwrites its note: the first ends the job, or
+//! the last does not. The rows of jobs that follow each other count together. Rows that are so long
+//! that the core cannot have four of them under way are safe.
+
+use super::{
+    found::{DmacFound, DmacKind},
+    jobs::Job,
+    rows::DmacConfig,
+};
+use crate::types::{Error, Result};
+
+/// The places of `last_req`.
+const ROW_IDS: u32 = 4;
+/// Bursts that were answered and have not reached the notes: one each in the response's FIFO, in
+/// its manager and before the notes.
+const ANSWERED: u64 = 3;
+
+/// What the core holds apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Together {
+    kind: DmacKind,
+    burst_bytes: u64,
+    /// Bursts under way, at most, from a request to its note.
+    under_way: u64,
+    fifo_bursts: u32,
+    /// Jobs of one burst may be queued.
+    single_bursts: bool,
+    /// Buffers were compared with the longest packet.
+    packets: bool,
+    reports: bool,
+}
+
+impl Together {
+    pub(super) fn new(found: &DmacFound, config: &DmacConfig) -> Self {
+        // Its IDs count to twice the FIFO, and one is free (`request_generator.v`).
+        let under_way = 2 * u64::from(config.fifo_bursts) - 1 + ANSWERED;
+        Self {
+            kind: found.kind,
+            burst_bytes: found.burst_bytes as u64,
+            under_way,
+            fifo_bursts: config.fifo_bursts,
+            single_bursts: config.single_bursts,
+            packets: config.packet_bytes > 0,
+            reports: found.reports,
+        }
+    }
+
+    const fn bursts(&self, job: &Job) -> u64 {
+        job.row_bytes.div_ceil(self.burst_bytes)
+    }
+
+    /// When a row begins, the one four before has ended: the last burst of that one and all of the
+    /// three between would be too many.
+    const fn rows_are_long(&self, job: &Job) -> bool {
+        1 + (ROW_IDS as u64 - 1) * self.bursts(job) > self.under_way
+    }
+
+    const fn writes(&self) -> bool {
+        !matches!(self.kind, DmacKind::Send)
+    }
+
+    /// Are the rows of this job held apart?
+    pub(super) fn check(&self, job: &Job) -> Result<()> {
+        if job.rows > ROW_IDS && !self.rows_are_long(job) {
+            let fix = "this core loses the ends of more than four rows that are so short: give four rows a job, or longer rows, \
+                       or say its FIFO_SIZE where that is less; see `DmacConfig::fifo_bursts`";
+            return Err(Error::Setting { name: "fifo_bursts", value: self.fifo_bursts.into(), fix });
+        }
+        if job.rows > 1 && self.writes() && !self.single_bursts && self.bursts(job) == 1 {
+            let fix = "rows of one burst get each other's lengths: give each row a job, or longer rows, \
+                       or say 1 where the core's Verilog is mended; see `DmacConfig::single_bursts`";
+            return Err(Error::Setting { name: "single_bursts", value: 0, fix });
+        }
+        Ok(())
+    }
+
+    /// May the core get `job` while `before` is under way?
+    pub(super) const fn allows(&self, before: &Job, job: &Job) -> bool {
+        let ids = before.rows == 1 && job.rows == 1 || self.rows_are_long(before) && self.rows_are_long(job);
+        let lengths = match self.kind {
+            DmacKind::Send => true,
+            DmacKind::Receive if self.reports => self.single_bursts && self.packets,
+            DmacKind::Copy | DmacKind::Receive => self.single_bursts || self.bursts(before) > 1 && self.bursts(job) > 1,
+        };
+        ids && lengths
+    }
+}

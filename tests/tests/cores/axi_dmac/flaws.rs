@@ -1,0 +1,179 @@
+//! What an AXI DMAC was seen to do that its page does not tell, and how the driver meets it.
+
+use super::{CONFIG, LIMIT, copier, core, pattern, receiver, with};
+use contigo::{
+    DevAddr, DevSlice, Driver, Error, Queue, Result, Settings,
+    drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, DmacConfig, DmacRows, regs::Side},
+    sim::{Faults, stream::packet},
+};
+
+/// Mostly one burst of 64 bytes, in every order with longer ones.
+const LENS: [usize; 12] = [8, 60, 64, 200, 3, 1000, 1, 64, 40, 2000, 130, 12];
+const ROUNDS: usize = 5;
+
+/// Copies of these lengths or rows, four at once. Each is right when it is told, and no byte beside
+/// it changes, then or later.
+fn copies(build: AxiDmacBuild, config: DmacConfig, lists: bool, jobs: &[(usize, Option<DmacRows>)]) {
+    with(Faults::NONE, |board, pool, own| {
+        let core = core(board, build);
+        let window = core.window()?;
+        let driver = if lists { AxiDmac::listed_simulated(window, config, own)? } else { AxiDmac::open_simulated(window, config)? };
+        let mut queue: Queue<'_, _, 4, 2> = Queue::new(driver)?;
+        let mut lens = std::collections::VecDeque::new();
+        for (number, &(len, rows)) in jobs.iter().chain(&[(0, None); 4]).enumerate() {
+            if queue.is_full() || len == 0 && !queue.is_empty() {
+                let done = queue.next(LIMIT)?.unwrap_or_else(|| panic!("{build:?}: job {number} of {jobs:?} never ends"));
+                let ([from, to], len): (_, usize) = (done.buffers, lens.pop_front().unwrap());
+                let (from, to) = (from.whole(), to.whole());
+                let (from, to) = (from.view::<u8>()?, to.view::<u8>()?);
+                assert_eq!(&to[..len], &from[..len], "{build:?}: a copy of {len} bytes is told, and is not there");
+                assert!(to[len..].iter().all(|byte| *byte == 0xFF), "{build:?}: bytes behind a copy of {len} changed");
+            }
+            if len > 0 {
+                let (mut from, mut to) = (pool.take()?, pool.take()?);
+                from.view_mut::<u8>()?.iter_mut().enumerate().for_each(|(index, byte)| *byte = pattern(index + number));
+                to.view_mut::<u8>()?.fill(0xFF);
+                lens.push_back(len);
+                queue.push([from.to_device(..len), to.from_device(..len)], &rows)?;
+            }
+        }
+        core.run_for(100)
+    });
+}
+
+#[test]
+fn copies_of_one_burst_are_right_beside_others() {
+    let jobs: Vec<_> = LENS.iter().cycle().take(LENS.len() * ROUNDS).map(|len| (*len, None)).collect();
+    copies(copier(), CONFIG, false, &jobs);
+    copies(copier(), CONFIG, true, &jobs);
+    // Pieces of 256 bytes, and one burst left.
+    let pieces: Vec<_> = [257, 256 + 64, 512 + 30, 300, 1025, 4000].iter().cycle().take(40).map(|len| (*len, None)).collect();
+    copies(AxiDmacBuild { length_bits: 8, ..copier() }, CONFIG, true, &pieces);
+    // A core in which they do no harm is not held back.
+    let flaws = AxiDmacFlaws { single_bursts: false, ..AxiDmacFlaws::ALL };
+    copies(AxiDmacBuild { flaws, ..copier() }, DmacConfig { single_bursts: true, ..CONFIG }, false, &jobs);
+}
+
+#[test]
+fn packets_of_one_burst_are_right_where_several_buffers_wait() {
+    for (packet_bytes, sides) in [(40, [Side::Stream, Side::Memory]), (64, [Side::Stream, Side::Memory])] {
+        received(AxiDmacBuild { sides, ..receiver(packet_bytes) }, CONFIG, packet_bytes, 512);
+    }
+}
+
+/// Packets of a stream, with four buffers in flight.
+fn received(build: AxiDmacBuild, config: DmacConfig, packet_bytes: usize, buffer_bytes: usize) {
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, build);
+        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, config)?)?;
+        for number in 0..60 {
+            while !queue.is_full() {
+                queue.push([pool.take()?.from_device(..buffer_bytes)], &None)?;
+            }
+            let done = queue.next(LIMIT)?.unwrap_or_else(|| panic!("packet {number} of {packet_bytes} bytes never comes"));
+            assert_eq!(done.completion.bytes, Some(packet_bytes));
+            let [buf] = done.buffers;
+            // Packets that nobody waited for are lost.
+            let bytes = buf.view_at::<u8>(..packet_bytes)?;
+            assert!(packet::number(bytes).is_some_and(|number| packet::is(number, bytes)), "end {number} of {packet_bytes} bytes");
+        }
+        queue.stop()?;
+        while queue.take_back().is_some() {}
+        Ok(())
+    });
+}
+
+#[test]
+fn a_buffer_is_longer_than_the_longest_packet_by_more_than_a_burst() {
+    let flaws = AxiDmacFlaws { single_bursts: false, ..AxiDmacFlaws::ALL };
+    let build = AxiDmacBuild { flaws, ..receiver(300) };
+    let deep = DmacConfig { single_bursts: true, packet_bytes: 300, ..CONFIG };
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, build);
+        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, deep)?)?;
+        let refused = queue.push([pool.take()?.from_device(..364)], &None).unwrap_err();
+        assert!(matches!(refused.error, Error::BufferSize { index: 0, need_bytes: 365, have_bytes: 364 }), "{refused}");
+        Ok(())
+    });
+    received(build, deep, 300, 365);
+    // Without that number a core has one buffer, behind which none can hang.
+    received(build, DmacConfig { packet_bytes: 0, ..deep }, 300, 301);
+}
+
+/// What the driver says to a job of these rows of contiguous bytes; it is carried out where nothing.
+fn rows(build: AxiDmacBuild, config: DmacConfig, row_bytes: u32, rows: u32) -> Result<()> {
+    let job = DmacRows { row_bytes, rows, from_stride: row_bytes, to_stride: row_bytes };
+    let mut refused = Ok(());
+    with(Faults::NONE, |board, _pool, _own| {
+        let core = core(board, build);
+        let slice = DevSlice { addr: DevAddr(0), offset_bytes: 0, len_bytes: (row_bytes * rows) as usize };
+        refused = AxiDmac::open_simulated(core.window()?, config)?.check(&[slice, slice], &job.words());
+        Ok(())
+    });
+    if refused.is_ok() {
+        copies(build, config, false, &vec![((row_bytes * rows) as usize, Some(job)); 8]);
+    }
+    refused
+}
+
+#[test]
+fn rows_whose_ends_the_core_mixes_up_are_refused() {
+    let (build, small) = (copier(), DmacConfig { fifo_bursts: 8, ..CONFIG });
+    let is_refused = |result, setting, value: u64| match result {
+        Err(Error::Setting { name, value: found, .. }) => (name, found) == (setting, value),
+        _ => false,
+    };
+    assert!(is_refused(rows(build, small, 2 * 64, 5), "fifo_bursts", 8));
+    // One burst each.
+    assert!(is_refused(rows(build, small, 64, 5), "fifo_bursts", 8));
+    assert!(is_refused(rows(build, small, 64, 2), "single_bursts", 0));
+    let mended = AxiDmacBuild { flaws: AxiDmacFlaws { single_bursts: false, ..AxiDmacFlaws::ALL }, ..build };
+    assert_eq!(rows(mended, DmacConfig { single_bursts: true, ..small }, 64, 4), Ok(()));
+    // Eight bursts' room: 16 are asked for or not yet noted, three rows of five and one burst.
+    assert!(is_refused(rows(build, small, 5 * 64, 5), "fifo_bursts", 8));
+    assert_eq!(rows(build, small, 6 * 64, 10), Ok(()));
+    assert_eq!(rows(build, small, 2 * 64, 4), Ok(()));
+    // Who does not say gets what is right for the largest FIFO.
+    assert!(is_refused(rows(AxiDmacBuild { fifo_bursts: 32, ..build }, CONFIG, 10 * 64, 5), "fifo_bursts", 32));
+    assert!(is_refused(rows(build, DmacConfig { fifo_bursts: 32, ..CONFIG }, 10 * 64, 5), "fifo_bursts", 32));
+}
+
+#[test]
+fn jobs_of_rows_and_others_are_not_mixed_up() {
+    let of =
+        |row_bytes, rows| ((row_bytes * rows) as usize, Some(DmacRows { row_bytes, rows, from_stride: row_bytes, to_stride: row_bytes }));
+    let jobs: Vec<_> = [of(128, 3), (64, None), of(128, 4), of(192, 2), (700, None), of(128, 3), (200, None), (300, None), of(384, 7)]
+        .into_iter()
+        .cycle()
+        .take(45)
+        .collect();
+    copies(copier(), DmacConfig { fifo_bursts: 8, ..CONFIG }, false, &jobs);
+}
+
+#[test]
+fn lengths_are_multiples_of_a_source_s_word_that_is_wider() {
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, AxiDmacBuild { words: [32, 8], ..copier() });
+        let driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
+        assert_eq!(driver.found().length_align, 32);
+        let mut queue: Queue<'_, _, 4, 2> = Queue::new(driver)?;
+        let refused = queue.push([pool.take()?.to_device(..200), pool.take()?.from_device(..200)], &None);
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused.error, Error::Argument { value: 200, multiple_of: 32, .. }), "{refused}");
+        Ok(())
+    });
+    let build = AxiDmacBuild { words: [32, 8], ..copier() };
+    copies(build, CONFIG, false, &[(224, None); 8]);
+    // The other way round any length will do.
+    copies(AxiDmacBuild { words: [8, 32], ..build }, CONFIG, false, &[(201, None); 8]);
+}
+
+#[test]
+fn settings_are_read_as_text() {
+    let text = Settings("burst_bytes=256,fifo_bursts=16,single_bursts=1,packet_bytes=1500");
+    let expected = DmacConfig { burst_bytes: 256, fifo_bursts: 16, single_bursts: true, packet_bytes: 1500, ..DmacConfig::default() };
+    assert_eq!(DmacConfig::from_settings(&text), Ok(expected));
+    assert_eq!(DmacConfig::from_settings(&Settings("")), Ok(DmacConfig::default()));
+    let refused = DmacConfig::from_settings(&Settings("fifo_bursts=64"));
+    assert!(matches!(refused, Err(Error::Argument { value: 64, min: 2, max: 32, .. })), "{refused:?}");
+}
