@@ -1,6 +1,6 @@
 // error: E0133
 // That nobody is starting a job on the device is a claim.
-use contigo::{Guard, names::OpenDevice};
+use contigo::{Guard, linux::vfio::Vfio, names::OpenDevice};
 
 fn by_the_kernel_module(guard: &Guard) {
     let _ = guard.reset();
@@ -8,6 +8,10 @@ fn by_the_kernel_module(guard: &Guard) {
 
 fn by_its_name(device: &OpenDevice) {
     let _ = device.reset();
+}
+
+fn by_vfio(vfio: &Vfio) {
+    let _ = vfio.reset();
 }
 
 fn main() {}

@@ -134,9 +134,15 @@ fn no_test_can_take_the_shipped_kernels_place() {
         let text = format!("use contigo::linux::{room}::seam; fn main() {{}}");
         assert_eq!(refused(text), BTreeSet::from(["E0432".to_owned()]), "{room}");
     }
-    for call in
-        ["UDmaBuf::open_with", "DmaHeap::allocate_from", "DmaHeap::allocate_for_from", "Guard::open_from", "linux::vfio::Vfio::open_from"]
-    {
+    for call in [
+        "UDmaBuf::open_with",
+        "DmaHeap::allocate_from",
+        "DmaHeap::allocate_for_from",
+        "Guard::open_from",
+        "linux::vfio::Vfio::open_from",
+        "names::DeviceName::open_guard_with",
+        "names::DeviceName::open_vfio_with",
+    ] {
         let text = format!("fn main() {{ let _ = contigo::{call}; }}");
         assert_eq!(refused(text), BTreeSet::from(["E0599".to_owned()]), "{call}");
     }

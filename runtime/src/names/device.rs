@@ -93,6 +93,18 @@ impl DeviceName {
         OpenDevice::guarded_by(self, super::files::Files { root }, |device| crate::linux::guard::Guard::open_from(kernel, device))
     }
 
+    /// The seam: opens a PCI function behind an IOMMU, with `kernel` in the place of VFIO.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[cfg(feature = "testkit")]
+    pub fn open_vfio_with(
+        &self,
+        kernel: crate::linux::os::seam::Test<dyn crate::linux::vfio::seam::VfioKernel>,
+    ) -> Result<OpenDevice, Error> {
+        OpenDevice::vfio_by(self, |address| crate::linux::vfio::Vfio::open_from(kernel, address))
+    }
+
     #[cfg_attr(feature = "audit", track_caller)]
     fn open_at(&self, root: &str) -> Result<OpenDevice, Error> {
         let open = self.row.open.ok_or(Error::NotBuiltIn { kind: self.row.kind, feature: self.row.feature })?;

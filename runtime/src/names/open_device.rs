@@ -107,7 +107,11 @@ impl OpenDevice {
     }
 
     pub(super) fn behind_iommu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        Ok(Self::new(name, Opened::Vfio(Vfio::open(name.argument())?)))
+        Self::vfio_by(name, Vfio::open)
+    }
+
+    pub(super) fn vfio_by(name: &DeviceName, open: impl FnOnce(&str) -> Result<Vfio, Error>) -> Result<Self, Error> {
+        Ok(Self::new(name, Opened::Vfio(open(name.argument())?)))
     }
 
     #[cfg(feature = "sim")]
@@ -161,7 +165,8 @@ impl OpenDevice {
         match &self.opened {
             // SAFETY: the caller's promise.
             Opened::Guarded(guarded) => self.shared.reset(&mut || unsafe { guarded.reset() }),
-            Opened::Vfio(vfio) => vfio.reset(),
+            // SAFETY: as above.
+            Opened::Vfio(vfio) => self.shared.reset(&mut || unsafe { vfio.reset() }),
             #[cfg(feature = "sim")]
             Opened::Simulated(..) => self.reset_simulated(),
             _ => Err(NONE),

@@ -33,7 +33,8 @@ fn it_is_reset_before_it_may_master_the_bus_and_stopped_on_drop() {
 fn one_that_cannot_be_reset_must_be_at_rest_first() {
     let (kernel, vfio) = opened(Machine { resets: false, ..Machine::default() });
     assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), ("the kernel knows no reset for this PCI function alone", 0));
-    assert_eq!(unsuitable(vfio.reset().unwrap_err()), ("the kernel knows no reset for this PCI function alone", 0));
+    // SAFETY: nothing drives it.
+    assert_eq!(unsuitable(unsafe { vfio.reset() }.unwrap_err()), ("the kernel knows no reset for this PCI function alone", 0));
     assert!(!kernel.masters());
     let asked = Cell::new(0);
     let busy = |device: &mut VfioDevice<'_>| {
@@ -226,10 +227,12 @@ fn a_reset_from_outside() {
     let (kernel, vfio) = opened(Machine::default());
     let device = open(&vfio, Interrupt::Any).unwrap();
     let before = kernel.log().len();
-    vfio.reset().unwrap();
+    // SAFETY: nothing drives it.
+    let reset = || unsafe { vfio.reset() };
+    reset().unwrap();
     assert_eq!(kernel.log()[before..], [Event::Reset]);
     kernel.fail(Call::Reset, 0, Errno::EAGAIN);
-    assert_eq!(vfio.reset(), Err(Error::Os { call: "ioctl(VFIO_DEVICE_RESET)", errno: Errno::EAGAIN as i32 }));
+    assert_eq!(reset(), Err(Error::Os { call: "ioctl(VFIO_DEVICE_RESET)", errno: Errno::EAGAIN as i32 }));
     assert!(kernel.masters(), "a configured function stays configured");
     drop(device);
 }

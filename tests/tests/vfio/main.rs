@@ -14,6 +14,7 @@ mod device;
 mod litepcie;
 mod memory;
 mod open;
+mod shared;
 
 use contigo::{Error, linux::vfio::Vfio};
 use contigo_testkit::fake_vfio::{ADDRESS, FakeVfio, Machine};

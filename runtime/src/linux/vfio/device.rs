@@ -45,6 +45,26 @@ pub struct VfioDevice<'v> {
     _bar: MmapRaw,
 }
 
+impl Vfio {
+    /// Resets the device from outside, whoever drives it: all of its DMA ends, and its registers
+    /// are as after power-on. Then [`Engine::recover`](crate::Engine::recover).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the kernel cannot; [`Error::Os`].
+    ///
+    /// # Safety
+    /// As [`Guard::reset`](crate::Guard::reset): nobody calls an engine, a queue or a stream of
+    /// this device meanwhile. The IOMMU confines a job that starts with cleared addresses, but its
+    /// end may be taken for that of another job, whose output the device did not write.
+    pub unsafe fn reset(&self) -> Result<(), Error> {
+        if !self.resets {
+            let fix = "see that its last driver stopped it, and open it without a reset";
+            return Err(Error::Unsupported { what: "the kernel knows no reset for this PCI function alone", fix });
+        }
+        self.kernel.ioctl(&self.device, Request::Reset).map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
+    }
+}
+
 impl<'v> VfioDevice<'v> {
     /// The registers of BAR number `bar`, and `interrupt`. The device is reset first, so that
     /// nothing is left of who used it before, and then may master the bus.
@@ -58,7 +78,8 @@ impl<'v> VfioDevice<'v> {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn open(vfio: &'v Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         let this = Self::quiet(vfio, bar, interrupt)?;
-        vfio.reset()?;
+        // SAFETY: `this` has the registers and has given them to nobody: no driver is left.
+        unsafe { vfio.reset()? };
         vfio.config.enable(&vfio.kernel, &vfio.device, true)?;
         Ok(this)
     }

@@ -242,19 +242,6 @@ impl Vfio {
         self.resets
     }
 
-    /// Resets the device from outside, whoever drives it: all of its DMA ends, and its registers
-    /// are as after power-on. Then [`Engine::recover`](crate::Engine::recover).
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] where the kernel cannot; [`Error::Os`].
-    pub fn reset(&self) -> Result<(), Error> {
-        if !self.resets {
-            let fix = "see that its last driver stopped it, and open it without a reset";
-            return Err(Error::Unsupported { what: "the kernel knows no reset for this PCI function alone", fix });
-        }
-        self.kernel.ioctl(&self.device, Request::Reset).map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
-    }
-
     /// Cuts the device off from the block that begins at `base`
     /// ([`Region::base`](crate::Region::base)): the emergency stop for a device that will not stop.
     /// When this returns `Ok`, no access of the device reaches the block, not even one under way.
