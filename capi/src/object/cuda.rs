@@ -7,7 +7,9 @@
 //! that is closed gives back its own: a region its pinned memory, an engine its stream.
 //!
 //! No thread waits for another one's call of the driver: two that open the same at once both make
-//! it, and one of the two is given back.
+//! it, and one of the two is given back. The wait that is left in `OnceLock` is for a thread that
+//! moves a value into its place. The standard library sleeps in it, so a thread of lower priority
+//! goes on and ends it.
 
 use crate::{fault::Fault, limits};
 use contigo::{

@@ -9,10 +9,10 @@ use super::{
 };
 use crate::{
     linux::{device::Registers, guard::Guard},
-    types::{Error, PhysAddr},
+    types::{Error, PhysAddr, lock},
 };
 use core::sync::atomic::{AtomicBool, Ordering};
-use spin::Once;
+use spin::{Mutex, Once};
 
 /// The longest name of a device or a node here.
 pub(super) type Name = heapless::String<64>;
@@ -25,6 +25,8 @@ pub(super) struct Guarded {
     pub(super) guard: Guard,
     called: Called,
     windows: [Once<Registers>; WINDOWS],
+    /// Held while one of them is put in its place.
+    mapping: Mutex<()>,
     /// A PCI function that may master the bus.
     masters: AtomicBool,
 }
@@ -43,7 +45,7 @@ impl Guarded {
     pub(super) fn open(name: &str, files: Files<'_>, open: impl FnOnce(&str) -> Result<Guard, Error>) -> Result<Self, Error> {
         let called = Called::find(name, files)?;
         let guard = open(&called.device)?;
-        Ok(Self { guard, called, windows: [const { Once::new() }; WINDOWS], masters: AtomicBool::new(false) })
+        Ok(Self { guard, called, windows: [const { Once::new() }; WINDOWS], mapping: Mutex::new(()), masters: AtomicBool::new(false) })
     }
 
     /// Is it what `name` names?
@@ -70,9 +72,10 @@ impl Guarded {
         let registers = match window.get() {
             Some(registers) => registers,
             // No closure, so that the trace names the program's line. Where two callers are here,
-            // one mapping is dropped again.
+            // one mapping is dropped again. The lock: `Once` alone would spin without a bound.
             None => {
                 let mapped = self.guard.registers(how.window.into())?;
+                let _alone = lock::acquire(&self.mapping)?;
                 window.call_once(|| mapped)
             }
         };

@@ -5,6 +5,7 @@ use super::{Model, SimBoard, SimBus};
 use crate::{
     hw::{Device, mmio::Mmio, wait::Wait},
     mem::Port,
+    trace::stats::Counter,
     types::{Error, Result, lock},
 };
 use core::{
@@ -25,7 +26,9 @@ pub struct SimDevice<'b, M> {
     driven: AtomicBool,
     /// A register write got lost: the device answers nothing more before a reset.
     gone: AtomicBool,
-    accesses: Mutex<SimAccesses>,
+    /// Registers read, and written. No lock: a wait for it would have no bound.
+    reads: Counter,
+    writes: Counter,
 }
 
 /// How often registers were read and written, by whoever has the window.
@@ -62,7 +65,8 @@ impl<'b, M: Model> SimDevice<'b, M> {
             model: Mutex::new(model),
             driven: AtomicBool::new(false),
             gone: AtomicBool::new(false),
-            accesses: Mutex::new(SimAccesses::default()),
+            reads: Counter::default(),
+            writes: Counter::default(),
         }
     }
 
@@ -96,7 +100,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// How often its registers were read and written so far.
     #[must_use]
     pub fn accesses(&self) -> SimAccesses {
-        *self.accesses.lock()
+        SimAccesses { reads: self.reads.get(), writes: self.writes.get() }
     }
 
     /// Lets `time_us` of virtual time pass, with the device doing what it does, and nobody looking.
@@ -120,7 +124,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
         if !offset.is_multiple_of(4) || offset >= self.window_bytes || self.gone.load(Ordering::Relaxed) {
             return u32::MAX;
         }
-        self.accesses.lock().reads += 1;
+        self.reads.add(1);
         let read = self.with(|model, bus| {
             bus.tick();
             model.advance(bus);
@@ -137,7 +141,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
         if !offset.is_multiple_of(4) || offset >= self.window_bytes || self.gone.load(Ordering::Relaxed) {
             return;
         }
-        self.accesses.lock().writes += 1;
+        self.writes.add(1);
         let written = self.with(|model, bus| {
             bus.tick();
             model.advance(bus);

@@ -2,7 +2,7 @@
 
 use super::{Event, Site, happened};
 use core::panic::Location;
-use spin::Once;
+use spin::{Mutex, Once};
 
 /// Hears every event of the runtime, on the thread where it happens, in the middle of that thread's
 /// work. So it is quick, does not panic, and calls nothing of the runtime that makes events. `site`
@@ -35,13 +35,16 @@ pub trait Listener: Sync {
 }
 
 static LISTENER: Once<&'static dyn Listener> = Once::new();
+/// Held by the thread that sets it: `Once` would let another one spin without a bound meanwhile.
+static SETTING: Mutex<()> = Mutex::new(());
 
 /// Lets `listener` hear every event from now to the end of the program. There is one, as there is
 /// one logger.
 ///
 /// # Errors
-/// `listener` comes back: there is another one already.
+/// `listener` comes back: there is another one already, or another thread sets one now.
 pub fn set_listener(listener: &'static dyn Listener) -> Result<(), &'static dyn Listener> {
+    let Some(_alone) = SETTING.try_lock() else { return Err(listener) };
     let mut mine = false;
     LISTENER.call_once(|| {
         mine = true;
