@@ -23,6 +23,7 @@ use contigo::{
 use core::{
     ffi::c_char,
     fmt::{self, Write as _},
+    mem::MaybeUninit,
     slice,
 };
 
@@ -201,8 +202,9 @@ unsafe fn write(
             (_, Ok(0)) => &mut [],
             (true, _) => return Err(Fault::from(Misuse::Null { what: "text" })),
             (false, Err(_)) => return Err(Misuse::Value { what: "capacity_bytes", value: capacity_bytes as u64 }.into()),
-            // SAFETY: not null, no larger than an object can be, and the caller's promise.
-            (false, Ok(_)) => unsafe { slice::from_raw_parts_mut(text.cast::<u8>(), capacity_bytes) },
+            // SAFETY: not null, no larger than an object can be, and the caller's promise. The
+            // caller's bytes are writable, and it need not have written them before.
+            (false, Ok(_)) => unsafe { slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), capacity_bytes) },
         };
         let mut lines = Lines { room, len_bytes: 0 };
         act(&mut lines)?;
@@ -215,7 +217,7 @@ unsafe fn write(
 
 /// Text in a caller's room, as much as fits.
 struct Lines<'t> {
-    room: &'t mut [u8],
+    room: &'t mut [MaybeUninit<u8>],
     len_bytes: usize,
 }
 
@@ -233,7 +235,7 @@ impl Lines<'_> {
     fn end(&mut self) {
         let at = self.len_bytes.min(self.room.len().saturating_sub(1));
         if let Some(last) = self.room.get_mut(at) {
-            *last = 0;
+            last.write(0);
         }
     }
 }
@@ -242,7 +244,7 @@ impl fmt::Write for Lines<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for byte in text.bytes() {
             if let Some(place) = self.room.get_mut(self.len_bytes) {
-                *place = byte;
+                place.write(byte);
             }
             self.len_bytes += 1;
         }
