@@ -5,6 +5,8 @@
 mod blocks;
 #[path = "docs/commands.rs"]
 mod commands;
+#[path = "docs/conversions.rs"]
+mod conversions;
 #[path = "docs/links.rs"]
 mod links;
 #[path = "docs/markdown.rs"]

@@ -150,3 +150,11 @@ impl fmt::Display for DesignError {
 }
 
 impl core::error::Error for DesignError {}
+
+/// With its whole text.
+#[cfg(feature = "std")]
+impl From<DesignError> for crate::types::IoError {
+    fn from(error: DesignError) -> Self {
+        crate::types::with_text(error.into(), error)
+    }
+}

@@ -103,3 +103,11 @@ impl From<NameError> for Error {
         Self::BadName { len_bytes: error.len_bytes, max_bytes: super::text::Text::MAX_BYTES }
     }
 }
+
+/// With its whole text.
+#[cfg(feature = "std")]
+impl From<NameError> for crate::types::IoError {
+    fn from(error: NameError) -> Self {
+        crate::types::with_text(error.into(), error)
+    }
+}

@@ -25,9 +25,9 @@ mod tensor_rule;
 pub(crate) mod timeout;
 
 pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
-#[cfg(feature = "std")]
-pub(crate) use error::IoError;
 pub use error::{Error, ErrorKind, ErrorRow, Result};
+#[cfg(feature = "std")]
+pub(crate) use error::{IoError, with_text};
 pub use refused::Refused;
 pub use tensor_rule::TensorRule;
 pub use timeout::{MAX_TIMEOUT, timeout_us};

@@ -41,7 +41,7 @@ const UNCOMPILED: [(&str, &str, &str); 3] = [
 ];
 
 /// Are the block's lines in this file, one after the other?
-fn is_part(block: &Block, text: &str) -> bool {
+pub(crate) fn is_part(block: &Block, text: &str) -> bool {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let len = block.text.len();
     (0..=lines.len().saturating_sub(len)).any(|at| lines.get(at..at + len).is_some_and(|part| dedent(part) == block.text))

@@ -13,10 +13,14 @@ numbers, and how to go on. A program asks for the class.
 | C | a status below 0 | the status (`CONTIGO_E_…`) | `contigo_last_error()`, as text |
 | Python | an exception, always a `contigo.ContigoError` | its type; `kind`, `errno`, `code` | its text |
 
-In Rust, `?` makes a `std::io::Error` of each of these, of a `JobError` and of a `Refused`, with the
-feature `std`. Its `kind()` is that of the errno, so a timeout is `ErrorKind::TimedOut`. A
-`JobError` and a `Refused` give the buffers back (`error.buffers`, `refused.returned`), and have the
-error as their `source()`.
+In Rust, with the feature `std`, `?` makes a `std::io::Error` of each of these, and of a `JobError`,
+a `Refused`, a `NameError`, a `MapError` and a `DesignError`. Its `kind()` is that of the errno, so
+a timeout is `ErrorKind::TimedOut`. A `JobError` and a `Refused` give the buffers back
+(`error.buffers`, `refused.returned`), and have the error as their `source()`.
+
+`?` also makes a `contigo::Error` of all of them, and of a `std::io::Error`. So a `main` that reads
+files returns either `std::io::Result<()>`, which keeps each text, or `contigo::Result<()>`, which
+keeps of the standard library's errors the errno.
 
 In Python, `except contigo.ContigoError` catches all of them. Each class is also the built-in class
 of its meaning, where Python has one, so `except TimeoutError` catches `contigo.TimeoutError`, and

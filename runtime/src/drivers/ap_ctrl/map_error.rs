@@ -144,3 +144,11 @@ impl fmt::Display for MapError {
 }
 
 impl core::error::Error for MapError {}
+
+/// With its whole text.
+#[cfg(feature = "std")]
+impl From<MapError> for crate::types::IoError {
+    fn from(error: MapError) -> Self {
+        crate::types::with_text(error.into(), error)
+    }
+}

@@ -12,7 +12,7 @@ mod rows;
 mod words;
 
 #[cfg(feature = "std")]
-pub(crate) use io::IoError;
+pub(crate) use io::{IoError, with_text};
 pub use kind::{ErrorKind, ErrorRow};
 pub use rows::Error;
 

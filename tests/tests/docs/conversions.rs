@@ -1,0 +1,94 @@
+#![allow(unsafe_code, clippy::items_after_statements, reason = "which core is behind registers is the program's word")]
+//! `?` in programs that answer with one type of error: the README's lines, beside a file that the
+//! program reads. `docs/errors.md` says which errors become which.
+
+use crate::{
+    blocks::is_part,
+    markdown::{pages, root},
+};
+use contigo::{
+    Align, Engine, Error, Pool, Region,
+    design::Design,
+    drivers::ap_ctrl::{ApCtrl, describe},
+    names::{Attach, DeviceName, MemoryName},
+};
+use core::time::Duration;
+use std::{fs, io};
+
+const MAP: &[u8] = include_bytes!("../../../docs/examples/copy.json");
+
+/// The README's block, which [`the_readmes_lines_are_here`] compares.
+#[rustfmt::skip]
+macro_rules! the_readmes_lines {
+    () => {
+        let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;          // "guard:copy@40000000"
+        let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "dma-heap:linux,cma"
+        let pool = Pool::<8>::new(region.carve(8 * 4096, Align::LINE)?, 4096)?;
+        let map = describe::any(MAP, "")?.build()?;                 // JSON, or what the tools write
+        // SAFETY: the device is this kernel, and nobody else drives it.
+        let mut copy = Engine::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? })?;
+        let (mut from, to) = (pool.take()?, pool.take()?);
+        from.view_mut::<u8>()?.fill(7);
+        let job = copy.start([from.to_device(..1000), to.from_device(..1000)], &[1000])?;
+        let [_, to] = job.wait(Duration::from_millis(20))?.buffers; // bounded; caches are done
+        assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
+    };
+}
+
+fn of_std(file: &str) -> io::Result<()> {
+    the_readmes_lines!();
+    Design::read(&fs::read(file)?)?;
+    Ok(())
+}
+
+fn of_contigo(file: &str) -> contigo::Result<()> {
+    the_readmes_lines!();
+    Design::read(&fs::read(file)?)?;
+    Ok(())
+}
+
+#[test]
+fn a_main_of_either_result_has_the_readmes_lines_and_reads_files() {
+    let design = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/design.hwh");
+    of_std(design).unwrap();
+    of_contigo(design).unwrap();
+    assert_eq!(of_std("/no/such/file").unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert_eq!(of_contigo("/no/such/file"), Err(Error::Os { call: "a call of std::io", errno: 2 }));
+    let no_design = of_std(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap_err();
+    assert!(no_design.to_string().contains("hand-off of Vivado's"), "{no_design}");
+}
+
+#[test]
+fn the_readmes_lines_are_here() {
+    let root = root(env!("CARGO_MANIFEST_DIR"), 1);
+    let pages = pages(&root);
+    let readme = pages.iter().find(|page| page.path == "README.md").unwrap();
+    let block = readme.blocks.iter().find(|block| block.language == "rust").unwrap();
+    assert!(is_part(block, include_str!("conversions.rs")), "copy the README's block into the macro");
+}
+
+/// Each keeps its whole text, and has the kind of its errno. Back again it is the same error.
+#[test]
+fn every_error_becomes_one_of_std() {
+    let name = "uio:a/b".parse::<MemoryName>().unwrap_err();
+    let map = describe::any(b"{}", "").and_then(|map| map.build()).unwrap_err();
+    let design = Design::read(b"<EDKSYSTEM>").map(drop).unwrap_err();
+    for (own, text) in [(io::Error::from(name), name.to_string()), (map.into(), map.to_string()), (design.into(), design.to_string())] {
+        assert_eq!((own.kind(), own.to_string()), (io::ErrorKind::InvalidInput, text));
+        assert_eq!(Error::from(own), Error::Os { call: "a call of std::io", errno: 22 });
+    }
+    for error in [Error::Busy, Error::Timeout { timeout_us: 7 }, Error::Os { call: "mmap", errno: 12 }] {
+        let own = io::Error::from(error);
+        assert_eq!((own.kind(), own.to_string()), (io::Error::from_raw_os_error(error.errno()).kind(), error.to_string()));
+        assert_eq!(Error::from(own), error);
+    }
+    for (kind, errno) in [
+        (io::ErrorKind::NotFound, 2),
+        (io::ErrorKind::UnexpectedEof, 5),
+        (io::ErrorKind::PermissionDenied, 13),
+        (io::ErrorKind::InvalidData, 22),
+        (io::ErrorKind::TimedOut, 110),
+    ] {
+        assert_eq!(Error::from(io::Error::new(kind, "a text")).errno(), errno, "{kind}");
+    }
+}
