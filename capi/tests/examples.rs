@@ -261,7 +261,40 @@ fn they_run_with_what_is_installed() {
     }
 }
 
-/// With `find_package(contigo)`, the shared and the static library.
+/// With the library inside, and with the C library inside too: a program of one file.
+#[test]
+fn they_are_linked_statically_with_what_is_installed() {
+    if let Some(why) = missing(&["make", "pkg-config", "cc"]) {
+        return emulated::skipped("examples::they_are_linked_statically_with_what_is_installed", &why);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = install(folder.path());
+    // No program finds it by mistake.
+    fs::remove_file(prefix.join("lib/libcontigo.so")).unwrap();
+    let flags = Command::new("pkg-config")
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .args(["--static", "--cflags", "--libs", "contigo"])
+        .output()
+        .unwrap();
+    assert!(flags.status.success(), "{}", text(&flags));
+    let flags = String::from_utf8(flags.stdout).unwrap();
+    for (name, more) in [("inside", [].as_slice()), ("static", &["-static"])] {
+        let program = folder.path().join(name);
+        let compiled = Command::new("cc")
+            .args(more)
+            .arg(Path::new(CRATE).join("examples/kernel.c"))
+            .args(flags.split_whitespace())
+            .arg("-o")
+            .arg(&program)
+            .output()
+            .unwrap();
+        assert!(compiled.status.success(), "{name}: {}", text(&compiled));
+        let output = Command::new(&program).env_remove("LD_LIBRARY_PATH").output().unwrap();
+        assert!(output.status.success() && text(&output).contains("0 wrong"), "{name}: {}", text(&output));
+    }
+}
+
+/// With `find_package(contigo)`, the shared and the static library, and a program of one file.
 #[test]
 fn cmake_finds_what_is_installed() {
     const PROJECT: &str = r#"
@@ -273,6 +306,8 @@ add_executable(shared "${EXAMPLE}")
 target_link_libraries(shared PRIVATE contigo::contigo)
 add_executable(static "${EXAMPLE}")
 target_link_libraries(static PRIVATE contigo::static)
+add_executable(alone "${EXAMPLE}")
+target_link_libraries(alone PRIVATE contigo::static -static)
 "#;
     if let Some(why) = missing(&["make", "cmake", "cc"]) {
         return emulated::skipped("examples::cmake_finds_what_is_installed", &why);
@@ -293,7 +328,7 @@ target_link_libraries(static PRIVATE contigo::static)
     assert!(configured.status.success(), "{}", text(&configured));
     let built = Command::new("cmake").arg("--build").arg(&build).output().unwrap();
     assert!(built.status.success(), "{}", text(&built));
-    for program in ["shared", "static"] {
+    for program in ["shared", "static", "alone"] {
         let output = Command::new(build.join(program)).output().unwrap();
         assert!(output.status.success(), "{program}: {}", text(&output));
     }
