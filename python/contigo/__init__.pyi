@@ -251,7 +251,7 @@ class Engine:
     def start(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job:
         """A job: its operands, as many as the driver has, and its argument words of 32 bits."""
     def push(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job:
-        """The same for whoever calls `next`."""
+        """The same for who calls `next`. A queue or a stream of this engine takes none of them."""
     def next(self, timeout: float = 1.0) -> Optional[Done]:
         """The next pushed job that ended; None where none did in `timeout` seconds.
 
@@ -262,7 +262,7 @@ class Engine:
     def jobs(self) -> list[Job]:
         """The jobs in flight, in no order, also those that nobody kept."""
     def take_back(self) -> list[Job]:
-        """The pushed jobs that had not ended when the device was stopped."""
+        """Those of `push` that had not ended when the device was stopped."""
     def arm(self) -> Optional[int]:
         """Readies the interrupt.
 
@@ -418,7 +418,8 @@ class Function(Kernel):
 class Queue:
     """Several jobs in flight: `for done in queue`, `async for done in queue`.
 
-    A loop that is left before its end stops the device.
+    A loop that is left before its end stops the device. It gives the ends of its own jobs, and of
+    no other queue's, nor those that an earlier loop left: these come from `take_back`.
 
     `timeout`: seconds in which a job of those in flight ends, or the loop raises `TimeoutError`.
     """

@@ -11,41 +11,65 @@ from .errors import ForkedError, TimeoutError
 LOOKS_EVERY_S = 0.001
 
 
-async def _next(engine, timeout):
-    """`engine.next`, for an event loop.
+#: Those that sleep until a file is readable, by their event loop and the file: two queues of one
+#: engine have one.
+_asleep = {}
+
+
+async def _next(of, timeout):
+    """`next` of a queue or a stream, for an event loop.
 
     It sleeps until the interrupt's file is readable, or looks again and again.
     """
-    from asyncio import sleep
+    import asyncio
 
-    began = monotonic()
+    engine, ends, asleep = of._engine, of._ends, None
+    loop, began = asyncio.get_running_loop(), monotonic()
     deadline = began + timeout
     while True:
-        # Armed before the look: what ends after that makes the file readable.
-        fd = engine.arm() if timeout > 0 else None
-        done = engine.next(0)
+        # Armed before the look: what ends after that makes the file readable. Not where another
+        # one sleeps, whose interrupt this would forget: that one armed it, and all of them wake.
+        if timeout > 0 and not _asleep.get(asleep):
+            fd = engine.arm()
+            asleep = loop, fd
+        done = ends.next(0)
         left = deadline - monotonic()
-        if done is not None or left <= 0 or engine.in_flight == 0:
+        if done is not None or left <= 0 or ends.in_flight == 0:
             return done
         if fd is None:
             is_short = deadline - left - began < LOOKS_EVERY_S
-            await sleep(0 if is_short else min(left, LOOKS_EVERY_S))
+            await asyncio.sleep(0 if is_short else min(left, LOOKS_EVERY_S))
         else:
-            await _readable(fd, left)
+            await _readable(loop, fd, left)
 
 
-async def _readable(fd, timeout):
-    """Is the file readable within `timeout` seconds?"""
+async def _readable(loop, fd, timeout):
+    """Sleeps until the file is readable, for `timeout` seconds at most."""
     import asyncio
 
-    loop = asyncio.get_running_loop()
     readable = loop.create_future()
-    loop.add_reader(fd, lambda: readable.done() or readable.set_result(None))
+    sleepers = _asleep.setdefault((loop, fd), set())
+    if not sleepers:
+        loop.add_reader(fd, _wake, loop, fd)
+    sleepers.add(readable)
     try:
         # Until then at most: an interrupt that got lost costs time, and no result.
-        return bool((await asyncio.wait([readable], timeout=timeout))[0])
+        await asyncio.wait([readable], timeout=timeout)
     finally:
-        loop.remove_reader(fd)
+        sleepers.discard(readable)
+        if not sleepers and _asleep.get((loop, fd)) is sleepers:
+            _quiet(loop, fd)
+
+
+def _wake(loop, fd):
+    for readable in _quiet(loop, fd):
+        if not readable.done():
+            readable.set_result(None)
+
+
+def _quiet(loop, fd):
+    loop.remove_reader(fd)
+    return _asleep.pop((loop, fd), ())
 
 
 class _Loop:
@@ -66,7 +90,7 @@ class _Loop:
             item = None
             if of is not None:
                 self._before()
-                item = of._after(of._engine.next(of.timeout))
+                item = of._after(of._ends.next(of.timeout))
             if item is None:
                 raise StopIteration
             return item
@@ -80,7 +104,7 @@ class _Loop:
             item = None
             if of is not None:
                 self._before()
-                item = of._after(await _next(of._engine, of.timeout))
+                item = of._after(await _next(of, of.timeout))
             if item is None:
                 raise StopAsyncIteration
             return item
@@ -114,45 +138,51 @@ class Queue:
             work(done.buffers[1])
             queue.push(…)                       # as long as there is work
 
-    A loop ends when no job is in flight, and raises `TimeoutError` where none ends in `timeout`
-    seconds. A loop that is left before that, by an exception, `break` or `return`, stops the
-    device. The buffers of all jobs are the CPU's then, and `take_back` has the jobs that had not
-    ended. `next` looks outside of a loop, and stops nothing.
+    A loop ends when none of its jobs is in flight, and raises `TimeoutError` where none ends in
+    `timeout` seconds. A loop that is left before that, by an exception, `break` or `return`, stops
+    the device. The buffers of all jobs are the CPU's then, and `take_back` has the jobs that the
+    loop has not given. `next` looks outside of a loop, and stops nothing.
+
+    A queue gives the ends of its own jobs, and of no others: not those of another queue of the same
+    engine, nor those that an earlier loop left. A loop raises once where another's stop cancelled
+    jobs of it. The jobs of a queue that is dropped go on, and no one gets their ends.
     """
 
     def __init__(self, engine, *, timeout=1.0):
         self._engine, self.timeout = getattr(engine, "engine", engine), timeout
         if not hasattr(self._engine, "next"):
             raise TypeError(f"{engine!r} takes no jobs: a queue is of an Engine, a Kernel or a Function")
+        self._ends = self._engine._ends()
 
     def push(self, operands, *words):
         """Gives the device a job, and returns it: `Engine.start`."""
-        return self._engine.push(operands, *words)
+        return self._ends.push(operands, *words)
 
     def next(self, timeout=None):
         """The next job that ended, waiting `timeout` seconds at most; None where none has.
 
         Nothing is stopped.
         """
-        return self._engine.next(self.timeout if timeout is None else timeout)
+        return self._ends.next(self.timeout if timeout is None else timeout)
 
     def stop(self):
         """Stops the device.
 
         Jobs that had ended still come from `next`, the others from `take_back`.
         """
-        self._engine.stop()
+        self._ends.stop()
 
     def take_back(self):
         """The jobs that had not ended when the device was stopped, the oldest first.
 
-        Their buffers are the CPU's.
+        Of a loop that was left: those too that had ended, and that it has not given. Their buffers
+        are the CPU's.
         """
-        return self._engine.take_back()
+        return self._ends.take_back()
 
     @property
     def depth(self):
-        """How many jobs can be in flight."""
+        """How many jobs can be in flight, of all that the engine has."""
         return self._engine.depth
 
     @property
@@ -161,8 +191,8 @@ class Queue:
         return self._engine.counts
 
     def __len__(self):
-        """How many jobs are in flight."""
-        return self._engine.in_flight
+        """How many of its jobs are in flight."""
+        return self._ends.in_flight
 
     def __bool__(self):
         return True
@@ -184,10 +214,11 @@ class Queue:
         pass
 
     def _after(self, done):
-        if done is None and self._engine.in_flight:
+        if done is None and self._ends.in_flight:
             raise TimeoutError(f"no job ended within {self.timeout} s; the device was stopped")
         return done
 
     def _left(self, error):
-        if self._engine.in_flight:
-            self._engine.stop()
+        if self._ends.in_flight:
+            self._ends.stop()
+        self._ends.leave()

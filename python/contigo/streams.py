@@ -45,6 +45,7 @@ class Stream:
             wanted = "say operands=lambda frame: […, frame, …]" if "writes" in directions else "none of them is a frame"
             raise ValueError(f"a job of {engine.name} has the operands {directions}: {wanted}")
         self._engine, self._pool, self._words, self.timeout = engine, pool, words, timeout
+        self._ends = engine._ends()
         #: Which operand is the frame, and the frame that somebody has.
         self._index, self._out = directions.index("writes"), None
         #: How much of a frame the device takes.
@@ -61,7 +62,7 @@ class Stream:
         """
         if not self.is_running:
             if self._begun is not None:
-                self._engine._forget()
+                self._ends.forget()
             self._begun = self._engine._stops
         try:
             return self._arm()
@@ -77,7 +78,7 @@ class Stream:
         """
         try:
             self._before(False)
-            return self._frame(self._engine.next(self.timeout if timeout is None else timeout))
+            return self._frame(self._ends.next(self.timeout if timeout is None else timeout))
         except ContigoError as error:
             _let_go(error)
             raise
@@ -88,9 +89,9 @@ class Stream:
         All buffers are the pool's, except for those of which arrays are kept.
         """
         self._give_back()
-        self._engine.stop()
+        self._ends.stop()
         # Ends that nobody took are lost, as those that come later are.
-        self._engine._forget()
+        self._ends.forget()
         self._begun = None
 
     @property
@@ -122,27 +123,28 @@ class Stream:
 
     def __del__(self):
         try:
-            if self.is_running or self._begun is not None and self._engine.in_flight:
+            if self.is_running or self._begun is not None and self._ends.in_flight:
                 self.stop()
         except ForkedError:
             pass  # as a loop's
 
     def _arm(self):
         """A frame into each free place, while the pool has any; how many the device has."""
-        engine = self._engine
-        while engine.in_flight < engine.depth:
+        engine, ends = self._engine, self._ends
+        # Where other jobs have every place, the first push says so.
+        while ends.in_flight == 0 or engine.in_flight < engine.depth:
             try:
                 frame = self._pool.take()
             except MemoryError:
-                if engine.in_flight == 0:
+                if ends.in_flight == 0:
                     raise MemoryError(f"all {len(self._pool)} frames of the pool are kept, and the device has none") from None
                 break
             try:
-                engine.push(self._checked(frame), *self._words)
+                ends.push(self._checked(frame), *self._words)
             except BaseException:
                 frame._let_go()  # not when the exception goes
                 raise
-        return engine.in_flight
+        return ends.in_flight
 
     def _checked(self, frame):
         operands = list(self._operands(frame))
@@ -179,9 +181,9 @@ class Stream:
         _let_go(error)
         self._give_back()
         # A device that a fault has stopped is at rest.
-        if self.is_running or self._engine.in_flight:
-            self._engine.stop()
-        self._engine._forget()
+        if self.is_running or self._ends.in_flight:
+            self._ends.stop()
+        self._ends.forget()
         self._begun = None
 
 

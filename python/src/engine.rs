@@ -2,9 +2,10 @@
 
 use crate::{
     buffer::Buffer,
+    ends::{Ends, Taker},
     error::{of_class, raised, refused},
     handover::word,
-    jobs::{End, Jobs, Record},
+    jobs::{End, Jobs, Record, SLOTS},
     mine::Mine,
     operand::given,
     shared::{Shared, limit},
@@ -18,7 +19,7 @@ use pyo3::{
 use std::{sync::Arc, time::Duration};
 
 /// `None`: it was closed.
-type Core = Arc<Mine<Shared<Option<Jobs>>>>;
+pub(crate) type Core = Arc<Mine<Shared<Option<Jobs>>>>;
 
 /// A driver of a device, opened by `device.driver(name)`. It takes as many jobs at once as the
 /// device does, `depth`.
@@ -32,24 +33,72 @@ pub(crate) struct Engine {
     name: &'static str,
     specs: Vec<OperandSpec>,
     depth: usize,
+    /// Who calls its own `next`.
+    taker: Taker,
 }
 
 impl Engine {
     pub(crate) fn new(name: &'static str, driver: AnyDriver<'static>) -> PyResult<Self> {
         let jobs = Jobs::new(driver).map_err(raised)?;
         let (specs, depth) = (jobs.specs(), jobs.depth());
-        Ok(Self { core: Arc::new(Mine::new(Shared::new(Some(jobs)))), name, specs, depth })
+        Ok(Self { core: Arc::new(Mine::new(Shared::new(Some(jobs)))), name, specs, depth, taker: Taker::new() })
     }
 
-    fn submit(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>, queued: bool) -> PyResult<Job> {
+    pub(crate) fn submit(
+        &self,
+        py: Python<'_>,
+        operands: &Bound<'_, PyAny>,
+        words: &Bound<'_, PyTuple>,
+        taker: Option<&Taker>,
+    ) -> PyResult<Job> {
         let core = self.core.get()?;
         let mut all = Vec::with_capacity(self.specs.len());
         for (index, object) in operands.try_iter()?.enumerate() {
             all.push(given(&object?, index, &self.specs)?);
         }
         let words = words.iter().enumerate().map(|(index, word)| argument(index, &word)).collect::<PyResult<Vec<u32>>>()?;
-        let record = core.with(py, |jobs| open(jobs)?.push(all, &words, queued))?;
+        let record = core.with(py, |jobs| open(jobs)?.push(all, &words, taker))?;
         Ok(Job { core: Arc::clone(&self.core), record })
+    }
+
+    pub(crate) const fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn job(&self, record: Arc<Record>) -> Job {
+        Job { core: Arc::clone(&self.core), record }
+    }
+
+    pub(crate) fn next_of(&self, py: Python<'_>, taker: &Taker, timeout: f64) -> PyResult<Option<Done>> {
+        let found = self.core.get()?.wait(py, limit(timeout)?, |jobs, slice| {
+            let (jobs, mut slice) = (open(jobs)?, slice);
+            // Each look but the last one brings a job's end, of whichever taker.
+            for _ in 0..=SLOTS {
+                if let Some(ended) = jobs.next_ended(taker)? {
+                    return Ok(Some(Some(ended)));
+                }
+                let waits = jobs.in_flight_of(taker) > 0;
+                if !jobs.look(if waits { slice } else { Duration::ZERO })? {
+                    return Ok((!waits).then_some(None));
+                }
+                slice = Duration::ZERO;
+            }
+            Ok(None)
+        })?;
+        let Some(record) = found.flatten() else { return Ok(None) };
+        match record.completion() {
+            Some(Ok(completion)) => Ok(Some(Done { completion, record })),
+            Some(Err(error)) => {
+                error.value(py).setattr("job", Bound::new(py, self.job(record))?)?;
+                Err(error)
+            }
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn take_back_of(&self, py: Python<'_>, taker: &Taker) -> PyResult<Vec<Job>> {
+        let records = self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.take_back(taker)))?;
+        Ok(records.into_iter().map(|record| self.job(record)).collect())
     }
 }
 
@@ -77,13 +126,13 @@ impl Engine {
     /// buffer. A device that has all the jobs it takes is an error.
     #[pyo3(signature = (operands, *words))]
     fn start(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>) -> PyResult<Job> {
-        self.submit(py, operands, words, false)
+        self.submit(py, operands, words, None)
     }
 
-    /// The same for whoever calls `next`.
+    /// The same for who calls `next`.
     #[pyo3(signature = (operands, *words))]
     fn push(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>) -> PyResult<Job> {
-        self.submit(py, operands, words, true)
+        self.submit(py, operands, words, Some(&self.taker))
     }
 
     /// The next pushed job that ended; None where none did in `timeout` seconds, or none is in
@@ -92,40 +141,18 @@ impl Engine {
     /// come from `take_back`.
     #[pyo3(signature = (timeout=1.0))]
     fn next(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Done>> {
-        let found = self.core.get()?.wait(py, limit(timeout)?, |jobs, slice| {
-            let jobs = open(jobs)?;
-            if let Some(ended) = jobs.next_ended()? {
-                return Ok(Some(Some(ended)));
-            }
-            if jobs.in_flight() == 0 {
-                return Ok(Some(None));
-            }
-            jobs.look(slice)?;
-            jobs.next_ended().map(|ended| ended.map(Some))
-        })?;
-        let Some(record) = found.flatten() else { return Ok(None) };
-        match record.completion() {
-            Some(Ok(completion)) => Ok(Some(Done { completion, record })),
-            Some(Err(error)) => {
-                let job = Job { core: Arc::clone(&self.core), record };
-                error.value(py).setattr("job", Bound::new(py, job)?)?;
-                Err(error)
-            }
-            None => Ok(None),
-        }
+        self.next_of(py, &self.taker, timeout)
     }
 
     /// Stops the device, whatever it is doing. Jobs that had ended stay good, the others are
     /// cancelled, and the buffers of all are the CPU's. The next job starts the device again.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), Jobs::stop))
+        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(|_| false)))
     }
 
-    /// Nobody gets the jobs that have come out, nor is told of a fault: a stream's. Refused where
-    /// the device would not stop.
-    fn _forget(&self, py: Python<'_>) -> PyResult<()> {
-        // Dropped where Python's lock is held: the buffers go home.
-        self.core.get()?.with(py, |jobs| jobs.as_mut().map(Jobs::forget)).transpose().map(drop)
+    /// For one more who takes the ends of its own jobs: a queue, or a stream.
+    fn _ends(slf: Py<Self>) -> Ends {
+        Ends::new(slf)
     }
 
     /// How often the device was stopped, by whomever; None: this engine was closed.
@@ -138,13 +165,12 @@ impl Engine {
     #[getter]
     fn jobs(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
         let records = self.core.get()?.with(py, |jobs| jobs.as_ref().map_or_else(Vec::new, Jobs::flying));
-        Ok(records.into_iter().map(|record| Job { core: Arc::clone(&self.core), record }).collect())
+        Ok(records.into_iter().map(|record| self.job(record)).collect())
     }
 
     /// The jobs that had not ended when the device was stopped, the oldest first; each once.
     fn take_back(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
-        let records = self.core.get()?.with(py, |jobs| open(jobs).map(Jobs::take_back))?;
-        Ok(records.into_iter().map(|record| Job { core: Arc::clone(&self.core), record }).collect())
+        self.take_back_of(py, &self.taker)
     }
 
     /// Readies the interrupt: the file descriptor that poll(2) finds readable when a job ends.
@@ -157,7 +183,7 @@ impl Engine {
     /// Stops the device and lets go of it. A device that will not stop stays open.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.core.get()?.detached(py, |jobs| {
-            jobs.as_mut().map_or(Ok(()), Jobs::stop)?;
+            jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(|_| false))?;
             *jobs = None;
             Ok(())
         })
@@ -253,7 +279,8 @@ impl Job {
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), Jobs::stop))
+        let beside = |other: &Record| other.is_beside(&self.record);
+        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(|other| !beside(other))))
     }
 }
 

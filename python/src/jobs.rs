@@ -3,6 +3,7 @@
 
 use crate::{
     buffer::Buffer,
+    ends::Taker,
     error::{of_class, raised, raised_as, refused},
     inner::Inner,
 };
@@ -10,8 +11,9 @@ use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, J
 use pyo3::prelude::*;
 use std::{
     collections::VecDeque,
+    mem,
     ops::Range,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
@@ -23,8 +25,10 @@ type Queue = contigo::Queue<'static, AnyDriver<'static>, SLOTS, { contigo::MAX_O
 /// A job: its buffers, and how it ended.
 pub(crate) struct Record {
     pub(crate) buffers: Vec<Py<Buffer>>,
-    /// Is it for whoever takes the next one that ended?
-    queued: bool,
+    /// Who takes its end, of a job that was queued.
+    taker: Option<Weak<()>>,
+    /// Which push it was, to give jobs back in their order.
+    serial: u64,
     end: OnceLock<End>,
 }
 
@@ -42,9 +46,24 @@ impl Record {
         self.buffers.iter().map(|buffer| buffer.get().inner())
     }
 
-    /// Is it kept for whoever takes the next one?
+    /// Is it kept for who takes the next one?
     pub(crate) fn is_kept(&self) -> bool {
-        self.queued
+        self.taker.is_some()
+    }
+
+    /// Does `taker` take its end?
+    pub(crate) fn is_of(&self, taker: &Taker) -> bool {
+        self.taker.as_ref().is_some_and(|own| taker.is(own))
+    }
+
+    /// Does the same take the ends of both?
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        matches!((&self.taker, &other.taker), (Some(own), Some(other)) if own.ptr_eq(other))
+    }
+
+    /// Is there still one who takes its end?
+    fn is_wanted(&self) -> bool {
+        self.taker.as_ref().is_some_and(|own| own.strong_count() > 0)
     }
 
     pub(crate) fn end(&self) -> Option<&End> {
@@ -97,12 +116,20 @@ pub(crate) struct Jobs {
     queue: Box<Queue>,
     /// Those in flight: the queue's tag is a place here.
     flying: Vec<Option<Arc<Record>>>,
-    /// Queued ones that ended, for whoever takes them.
+    /// Queued ones that ended, until their takers ask.
     ended: VecDeque<Arc<Record>>,
-    /// Those that ended by a stop of the device, for whoever takes them back.
-    cancelled: Vec<Arc<Record>>,
-    /// Why, where it was a fault that nobody who takes queued jobs has seen.
-    fault: Option<(Error, String)>,
+    /// Those to be taken back: they ended by a stop of the device, or a loop that was left has not
+    /// taken them.
+    left: Vec<Arc<Record>>,
+    /// Why they ended, for each taker who has not seen it.
+    faults: Vec<Fault>,
+}
+
+/// Why a taker's jobs ended by a stop that it did not ask for.
+struct Fault {
+    taker: Weak<()>,
+    /// The channel's fault; `None`: another user of the device stopped it.
+    why: Option<(Error, String)>,
 }
 
 impl Jobs {
@@ -111,7 +138,7 @@ impl Jobs {
         Queue::new_in(&mut place, driver).map_err(|refused| refused.error)?;
         // SAFETY: `new_in` made it there.
         let queue = unsafe { place.assume_init() };
-        Ok(Self { queue, flying: vec![None; SLOTS], ended: VecDeque::new(), cancelled: Vec::new(), fault: None })
+        Ok(Self { queue, flying: vec![None; SLOTS], ended: VecDeque::new(), left: Vec::new(), faults: Vec::new() })
     }
 
     pub(crate) fn specs(&self) -> Vec<OperandSpec> {
@@ -139,14 +166,25 @@ impl Jobs {
         self.queue.arm_irq()
     }
 
-    pub(crate) fn take_back(&mut self) -> Vec<Arc<Record>> {
-        std::mem::take(&mut self.cancelled)
+    /// Those of `taker` that are in flight.
+    pub(crate) fn in_flight_of(&self, taker: &Taker) -> usize {
+        self.flying.iter().flatten().filter(|record| record.is_of(taker)).count()
+    }
+
+    pub(crate) fn take_back(&mut self, taker: &Taker) -> Vec<Arc<Record>> {
+        let mut back: Vec<_> = taken_out(&mut self.left, |record| record.is_of(taker));
+        back.sort_by_key(|record| record.serial);
+        back
     }
 
     /// Takes all buffers, or none, and gives the device a job.
-    pub(crate) fn push(&mut self, given: Vec<Given>, words: &[u32], queued: bool) -> PyResult<Arc<Record>> {
+    pub(crate) fn push(&mut self, given: Vec<Given>, words: &[u32], taker: Option<&Taker>) -> PyResult<Arc<Record>> {
         if given.len() > contigo::MAX_OPERANDS {
             return Err(of_class("Buffer", format!("{} operands: a job has {} at most", given.len(), contigo::MAX_OPERANDS)));
+        }
+        // No one looks for the jobs of a queue that is gone.
+        if self.queue.is_full() && self.flying.iter().flatten().any(|record| record.is_kept() && !record.is_wanted()) {
+            self.look(Duration::ZERO)?;
         }
         let bufs = taken(&given)?;
         let operands = bufs.into_iter().zip(&given).map(|(buf, (_, bytes, direction))| match direction {
@@ -158,7 +196,12 @@ impl Jobs {
         // The queue refuses a job more than there are places.
         let tag = self.flying.iter().position(Option::is_none).unwrap_or(SLOTS);
         let pushed = self.queue.push_list(&mut operands, words, tag);
-        let record = Arc::new(Record { buffers: given.into_iter().map(|(buffer, ..)| buffer).collect(), queued, end: OnceLock::new() });
+        let record = Arc::new(Record {
+            buffers: given.into_iter().map(|(buffer, ..)| buffer).collect(),
+            taker: taker.map(|taker| taker.name()),
+            serial: self.queue.counts().pushed,
+            end: OnceLock::new(),
+        });
         match pushed {
             Ok(_) => {
                 self.flies(tag, &record);
@@ -195,16 +238,15 @@ impl Jobs {
         match self.landed(timeout) {
             Ok(ended) => Ok(ended),
             Err(failed) => {
-                let (text, queued) = (failed.to_string(), self.flying.iter().flatten().any(|record| record.queued));
+                let text = failed.to_string();
+                let takers: Vec<_> = self.flying.iter().flatten().filter_map(|record| record.taker.clone()).collect();
                 self.after_a_stop(|| End::Failed(failed.cause, text.clone()));
                 // It would not stop. The jobs that ended all the same have come out.
                 if self.queue.is_stopped() {
                     return Err(raised_as(failed.error, text));
                 }
                 // Also where all of them ended well before the stop: then no job says it.
-                if queued {
-                    self.fault = Some((failed.error, text));
-                }
+                takers.into_iter().for_each(|taker| self.fails(taker, Some((failed.error, text.clone()))));
                 Ok(true)
             }
         }
@@ -222,42 +264,71 @@ impl Jobs {
         };
         if let Some(record) = self.flying.get_mut(tag).and_then(Option::take) {
             record.ends(end, kept);
-            if record.queued {
+            if record.is_wanted() {
                 self.ended.push_back(record);
             }
         }
         Ok(true)
     }
 
-    /// The next queued job that ended before. Behind the last one, the fault that ended the others.
-    pub(crate) fn next_ended(&mut self) -> PyResult<Option<Arc<Record>>> {
-        match (self.ended.pop_front(), &self.fault) {
-            (None, Some(_)) => self.fault.take().map_or(Ok(None), |(error, text)| Err(raised_as(error, text))),
-            (ended, _) => Ok(ended),
+    /// `taker` is to hear why its jobs ended.
+    fn fails(&mut self, taker: Weak<()>, why: Option<(Error, String)>) {
+        if taker.strong_count() > 0 && !self.faults.iter().any(|fault| fault.taker.ptr_eq(&taker)) {
+            self.faults.push(Fault { taker, why });
         }
+    }
+
+    /// The next of its queued jobs that ended before. Behind the last one, why the others ended.
+    pub(crate) fn next_ended(&mut self, taker: &Taker) -> PyResult<Option<Arc<Record>>> {
+        if let Some(at) = self.ended.iter().position(|record| record.is_of(taker)) {
+            return Ok(self.ended.remove(at));
+        }
+        let Some(at) = self.faults.iter().position(|fault| taker.is(&fault.taker)) else { return Ok(None) };
+        Err(match self.faults.swap_remove(at).why {
+            Some((error, text)) => raised_as(error, text),
+            None => refused("cancelled: another queue, stream or job of this engine stopped the device; take_back() has the jobs"),
+        })
     }
 
     /// Somebody has seen how it ended.
     pub(crate) fn seen(&mut self, record: &Arc<Record>) {
         self.ended.retain(|other| !Arc::ptr_eq(other, record));
-        self.cancelled.retain(|other| !Arc::ptr_eq(other, record));
+        self.left.retain(|other| !Arc::ptr_eq(other, record));
     }
 
-    /// Stops the device: jobs that had ended end well, the others are cancelled.
-    pub(crate) fn stop(&mut self) -> PyResult<()> {
-        let stopped = self.queue.stop();
+    /// Stops the device: jobs that had ended end well, the others are cancelled. Takers of those
+    /// for which `tell` says so hear of it.
+    pub(crate) fn stop(&mut self, tell: impl Fn(&Record) -> bool) -> PyResult<()> {
+        let (stopped, before) = (self.queue.stop(), self.left.len());
         self.after_a_stop(|| End::Cancelled);
+        let cancelled: Vec<_> =
+            self.left.iter().skip(before).filter(|record| tell(record)).filter_map(|record| record.taker.clone()).collect();
+        cancelled.into_iter().for_each(|taker| self.fails(taker, None));
         stopped.map_err(raised)
     }
 
-    /// All queued jobs that have come out, which are forgotten here. Of a device that would not
+    /// A loop was left: what it has not taken is to be taken back.
+    pub(crate) fn leave(&mut self, taker: &Taker) {
+        self.faults.retain(|fault| !taker.is(&fault.taker));
+        self.left.extend(taken_out(&mut self.ended, |record| record.is_of(taker)));
+    }
+
+    /// All of its jobs that have come out, which are forgotten here. Of a device that would not
     /// stop, what ended is still to be told.
-    pub(crate) fn forget(&mut self) -> PyResult<Vec<Arc<Record>>> {
+    pub(crate) fn forget(&mut self, taker: &Taker) -> PyResult<Vec<Arc<Record>>> {
         if self.queue.is_stopped() {
             return Err(raised(Error::QueueStopped { in_flight: self.queue.len() }));
         }
-        self.fault = None;
-        Ok(self.ended.drain(..).chain(self.cancelled.drain(..)).collect())
+        self.leave(taker);
+        Ok(self.take_back(taker))
+    }
+
+    /// The records that were kept for a taker that is gone.
+    pub(crate) fn unwanted(&mut self) -> Vec<Arc<Record>> {
+        self.faults.retain(|fault| fault.taker.strong_count() > 0);
+        let mut gone: Vec<_> = taken_out(&mut self.ended, |record| !record.is_wanted());
+        gone.extend(taken_out(&mut self.left, |record| !record.is_wanted()));
+        gone
     }
 
     /// Of a stopped device, all jobs come out. Of one that would not stop, those that ended.
@@ -276,11 +347,21 @@ impl Jobs {
             let back = self.queue.take_back_each(|tag, index, buf| kept = land(flying, tag, index, buf).err().or(kept));
             let Some(record) = back.and_then(|tag| self.flying.get_mut(tag)?.take()) else { break };
             record.ends(end(), kept);
-            if record.queued {
-                self.cancelled.push(record);
+            if record.is_wanted() {
+                self.left.push(record);
             }
         }
     }
+}
+
+/// Those records for which `which` says so; the others stay.
+fn taken_out<From: Default + Extend<Arc<Record>> + IntoIterator<Item = Arc<Record>>>(
+    from: &mut From,
+    which: impl Fn(&Record) -> bool,
+) -> Vec<Arc<Record>> {
+    let (out, rest): (Vec<_>, Vec<_>) = mem::take(from).into_iter().partition(|record| which(record));
+    from.extend(rest);
+    out
 }
 
 /// A buffer of the job in place `tag` comes back.
@@ -292,7 +373,7 @@ fn land(flying: &[Option<Arc<Record>>], tag: usize, index: usize, buf: DevBuf<'s
 impl Drop for Jobs {
     /// All buffers go where they came from. Of a device that does not stop, none.
     fn drop(&mut self) {
-        let _ = self.stop();
+        let _ = self.stop(|_| false);
     }
 }
 

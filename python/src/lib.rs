@@ -27,6 +27,7 @@ mod design;
 mod device;
 mod doctor;
 mod dtype;
+mod ends;
 mod engine;
 mod error;
 mod export;
@@ -76,6 +77,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<imported::Imported>()?;
     module.add_class::<operand::Operand>()?;
     module.add_class::<engine::Engine>()?;
+    module.add_class::<ends::Ends>()?;
     module.add_class::<engine::Job>()?;
     module.add_class::<engine::Done>()?;
     module.add_function(wrap_pyfunction!(design::_design, module)?)?;

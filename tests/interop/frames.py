@@ -92,7 +92,9 @@ def nothing_that_comes_late_stops_it():
     assert [number(stream.next(A_WHILE)) for _ in range(2)] == [0, 1]
     assert stream.next(A_WHILE) is None and stream.is_running and rig.engine.in_flight == 8 and stream.counts["stopped"] == 0
     # A loop cannot say so but by its end.
-    refused(TimeoutError, lambda: list(contigo.Stream(rig.engine, rig.frames, timeout=A_WHILE)), "0.0001 s")
+    refused(contigo.BusyError, contigo.Stream(rig.engine, rig.frames).start, "8")
+    stream.timeout = A_WHILE
+    refused(TimeoutError, lambda: list(stream), "0.0001 s")
     rig.at_rest()
 
 
@@ -193,6 +195,8 @@ def a_stream_that_nobody_keeps_is_stopped():
     stream = contigo.Stream(rig.engine, rig.frames)
     stream.start()
     stream.stop()
+    refused(contigo.ContigoError, rig.drain, "cancelled: another")
+    rig.drain()
     rig.push(2)
     del stream
     gc.collect()

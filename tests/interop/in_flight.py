@@ -119,6 +119,12 @@ class Announced:
         os.set_blocking(self.read, False)
         self.in_flight, self.ended, self.looks, self.stopped, self.lost = 1, 0, 0, 0, lost
 
+    def _ends(self):
+        return self
+
+    def leave(self):
+        pass
+
     def ring(self):
         self.ended += 1
         if not self.lost:
@@ -142,6 +148,55 @@ class Announced:
     def stop(self):
         self.stopped += 1
         self.in_flight = 0
+
+
+class OneOfTwo(Announced):
+    """A queue's part of an engine: it has the other one's interrupt."""
+
+    def __init__(self, engine):
+        super().__init__()
+        self.whole = engine
+
+    def _ends(self):
+        return self
+
+    def ring(self):
+        self.ended += 1
+        os.write(self.whole.write, b"!")
+
+    def arm(self):
+        return self.whole.arm()
+
+
+def two_queues_wait_for_one_interrupt():
+    """Neither forgets the interrupt that the other sleeps for, nor takes its place."""
+
+    async def together():
+        engine = Announced()
+        parts = [OneOfTwo(engine) for _ in range(2)]
+
+        async def loop(part, timeout):
+            seen = []
+            async for done in contigo.Queue(part, timeout=timeout):
+                seen.append(done)
+                if len(seen) == 5:
+                    part.in_flight = 0
+            return seen
+
+        for number in range(10):
+            asyncio.get_running_loop().call_later(0.02 + number / 100, parts[number % 2].ring)
+        # One at the end of its time leaves the other asleep.
+        late = asyncio.create_task(loop(OneOfTwo(engine), 0.01))
+        begun = time.monotonic()
+        seen = await asyncio.gather(*(loop(part, 30.0) for part in parts))
+        assert seen == [["done"] * 5] * 2, seen
+        assert time.monotonic() - begun < 10, "one slept until its time was over"
+        assert isinstance((await asyncio.gather(late, return_exceptions=True))[0], TimeoutError)
+        assert sum(part.looks for part in parts) <= 60, [part.looks for part in parts]
+        assert not asyncio.get_running_loop().remove_reader(engine.read), "a reader is left"
+
+    asyncio.run(together())
+    return []
 
 
 def an_event_loop_waits_for_the_interrupt():
@@ -254,6 +309,7 @@ IN_FLIGHT = [
     a_queue_s_loop_loses_nothing,
     a_stream_s_loop_loses_nothing,
     an_event_loop_waits_for_the_interrupt,
+    two_queues_wait_for_one_interrupt,
     an_event_loop_looks_where_there_is_no_interrupt,
     threads_share_an_engine,
     cost_of_a_job,

@@ -37,6 +37,11 @@ def a_loop_that_is_left_loses_nothing():
     return []
 
 
+def a_queue_gives_the_ends_of_its_own_jobs():
+    assert by_own_build("ends.py").endswith(" ends\n")
+    return []
+
+
 def a_stream_keeps_the_runtime_s_rules():
     assert by_own_build("frames.py").endswith(" rules\n")
     return []
@@ -54,6 +59,7 @@ TESTS = [
     *OVERLAYS,
     a_channel_that_fails_loses_nothing,
     a_loop_that_is_left_loses_nothing,
+    a_queue_gives_the_ends_of_its_own_jobs,
     a_stream_keeps_the_runtime_s_rules,
     a_child_of_fork_gets_nothing,
     *FRAMEWORKS,

@@ -1,0 +1,322 @@
+"""Whose ends a queue or a stream gives: those of its own jobs, and of no others, whatever became of
+the one before, or is beside it.
+
+interop.py runs it as channels.py.
+"""
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+import threading
+
+import contigo
+from camera import ERROR, SLOTS, Rig, number, run, taken
+from common import refused
+from loops import ENDS, WAYS, left
+
+
+def buffers(jobs):
+    return [job.buffers[0] for job in jobs]
+
+
+def at_rest(rig):
+    rig.engine.stop()
+    rig.at_rest()
+
+
+def ends(queue):
+    """The buffers of all jobs that a loop over it gives."""
+    return buffers(list(queue))
+
+
+def in_an_event_loop(queue):
+    async def loop():
+        return [done.buffers[0] async for done in queue]
+
+    return asyncio.run(loop())
+
+
+def interrupted(over, leave, wait=False):
+    """Leaves the loop by Ctrl-C, while its body runs."""
+    try:
+        for count, _ in enumerate(over):
+            if count == 2:
+                signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        return
+    raise AssertionError("the loop came to its end")
+
+
+def a_run_that_was_left(leave, wait, others_ended):
+    """A rig and the eight jobs that were pushed, of which three came in a loop that was left then.
+    All or none of the others had ended by then."""
+    rig = Rig()
+    jobs = rig.push()
+    if others_ended:
+        # To look for the last one brings the ends of all others, which are kept.
+        jobs[7].wait()
+    (interrupted if leave == "Ctrl-C" else left)(rig.queue, leave, wait)
+    assert rig.engine.in_flight == 0 and {buf.owner for buf in buffers(jobs)} == {"cpu"}, (leave, wait)
+    return rig, jobs
+
+
+RUNS = [(*way, others_ended) for way in [*WAYS, ("Ctrl-C", False)] for others_ended in [True, False]]
+
+
+def a_new_queue_gives_nothing_of_a_loop_that_was_left():
+    for how in RUNS:
+        rig, jobs = a_run_that_was_left(*how)
+        old, queue, others_ended = rig.queue, contigo.Queue(rig.engine), how[2]
+        back = old.take_back()
+        # The last one was taken by its own `wait`.
+        assert buffers(back) == buffers(jobs[3 : 7 if others_ended else 8]), ("nothing is lost", how)
+        if others_ended:
+            assert sorted(taken(job.wait()) for job in back) == [3, 4, 5, 6]
+        del jobs, back
+        gc.collect()  # what asyncio leaves
+        pushed = [queue.push([rig.frames.take()]) for _ in range(8)]
+        assert ends(queue) == buffers(pushed) and old.next(0) is None and old.take_back() == []
+        del pushed
+        at_rest(rig)
+
+
+def nor_does_the_next_loop_over_the_same_queue():
+    for how in RUNS:
+        rig, jobs = a_run_that_was_left(*how)
+        del jobs
+        again = [rig.queue.push([rig.frames.take()]) for _ in range(4)]
+        assert in_an_event_loop(rig.queue) == buffers(again)
+        del again
+        assert rig.queue.next(0) is None and rig.queue.take_back() != []
+        at_rest(rig)
+
+
+def a_dropped_queue_s_ends_come_in_no_other():
+    for ended in [True, False]:
+        rig = Rig()
+        dropped = rig.push(2)
+        if ended:
+            dropped[1].wait()
+        rig.queue = contigo.Queue(rig.engine)
+        assert len(rig.queue) == 0
+        last = rig.push(1)
+        assert ends(rig.queue) == buffers(last) and rig.queue.take_back() == []
+        # Its jobs went on, and who kept one has its end.
+        assert [taken(job.wait()) for job in dropped] == [0, 1]
+        del dropped, last
+        at_rest(rig)
+
+
+def a_dropped_queue_keeps_no_buffer_and_no_place():
+    rig = Rig()
+    rig.push(8)[7].wait()
+    rig.queue = None
+    assert rig.frames.free == SLOTS, "seven ends were kept for it"
+    # One whose device takes one job at a time: the next push finds the place that it left.
+    rig = Rig(depth=1)
+    rig.push(1)
+    rig.queue = contigo.Queue(rig.engine)
+    while True:
+        try:
+            last = rig.push(1)
+        except contigo.BusyError:
+            continue
+        break
+    assert ends(rig.queue) == buffers(last)
+    del last
+    at_rest(rig)
+
+
+def a_fault_of_an_earlier_run_is_not_a_new_queue_s():
+    for leaves in [True, False]:
+        rig = Rig(error_at=3)
+        jobs = rig.push()
+        # All of them end by the fault, and the queue has not told of it yet.
+        refused(contigo.ContigoError, jobs[7].wait, ERROR)
+        if leaves:
+            left(rig.queue, "break", False)
+        old, queue = rig.queue, contigo.Queue(rig.engine)
+        del jobs
+        pushed = [queue.push([rig.frames.take()]) for _ in range(3)]
+        assert ends(queue) == buffers(pushed)
+        if not leaves:
+            # Whose fault it was still hears of it, behind the ends before it.
+            assert [taken(old.next(0)) for _ in range(3)] == [0, 1, 2]
+            refused(contigo.ContigoError, old.next, ERROR)
+        del pushed, old, queue
+        rig.queue = None
+        at_rest(rig)
+
+
+def two_queues_of_an_engine_give_each_its_own():
+    rig = Rig()
+    both = [contigo.Queue(rig.engine) for _ in range(2)]
+
+    def pushed():
+        given = [[], []]
+        for at in range(8):
+            given[at % 2].append(both[at % 2].push([rig.frames.take()]))
+        assert [len(queue) for queue in both] == [4, 4]
+        return [buffers(jobs) for jobs in given]
+
+    def one_after_the_other():
+        return [ends(queue) for queue in both[::-1]][::-1]
+
+    def in_turns():
+        seen = [[], []]
+        for dones in zip(*both):
+            for at, done in enumerate(dones):
+                seen[at].append(done.buffers[0])
+        return seen
+
+    def in_an_event_loop():
+        async def one(queue):
+            return [done.buffers[0] async for done in queue]
+
+        async def together():
+            return await asyncio.gather(*map(one, both))
+
+        return asyncio.run(together())
+
+    def in_threads():
+        seen = [None, None]
+        threads = [threading.Thread(target=lambda at=at: seen.__setitem__(at, ends(both[at]))) for at in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        return seen
+
+    for taken_so in [one_after_the_other, in_turns, in_an_event_loop, in_threads]:
+        expected = pushed()
+        assert taken_so() == expected, taken_so
+        del expected
+    assert rig.engine.counts["stopped"] == 0
+    # The engine's own, and jobs that nobody queued.
+    own, alone, (queued,) = rig.engine.push([rig.frames.take()]), rig.engine.start([rig.frames.take()]), rig.push(1)
+    assert ends(rig.queue) == buffers([queued]) and rig.engine.next().buffers == own.buffers and alone.done()
+    assert rig.engine.next() is None
+    del own, alone, queued
+    at_rest(rig)
+
+
+def jobs_that_another_queue_s_stop_cancelled_say_so():
+    """A loop that ended as if all had come would be wrong, and look right."""
+
+    def by_a_loop(other):
+        left(other, "break", False)
+
+    def by_a_job_s_time(other):
+        refused(TimeoutError, lambda: other.push([rig.frames.take()]).wait(0), "stopped")
+
+    for stop in [contigo.Queue.stop, by_a_loop, by_a_job_s_time]:
+        # Fewer packets than jobs: those that are left do not end by themselves.
+        rig = Rig(packets=4)
+        other = contigo.Queue(rig.engine)
+        for _ in range(4):
+            other.push([rig.frames.take()])
+        mine = rig.push(3)
+        stop(other)
+        refused(contigo.ContigoError, lambda: list(rig.queue), "cancelled", "another", "take_back()")
+        assert list(rig.queue) == [] and buffers(rig.queue.take_back()) == buffers(mine), "it is said once"
+        # A stop that was asked for is no news.
+        rig.push(1)
+        rig.queue.stop()
+        assert rig.queue.next(0) is None and len(rig.queue.take_back()) == 1
+        rig.push(1)
+        rig.engine.stop()
+        assert rig.queue.next(0) is None and len(rig.queue.take_back()) == 1
+        del mine, other
+        at_rest(rig)
+
+
+def a_stream_and_a_queue_of_an_engine_give_each_its_own():
+    rig = Rig()
+    stream, jobs = contigo.Stream(rig.engine, rig.frames), rig.push(3)
+    for count, frame in enumerate(stream):
+        assert number(frame) >= 3
+        if count == 3:
+            break
+    # Its stop takes nothing of the queue's.
+    assert ends(rig.queue) == buffers(jobs) and [taken(job.wait()) for job in jobs] == [0, 1, 2]
+    del jobs
+    # A stream's rest is no queue's, nor another stream's.
+    assert stream.start() == 8
+    number(stream.next())
+    rig.queue.stop()
+    (last,) = rig.push(1)
+    assert ends(rig.queue) == buffers([last])
+    refused(contigo.ContigoError, lambda: [stream.next(0) for _ in range(9)], "cancelled", "another")
+    assert not stream.is_running
+    stream.stop()
+    rig.push(8)
+    refused(contigo.BusyError, stream.start)
+    del last, stream
+    rig.queue.stop()
+    rig.queue = None
+    at_rest(rig)
+
+
+def a_child_of_fork_takes_no_ends_of_its_parent():
+    rig = Rig()
+    jobs = rig.push(4)
+    jobs[3].wait()
+    if (child := os.fork()) == 0:
+        sys.unraisablehook = lambda what: os._exit(1)
+        try:
+            refused(contigo.ForkedError, lambda: rig.queue.next(0), "child")
+            refused(contigo.ForkedError, rig.queue.take_back, "child")
+            rig.queue = None
+            gc.collect()
+        except BaseException:
+            os._exit(2)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ends(rig.queue) == buffers(jobs[:3])
+    del jobs
+    at_rest(rig)
+
+
+def an_exception_in_push_s_operands_is_no_other_job_s_end():
+    rig = Rig()
+    (job,) = rig.push(1)
+
+    def operands():
+        yield rig.frames.take()
+        raise ZeroDivisionError
+
+    refused(ZeroDivisionError, lambda: rig.queue.push(operands()))
+    # A start that the device refuses stops it, and the job before is told, or taken back.
+    assert len(rig.queue) == 1 and ends(rig.queue) == buffers([job])
+    del job
+    at_rest(rig)
+    rig = Rig(refuses_at=2)
+    old = rig.push(2)
+    frame = rig.frames.take()
+    refused(contigo.ContigoError, lambda: rig.queue.push([frame]))
+    queue = contigo.Queue(rig.engine)
+    new = queue.push([frame])
+    assert ends(queue) == [frame] and queue.take_back() == []
+    assert len(ends(rig.queue)) + len(rig.queue.take_back()) == len(old)
+    del old, new, frame, queue
+    at_rest(rig)
+
+
+TESTS = [
+    a_new_queue_gives_nothing_of_a_loop_that_was_left,
+    nor_does_the_next_loop_over_the_same_queue,
+    a_dropped_queue_s_ends_come_in_no_other,
+    a_dropped_queue_keeps_no_buffer_and_no_place,
+    a_fault_of_an_earlier_run_is_not_a_new_queue_s,
+    two_queues_of_an_engine_give_each_its_own,
+    jobs_that_another_queue_s_stop_cancelled_say_so,
+    a_stream_and_a_queue_of_an_engine_give_each_its_own,
+    a_child_of_fork_takes_no_ends_of_its_parent,
+    an_exception_in_push_s_operands_is_no_other_job_s_end,
+]
+
+
+if __name__ == "__main__":
+    sys.exit(run(TESTS, "ends"))
