@@ -29,9 +29,18 @@ const BASE: MsgdmaConfig = MsgdmaConfig {
     desc_at: 0x20,
     resp_at: None,
     prefetcher_at: None,
+    write_responses: true,
+    settle_us: 20,
     stop_us: 1_000,
 };
+/// Its last write is in memory 5 us after its end.
+const UNANSWERED: MsgdmaConfig = MsgdmaConfig { write_responses: false, ..BASE };
 const COPY: Built = Built("msgdma, copies without responses", BASE);
+const COPY_UNANSWERED: Built = Built("msgdma, copies whose writes have no answers", UNANSWERED);
+const FETCHED_UNANSWERED: Built =
+    Built("msgdma, copies by the prefetcher whose writes have no answers", MsgdmaConfig { prefetcher_at: Some(0x20), ..UNANSWERED });
+const RECEIVE_UNANSWERED: Built =
+    Built("msgdma, receive where writes have no answers", MsgdmaConfig { mode: MsgdmaMode::Receive, resp_at: Some(0x40), ..UNANSWERED });
 const RESPONSES: Built = Built("msgdma, copies with responses", MsgdmaConfig { resp_at: Some(0x40), ..BASE });
 const EXTENDED: Built = Built("msgdma, extended copies", MsgdmaConfig { extended: true, address_bits: 64, resp_at: Some(0x40), ..BASE });
 const UNALIGNED: Built = Built("msgdma, unaligned copies", MsgdmaConfig { transfer: MsgdmaTransfer::Unaligned, depth: 8, ..BASE });
@@ -47,6 +56,17 @@ const RECEIVE: Built = Built("msgdma, receive", MsgdmaConfig { mode: MsgdmaMode:
 const RECEIVE_FETCHED: Built =
     Built("msgdma, receive by the prefetcher", MsgdmaConfig { mode: MsgdmaMode::Receive, prefetcher_at: Some(0x20), ..BASE });
 
+impl Built {
+    fn with(&self, stop_loses_responses: bool) -> MsgdmaModel {
+        let source = SourceConfig { packet_bytes: 1536, short_every: Some(5), ..SourceConfig::default() };
+        let stream = match self.1.mode {
+            MsgdmaMode::Receive => StreamConfig::source(source, 4096),
+            MsgdmaMode::Copy | MsgdmaMode::Send => StreamConfig::sink(),
+        };
+        MsgdmaModel::new(MsgdmaBuild { config: self.1, stream, stop_loses_responses, ..MsgdmaBuild::default() })
+    }
+}
+
 impl Subject for Built {
     type Model = MsgdmaModel;
 
@@ -61,12 +81,10 @@ impl Subject for Built {
         }
     }
     fn model(&self) -> MsgdmaModel {
-        let source = SourceConfig { packet_bytes: 1536, short_every: Some(5), ..SourceConfig::default() };
-        let stream = match self.1.mode {
-            MsgdmaMode::Receive => StreamConfig::source(source, 4096),
-            MsgdmaMode::Copy | MsgdmaMode::Send => StreamConfig::sink(),
-        };
-        MsgdmaModel::new(MsgdmaBuild { config: self.1, stream, ..MsgdmaBuild::default() })
+        self.with(true)
+    }
+    fn drawn(&self, seed: u64) -> MsgdmaModel {
+        self.with(fastrand::Rng::with_seed(seed).bool())
     }
     fn stream(&self, model: &MsgdmaModel) -> Option<StreamCounts> {
         Some(model.stream())
@@ -102,7 +120,7 @@ impl Subject for Built {
 }
 
 pub(crate) fn each(see: &mut impl See) {
-    for subject in [COPY, RESPONSES, EXTENDED, FETCHED, SEND, RECEIVE, RECEIVE_FETCHED] {
+    for subject in [COPY, COPY_UNANSWERED, RESPONSES, EXTENDED, FETCHED, SEND, RECEIVE, RECEIVE_FETCHED] {
         see.see(&subject);
     }
 }
@@ -110,6 +128,21 @@ pub(crate) fn each(see: &mut impl See) {
 #[test]
 fn copies() {
     super::run(&COPY);
+}
+
+#[test]
+fn copies_whose_writes_have_no_answers() {
+    super::run(&COPY_UNANSWERED);
+}
+
+#[test]
+fn copies_by_the_prefetcher_whose_writes_have_no_answers() {
+    super::run(&FETCHED_UNANSWERED);
+}
+
+#[test]
+fn receives_where_writes_have_no_answers() {
+    super::run(&RECEIVE_UNANSWERED);
 }
 
 #[test]

@@ -12,6 +12,9 @@ pub(super) const JOBS_MAX: usize = 128;
 /// The least depth that Platform Designer offers.
 pub(super) const DEPTH_MIN: usize = 8;
 
+/// The longest `settle_us`: with it the stop program's polls take less than a second.
+const SETTLE_MAX_US: u32 = 100_000;
+
 /// The core's mode: what it is built to move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MsgdmaMode {
@@ -67,13 +70,20 @@ pub struct MsgdmaConfig {
     pub resp_at: Option<usize>,
     /// Where the prefetcher's CSR port lies, in a core that has a prefetcher.
     pub prefetcher_at: Option<usize>,
-    /// The limit of each of a stop's waits, in microseconds.
+    /// "Enable Write Response": the core waits until its writes are answered. No register tells.
+    /// Without it, jobs end and stops succeed `settle_us` after the core says so.
+    pub write_responses: bool,
+    /// A core without `write_responses` says that it is done when the interconnect has accepted its
+    /// last write. It is in memory so many microseconds later, at most.
+    pub settle_us: u32,
+    /// The limit of each of a stop's waits, in microseconds. The first one is for the descriptor at
+    /// work: one that is longer on its way is cut.
     pub stop_us: u32,
 }
 
 impl Default for MsgdmaConfig {
     /// As Platform Designer begins: memory to memory, standard descriptors, 32 bits, 1 KiB at once,
-    /// no response port; CSR first, and the descriptor port behind it.
+    /// no response port and no write responses; CSR first, and the descriptor port behind it.
     fn default() -> Self {
         Self {
             mode: MsgdmaMode::Copy,
@@ -87,6 +97,8 @@ impl Default for MsgdmaConfig {
             desc_at: 0x20,
             resp_at: None,
             prefetcher_at: None,
+            write_responses: false,
+            settle_us: 100,
             stop_us: 10_000,
         }
     }
@@ -106,6 +118,8 @@ impl MsgdmaConfig {
         "desc_at",
         "resp_at",
         "prefetcher_at",
+        "write_responses",
+        "settle_us",
         "stop_us",
     ];
 
@@ -141,8 +155,26 @@ impl MsgdmaConfig {
             desc_at: number("desc_at", 0, AT_MAX, default.desc_at)?,
             resp_at: some(number("resp_at", 0, AT_MAX, 0)?),
             prefetcher_at: some(number("prefetcher_at", 0, AT_MAX, 0)?),
+            write_responses: settings.flag("write_responses", default.write_responses)?,
+            settle_us: settings.value("settle_us", 1, SETTLE_MAX_US, default.settle_us)?,
             stop_us: number("stop_us", 1, 400_000, default.stop_us as usize)? as u32,
         })
+    }
+
+    /// Does the core write to memory?
+    pub(super) const fn writes(&self) -> bool {
+        !matches!(self.mode, MsgdmaMode::Send)
+    }
+
+    /// From the core's word to its bytes in memory, in microseconds; 0 where it waits for them.
+    pub(super) const fn settles_us(&self) -> u32 {
+        if self.writes() && !self.write_responses { self.settle_us } else { 0 }
+    }
+
+    /// Does a stop of its masters in the middle of a descriptor spoil the core? One that receives
+    /// has to be stopped while it waits for a packet.
+    pub(super) const fn is_spoilt_by_stop(&self) -> bool {
+        self.write_responses && matches!(self.mode, MsgdmaMode::Copy)
     }
 
     /// A word of the data path, in bytes.
@@ -166,6 +198,7 @@ impl MsgdmaConfig {
             });
         }
         limits("depth", self.depth as u64, DEPTH_MIN as u64, 1024, 1)?;
+        limits("settle_us", self.settle_us.into(), 1, SETTLE_MAX_US.into(), 1)?;
         limits("max_bytes", self.max_bytes.into(), 1, u32::MAX.into(), 1)?;
         limits("address_bits without extended descriptors", self.address_bits.into(), 12, if self.extended { 64 } else { 32 }, 1)?;
         if self.mode == MsgdmaMode::Receive && self.resp_at.is_none() && self.prefetcher_at.is_none() {

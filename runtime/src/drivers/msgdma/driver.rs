@@ -10,7 +10,7 @@ use super::{
     window::At,
 };
 use crate::{
-    hw::{Device, wait::poll_until},
+    hw::{Device, wait::poll_every},
     job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
     mem::{CpuBuf, DevSlice, Port},
     types::platform::forward_as_fd,
@@ -44,6 +44,8 @@ pub struct Msgdma<'p, D: Device> {
     pub(super) way: Way<'p>,
     /// The last call was `stop`, or `open`.
     stopped: bool,
+    /// A stop cut a copy, and the core has not been reset from outside.
+    pub(super) spoilt: bool,
 }
 
 /// How descriptors reach the core.
@@ -64,9 +66,9 @@ impl<'p, D: Device> Msgdma<'p, D> {
     ///
     /// # Safety
     /// The window's registers are one mSGDMA's, at the offsets of `config` and built as it says,
-    /// and nobody else drives it while this value lives. The core is built with "Enable Write
-    /// Response", which this driver uses. Or a write that its interconnect accepted is seen by the
-    /// processor before a register that is read later.
+    /// and nobody else drives it while this value lives. Where `config` says `write_responses`, the
+    /// core is built with "Enable Write Response", and a write is answered when it is in memory.
+    /// Otherwise a write that the interconnect accepted is there `settle_us` later.
     pub unsafe fn open(device: D, config: MsgdmaConfig) -> Result<Self> {
         if config.prefetcher_at.is_some() {
             return Err(Error::Unsupported {
@@ -75,7 +77,7 @@ impl<'p, D: Device> Msgdma<'p, D> {
             });
         }
         is_msgdma(&device, &config)?;
-        Ok(Self { device, config, operands: config.operands(), way: Way::Slave(Slave::new(config)), stopped: true })
+        Ok(Self { device, config, operands: config.operands(), way: Way::Slave(Slave::new(config)), stopped: true, spoilt: false })
     }
 
     /// The driver of `device`, whose prefetcher fetches descriptors from `descriptors`. A
@@ -103,7 +105,7 @@ impl<'p, D: Device> Msgdma<'p, D> {
             return Err(Refused::new(error, descriptors));
         }
         let way = Way::Prefetch(Prefetch::new(config, at, descriptors, device.port())?);
-        Ok(Self { device, config, operands: config.operands(), way, stopped: true })
+        Ok(Self { device, config, operands: config.operands(), way, stopped: true, spoilt: false })
     }
 
     /// The registers that no job changes, after a reset.
@@ -131,13 +133,14 @@ impl<'p, D: Device> Msgdma<'p, D> {
 // prefetcher reads descriptors, and writes them back, which are the driver's own. 2. A response is
 // made when the write master is done with the descriptor, and the prefetcher writes its descriptor
 // back after that. Idle means that no descriptor waits or is at work ("Status Register"). The
-// control word asks for the answers of all writes, where the core counts them; otherwise the caller
-// of `open` promised their order. A reset ends when no master has an access under way ("Reset
-// Dispatcher"), and the prefetcher's when it fetches nothing. 3. The response's length counts from
-// the operand's first byte. 4. `check` reads no register; `poll` launches submitted descriptors
-// only. 5. The port belongs to the device. 6. The caller of `open` promised it. 7. The program
-// stops and resets. 8. Each wait has a limit. 9. Its fields count jobs alone: an end is told by
-// registers, or by owner bits that `begin_anew` clears after a reset.
+// control word asks for the answers of all writes, where the core counts them. Otherwise `Settle`
+// waits as long as the caller of `open` promised, and so does a stop. A reset ends when no master
+// has an access under way ("Reset Dispatcher"), and the prefetcher's when it fetches nothing. 3.
+// The response's length counts from the operand's first byte. 4. `check` reads no register; `poll`
+// launches submitted descriptors only. 5. The port belongs to the device. 6. The caller of `open`
+// promised it. 7. The program stops, resets, and waits for the last writes. 8. Each wait has a
+// limit. 9. Its fields count jobs alone: an end is told by registers, or by owner bits that
+// `begin_anew` clears after a reset.
 unsafe impl<D: Device> Driver for Msgdma<'_, D> {
     fn name(&self) -> &'static str {
         "msgdma"
@@ -199,17 +202,19 @@ unsafe impl<D: Device> Driver for Msgdma<'_, D> {
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let Self { device, way, stopped, .. } = self;
+        let Self { device, config, way, stopped, .. } = self;
         let told = match way {
             Way::Slave(slave) => slave.tell(),
-            Way::Prefetch(prefetch) if *stopped => prefetch.tell()?,
+            Way::Prefetch(prefetch) if *stopped => prefetch.tell(device)?,
             Way::Prefetch(_) => None,
         };
         if told.is_some() || *stopped {
             return Ok(told);
         }
         let mut found = Ok(None);
-        poll_until(device, timeout, |device| {
+        // No interrupt announces that an end may be told.
+        let step_us = if config.settles_us() > 0 { config.settles_us() } else { u32::MAX };
+        poll_every(device, step_us, timeout, |device| {
             found = match way {
                 Way::Slave(slave) => slave.look(device).map(|ended| if ended { slave.tell() } else { None }),
                 Way::Prefetch(prefetch) => prefetch.look(device),
@@ -219,7 +224,7 @@ unsafe impl<D: Device> Driver for Msgdma<'_, D> {
         // Once a wait also where no register says anything: an interconnect may deliver a
         // descriptor after its interrupt, which was acknowledged then.
         match way {
-            Way::Prefetch(prefetch) if !timeout.is_zero() && matches!(found, Ok(None)) => prefetch.tell(),
+            Way::Prefetch(prefetch) if !timeout.is_zero() && matches!(found, Ok(None)) => prefetch.tell(device),
             _ => found,
         }
     }
@@ -228,15 +233,20 @@ unsafe impl<D: Device> Driver for Msgdma<'_, D> {
     fn stop(&mut self) -> Result<()> {
         self.halt()?;
         match &mut self.way {
-            Way::Slave(slave) => slave.stopped(),
+            Way::Slave(slave) => slave.stopped(&self.device),
             Way::Prefetch(prefetch) => prefetch.stopped(),
         }
         self.stopped = true;
         Ok(())
     }
 
+    /// There is none where an end is told some time after its interrupt.
     fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
+        let needs_time = match &self.way {
+            Way::Slave(slave) => slave.needs_time(),
+            Way::Prefetch(prefetch) => prefetch.needs_time(),
+        };
+        if needs_time { Ok(None) } else { self.device.arm_irq() }
     }
 
     fn stop_program(&self) -> StopProgram {

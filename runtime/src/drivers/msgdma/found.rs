@@ -25,6 +25,10 @@ pub(super) fn is_msgdma(device: &impl Device, config: &MsgdmaConfig) -> Result<(
             return wrong("the prefetcher's CONTROL", found & !regs::FETCH_RESERVED, found);
         }
     }
+    if config.is_spoilt_by_stop() && regs::CONTROL.read(&csr) & regs::STOP != 0 {
+        let fix = "a stop cut a copy of this core, which waits for the answers of writes that it never made: reset it from outside";
+        return Err(Error::Setting { name: "mSGDMA's CONTROL", value: regs::CONTROL.read(&csr).into(), fix });
+    }
     if regs::COMPONENT_INFO.read(&csr) & regs::COMPONENT_TYPE_BITS != regs::COMPONENT_TYPE {
         return Ok(()); // an older core
     }

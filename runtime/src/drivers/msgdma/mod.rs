@@ -17,6 +17,12 @@
 //! is idle: all jobs in flight end together then. A receiver needs one of the two, because the
 //! packet's length comes from there.
 //!
+//! **When the bytes are there.** A core that is built with "Enable Write Response" waits until its
+//! writes are answered: say `write_responses`. Without it (Platform Designer's default) a job ends
+//! when its last write is accepted, and the driver tells the end, and that a stop succeeded,
+//! `settle_us` later. That is the caller's word. An event loop has no file to wait for then,
+//! because no interrupt announces that this time is over.
+//!
 //! **Where the ports lie.** CSR, descriptors, responses and prefetcher are four slave ports, and
 //! Platform Designer gives each a base address. This driver has one window, and [`MsgdmaConfig`]
 //! says where in it each port begins. On a DE10-Nano all lie behind the lightweight bridge
@@ -50,6 +56,14 @@
 //!   out where the core sends. This driver sets them only where it receives.
 //! - A packet that is longer than its buffer ends the buffer's job, with "early termination"; its
 //!   rest is the next packet. The job is reported as failed, and the others go on.
+//! - Without write responses a job ends before its last word is in memory, and a stop comes before
+//!   writes. Behind memory that reorders, half of all ends did. See `write_responses`.
+//! - STOP in the middle of a copy spoils a core with write responses: it waits for answers of
+//!   writes that it never made, and no later job ends. So a stop waits for the descriptor at work,
+//!   `stop_us` long. A copy that takes longer is cut, and the core will not stop
+//!   ([`Error::WillNotStop`](crate::Error::WillNotStop)) before it is reset from outside. A
+//!   receiver waits for its packet so long too, and is then stopped. Where the packet had begun and
+//!   stands still, the next job may not end: reset the core from outside.
 //! - "Early done" is never set: a job would end before its bytes are in memory.
 //! - A prefetcher takes a descriptor with old words where one becomes owned while it reads. So no
 //!   descriptor gets an owner before RUN has cleared itself (`prefetch.rs`).
@@ -70,6 +84,7 @@ mod prefetch;
 pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) mod row;
+mod settle;
 mod slave;
 mod stop;
 mod window;

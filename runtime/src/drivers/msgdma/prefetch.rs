@@ -10,6 +10,7 @@
 use super::{
     config::{JOBS_MAX, MsgdmaConfig, MsgdmaMode},
     regs,
+    settle::Settle,
     slave::{addresses, completion, control, gone},
     window::At,
 };
@@ -36,6 +37,9 @@ pub(super) struct Prefetch<'p> {
     launched: usize,
     /// Jobs behind them that wait until it has stopped.
     waiting: usize,
+    /// Of those that were launched, the first so many were written back.
+    seen: usize,
+    settle: Settle,
     /// The last look found an end, and there are others: the next one may have ended too.
     more: bool,
     /// No descriptor is owned, except for those that were launched and not told. Before the first
@@ -52,7 +56,19 @@ impl<'p> Prefetch<'p> {
         let layout = Layout { len_bytes, align_bytes: len_bytes, most };
         // One descriptor is never owned: the prefetcher stops there.
         let ring = Ring::new(memory, port, config.address_bits, layout, 2)?;
-        Ok(Self { config, at, ring, oldest: 0, slot: 0, launched: 0, waiting: 0, more: false, written: false })
+        Ok(Self {
+            config,
+            at,
+            ring,
+            oldest: 0,
+            slot: 0,
+            launched: 0,
+            waiting: 0,
+            seen: 0,
+            settle: Settle::new(&config),
+            more: false,
+            written: false,
+        })
     }
 
     pub(super) const fn depth(&self) -> usize {
@@ -73,7 +89,8 @@ impl<'p> Prefetch<'p> {
     pub(super) fn begin_anew(&mut self) -> Result<()> {
         let (at, owned) = (self.control_at(), if self.written { self.launched } else { self.ring.len() });
         // Before the writes: where one fails, a cleared owner is not the end of a job.
-        (self.launched, self.waiting) = (0, 0);
+        (self.launched, self.waiting, self.seen) = (0, 0, 0);
+        self.settle.begin_anew();
         (self.more, self.written) = (false, false);
         for steps in 0..owned {
             let place = self.place(steps);
@@ -174,25 +191,45 @@ impl<'p> Prefetch<'p> {
         if self.waiting > 0 {
             self.launch(device)?;
         }
-        if self.more { self.tell() } else { Ok(None) }
+        if self.more || self.settle.waits() { self.tell(device) } else { Ok(None) }
+    }
+
+    /// Does an end need time?
+    pub(super) const fn needs_time(&self) -> bool {
+        self.settle.needs_time()
+    }
+
+    /// Counts the descriptors that were written back: the oldest alone where an end needs no time.
+    fn see(&mut self) -> Result<()> {
+        let most = if self.settle.needs_time() { self.launched } else { 1 };
+        while self.seen < most {
+            let mut words = [0];
+            self.ring.read(self.place(self.seen), self.control_at(), &mut words)?;
+            if words[0] & regs::OWNED != 0 {
+                break;
+            }
+            self.seen += 1;
+        }
+        Ok(())
     }
 
     /// The oldest job's end, where its descriptor was written back.
-    pub(super) fn tell(&mut self) -> Result<Option<Completion>> {
+    pub(super) fn tell(&mut self, device: &impl Device) -> Result<Option<Completion>> {
         self.more = false;
         if self.launched == 0 {
             return Ok(None);
         }
-        let (place, mut words) = (self.oldest, [0]);
-        self.ring.read(place, self.control_at(), &mut words)?;
-        if words[0] & regs::OWNED != 0 {
+        self.see()?;
+        self.settle.look(device, self.seen);
+        if !self.settle.take() {
             return Ok(None);
         }
+        let place = self.oldest;
         let mut actual = [0, 0];
         if self.config.mode == MsgdmaMode::Receive {
             self.ring.read(place, regs::ACTUAL_AT, &mut actual)?;
         }
-        (self.oldest, self.launched) = (self.ring.after(place, 1), self.launched - 1);
+        (self.oldest, self.launched, self.seen) = (self.ring.after(place, 1), self.launched - 1, self.seen - 1);
         self.more = self.launched > 0;
         let [bytes, status] = actual;
         let slot = self.slot;
@@ -203,6 +240,7 @@ impl<'p> Prefetch<'p> {
     /// The core was reset. Those that wait never began.
     pub(super) const fn stopped(&mut self) {
         self.waiting = 0;
+        self.settle.rest();
     }
 
     /// Gives the memory back.

@@ -26,7 +26,7 @@ pub(crate) const PARAMETERS: &[(&str, &str)] = &[];
 pub(crate) const MEMORY_BYTES: usize = 0;
 pub(crate) const COPIES: bool = true;
 #[cfg(feature = "sim")]
-pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(MsgdmaModel::default()));
+pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| built(MsgdmaConfig::default(), StreamConfig::default()));
 
 /// `sim:msgdma_prefetcher`, for `prefetcher_at=0x60`.
 #[cfg(feature = "sim")]
@@ -50,6 +50,8 @@ pub(crate) fn camera() -> AnyModel {
 
 #[cfg(feature = "sim")]
 fn built(config: MsgdmaConfig, stream: StreamConfig) -> AnyModel {
+    // It answers writes, whatever the setting says.
+    let config = MsgdmaConfig { write_responses: true, ..config };
     AnyModel::new(MsgdmaModel::new(MsgdmaBuild { config, stream, ..MsgdmaBuild::default() }))
 }
 

@@ -4,6 +4,7 @@
 use super::{
     config::{DEPTH_MIN, JOBS_MAX, MsgdmaConfig, MsgdmaMode},
     regs,
+    settle::Settle,
     window::At,
 };
 use crate::{
@@ -32,6 +33,7 @@ pub(super) struct Slave {
     /// Responses that wait in the core, by its last word.
     waiting: usize,
     ended: Deque<Ended, JOBS_MAX>,
+    settle: Settle,
 }
 
 /// The addresses of a job: what is read, and what is written. A side that is a stream has none.
@@ -74,7 +76,7 @@ pub(super) fn completion(mode: MsgdmaMode, slot: usize, bytes: u32, status: u32)
 
 impl Slave {
     pub(super) const fn new(config: MsgdmaConfig) -> Self {
-        Self { config, oldest: 0, in_flight: 0, waiting: 0, ended: Deque::new() }
+        Self { config, oldest: 0, in_flight: 0, waiting: 0, ended: Deque::new(), settle: Settle::new(&config) }
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -85,6 +87,7 @@ impl Slave {
     pub(super) fn begin_anew(&mut self, slot: usize) {
         (self.oldest, self.in_flight, self.waiting) = (slot, 0, 0);
         self.ended.clear();
+        self.settle.begin_anew();
     }
 
     /// Writes a descriptor, its control word last.
@@ -130,6 +133,9 @@ impl Slave {
 
     /// The oldest job's end, from what was read before.
     pub(super) fn tell(&mut self) -> Option<Completion> {
+        if !self.settle.take() {
+            return None;
+        }
         let Ended { bytes, status } = self.ended.pop_front()?;
         let slot = self.oldest;
         self.oldest = if slot + 1 >= self.depth() { 0 } else { slot + 1 };
@@ -137,8 +143,19 @@ impl Slave {
         Some(completion(self.config.mode, slot, bytes, status))
     }
 
-    /// Looks for ends: one response, or that the core is idle.
+    /// Does an end need time?
+    pub(super) const fn needs_time(&self) -> bool {
+        self.settle.needs_time()
+    }
+
+    /// Looks for ends that may be told.
     pub(super) fn look(&mut self, device: &impl Device) -> Result<bool> {
+        self.look_for_ends(device)?;
+        Ok(self.settle.look(device, self.ended.len()))
+    }
+
+    /// Looks for ends: one response, or that the core is idle.
+    fn look_for_ends(&mut self, device: &impl Device) -> Result<bool> {
         if self.in_flight == self.ended.len() {
             return Ok(!self.ended.is_empty());
         }
@@ -204,7 +221,7 @@ impl Slave {
     pub(super) fn drain(&mut self, device: &impl Device) {
         if self.config.resp_at.is_some() {
             for _ in 0..JOBS_MAX {
-                if self.in_flight == self.ended.len() || !matches!(self.look(device), Ok(true)) {
+                if self.in_flight == self.ended.len() || !matches!(self.look_for_ends(device), Ok(true)) {
                     break;
                 }
             }
@@ -212,7 +229,9 @@ impl Slave {
     }
 
     /// After a stop only ends that were read are told.
-    pub(super) fn stopped(&mut self) {
+    pub(super) fn stopped(&mut self, device: &impl Device) {
         (self.in_flight, self.waiting) = (self.ended.len(), 0);
+        self.settle.rest();
+        let _ = self.settle.look(device, self.ended.len());
     }
 }

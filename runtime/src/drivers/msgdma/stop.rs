@@ -1,6 +1,16 @@
 #![allow(unsafe_code, reason = "stop and reset are bits of control registers")]
-//! How the core is stopped: its masters at the end of the access under way, then the prefetcher,
-//! then the dispatcher is reset, in the guide's order.
+//! How the core is stopped: no descriptor begins, the one at work ends, then the prefetcher is
+//! reset, then the dispatcher.
+//!
+//! Only where the descriptor does not end in time the masters are stopped. Where the core counts
+//! the answers of its writes this spoils it. STOP suppresses bursts that it counted already, and it
+//! waits for their answers for ever, also after a reset by its register. Jobs behind that never
+//! end. So the driver answers that the core will not stop, until it was reset from outside: its
+//! CONTROL register keeps STOP, which such a reset clears. A receiver waits for its packet without
+//! a burst under way, and its stop is taken for good.
+//!
+//! A core without write responses has made its last writes then, and no register tells when they
+//! are in memory. The stop waits for as long as the caller said.
 //!
 //! A prefetcher that waits for room in the dispatcher's FIFO does not see its own reset
 //! (`altera_msgdma_prefetcher_read.v`, `WR_WAIT`), and a dispatcher that was stopped makes no room.
@@ -11,6 +21,7 @@
 use super::{
     driver::{Msgdma, Way},
     regs,
+    settle::settle,
     window::At,
 };
 use crate::{
@@ -22,8 +33,13 @@ use core::time::Duration;
 
 /// Between two looks while it waits: no interrupt announces the end of a stop.
 const STOP_STEP_US: u32 = 5;
-/// How long each wait of the kernel's program is, where this program is gone.
-const PROGRAM_US: u32 = 200_000;
+/// How long each wait of the kernel's program is, where this program is gone: six of them, and two
+/// of `settle_us`, are less than a second.
+const PROGRAM_US: u32 = 130_000;
+/// The last look, after all of these.
+const ANSWER_US: u32 = 10_000;
+/// A word that STATUS never says, also where the registers are gone and read ones.
+const NEVER: u32 = 1 << 10;
 
 impl<D: Device> Msgdma<'_, D> {
     /// Waits for `done`, at most for the limit. The error is the register's last word.
@@ -40,9 +56,15 @@ impl<D: Device> Msgdma<'_, D> {
 
     /// Stops and resets the core. Between the two, ends are kept that a reset would clear.
     pub(super) fn halt(&mut self) -> Result<()> {
-        // The dispatcher's stop, the prefetcher's, and a reset: two times at most.
-        let waited_us = self.config.stop_us.saturating_mul(6);
+        // The descriptor's end, the masters' stop, the prefetcher's, and a reset: two times at
+        // most.
+        let waited_us = self.config.stop_us.saturating_mul(8);
         let will_not = |status| Error::WillNotStop { device: "msgdma", status, waited_us };
+        let control = regs::CONTROL.read(&At(&self.device, self.config.csr_at));
+        if self.spoilt && control & regs::STOP != 0 {
+            return Err(will_not(control));
+        }
+        self.spoilt = false;
         let stopped = self.stop_dispatcher();
         if let Some(at) = self.config.prefetcher_at {
             // SAFETY: a core that stops starts nothing.
@@ -58,15 +80,33 @@ impl<D: Device> Msgdma<'_, D> {
         } else if let (Way::Slave(slave), Ok(())) = (&mut self.way, stopped) {
             slave.drain(&self.device);
         }
-        self.reset_dispatcher(regs::EMPTY).map_err(will_not)
+        self.reset_dispatcher(regs::EMPTY).map_err(will_not)?;
+        if !settle(&self.device, self.config.settles_us()) {
+            return Err(will_not(control));
+        }
+        if self.spoilt {
+            let stop = regs::STOP | regs::STOP_DESCRIPTORS;
+            // SAFETY: a core that stops starts nothing. This is what a reset from outside clears.
+            unsafe { regs::CONTROL.write(&At(&self.device, self.config.csr_at), stop) };
+            return Err(will_not(stop));
+        }
+        Ok(())
     }
 
-    /// Lets no descriptor begin, and stops the masters.
-    fn stop_dispatcher(&self) -> Result<(), u32> {
+    /// Lets no descriptor begin, and waits for the one at work; stops the masters where that takes
+    /// too long.
+    fn stop_dispatcher(&mut self) -> Result<(), u32> {
         let csr_at = self.config.csr_at;
         // SAFETY: a core that stops starts nothing.
-        unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::STOP | regs::STOP_DESCRIPTORS) };
+        unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::STOP_DESCRIPTORS) };
         let (bits, stopped) = (regs::STOPPED | regs::RESERVED, regs::STOPPED);
+        let done = self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == stopped);
+        if done.is_ok() {
+            return done;
+        }
+        self.spoilt |= self.config.is_spoilt_by_stop();
+        // SAFETY: as above.
+        unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::STOP | regs::STOP_DESCRIPTORS) };
         self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == stopped)
     }
 
@@ -84,22 +124,44 @@ impl<D: Device> Msgdma<'_, D> {
         self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == empty)
     }
 
-    /// The same as data. The polls are of registers with bits that the core never sets.
+    /// The same as data. The polls are of registers with bits that the core never sets. The second
+    /// part stops the masters, and makes room for a prefetcher. A core that needs time gets it by a
+    /// poll that is never met. So the second part always runs there, and a third one has the
+    /// answer.
     pub(super) fn program(&self) -> StopProgram {
         let (control, status) = (self.config.csr_at + regs::CONTROL.offset(), self.config.csr_at + regs::STATUS.offset());
-        let ask = StopStep::write(control, u32::MAX, regs::STOP | regs::STOP_DESCRIPTORS);
+        let wait = StopStep::write(control, u32::MAX, regs::STOP_DESCRIPTORS);
+        let ended = StopStep::poll_until(status, regs::STOPPED | regs::RESERVED, regs::STOPPED, PROGRAM_US);
+        let stop = StopStep::write(control, u32::MAX, regs::STOP | regs::STOP_DESCRIPTORS);
         let reset = StopStep::write(control, u32::MAX, regs::RESET);
         let idle = regs::RESETTING | regs::BUSY | regs::EMPTY | regs::RESERVED;
         let over = StopStep::poll_until(status, idle, regs::EMPTY, PROGRAM_US);
-        let Some(at) = self.config.prefetcher_at else {
-            return StopProgram::new(&[ask, reset, over]).unwrap_or_default();
-        };
-        let fetch = at + regs::FETCH_CONTROL.offset();
-        let fetch_reset = StopStep::write(fetch, u32::MAX, regs::FETCH_RESET);
-        let fetch_over = StopStep::poll_until(fetch, regs::RUN | regs::FETCH_RESET | regs::FETCH_RESERVED, 0, PROGRAM_US);
+        let answer = StopStep::poll_until(status, idle, regs::EMPTY, ANSWER_US);
         let room = StopStep::poll_until(status, regs::RESETTING | regs::RESERVED, 0, PROGRAM_US);
-        let first = StopProgram::new(&[ask, fetch_reset, fetch_over, reset, over]);
-        let second = StopProgram::new(&[reset, room, ask, fetch_over, reset, over]);
-        first.and_then(|first| first.or_else(&second?)).unwrap_or_default()
+        let fetch = self.config.prefetcher_at.map(|at| {
+            let fetch = at + regs::FETCH_CONTROL.offset();
+            let begin = StopStep::write(fetch, u32::MAX, regs::FETCH_RESET);
+            (begin, StopStep::poll_until(fetch, regs::RUN | regs::FETCH_RESET | regs::FETCH_RESERVED, 0, PROGRAM_US))
+        });
+        let settles_us = self.config.settles_us();
+        let settled = (settles_us > 0).then_some(StopStep::poll_until(status, NEVER | NEVER << 1, NEVER, settles_us));
+        let spoilt = self.config.is_spoilt_by_stop().then_some(stop);
+        let steps = |parts: &[&[StopStep]]| StopProgram::of(parts.iter().flat_map(|part| part.iter().copied()));
+        let program = || {
+            let (first, second) = match &fetch {
+                Some((begin, done)) => {
+                    let first = steps(&[&[wait, ended, *begin, *done, reset, over], settled.as_slice()])?;
+                    let second = [stop, *begin, reset, room, stop, *done, reset, over];
+                    (first, steps(&[&second, spoilt.as_slice(), settled.as_slice()])?)
+                }
+                None => {
+                    let first = steps(&[&[wait, ended, reset, over], settled.as_slice()])?;
+                    (first, steps(&[&[stop, reset, over], spoilt.as_slice(), settled.as_slice()])?)
+                }
+            };
+            let both = first.or_else(&second)?;
+            if settled.is_some() { both.or_else(&steps(&[&[answer]])?) } else { Ok(both) }
+        };
+        program().unwrap_or_default()
     }
 }

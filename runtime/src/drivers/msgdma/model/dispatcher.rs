@@ -237,10 +237,12 @@ impl MsgdmaModel {
                 if value & m::CONTROL_STOP == 0 {
                     (dispatcher.stopped_on, dispatcher.stops_at_ns) = (0, None);
                 } else if dispatcher.control & m::CONTROL_STOP == 0 {
+                    self.stop_masters();
+                    let dispatcher = &mut self.dispatcher;
                     let stuck = dispatcher.active.as_ref().is_some_and(Active::never_stops);
                     dispatcher.stops_at_ns = Some(if stuck { u64::MAX } else { now_ns + STOP_NS });
                 }
-                dispatcher.control = value & 0x3F;
+                self.dispatcher.control = value & 0x3F;
             }
             _ => {}
         }

@@ -130,7 +130,7 @@ impl MsgdmaModel {
             // An interconnect that answered early keeps its writes.
             self.fetch = Fetch { next, poll, control, irq, line_at_ns, landing, ..Fetch::default() };
         }
-        self.land(at_ns, bus);
+        self.land_words(at_ns, bus);
         if self.fetch.write_back_at_ns.is_some_and(|due| due <= at_ns) {
             self.write_back(at_ns, bus);
         }
@@ -169,7 +169,7 @@ impl MsgdmaModel {
     }
 
     /// Control words that are there.
-    fn land(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
+    fn land_words(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         while let Some(&(_, at, word)) = self.fetch.landing.front().filter(|(lands, ..)| *lands <= at_ns) {
             let _ = self.fetch.landing.pop_front();
             let _ = bus.write(DevAddr(at), &word.to_le_bytes());
@@ -208,7 +208,7 @@ impl MsgdmaModel {
         }
         let _ = self.fetch.landing.push_back((at_ns + self.build.late_write_back_ns, at + 4 * (count as u64 - 1), owned));
         if self.build.late_write_back_ns == 0 {
-            self.land(at_ns, bus);
+            self.land_words(at_ns, bus);
         }
         if self.fetch.control & m::PREFETCHER_GLOBAL_INTERRUPT != 0 && interrupts(control, status) {
             if !self.fetch.irq {

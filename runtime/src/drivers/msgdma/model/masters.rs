@@ -71,7 +71,8 @@ impl MsgdmaModel {
 
     fn burst_ns(&self, active: &Active) -> Option<u64> {
         let stops = self.dispatcher.resets_at_ns.is_some() || self.dispatcher.masters_stop();
-        if matches!(active.fate, Fate::Hang | Fate::Stuck) || stops {
+        let owed = self.owed && active.over.is_some() && self.waits_for_writes(active);
+        if matches!(active.fate, Fate::Hang | Fate::Stuck) || stops || owed {
             return None;
         }
         match self.mode() {
@@ -84,14 +85,43 @@ impl MsgdmaModel {
         }
     }
 
-    /// The thing that happens at `at_ns`.
-    pub(super) fn happen(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
+    /// Does the descriptor end with the answers of its writes?
+    const fn waits_for_writes(&self, active: &Active) -> bool {
+        active.writes && self.build.config.write_responses && active.descriptor.control & m::CONTROL_WAIT_WRITE_RESPONSE != 0
+    }
+
+    /// The masters are told to stop.
+    pub(super) fn stop_masters(&mut self) {
+        let cut = self.dispatcher.active.filter(|active| active.done > 0 && active.over.is_none());
+        self.owed |= self.build.stop_loses_responses && cut.is_some_and(|active| self.waits_for_writes(&active));
+    }
+
+    /// Writes the bytes of a burst; without answers its last byte comes later.
+    fn write_burst(&mut self, at_ns: u64, to: DevAddr, bytes: &[u8], waits: bool, bus: &mut SimBus<'_>) {
+        let Some((last, others)) = bytes.split_last().filter(|_| !waits) else {
+            let _ = bus.write(to, bytes);
+            return;
+        };
+        if let Some((_, addr, byte)) = self.posted.take() {
+            let _ = bus.write(DevAddr(addr), &[byte]);
+        }
+        let _ = bus.write(to, others);
+        self.posted = Some((at_ns + POSTED_NS, to.0 + others.len() as u64, *last));
+    }
+
+    /// The interconnect writes what it accepted, whatever becomes of the core.
+    pub(super) fn land(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         if let Some((due_ns, addr, byte)) = self.posted
             && due_ns <= at_ns
         {
             self.posted = None;
             let _ = bus.write(DevAddr(addr), &[byte]);
         }
+    }
+
+    /// The thing that happens at `at_ns`.
+    pub(super) fn happen(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
+        self.land(at_ns, bus);
         self.dispatcher.settle(at_ns);
         self.step_fetch(at_ns, bus);
         self.begin_next(at_ns, bus);
@@ -150,11 +180,12 @@ impl MsgdmaModel {
         let mut beats = [0; BURST_BYTES];
         let size = left.min(BURST_BYTES);
         let mut ends = false;
+        let waits = self.waits_for_writes(&active);
         let moved = match self.mode() {
             MsgdmaMode::Copy => {
                 let bytes = beats.get_mut(..size).unwrap_or_default();
                 let _ = bus.read(from, bytes);
-                let _ = bus.write(to, bytes);
+                self.write_burst(at_ns, to, bytes, waits, bus);
                 size
             }
             MsgdmaMode::Send => {
@@ -166,7 +197,7 @@ impl MsgdmaModel {
             }
             MsgdmaMode::Receive => {
                 let taken = self.stream.take(at_ns, beats.get_mut(..size).unwrap_or_default());
-                let _ = bus.write(to, beats.get(..taken.bytes).unwrap_or_default());
+                self.write_burst(at_ns, to, beats.get(..taken.bytes).unwrap_or_default(), waits, bus);
                 ends = taken.last && control & m::CONTROL_END_ON_EOP != 0;
                 taken.bytes
             }
@@ -180,11 +211,6 @@ impl MsgdmaModel {
             // Only a receiver with packets counts.
             let bytes = if self.mode() == MsgdmaMode::Receive { active.done } else { 0 };
             // Without the wait its last write is answered after its end.
-            let waits = control & m::CONTROL_WAIT_WRITE_RESPONSE != 0;
-            if active.writes && !waits && moved > 0 {
-                let last = beats.get(moved - 1).copied().unwrap_or(0);
-                self.posted = Some((at_ns + POSTED_NS, to.0 + moved as u64 - 1, last));
-            }
             (active.over, active.next_ns) = (Some((bytes, status)), if waits { at_ns + WRITE_NS } else { at_ns });
         } else {
             active.next_ns = at_ns + (moved as u64 / BYTES_PER_NS).max(4);

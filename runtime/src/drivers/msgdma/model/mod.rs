@@ -37,15 +37,24 @@ pub struct MsgdmaBuild {
     pub stream: StreamConfig,
     /// A newer core, with the registers that tell how it is built.
     pub tells: bool,
+    /// As cores with write responses were seen. A stop of the masters in the middle of a descriptor
+    /// suppresses writes that were counted. No later descriptor ends before a reset from outside.
+    pub stop_loses_responses: bool,
     /// So much later than its interrupt a descriptor is written back, in an interconnect that does
     /// not answer writes.
     pub late_write_back_ns: u64,
 }
 
 impl Default for MsgdmaBuild {
-    /// A newer core as the driver's default configuration says.
+    /// A newer core as the driver's default configuration says, with what cores were seen to do.
     fn default() -> Self {
-        Self { config: MsgdmaConfig::default(), stream: StreamConfig::default(), tells: true, late_write_back_ns: 0 }
+        Self {
+            config: MsgdmaConfig::default(),
+            stream: StreamConfig::default(),
+            tells: true,
+            stop_loses_responses: true,
+            late_write_back_ns: 0,
+        }
     }
 }
 
@@ -56,8 +65,10 @@ pub struct MsgdmaModel {
     dispatcher: Dispatcher,
     fetch: Fetch,
     stream: SimStream,
-    /// A last write that was not answered when its descriptor ended: when, where, and what.
+    /// The last write for whose answer the core does not wait: when it is there, where, and what.
     posted: Option<(u64, u64, u8)>,
+    /// Answers of writes are missing that were never made.
+    owed: bool,
     /// The bridge is off: every register reads ones.
     gone: bool,
 }
@@ -74,7 +85,7 @@ impl MsgdmaModel {
     pub fn new(build: MsgdmaBuild) -> Self {
         let depth = build.config.depth.clamp(1, JOBS_MAX);
         let stream = SimStream::new(build.stream);
-        Self { build, dispatcher: Dispatcher::new(depth), fetch: Fetch::default(), stream, posted: None, gone: false }
+        Self { build, dispatcher: Dispatcher::new(depth), fetch: Fetch::default(), stream, posted: None, owed: false, gone: false }
     }
 
     /// The counts of its stream.
@@ -162,10 +173,10 @@ unsafe impl Model for MsgdmaModel {
     const WINDOW_BYTES: usize = 0x100;
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
-        if self.gone {
-            return;
-        }
         let now_ns = bus.now_ns();
+        if self.gone {
+            return self.land(now_ns, bus);
+        }
         // Each turn is an event, in the order of their times.
         while !self.gone {
             let Some(at_ns) = self.next_at_ns().filter(|&at_ns| at_ns <= now_ns) else { break };
@@ -218,6 +229,6 @@ unsafe impl Model for MsgdmaModel {
         self.dispatcher = Dispatcher::new(self.build.config.depth.clamp(1, JOBS_MAX));
         self.fetch = Fetch::default();
         self.stream.cut(false);
-        (self.posted, self.gone) = (None, false);
+        (self.owed, self.gone) = (false, false);
     }
 }
