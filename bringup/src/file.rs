@@ -1,5 +1,7 @@
 //! A file that the caller names: a regular one, whole, and no longer than its kind is.
 
+#![allow(clippy::disallowed_methods, reason = "the file is none of a machine's: the caller names it")]
+
 use nix::libc::{O_NOCTTY, O_NONBLOCK};
 use std::{
     fmt,

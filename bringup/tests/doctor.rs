@@ -1,5 +1,5 @@
 //! The doctor: nothing on a right machine, and each check by one change to it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 #[path = "common/healthy.rs"]
 mod healthy;

@@ -1,5 +1,11 @@
 //! Loading on boards in folders: each way, each failure, and the board as usable as before.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 mod common;
 
@@ -8,12 +14,17 @@ use contigo_bringup::{
     bitstream::Image,
     fpga::{Fpga, FpgaError, Loaded, Options, State, Way, users::User},
     machine::{
-        Linux, Machine,
+        Kernel, Machine, Ran,
         fake::{Board, Fault},
     },
 };
 use nix::fcntl::{Flock, FlockArg};
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::symlink,
+    path::Path,
+};
 use tempfile::TempDir;
 
 const ZYNQ: &str = "Xilinx Zynq FPGA Manager";
@@ -424,6 +435,28 @@ fn too_little_memory_and_a_late_sync_word_are_refused_before() {
     as_usable_as_before(&board, "0");
 }
 
+/// A kernel whose files are the folder's.
+#[derive(Debug)]
+struct Writes;
+
+impl Kernel for Writes {
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        fs::OpenOptions::new().write(true).open(path)?.write_all(bytes)
+    }
+
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn run(&self, _: &Path, _: &[&str]) -> io::Result<Ran> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
 #[test]
 fn a_machine_without_a_way_or_full_of_nonsense_says_so() {
     let folder = folder();
@@ -446,10 +479,13 @@ fn a_machine_without_a_way_or_full_of_nonsense_says_so() {
     fs::create_dir_all(folder.path().join("sys/class/fpga_manager/fpga0/firmware")).unwrap();
     assert_eq!(find(Some("fpga1"), None).unwrap().state(), State::Unreadable);
     // The real kernel's answer to a write into a folder.
-    let machine = Machine::below(folder.path(), Linux);
+    let machine = Machine::below(folder.path(), Writes);
     let fpga = Fpga::find(&machine, Some("fpga0"), None).unwrap();
     assert_eq!((fpga.target.part, fpga.users().unwrap().len()), (None, 0));
     assert!(matches!(fpga.load(&Image::new(zynq()).unwrap(), &FULL), Err(FpgaError::Failed { state: State::Unknown, .. })));
     assert_eq!(board.left(), (vec![], vec![]));
-    assert!(matches!(Fpga::find(&Machine::below("/nowhere", Linux), None, None), Err(FpgaError::NoManager)));
+    let copy = Machine::copy(folder.path());
+    let error = Fpga::find(&copy, Some("fpga0"), None).unwrap().load(&Image::new(zynq()).unwrap(), &FULL).unwrap_err();
+    assert!(matches!(&error, FpgaError::Place { .. }) && error.to_string().contains("nothing is written to a copied machine"), "{error}");
+    assert!(matches!(Fpga::find(&Machine::copy("/nowhere"), None, None), Err(FpgaError::NoManager)));
 }

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use contigo_bringup::{
     board::{Board, Fabric, Sure},
     fpga::FpgaError,
-    machine::{Linux, Machine},
+    machine::Machine,
     plain,
 };
 use serde::Serialize;
@@ -119,7 +119,7 @@ pub(crate) fn board(options: &Options) -> Result<(), Failure> {
 
 /// This machine, or a copy of one.
 pub(crate) fn machine(folder: Option<&PathBuf>) -> Machine {
-    folder.map_or_else(Machine::this, |folder| Machine::below(folder, Linux))
+    folder.map_or_else(Machine::this, Machine::copy)
 }
 
 impl FabricEntry {

@@ -1,6 +1,7 @@
 //! `contigo doctor`: what keeps DMA from working on a machine, and what to do.
 
 use crate::{
+    board,
     failure::Failure,
     output, ports,
     selftest::{self, Probed},
@@ -10,7 +11,7 @@ use clap::Args;
 use contigo_bringup::{
     board::Board,
     doctor::{self, Finding, Verdict},
-    machine::{Linux, Machine},
+    machine::Machine,
     plain,
     ports::stuck,
 };
@@ -115,7 +116,7 @@ fn probed(machine: &Machine, stuck: Option<u64>) -> Vec<Entry> {
 
 /// Looks, and prints: status 1 where there is a fault.
 pub(crate) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
-    let machine = options.machine.as_ref().map_or_else(Machine::this, |folder| Machine::below(folder, Linux));
+    let machine = board::machine(options.machine.as_ref());
     // A design that is wrong is said; any other reason for no register is a row.
     let design = options.design.as_ref();
     design.map_or(Ok(()), |file| ports::is_design(file))?;
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn no_engine_is_started_after_a_register_that_did_not_answer() {
-        let rows = probed(&Machine::below("/nowhere", Linux), Some(0xf800_9000));
+        let rows = probed(&Machine::copy("/nowhere"), Some(0xf800_9000));
         let said: Vec<_> = rows.iter().map(|row| (&*row.id, row.verdict, row.found.as_str())).collect();
         let why = "not measurable: no engine is started while a processor waits for 0xf8009000: restart the board";
         assert_eq!(said, [(MEASURED, "skipped", why)]);

@@ -203,7 +203,6 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contigo_bringup::machine::Linux;
     use std::{fs, io};
     use tempfile::TempDir;
 
@@ -228,7 +227,7 @@ mod tests {
         write("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "64\n")?;
         write("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n")?;
         write("proc/zoneinfo", "Node 0, zone  Normal\n  spanned 4096\n  start_pfn:  0\n")?;
-        let machine = Machine::below(folder.path(), Linux);
+        let machine = Machine::copy(folder.path());
         Ok((folder, machine))
     }
 

@@ -26,8 +26,8 @@ pub(crate) struct Prepare {
     /// Write. Without it the writes are shown only
     #[arg(long)]
     yes: bool,
-    /// Prepare a copy of a machine, with a file for its /dev/mem
-    #[arg(long, value_name = "FOLDER")]
+    /// Show the writes for a copy of a machine, with a file for its /dev/mem. It is not written
+    #[arg(long, value_name = "FOLDER", conflicts_with = "yes")]
     machine: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long)]
@@ -117,11 +117,12 @@ impl Entry {
     }
 }
 
-fn listed(entries: Vec<Entry>) -> comfy_table::Table {
+fn listed(entries: &[Entry]) -> comfy_table::Table {
     let mut table = table::new(&["field", "register", "has", "should have", "verdict"]);
     for Entry { field, addr, value, wanted, verdict, note } in entries {
-        let verdict = note.map_or_else(|| verdict.to_owned(), |note| format!("{verdict}: {note}"));
-        table.add_row([field.to_owned(), addr, value.unwrap_or_default(), wanted.unwrap_or_default(), verdict]);
+        let verdict = note.as_ref().map_or_else(|| (*verdict).to_owned(), |note| format!("{verdict}: {note}"));
+        let said = |value: &Option<String>| value.clone().unwrap_or_default();
+        table.add_row([(*field).to_owned(), addr.clone(), said(value), said(wanted), verdict]);
     }
     table
 }
@@ -131,11 +132,11 @@ pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, loaded: boo
     let open = Open { loaded, writable: false };
     let (facts, running) =
         with(machine, design, &open, |family, registers, known| Ok((ports::read(family, registers, known), known.running)))?;
-    let entries = facts.iter().map(Entry::of).collect();
+    let entries: Vec<_> = facts.iter().map(Entry::of).collect();
     if json {
         output::json(&Report { version: 1, running, registers: entries })?;
     } else {
-        output::text(listed(entries))?;
+        output::text(listed(&entries))?;
     }
     if facts.iter().all(|fact| fact.verdict == Verdict::Unread) {
         return Err(Failure::Usage("no register could be read".to_owned()));
@@ -145,11 +146,17 @@ pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, loaded: boo
 
 /// Shows the writes, or makes them.
 pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
-    let machine = board::machine(options.machine.as_ref());
+    let (prepared, facts) = prepared(&board::machine(options.machine.as_ref()), options)?;
+    if options.json { output::json(&prepared) } else { output::text(prepared.listed(options.design.is_some())) }?;
+    wrong(&facts)
+}
+
+/// The writes, made or not, and the fields that are wrong after them.
+fn prepared(machine: &Machine, options: &Prepare) -> Result<(Prepared, Vec<Fact>), Failure> {
     let open = Open { loaded: options.loaded, writable: options.yes };
-    let (mut facts, steps) = with(&machine, options.design.as_ref(), &open, |family, registers, known| {
+    let (mut facts, steps) = with(machine, options.design.as_ref(), &open, |family, registers, known| {
         let mut facts = ports::read(family, registers, known);
-        let steps = if options.yes { ports::prepare(&machine, family, registers, known, &mut facts)? } else { ports::plan(&facts) };
+        let steps = if options.yes { ports::prepare(machine, family, registers, known, &mut facts)? } else { ports::plan(&facts) };
         Ok((facts, steps))
     })?;
     let writes: Vec<_> = steps
@@ -168,32 +175,33 @@ pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
     if !options.yes && steps.iter().any(|step| step.field.name == SHIFTERS) {
         behind = facts.extract_if(.., |fact| matches!(fact.reading, Reading::Closed)).map(|fact| fact.field.name).collect();
     }
-    let left: Vec<_> = facts.iter().map(Entry::of).collect();
-    if options.json {
-        output::json(&Prepared { version: 1, written: options.yes, writes, behind, left })?;
-    } else {
-        shown(options, writes, &behind, left)?;
-    }
-    wrong(&facts)
+    let left = facts.iter().map(Entry::of).collect();
+    Ok((Prepared { version: 1, written: options.yes, writes, behind, left }, facts))
 }
 
-fn shown(options: &Prepare, writes: Vec<Write>, behind: &[&str], left: Vec<Entry>) -> Result<(), Failure> {
-    if writes.is_empty() {
-        let design = if options.design.is_some() { "" } else { "; --design compares the ports' widths, too" };
-        output::text(format_args!("nothing to set{design}"))?;
-    } else {
-        let mut table = table::new(&["field", "register", "from", "to"]);
-        for Write { field, addr, from, to } in writes {
-            table.add_row([field.to_owned(), addr, from, to]);
+impl Prepared {
+    fn listed(&self, by_design: bool) -> String {
+        let mut text = Vec::new();
+        if self.writes.is_empty() {
+            let design = if by_design { "" } else { "; --design compares the ports' widths, too" };
+            text.push(format!("nothing to set{design}"));
+        } else {
+            let mut table = table::new(&["field", "register", "from", "to"]);
+            for Write { field, addr, from, to } in &self.writes {
+                table.add_row([*field, addr, from, to]);
+            }
+            text.push(table.to_string());
+            if !self.behind.is_empty() {
+                let names = self.behind.join(", ");
+                text.push(format!("behind the level shifters --yes reads these, too, and sets those that are wrong: {names}"));
+            }
+            text.push(if self.written { "set, and read back" } else { "nothing was written: --yes writes" }.to_owned());
         }
-        output::text(table)?;
-        if !behind.is_empty() {
-            let names = behind.join(", ");
-            output::text(format_args!("behind the level shifters --yes reads these, too, and sets those that are wrong: {names}"))?;
+        if !self.left.is_empty() {
+            text.push(format!("not to be set here:\n{}", listed(&self.left)));
         }
-        output::text(if options.yes { "set, and read back" } else { "nothing was written: --yes writes" })?;
+        text.join("\n")
     }
-    if left.is_empty() { Ok(()) } else { output::text(format_args!("not to be set here:\n{}", listed(left))) }
 }
 
 /// Whether a field that should have a value has another, or nobody knows.
@@ -260,3 +268,6 @@ fn numbers(file: &Path) -> Result<(Family, Numbers), Failure> {
     let numbers = core.parameters().filter_map(|(name, _)| Some((name.to_owned(), core.number(name)?))).collect();
     Ok((family, numbers))
 }
+
+#[cfg(test)]
+mod tests;

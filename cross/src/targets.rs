@@ -82,9 +82,9 @@ impl Target {
         format!("libc6-dev-{}-cross", self.debian)
     }
 
-    /// All that a static program for it is linked with. Each command that builds one asks for these,
-    /// and so does each `setup`. apt installs no C library with the compiler, which only recommends
-    /// it.
+    /// All that a static program for it is linked with. Each command that builds one asks for
+    /// these, and so does each `setup`. apt installs no C library with the compiler, which only
+    /// recommends it.
     #[must_use]
     pub fn links_static(&self) -> [Need; 2] {
         let libc = self.static_libc().display().to_string();

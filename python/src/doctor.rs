@@ -3,7 +3,7 @@
 use crate::error::of_class;
 use contigo_bringup::{
     doctor::{Check, doctor as look},
-    machine::{Linux, Machine},
+    machine::Machine,
 };
 use pyo3::{
     prelude::*,
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 #[pyfunction]
 #[pyo3(signature = (*, machine = None))]
 pub(crate) fn doctor(py: Python<'_>, machine: Option<PathBuf>) -> PyResult<Bound<'_, PyList>> {
-    let look = || look(&machine.map_or_else(Machine::this, |folder| Machine::below(folder, Linux)));
+    let look = || look(&machine.map_or_else(Machine::this, Machine::copy));
     let findings = py.detach(look).map_err(|error| of_class("NotFound", error.to_string()))?;
     let list = PyList::empty(py);
     for finding in findings {

@@ -2,7 +2,6 @@
 
 use super::{ClockError, Fabric, fabric::is_near};
 use crate::{bitstream::Family, fpga::users, machine::Machine};
-use std::fs;
 
 const DEVICES: &str = "sys/bus/platform/devices";
 
@@ -88,6 +87,6 @@ impl Control {
 
 /// The number of a node's clock at its controller: the second cell of `clocks`.
 fn number(machine: &Machine, node: &str) -> Option<u32> {
-    let cells = fs::read(machine.path(format!("{node}/clocks"))).ok()?;
+    let cells = machine.bytes(format!("{node}/clocks"))?;
     cells.get(4..8)?.try_into().ok().map(u32::from_be_bytes)
 }

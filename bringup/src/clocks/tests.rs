@@ -1,5 +1,5 @@
 use super::{Clock, ClockError, Control, Fabric, Verdict, Wanted, check, clocks, summary::parse};
-use crate::machine::{Kernel, Linux, Machine, Ran};
+use crate::machine::{Kernel, Machine, Ran};
 use std::{error::Error, fs, io, os::unix::fs::symlink, path::Path};
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -181,12 +181,12 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
     put("copy@43c10000/clocks", &[5])?;
     // One that names a provider that is not there.
     put("odd@43c20000/clocks", &[9, 9, 9])?;
-    let machine = Machine::below(root, Linux);
+    let machine = Machine::copy(root);
     assert_eq!(super::wanted(&machine), []);
     for (device, node) in [("43c00000.fir", "fir@43c00000"), ("43c10000.copy", "copy@43c10000"), ("43c20000.odd", "odd@43c20000")] {
         let guard = root.join("sys/class/contigo").join(device).join("device");
         fs::create_dir_all(&guard)?;
-        symlink(tree.join(node), guard.join("of_node"))?;
+        symlink(Path::new("/sys/firmware/devicetree/base").join(node), guard.join("of_node"))?;
     }
     let [zero, one] = [0, 1].map(Fabric::new);
     let wanted = |who: &str, fabric: Option<Fabric>, hz| Some(Wanted { who: who.to_owned(), fabric: fabric?, hz, generated: false });
@@ -234,12 +234,12 @@ fn a_clock_of_fclkcfg_is_set() -> Outcome {
 
 #[test]
 fn a_summary_that_cannot_be_read_says_what_to_do() -> Outcome {
-    let hidden = clocks(&Machine::below("/nowhere", Linux)).err().ok_or("a summary from nowhere")?;
+    let hidden = clocks(&Machine::copy("/nowhere")).err().ok_or("a summary from nowhere")?;
     assert!(hidden.to_string().contains("mount -t debugfs"), "{hidden}");
     let folder = tempfile::tempdir()?;
     fs::create_dir_all(folder.path().join("sys/kernel/debug/clk"))?;
     let write = |text: &str| fs::write(folder.path().join("sys/kernel/debug/clk/clk_summary"), text);
-    let read = || clocks(&Machine::below(folder.path(), Linux));
+    let read = || clocks(&Machine::copy(folder.path()));
     write("nonsense")?;
     assert!(matches!(read(), Err(ClockError::NotASummary)));
     write(NEW)?;

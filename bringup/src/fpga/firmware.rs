@@ -3,14 +3,14 @@
 use super::FpgaError;
 use crate::{
     bitstream::{ByteOrder, Image},
-    machine::Machine,
+    machine::{self, Machine},
 };
 use nix::{
     errno::Errno,
     fcntl::{Flock, FlockArg},
 };
 use std::{
-    fs,
+    fs::File,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
@@ -25,8 +25,8 @@ pub(super) const NAME: &str = "contigo-fpga.bin";
 /// A configuration in the kernel's folder. Dropping it takes it away.
 pub(super) struct Firmware {
     path: PathBuf,
-    /// On the folder, as long as the load: AMD's manager takes no lock of its own.
-    _one: Flock<fs::File>,
+    /// Its folder, locked as long as the load: AMD's manager takes no lock of its own.
+    folder: Flock<File>,
     /// Its name below the folder, as the kernel is told it.
     pub(super) name: &'static str,
 }
@@ -38,18 +38,18 @@ impl Firmware {
         let named = machine.text(NAMED).filter(|named| !named.is_empty());
         let folder = machine.path(named.as_deref().unwrap_or(USUAL));
         let wrong = |error| FpgaError::Place { path: machine.name(&folder), error };
-        let one = fs::File::open(&folder).map_err(wrong)?;
+        let one = machine.files().folder_to_write(named.as_deref().unwrap_or(USUAL)).map_err(wrong)?;
         let one = Flock::lock(one, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
             Errno::EWOULDBLOCK => FpgaError::Loading,
             errno => wrong(errno.into()),
         })?;
-        let (path, making) = (folder.join(NAME), folder.join(format!(".{NAME}.part")));
+        let making = format!(".{NAME}.part");
         // It takes away what is there of either name, also when the next line fails.
-        let firmware = Self { path, _one: one, name: NAME };
-        match write(&making, image, order).and_then(|()| fs::rename(&making, &firmware.path)) {
+        let firmware = Self { path: folder.join(NAME), folder: one, name: NAME };
+        match write(&firmware.folder, &making, image, order).and_then(|()| machine::rename(&*firmware.folder, &making, NAME)) {
             Ok(()) => Ok(firmware),
             Err(error) => {
-                let _ = fs::remove_file(&making);
+                let _ = machine::remove(&*firmware.folder, &making);
                 Err(wrong(error))
             }
         }
@@ -64,12 +64,12 @@ impl Firmware {
 impl Drop for Firmware {
     fn drop(&mut self) {
         // Gone already is as good.
-        let _ = fs::remove_file(&self.path);
+        let _ = machine::remove(&*self.folder, NAME);
     }
 }
 
-fn write(path: &Path, image: &Image, order: ByteOrder) -> io::Result<()> {
-    let mut file = BufWriter::new(fs::File::create(path)?);
+fn write(folder: &File, name: &str, image: &Image, order: ByteOrder) -> io::Result<()> {
+    let mut file = BufWriter::new(machine::create(folder, name)?);
     image.bitstream.write(image.bytes(), order, &mut file)?;
     file.flush()?;
     file.get_ref().sync_all()

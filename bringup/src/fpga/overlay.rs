@@ -7,7 +7,6 @@
 
 use super::{FpgaError, Manager, Way, dtbo};
 use crate::machine::Machine;
-use std::fs;
 
 const REGIONS: &str = "sys/class/fpga_region";
 const TREE: &str = "sys/firmware/devicetree/base";
@@ -17,10 +16,10 @@ const OURS: &str = "sys/kernel/config/device-tree/overlays/contigo-fpga";
 
 /// The paths in the device tree of all regions, where the kernel takes overlays for them.
 pub(super) fn regions(machine: &Machine) -> Vec<String> {
-    let (true, Ok(tree)) = (machine.has(OVERLAYS), fs::canonicalize(machine.path(TREE))) else { return Vec::new() };
+    let (true, Ok(tree)) = (machine.has(OVERLAYS), machine.real(TREE)) else { return Vec::new() };
     let path = |id: String| {
         let nodes = [format!("{REGIONS}/{id}/of_node"), format!("{REGIONS}/{id}/device/of_node")];
-        let node = nodes.iter().find_map(|node| fs::canonicalize(machine.path(node)).ok())?;
+        let node = nodes.iter().find_map(|node| machine.real(node).ok())?;
         Some(format!("/{}", node.strip_prefix(&tree).ok()?.to_str()?))
     };
     machine.list(REGIONS).into_iter().filter_map(path).collect()

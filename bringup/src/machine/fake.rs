@@ -1,6 +1,7 @@
 //! A board in a folder, with a kernel that answers as Linux's FPGA managers do, and fails where a
 //! test says. It knows nothing of the code that it is for: its rules are those of `fpga-mgr.c`,
 //! `zynq-fpga.c` and `of-fpga-region.c`.
+#![allow(clippy::disallowed_methods, reason = "it makes the files of a test")]
 
 use super::{Kernel, Machine, Ran};
 use std::{
@@ -94,7 +95,7 @@ impl Board {
         for folder in [REGION, OVERLAYS, "sys/class/fpga_region/region0"] {
             fs::create_dir_all(self.root.join(folder))?;
         }
-        symlink(self.root.join(REGION), self.root.join("sys/class/fpga_region/region0/of_node"))?;
+        symlink(Path::new("/").join(REGION), self.root.join("sys/class/fpga_region/region0/of_node"))?;
         self.put("sys/class/fpga_bridge/br0/name", "lwhps2fpga")?;
         self.put("sys/class/fpga_bridge/br0/state", "disabled")?;
         Ok(self)
@@ -105,10 +106,10 @@ impl Board {
     /// # Errors
     /// The folder cannot be written.
     pub fn with_region(self, path: &str) -> io::Result<Self> {
-        let node = self.root.join("sys/firmware/devicetree/base").join(path);
+        let node = Path::new("/sys/firmware/devicetree/base").join(path);
         let class = self.root.join("sys/class/fpga_region");
         let folder = class.join(format!("region{}", fs::read_dir(&class)?.count()));
-        fs::create_dir_all(&node)?;
+        fs::create_dir_all(self.root.join(node.strip_prefix("/").unwrap_or(&node)))?;
         fs::create_dir_all(&folder)?;
         symlink(node, folder.join("of_node"))?;
         Ok(self)

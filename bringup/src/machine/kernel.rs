@@ -1,5 +1,7 @@
 //! The side of a machine that answers: writes to the kernel's files, and programs.
+#![allow(clippy::disallowed_methods, reason = "writes to this machine's kernel, and its programs")]
 
+use super::files::read_only;
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     sys::signal::{Signal, killpg},
@@ -73,7 +75,7 @@ pub trait Kernel: fmt::Debug {
 
 /// The kernel of the machine that this program runs on.
 #[derive(Clone, Copy, Debug)]
-pub struct Linux;
+pub(super) struct Linux;
 
 impl Kernel for Linux {
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -96,6 +98,28 @@ impl Kernel for Linux {
     }
 }
 
+/// A copied machine has no kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copied;
+
+impl Kernel for Copied {
+    fn write(&self, _: &Path, _: &[u8]) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn make_dir(&self, _: &Path) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn remove_dir(&self, _: &Path) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn run(&self, _: &Path, _: &[&str]) -> io::Result<Ran> {
+        Err(io::Error::new(ErrorKind::Unsupported, "no program of a copied machine is run"))
+    }
+}
+
 /// Runs a program until it ends, for `limit` at most. Its own children may outlive it, and are not
 /// waited for, also where they keep its pipes. A program that does not end is killed, with those of
 /// its group.
@@ -107,7 +131,7 @@ fn run_for(limit: Duration, path: &Path, arguments: &[&str]) -> io::Result<Ran> 
     let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
     let mut said = pipes.map(|pipe| pipe.and_then(Said::of));
     let ended = until(&mut child, deadline, || said.iter_mut().flatten().for_each(Said::take));
-    // What it wrote before its end is in the pipes.
+    // Its last words are in the pipes.
     said.iter_mut().flatten().for_each(Said::take);
     let Some(status) = ended? else {
         kill(&mut child)?;
@@ -118,8 +142,8 @@ fn run_for(limit: Duration, path: &Path, arguments: &[&str]) -> io::Result<Ran> 
     Ok(Ran { success: status.success(), status: status.code(), output })
 }
 
-/// A child's status, or `None` where it has not ended at the deadline. `meanwhile` comes before each
-/// look.
+/// A child's status, or `None` where it has not ended at the deadline. `meanwhile` comes before
+/// each look.
 fn until(child: &mut Child, deadline: Instant, mut meanwhile: impl FnMut()) -> io::Result<Option<ExitStatus>> {
     loop {
         meanwhile();

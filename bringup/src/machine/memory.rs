@@ -48,7 +48,6 @@ fn page_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Linux;
     use std::{fs, io};
 
     #[test]
@@ -62,10 +61,10 @@ mod tests {
             "proc/zoneinfo",
             "Node 0, zone  Normal\n  spanned 4096\n  start_pfn:  0\nNode 0, zone Movable\n  spanned 0\n  start_pfn: 9999\n",
         )?;
-        let machine = Machine::below(folder.path(), Linux);
+        let machine = Machine::copy(folder.path());
         assert_eq!((machine.kernel().as_deref(), machine.cma()), (Some("6.1.0-xilinx"), Some((128 << 20, 64 << 20))));
         assert_eq!((machine.memory_end(), machine.available()), (page_bytes().map(|bytes| 4096 * bytes), Some(4096)));
-        let nothing = Machine::below("/nowhere", Linux);
+        let nothing = Machine::copy("/nowhere");
         assert_eq!((nothing.cma(), nothing.memory_end(), nothing.kernel(), nothing.available()), (None, None, None, None));
         Ok(())
     }

@@ -14,11 +14,8 @@ use nix::{
     unistd::{ForkResult, fork, pipe2, read, write},
 };
 use std::{
-    fs::{File, OpenOptions},
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::fs::OpenOptionsExt,
-    },
+    fs::File,
+    os::fd::{AsFd, OwnedFd},
     thread,
     time::{Duration, Instant},
 };
@@ -50,15 +47,13 @@ pub trait Registers {
 pub struct DevMem(File);
 
 impl DevMem {
-    /// Opens it, for writing too where `writable`.
+    /// Opens it, for writing too where `writable`. Of a copied machine it is a regular file, and is
+    /// not written.
     ///
     /// # Errors
     /// [`AccessError::Open`].
     pub fn open(machine: &Machine, writable: bool) -> Result<Self, AccessError> {
-        // O_SYNC: the kernel then maps without a cache (Linux, drivers/char/mem.c).
-        let mut options = OpenOptions::new();
-        options.read(true).write(writable).custom_flags(libc::O_SYNC);
-        options.open(machine.path("dev/mem")).map(Self).map_err(AccessError::Open)
+        machine.files().registers("dev/mem", writable).map(Self).map_err(AccessError::Open)
     }
 
     fn mapped(&self, addr: u64, writable: bool) -> Result<(MmapRaw, usize), AccessError> {

@@ -49,6 +49,7 @@ impl fmt::Display for AccessError {
             Self::Open(error) if error.kind() == io::ErrorKind::NotFound => {
                 write!(f, "/dev/mem is not there: this kernel has no CONFIG_DEVMEM")
             }
+            Self::Open(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => write!(f, "/dev/mem: {error}"),
             Self::Open(error) => write!(f, "/dev/mem: {error}; run this as root, on a kernel that is not locked down"),
             Self::Map { addr, error } if error.kind() == io::ErrorKind::PermissionDenied => {
                 write!(f, "/dev/mem at {addr:#x}: {error}; a driver has it, and the kernel has CONFIG_IO_STRICT_DEVMEM")

@@ -1,6 +1,7 @@
 //! A rail whose files are open.
 
 use super::{Chip, ChipError, rail::Reading};
+use crate::machine::Files;
 use linux_embedded_hal::{I2cdev, i2cdev::linux::LinuxI2CError};
 use nix::errno::Errno;
 use std::{
@@ -92,6 +93,7 @@ impl fmt::Display for PowerError {
             Self::Bus { path, error } if error.kind() == io::ErrorKind::NotFound => {
                 write!(f, "{} is not there: modprobe i2c-dev (CONFIG_I2C_CHARDEV), or another bus: ls /dev/i2c-*", path.display())
             }
+            Self::Bus { path, error } if error.kind() == io::ErrorKind::Unsupported => write!(f, "{}: {error}", path.display()),
             Self::Bus { path, error } => write!(f, "cannot open {}: {error}; run this as root, or in the file's group", path.display()),
             Self::Chip { path, why } => write!(f, "{}: {why}; contigo power has the chips with a driver of the kernel", path.display()),
             Self::InUse { path } => {
@@ -111,16 +113,20 @@ impl fmt::Display for PowerError {
 impl std::error::Error for PowerError {}
 
 impl Gauge {
-    pub(super) fn open(from: &Reading) -> Result<Self, PowerError> {
+    pub(super) fn open(files: &Files, from: &Reading) -> Result<Self, PowerError> {
         Ok(Self(match from {
-            Reading::Power(path) => Way::Power(Source::open(path)?),
+            Reading::Power(path) => Way::Power(Source::open(files, path)?),
             Reading::Product { millivolts, milliamperes } => {
-                Way::Product { millivolts: Source::open(millivolts)?, milliamperes: Source::open(milliamperes)? }
+                Way::Product { millivolts: Source::open(files, millivolts)?, milliamperes: Source::open(files, milliamperes)? }
             }
-            Reading::Chip { path, monitor } => {
-                let opened = I2cdev::new(path).map_err(|error| PowerError::Bus { path: path.clone(), error: error.into() })?;
-                let chip = Chip::open(opened, monitor).map_err(|error| of_chip(path, &error))?;
-                Way::Chip { path: path.clone(), chip: Box::new(chip) }
+            Reading::Chip { bus, monitor } => {
+                let path = files.path(bus);
+                let told = |error| PowerError::Bus { path: path.clone(), error };
+                let node = files.device(bus).map_err(told)?;
+                #[allow(clippy::disallowed_methods, reason = "a bus of this machine, which its files allow")]
+                let opened = I2cdev::new(node).map_err(|error| told(error.into()))?;
+                let chip = Chip::open(opened, monitor).map_err(|error| of_chip(&path, &error))?;
+                Way::Chip { path, chip: Box::new(chip) }
             }
         }))
     }
@@ -156,9 +162,9 @@ fn of_bus(path: &Path, error: &linux_embedded_hal::I2CError) -> PowerError {
 }
 
 impl Source {
-    fn open(path: &Path) -> Result<Self, PowerError> {
-        let file = File::open(path).map_err(|error| PowerError::Open { path: path.to_owned(), error })?;
-        Ok(Self { path: path.to_owned(), file })
+    fn open(files: &Files, path: &str) -> Result<Self, PowerError> {
+        let file = files.open(path).map_err(|error| PowerError::Open { path: files.path(path), error })?;
+        Ok(Self { path: files.path(path), file })
     }
 
     fn number(&self) -> Result<i64, PowerError> {

@@ -1,8 +1,7 @@
 //! The rails that the kernel measures.
 
 use super::{Gauge, Monitor, PowerError};
-use crate::machine::Machine;
-use std::path::PathBuf;
+use crate::machine::{Files, Machine};
 
 const CLASS: &str = "sys/class/hwmon";
 
@@ -19,26 +18,27 @@ pub struct Rail {
     pub chip: String,
     /// How often the chip has a new value, in milliseconds, where its driver says so.
     pub update_ms: Option<u32>,
-    pub(super) from: Reading,
+    from: Reading,
+    files: Files,
 }
 
 /// The files that tell a rail's power.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// Microwatts.
-    Power(PathBuf),
+    Power(String),
     /// Millivolts and milliamperes of one channel.
-    Product { millivolts: PathBuf, milliamperes: PathBuf },
+    Product { millivolts: String, milliamperes: String },
     /// A monitor on a bus.
-    Chip { path: PathBuf, monitor: Monitor },
+    Chip { bus: String, monitor: Monitor },
 }
 
 impl Rail {
     /// A monitor on an I2C bus, which no driver of the kernel has.
     #[must_use]
     pub fn of(machine: &Machine, monitor: &Monitor) -> Self {
-        let from = Reading::Chip { path: machine.path(format!("dev/i2c-{}", monitor.bus)), monitor: monitor.clone() };
-        Self { name: monitor.to_string(), chip: monitor.model.to_string(), update_ms: None, from }
+        let from = Reading::Chip { bus: format!("dev/i2c-{}", monitor.bus), monitor: monitor.clone() };
+        Self { name: monitor.to_string(), chip: monitor.model.to_string(), update_ms: None, from, files: machine.files().clone() }
     }
 
     /// Opens the rail's files, for readings with no further look-up.
@@ -47,7 +47,7 @@ impl Rail {
     /// [`PowerError::Open`]: the monitor has gone. Of a monitor on a bus: [`PowerError::Bus`],
     /// [`PowerError::Chip`], [`PowerError::InUse`].
     pub fn open(&self) -> Result<Gauge, PowerError> {
-        Gauge::open(&self.from)
+        Gauge::open(&self.files, &self.from)
     }
 }
 
@@ -67,9 +67,9 @@ fn of_monitor(machine: &Machine, folder: &str) -> Vec<Rail> {
     let update_ms = machine.text(at("update_interval")).and_then(|text| text.parse().ok());
     let rail = |label: Option<String>, from| {
         let name = label.map_or_else(|| monitor.clone(), |label| format!("{monitor} {label}"));
-        Rail { name, chip: chip.clone(), update_ms, from }
+        Rail { name, chip: chip.clone(), update_ms, from, files: machine.files().clone() }
     };
-    let file = |file: String| Some(at(&file)).filter(|path| machine.has(path)).map(|path| machine.path(path));
+    let file = |file: String| Some(at(&file)).filter(|path| machine.has(path));
     let label = |kind: &str, channel| machine.text(at(&format!("{kind}{channel}_label")));
     (1..=CHANNELS_MAX)
         .filter_map(|channel| {

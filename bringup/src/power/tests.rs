@@ -1,5 +1,5 @@
 use super::{Chip, ChipError, Monitor, PowerError, Rail, beside, rails};
-use crate::machine::{Linux, Machine};
+use crate::machine::Machine;
 use embedded_hal::i2c::{ErrorKind, ErrorType, I2c, NoAcknowledgeSource, Operation};
 use std::{
     error::Error,
@@ -47,7 +47,7 @@ fn each_kind_of_monitor_has_its_rails() -> Outcome {
     monitor(root, "hwmon4", &[("name", "ads1015"), ("in1_input", "1"), ("curr1_input", "1")])?;
     monitor(root, "hwmon5", &[("power1_input", "1")])?;
 
-    let found = rails(&Machine::below(root, Linux));
+    let found = rails(&Machine::copy(root));
     let read: Result<Vec<_>, PowerError> =
         found.iter().map(|rail| Ok((rail.name.as_str(), rail.update_ms, rail.open()?.microwatts()?))).collect();
     let expected = [
@@ -64,7 +64,7 @@ fn each_kind_of_monitor_has_its_rails() -> Outcome {
 fn energy_is_power_by_time() -> Outcome {
     let folder = tempfile::tempdir()?;
     monitor(folder.path(), "hwmon0", &[("name", "ina226"), ("power1_input", "2000000")])?;
-    let machine = Machine::below(folder.path(), Linux);
+    let machine = Machine::copy(folder.path());
     let file = folder.path().join("sys/class/hwmon/hwmon0/power1_input");
     let ((), energies) = beside(&rails(&machine), STEP, || sleep(Duration::from_millis(30)));
     let [energy] = energies.as_slice() else { return Err("one rail".into()) };
@@ -91,7 +91,7 @@ fn a_rail_that_fails_does_not_end_the_others() -> Outcome {
     let folder = tempfile::tempdir()?;
     monitor(folder.path(), "hwmon0", &[("name", "ina226"), ("power1_input", "much"), ("power2_input", "7")])?;
     monitor(folder.path(), "hwmon1", &[("name", "ina260"), ("power1_input", "5")])?;
-    let found = rails(&Machine::below(folder.path(), Linux));
+    let found = rails(&Machine::copy(folder.path()));
     fs::remove_dir_all(folder.path().join("sys/class/hwmon/hwmon1"))?;
     let (work, energies) = beside(&found, STEP, || 3);
     let [nonsense, right, gone] = energies.as_slice() else { return Err("three rails".into()) };
@@ -106,7 +106,7 @@ fn a_rail_that_fails_does_not_end_the_others() -> Outcome {
 fn the_reader_ends_where_the_work_panics() -> Outcome {
     let folder = tempfile::tempdir()?;
     monitor(folder.path(), "hwmon0", &[("name", "ina226"), ("power1_input", "1")])?;
-    let found = rails(&Machine::below(folder.path(), Linux));
+    let found = rails(&Machine::copy(folder.path()));
     let begun = Instant::now();
     let ended = panic::catch_unwind(|| beside(&found, STEP, || panic::resume_unwind(Box::new("on purpose"))));
     assert!(ended.is_err() && begun.elapsed() < Duration::from_secs(10));
@@ -203,7 +203,9 @@ fn a_monitor_has_a_name_and_a_bus_that_is_not_there_is_said() -> Outcome {
     }
     let monitor: Monitor = "ina260@3:0x4f".parse()?;
     assert_eq!((monitor.to_string().as_str(), monitor.shunt_uohm), ("ina260@3:0x4f", 2000));
-    let error = Rail::of(&Machine::below("/nowhere", Linux), &monitor).open().err().ok_or("a bus")?;
-    assert!(error.to_string().starts_with("/nowhere/dev/i2c-3 is not there: modprobe i2c-dev"), "{error}");
+    let error = Rail::of(&Machine::copy("/nowhere"), &monitor).open().err().ok_or("a bus")?;
+    assert_eq!(error.to_string(), "/nowhere/dev/i2c-3: no device of a copied machine is opened");
+    let error = Rail::of(&Machine::this(), &"ina260@255:0x4f".parse()?).open().err().ok_or("a bus")?;
+    assert!(error.to_string().starts_with("/dev/i2c-255 is not there: modprobe i2c-dev"), "{error}");
     Ok(())
 }

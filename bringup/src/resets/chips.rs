@@ -5,9 +5,8 @@ use crate::{machine::Machine, plain};
 use embedded_hal::digital::PinState;
 use linux_embedded_hal::{
     CdevPin,
-    gpio_cdev::{Chip, LineRequestFlags},
+    gpio_cdev::{self, Chip, LineRequestFlags},
 };
-use std::path::PathBuf;
 
 /// The name under which others see a line of ours.
 const CONSUMER: &str = "contigo reset";
@@ -24,9 +23,9 @@ const LINES_MAX: u32 = 1024;
 /// [`ResetError::Chip`]: a chip's file cannot be opened or read.
 pub fn lines(machine: &Machine) -> Result<Vec<GpioLine>, ResetError> {
     let mut all = Vec::new();
-    for (chip, path) in files(machine) {
+    for chip in machine.list("dev").into_iter().filter(|name| name.starts_with("gpiochip")) {
         let told = |error| ResetError::Chip { chip: chip.clone(), error };
-        let mut device = Chip::new(path).map_err(told)?;
+        let mut device = opened(machine, &chip).map_err(told)?;
         let label = device.label().to_owned();
         for offset in 0..device.num_lines().min(LINES_MAX) {
             let info = device.get_line(offset).and_then(|line| line.info()).map_err(told)?;
@@ -50,7 +49,7 @@ pub fn open(machine: &Machine, place: &Place, active: Active) -> Result<ResetLin
     let all = lines(machine)?;
     let line = GpioLine::choose(&all, place)?;
     let told = |error| ResetError::Chip { chip: line.chip.clone(), error };
-    let wanted = Chip::new(machine.path(format!("dev/{}", line.chip))).and_then(|mut chip| chip.get_line(line.offset)).map_err(told)?;
+    let wanted = opened(machine, &line.chip).and_then(|mut chip| chip.get_line(line.offset)).map_err(told)?;
     // Levels are as on the wire here: the kernel turns none round.
     let released = u8::from(active.released() == PinState::High);
     let handle = wanted.request(LineRequestFlags::OUTPUT, released, CONSUMER).map_err(|error| match wanted.info() {
@@ -65,7 +64,8 @@ fn word(consumer: Option<&str>) -> String {
     plain(consumer.unwrap_or_default(), CONSUMER_MAX)
 }
 
-fn files(machine: &Machine) -> Vec<(String, PathBuf)> {
-    let chips = machine.list("dev").into_iter().filter(|name| name.starts_with("gpiochip"));
-    chips.map(|chip| (chip.clone(), machine.path(format!("dev/{chip}")))).collect()
+fn opened(machine: &Machine, chip: &str) -> Result<Chip, gpio_cdev::Error> {
+    let node = machine.files().device(&format!("dev/{chip}"))?;
+    #[allow(clippy::disallowed_methods, reason = "a chip of this machine, which its files allow")]
+    Chip::new(node)
 }

@@ -1,5 +1,5 @@
 use super::{Active, GpioLine, Guarded, Place, PulseError, ResetError, ResetLine, Width};
-use crate::machine::{Kernel, Linux, Machine, Ran};
+use crate::machine::{Kernel, Machine, Ran};
 use embedded_hal::{
     delay::DelayNs,
     digital::{Error as PinError, ErrorKind, ErrorType, OutputPin},
@@ -152,7 +152,7 @@ fn one_free_line_is_chosen() -> Outcome {
     assert!(matches!(chosen("gpiochip0:80"), Err(ResetError::InUse { consumer, .. }) if consumer.is_empty()));
     assert!(matches!(chosen("twice"), Err(ResetError::Ambiguous { there, .. }) if there == ["gpiochip1:0", "gpiochip1:1"]));
     assert!(matches!(chosen("gpiochip1:78"), Err(ResetError::NoSuchLine { among: 5, .. })));
-    let nothing = super::open(&Machine::below("/nowhere", Linux), &"aresetn".parse()?, Active::Low);
+    let nothing = super::open(&Machine::copy("/nowhere"), &"aresetn".parse()?, Active::Low);
     assert!(matches!(nothing, Err(ResetError::NoSuchLine { among: 0, .. })));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Right machines in folders: each file as the kernel has it, or a part of it.
 
-use contigo_bringup::machine::{Linux, Machine};
+use contigo_bringup::machine::Machine;
 use std::{
     fs,
     os::unix::fs::{FileExt, PermissionsExt, symlink},
@@ -67,7 +67,7 @@ impl Root {
     }
 
     pub(crate) fn machine(&self) -> Machine {
-        Machine::below(&self.0, Linux)
+        Machine::copy(&self.0)
     }
 }
 

@@ -59,10 +59,7 @@ impl Energies {
 #[cfg(test)]
 mod tests {
     use super::Energies;
-    use contigo_bringup::{
-        machine::{Linux, Machine},
-        power,
-    };
+    use contigo_bringup::{machine::Machine, power};
     use std::{error::Error, fs, thread::sleep, time::Duration};
 
     #[test]
@@ -73,7 +70,7 @@ mod tests {
         for (file, text) in [("name", "ina260"), ("label", "u14"), ("power1_input", "5000000"), ("power2_input", "?")] {
             fs::write(monitor.join(file), text)?;
         }
-        let machine = Machine::below(folder.path(), Linux);
+        let machine = Machine::copy(folder.path());
         assert_eq!(super::super::rails(&machine, &[])?.len(), 2);
         let step = Duration::from_millis(1);
         let ((), measured) = power::beside(&power::rails(&machine), step, || sleep(Duration::from_millis(20)));
@@ -89,7 +86,7 @@ mod tests {
             "{right}"
         );
         assert!(wrong.starts_with("none on u14: ") && wrong.ends_with("no number"), "{wrong}");
-        let error = super::super::rails(&Machine::below("/nowhere", Linux), &[]).err().ok_or("rails of nothing")?;
+        let error = super::super::rails(&Machine::copy("/nowhere"), &[]).err().ok_or("rails of nothing")?;
         assert!(error.to_string().starts_with("--power: no rail is measured here"), "{error}");
         Ok(())
     }

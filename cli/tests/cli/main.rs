@@ -4,6 +4,7 @@
 
 mod board;
 mod clocks;
+mod copied;
 mod demo;
 mod doctor;
 mod fpga;

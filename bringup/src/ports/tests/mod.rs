@@ -5,7 +5,6 @@ mod prepare;
 mod tree;
 
 use super::*;
-use crate::machine::Linux;
 use std::{
     cell::RefCell,
     collections::BTreeMap,
@@ -75,5 +74,5 @@ fn every_port(name: &str) -> Option<u64> {
 }
 
 fn nobody() -> Machine {
-    Machine::below("/nowhere", Linux)
+    Machine::copy("/nowhere")
 }

@@ -1,6 +1,7 @@
 //! Writes, and accesses that fail.
 
 use super::*;
+use crate::machine::fake::Board;
 use std::{os::unix::fs::symlink, path::Path};
 
 #[test]
@@ -61,7 +62,7 @@ fn a_fabric_in_use_is_left_alone() -> Outcome {
     let device = folder.path().join("sys/bus/platform/devices/43c00000.copy");
     fs::create_dir_all(&device)?;
     symlink("../../../drivers/xilinx-vdma", device.join("driver"))?;
-    let (machine, fake) = (Machine::below(folder.path(), Linux), Fake::zeros(Family::Zynq7000));
+    let (machine, fake) = (Machine::copy(folder.path()), Fake::zeros(Family::Zynq7000));
     let steps = plan(&read(Family::Zynq7000, &fake, &running(None)));
     let error = apply(&machine, Family::Zynq7000, &fake, &steps).err().ok_or("it was applied")?;
     assert!(error.to_string().contains("xilinx-vdma has 43c00000.copy"), "{error}");
@@ -90,7 +91,7 @@ impl Registers for Taken<'_> {
 #[test]
 fn a_fabric_that_is_taken_meanwhile_keeps_its_level_shifters() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let (machine, fake) = (Machine::below(folder.path(), Linux), Fake::zeros(Family::Zynq7000));
+    let (machine, fake) = (Machine::copy(folder.path()), Fake::zeros(Family::Zynq7000));
     let registers = Taken { fake: &fake, device: &folder.path().join("sys/bus/platform/devices/43c00000.copy") };
     let design = |name: &str| if name == "PCW_S_AXI_HP0_DATA_WIDTH" { Some(32) } else { every_port(name) };
     let known = running(Some(&design));
@@ -126,7 +127,7 @@ fn after_an_access_that_does_not_end_nothing_is_touched() -> Outcome {
 fn a_bus_error_ends_the_access_and_not_the_program() -> Outcome {
     let folder = tempfile::tempdir()?;
     fs::create_dir_all(folder.path().join("dev"))?;
-    let machine = Machine::below(folder.path(), Linux);
+    let machine = Board::new(folder.path(), "Xilinx Zynq FPGA Manager")?.machine();
     assert!(matches!(DevMem::open(&machine, false), Err(AccessError::Open(_))));
     let file = File::create(folder.path().join("dev/mem"))?;
     file.set_len(0x2_0000)?;
@@ -139,6 +140,11 @@ fn a_bus_error_ends_the_access_and_not_the_program() -> Outcome {
     assert!(matches!(registers.write(0x4_0000, 1), Err(AccessError::Bus { addr: 0x4_0000 })));
     assert!(matches!(DevMem::open(&machine, false)?.write(0x1_0018, 8), Err(AccessError::Map { addr: 0x1_0018, .. })));
     assert_eq!(registers.read(0x1_0018)?, 7);
+    // A copy's is read alone.
+    let copy = Machine::copy(folder.path());
+    assert_eq!(DevMem::open(&copy, false)?.read(0x1_0018)?, 7);
+    let error = DevMem::open(&copy, true).err().ok_or("a copy is open for writing")?.to_string();
+    assert!(error.contains("nothing is written to a copied machine"), "{error}");
     Ok(())
 }
 

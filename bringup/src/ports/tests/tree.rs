@@ -6,7 +6,7 @@ use super::*;
 fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
     let folder = tempfile::tempdir()?;
     let soc = folder.path().join("sys/firmware/devicetree/base/soc");
-    let machine = Machine::below(folder.path(), Linux);
+    let machine = Machine::copy(folder.path());
     let asks = || Cores::of(&machine, Family::CycloneV).asks_for_sdram;
     fs::create_dir_all(soc.join("fpga-bridge@ffc25080"))?;
     fs::create_dir_all(soc.join("region"))?;
@@ -29,7 +29,7 @@ fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
 fn a_tree_says_what_its_cores_need() -> Outcome {
     let folder = tempfile::tempdir()?;
     let tree = folder.path().join("sys/firmware/devicetree/base");
-    let machine = Machine::below(folder.path(), Linux);
+    let machine = Machine::copy(folder.path());
     let cores = || Cores::of(&machine, Family::CycloneV);
     let node = |path: &str, compatible: &str, coherent: bool| -> std::io::Result<()> {
         fs::create_dir_all(tree.join(path))?;
@@ -89,7 +89,7 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
 #[test]
 fn clocks_that_are_all_off_stop_the_fabric() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let machine = Machine::below(folder.path(), Linux);
+    let machine = Machine::copy(folder.path());
     assert!(!is_stopped(&machine));
     let place = folder.path().join("sys/kernel/debug/clk");
     fs::create_dir_all(&place)?;

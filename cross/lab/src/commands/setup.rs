@@ -17,7 +17,7 @@ use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 /// For about 500 MB of packages on a slow line.
 const INSTALL_LIMIT: Duration = Duration::from_secs(3600);
 
-/// What has Rust's standard libraries for the boards: none of Debian's packages.
+/// The command that gets Rust's standard libraries for the boards: no package of Debian's has them.
 const CROSS_SETUP: &str = "cargo cross setup";
 
 /// Options of `cargo lab setup`.

@@ -91,8 +91,8 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
     if let Some(limit) = options.limit.or(soak_s) {
         boards.iter_mut().for_each(|board| board.about.time_limit_s = limit);
     }
-    // Before anything is built, which takes minutes: what is missing on this machine is said, and the
-    // user's own files are looked at.
+    // Before anything is built, which takes minutes: programs that are missing on this machine are
+    // said, and the user's own files are looked at.
     for board in boards.iter().filter(|board| board.about.qemu.model.is_none()) {
         packages::need(board.cpu().qemu())?;
     }

@@ -71,7 +71,6 @@ fn interface(machine: &Machine) -> Option<String> {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use contigo_bringup::machine::Linux;
     use std::fs;
 
     /// A machine with one file.
@@ -80,7 +79,7 @@ mod tests {
         let path = folder.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
-        let machine = Machine::below(folder.path(), Linux);
+        let machine = Machine::copy(folder.path());
         (folder, machine)
     }
 

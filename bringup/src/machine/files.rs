@@ -1,0 +1,436 @@
+//! The one way to a machine's files. Below a folder that stands for another machine no link leads
+//! out, and nothing but folders and regular files is opened.
+//!
+//! # References
+//! openat2(2), `RESOLVE_IN_ROOT`; path_resolution(7); open(2), `O_PATH`.
+#![allow(clippy::disallowed_methods, reason = "this is the way that the others are kept to")]
+
+use nix::{
+    dir::{Dir, Type},
+    errno::Errno,
+    fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlinkat, renameat},
+    sys::stat::Mode,
+    unistd::{UnlinkatFlags, unlinkat},
+};
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, File, Metadata},
+    io::{self, ErrorKind, Read},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::{Component, Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// A folder of `/proc`, `/sys` or `/dev` has fewer entries. With more, the rest is left out: a
+/// machine does not make this program run for ever.
+const ENTRIES_MAX: usize = 65_536;
+
+/// The most bytes of a file of the kernel that are read; the longest here is `/proc/PID/maps`.
+const FILE_MAX_BYTES: u64 = 4 << 20;
+
+/// The same of `/sys`: an attribute is a page, and no property of a device tree is longer.
+const ATTRIBUTE_MAX_BYTES: u64 = 64 << 10;
+
+/// The most bytes that are read of a copy, in all. One of a busy machine has a tenth of it.
+const COPY_MAX_BYTES: u64 = 1 << 30;
+
+/// As many links as the kernel follows on the way of one path (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// How a file is opened to be read: also a pipe or a terminal that took its place meanwhile is not
+/// waited for. Where a length has 32 bits, a file may be longer.
+const READ: OFlag = OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_LARGEFILE);
+
+/// Whose files they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Of the machine that this program runs on.
+    This,
+    /// A copy of another's: they are read, and no more.
+    Copy,
+    /// A test's, which may be written.
+    #[cfg(any(test, feature = "fakes"))]
+    Fake,
+}
+
+/// A machine's files.
+#[derive(Clone, Debug)]
+pub(crate) struct Files(Arc<Root>);
+
+#[derive(Debug)]
+struct Root {
+    path: PathBuf,
+    whose: Whose,
+    /// The folder itself, where it is not this machine's root.
+    folder: Result<OwnedFd, Errno>,
+    /// The bytes that may still be read.
+    left: AtomicU64,
+}
+
+impl PartialEq for Files {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0.whose, &self.0.path) == (other.0.whose, &other.0.path)
+    }
+}
+
+impl Eq for Files {}
+
+impl Files {
+    pub(super) fn of(path: PathBuf, whose: Whose) -> Self {
+        let folder = open(&path, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty());
+        let left = if whose == Whose::Copy { COPY_MAX_BYTES } else { u64::MAX };
+        Self(Arc::new(Root { path, whose, folder, left: left.into() }))
+    }
+
+    /// Where a file is on the machine that this program runs on: for messages, and for what
+    /// [`device`](Self::device) allows.
+    pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.0.path.join(below(path.as_ref()))
+    }
+
+    /// The same as the machine itself calls it, from its root.
+    pub(super) fn name(&self, path: &Path) -> PathBuf {
+        Path::new("/").join(path.strip_prefix(&self.0.path).unwrap_or(path))
+    }
+
+    /// A regular file, to be read.
+    pub(crate) fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
+        self.regular(path.as_ref(), READ)
+    }
+
+    /// The bytes of a regular file. Of a longer one than the kernel has, the first ones.
+    pub(super) fn read(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+        let (path, left) = (below(path.as_ref()), self.0.left.load(Relaxed));
+        if left == 0 {
+            return Err(io::Error::new(ErrorKind::FileTooLarge, "more of the copy was read than a machine has"));
+        }
+        let is_attribute = path.starts_with("sys") && !path.starts_with("sys/kernel/debug");
+        let most = if is_attribute { ATTRIBUTE_MAX_BYTES } else { FILE_MAX_BYTES };
+        let mut bytes = Vec::new();
+        self.open(path)?.take(most.min(left)).read_to_end(&mut bytes)?;
+        let _ = self.0.left.fetch_update(Relaxed, Relaxed, |left| (left < u64::MAX).then(|| left.saturating_sub(bytes.len() as u64)));
+        Ok(bytes)
+    }
+
+    /// Mode, owner, group and kind of a file, which is not opened.
+    pub(super) fn metadata(&self, path: impl AsRef<Path>) -> io::Result<Metadata> {
+        File::from(self.at(path.as_ref(), OFlag::O_PATH)?).metadata()
+    }
+
+    /// The names in a folder, sorted, each with whether it is a folder and no link to one. Names
+    /// that are not text are left out.
+    pub(super) fn entries(&self, path: impl AsRef<Path>) -> io::Result<Vec<(String, bool)>> {
+        let folder = Dir::from_fd(self.at(path.as_ref(), READ | OFlag::O_DIRECTORY)?)?;
+        let mut found = Vec::new();
+        for entry in folder.into_iter().take(ENTRIES_MAX).flatten() {
+            let Some(name) = entry.file_name().to_str().ok().filter(|name| ![".", ".."].contains(name)) else { continue };
+            let is_folder = match entry.file_type() {
+                Some(kind) => kind == Type::Directory,
+                // Some file systems do not say it there.
+                None => {
+                    let path = path.as_ref().join(name);
+                    self.link(&path).is_none() && self.metadata(&path).is_ok_and(|about| about.is_dir())
+                }
+            };
+            found.push((name.to_owned(), is_folder));
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// The text of a symbolic link, word for word.
+    pub(super) fn link(&self, path: &Path) -> Option<PathBuf> {
+        let folder = self.at(path.parent()?, OFlag::O_PATH | OFlag::O_DIRECTORY).ok()?;
+        readlinkat(folder, path.file_name()?).ok().map(PathBuf::from)
+    }
+
+    /// Where a file is in the machine, with all links followed: `/sys/firmware/devicetree/base`.
+    pub(super) fn real(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        if self.0.whose == Whose::This {
+            return fs::canonicalize(self.path(path));
+        }
+        Ok(walk(self.folder()?, below(path.as_ref()))?.path())
+    }
+
+    /// A file whose bytes are registers, and with `writable` for writing too: a device's node on
+    /// this machine, elsewhere a regular file that stands for one.
+    pub(crate) fn registers(&self, path: &str, writable: bool) -> io::Result<File> {
+        // O_SYNC: the kernel then maps without a cache (Linux, drivers/char/mem.c).
+        let flags = OFlag::O_SYNC | OFlag::O_LARGEFILE | if writable { OFlag::O_RDWR } else { OFlag::O_RDONLY };
+        match self.0.whose {
+            Whose::This => self.at(Path::new(path), flags).map(File::from),
+            Whose::Copy if writable => Err(read_only()),
+            _ => self.regular(Path::new(path), READ | flags),
+        }
+    }
+
+    /// A device's node, for a library that opens it itself: this machine's alone.
+    pub(crate) fn device(&self, path: &str) -> io::Result<PathBuf> {
+        match self.0.whose {
+            Whose::This => Ok(self.path(path)),
+            _ => Err(io::Error::new(ErrorKind::Unsupported, "no device of a copied machine is opened")),
+        }
+    }
+
+    /// A folder in which files are made.
+    pub(crate) fn folder_to_write(&self, path: impl AsRef<Path>) -> io::Result<File> {
+        match self.0.whose {
+            Whose::Copy => Err(read_only()),
+            _ => self.at(path.as_ref(), READ | OFlag::O_DIRECTORY).map(File::from),
+        }
+    }
+
+    fn folder(&self) -> io::Result<BorrowedFd<'_>> {
+        Ok(self.0.folder.as_ref().map_err(|errno| *errno)?.as_fd())
+    }
+
+    /// A look first: opening alone can do something, to a watchdog or to the writer of a pipe. And
+    /// one after it, because another file may have taken its place.
+    fn regular(&self, path: &Path, flags: OFlag) -> io::Result<File> {
+        let is_file = |about: Metadata| {
+            if about.is_file() { Ok(()) } else { Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")) }
+        };
+        is_file(self.metadata(path)?)?;
+        let file = File::from(self.at(path, flags)?);
+        is_file(file.metadata()?)?;
+        Ok(file)
+    }
+
+    fn at(&self, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
+        let flags = flags | OFlag::O_CLOEXEC;
+        if self.0.whose == Whose::This {
+            return Ok(open(&self.path(path), flags, Mode::empty())?);
+        }
+        inside(self.folder()?, below(path), flags)
+    }
+}
+
+pub(super) fn read_only() -> io::Error {
+    io::Error::new(ErrorKind::ReadOnlyFilesystem, "nothing is written to a copied machine")
+}
+
+/// Makes a file in a folder. A link of that name is not followed.
+pub(crate) fn create(folder: impl AsFd, name: &str) -> io::Result<File> {
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW;
+    let made = openat(folder, name, flags | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o666))?;
+    let file = File::from(made);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::AlreadyExists.into()) }
+}
+
+/// Gives a file in a folder another name there.
+pub(crate) fn rename(folder: impl AsFd, from: &str, to: &str) -> io::Result<()> {
+    Ok(renameat(folder.as_fd(), from, folder.as_fd(), to)?)
+}
+
+/// Takes a file away from a folder.
+pub(crate) fn remove(folder: impl AsFd, name: &str) -> io::Result<()> {
+    Ok(unlinkat(folder, name, UnlinkatFlags::NoRemoveDir)?)
+}
+
+/// A path of a machine, as its folder has it.
+fn below(path: &Path) -> &Path {
+    let path = path.strip_prefix("/").unwrap_or(path);
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+/// Opens the file at `path` as if `root` were the root of all.
+fn inside(root: BorrowedFd<'_>, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
+    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
+    match openat2(root, path, how) {
+        // Linux has the call since 5.6, and an emulator or a container may not. With EAGAIN the
+        // kernel could not tell, because something was renamed meanwhile.
+        Err(Errno::ENOSYS | Errno::EPERM | Errno::EAGAIN) => walk(root, path)?.open(flags),
+        opened => Ok(opened?),
+    }
+}
+
+/// A file that [`walk`] found: the folders on its way, each with its name, and itself as the last.
+struct Found<'a> {
+    root: BorrowedFd<'a>,
+    way: Vec<(OsString, OwnedFd)>,
+}
+
+/// The same as the kernel does for `RESOLVE_IN_ROOT`, step by step. Each step takes one name in a
+/// folder that is open already, and follows no link; a link's text goes back to the names to be
+/// taken.
+fn walk<'a>(root: BorrowedFd<'a>, path: &Path) -> io::Result<Found<'a>> {
+    let mut found = Found { root, way: Vec::new() };
+    let (mut names, mut links) = (Vec::new(), 0);
+    push(&mut names, path);
+    // A path has at most 4096 bytes, and so has each of LINKS_MAX texts.
+    while let Some(name) = names.pop() {
+        if name == ".." {
+            found.way.pop();
+            continue;
+        }
+        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let file = File::from(openat(found.last(), name.as_os_str(), flags, Mode::empty())?);
+        if !file.metadata()?.is_symlink() {
+            found.way.push((name, file.into()));
+            continue;
+        }
+        links += 1;
+        if links > LINKS_MAX {
+            return Err(Errno::ELOOP.into());
+        }
+        let text = PathBuf::from(readlinkat(&file, "")?);
+        if text.is_absolute() {
+            found.way.clear();
+        }
+        push(&mut names, &text);
+    }
+    Ok(found)
+}
+
+/// The names of a path, the first one last.
+fn push(names: &mut Vec<OsString>, path: &Path) {
+    names.extend(path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    }));
+}
+
+impl Found<'_> {
+    fn last(&self) -> BorrowedFd<'_> {
+        self.way.last().map_or(self.root, |(_, file)| file.as_fd())
+    }
+
+    /// Where it is, from the root.
+    fn path(&self) -> PathBuf {
+        Path::new("/").join(self.way.iter().map(|(name, _)| name).collect::<PathBuf>())
+    }
+
+    fn open(mut self, flags: OFlag) -> io::Result<OwnedFd> {
+        let last = self.way.pop();
+        let name = last.as_ref().map_or(OsStr::new("."), |(name, _)| name);
+        Ok(openat(self.last(), name, flags | OFlag::O_NOFOLLOW, Mode::empty())?)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use nix::unistd::mkfifo;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// The text of the file at a path, found by the kernel and step by step.
+    fn both(root: &Path, path: &str) -> [Result<String, Errno>; 2] {
+        let root = open(root, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
+        let text = |opened: io::Result<OwnedFd>| {
+            let mut text = String::new();
+            let read = opened.and_then(|file| File::from(file).read_to_string(&mut text));
+            read.map(|_| text).map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))
+        };
+        let path = below(Path::new(path));
+        let walked = walk(root.as_fd(), path).and_then(|found| found.open(READ | OFlag::O_CLOEXEC));
+        [text(inside(root.as_fd(), path, READ | OFlag::O_CLOEXEC)), text(walked)]
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no openat")]
+    fn no_path_leads_out_of_a_root_and_absolute_links_stay_in_it() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("copy");
+        fs::create_dir_all(root.join("sys/class")).unwrap();
+        fs::write(place.path().join("secret"), "out").unwrap();
+        fs::write(root.join("sys/file"), "in").unwrap();
+        let outside = place.path().join("secret");
+        let secret = outside.to_str().unwrap();
+        for (link, to) in [
+            ("relative", "../sys/file"),
+            ("absolute", "/sys/file"),
+            ("up", "../../../../../sys/file"),
+            ("out", "../../secret"),
+            ("host", secret),
+            ("itself", "itself"),
+            ("folder", "/sys"),
+            ("gone", "/nowhere"),
+            ("class/two", "../../sys/relative"),
+        ] {
+            symlink(to, root.join("sys").join(link)).unwrap();
+        }
+        for path in [
+            "sys/file",
+            "/sys/file",
+            "sys/relative",
+            "sys/absolute",
+            "sys/up",
+            "sys/folder/class/../file",
+            "../sys/./file",
+            "sys/class/two",
+        ] {
+            assert_eq!(both(&root, path), [Ok("in".to_owned()), Ok("in".to_owned())], "{path}");
+        }
+        for path in ["sys/out", "sys/host", "../secret", "sys/gone", "sys/file2", secret] {
+            assert_eq!(both(&root, path), [Err(Errno::ENOENT), Err(Errno::ENOENT)], "{path}");
+        }
+        assert_eq!(both(&root, "sys/itself"), [Err(Errno::ELOOP), Err(Errno::ELOOP)]);
+        assert_eq!(both(&root, "sys/file/more"), [Err(Errno::ENOTDIR), Err(Errno::ENOTDIR)]);
+        let files = Files::of(root, Whose::Copy);
+        assert_eq!(files.real("sys/folder/class/two").unwrap(), Path::new("/sys/file"));
+        assert_eq!(files.real("").unwrap(), Path::new("/"));
+        assert_eq!(files.link(Path::new("sys/host")).as_deref(), Some(outside.as_path()));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no openat")]
+    fn only_folders_and_regular_files_are_opened_and_a_copy_is_not_written() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir_all(place.path().join("dev/folder")).unwrap();
+        mkfifo(&place.path().join("dev/pipe"), Mode::S_IRWXU).unwrap();
+        symlink("/dev/null", place.path().join("dev/null")).unwrap();
+        symlink("folder", place.path().join("dev/link")).unwrap();
+        fs::write(place.path().join("dev/mem"), "word").unwrap();
+        let files = Files::of(place.path().to_owned(), Whose::Copy);
+        for path in ["dev/pipe", "dev", "dev/folder"] {
+            assert_eq!(files.open(path).unwrap_err().to_string(), "it is no regular file", "{path}");
+        }
+        assert_eq!(files.open("dev/null").unwrap_err().raw_os_error(), Some(Errno::ELOOP as i32), "it leads to itself in there");
+        assert!(files.registers("dev/mem", false).is_ok());
+        assert_eq!(files.registers("dev/mem", true).unwrap_err().kind(), ErrorKind::ReadOnlyFilesystem);
+        assert_eq!(files.folder_to_write("dev").unwrap_err().kind(), ErrorKind::ReadOnlyFilesystem);
+        assert_eq!(files.device("dev/mem").unwrap_err().kind(), ErrorKind::Unsupported);
+        let names = files.entries("dev").unwrap();
+        let expected = [("folder", true), ("link", false), ("mem", false), ("null", false), ("pipe", false)];
+        assert_eq!(names, expected.map(|(name, is_folder)| (name.to_owned(), is_folder)));
+        let (copy, asked) = (Machine::copy(place.path()), place.path().join("asked"));
+        fs::write(place.path().join("dev/program"), format!("#!/bin/sh\n: > {}\n", asked.display())).unwrap();
+        fs::set_permissions(place.path().join("dev/program"), fs::Permissions::from_mode(0o755)).unwrap();
+        let refused = [copy.write("dev/mem", b"more"), copy.make_dir("dev/new"), copy.remove_dir("dev/folder")];
+        assert!(refused.into_iter().all(|done| done.unwrap_err().to_string() == "nothing is written to a copied machine"));
+        assert_eq!(copy.run("dev/program", &[]).unwrap_err().to_string(), "no program of a copied machine is run");
+        assert_eq!(
+            (fs::read(place.path().join("dev/mem")).unwrap(), copy.has("dev/new"), asked.exists()),
+            (b"word".to_vec(), false, false)
+        );
+        assert!(copy.has("dev/folder"));
+        let fake = Files::of(place.path().to_owned(), Whose::Fake);
+        assert!(fake.registers("dev/mem", true).is_ok() && fake.registers("dev/pipe", true).is_err() && fake.device("dev/mem").is_err());
+        let folder = fake.folder_to_write("dev").unwrap();
+        assert_eq!(create(&folder, "link").unwrap_err().raw_os_error(), Some(Errno::ELOOP as i32));
+        create(&folder, "part").and_then(|_| rename(&folder, "part", "whole")).and_then(|()| remove(&folder, "whole")).unwrap();
+        assert!(create(&folder, "pipe").is_err());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no openat")]
+    fn a_copy_that_is_larger_than_a_machine_is_not_read_for_ever() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("sys")).unwrap();
+        for file in ["maps", "sys/name"] {
+            File::create(place.path().join(file)).unwrap().set_len(1 << 40).unwrap();
+        }
+        let files = Files::of(place.path().to_owned(), Whose::Copy);
+        assert_eq!(files.read("sys/name").unwrap().len() as u64, ATTRIBUTE_MAX_BYTES);
+        let read =
+            (0..=COPY_MAX_BYTES / FILE_MAX_BYTES).map_while(|_| files.read("maps").ok()).map(|bytes| bytes.len() as u64).sum::<u64>();
+        assert_eq!(read, COPY_MAX_BYTES - ATTRIBUTE_MAX_BYTES);
+        assert_eq!(files.read("sys/name").unwrap_err().kind(), ErrorKind::FileTooLarge);
+    }
+}
