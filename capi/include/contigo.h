@@ -803,6 +803,10 @@ typedef struct {
 /// The device claims more bytes than it was given. It was stopped, and the buffers are back.
 #define CONTIGO_E_BAD_COMPLETION -155
 
+/// The simulated device touched bytes that were not handed over to it, or no memory at all, while
+/// the job was in flight. It was stopped, and the buffers are back.
+#define CONTIGO_E_WRONG_ACCESS -167
+
 /// The device tells of a job that it does not have, or of one twice. It was stopped, and the
 /// buffers are back.
 #define CONTIGO_E_NO_SUCH_JOB -163
@@ -1623,6 +1627,11 @@ contigo_status contigo_sim_open(const contigo_sim_options *options, contigo_sim 
 
 /// Closes a simulated board. CONTIGO_E_STILL_USED while it has regions or devices.
 contigo_status contigo_sim_close(contigo_sim sim);
+
+/// Lets jobs end well whose device touches bytes that were not handed over to it, or no memory at
+/// all: for a test that provokes that, with allow 1. Without it, and with 0, such a job ends with
+/// CONTIGO_E_WRONG_ACCESS, and its device has been stopped.
+contigo_status contigo_sim_allow_wrong_accesses(contigo_sim sim, uint32_t allow);
 
 /// Answers a port of a simulated board, with 32 address bits and no offset. With coherent 0 it
 /// does not snoop the CPU's caches, like Zynq's HP0; with 1 it does, like Zynq's ACP. Close it with

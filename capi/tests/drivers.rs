@@ -151,6 +151,38 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
     board.close();
 }
 
+/// A map that says 16 bytes, of a kernel that copies as many as it is told.
+#[test]
+fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
+    let board = Board::new();
+    let map = MAP.replace("\"bytes\": \"n\"", "\"bytes\": \"16\"");
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let options = contigo_engine_options { map: map.as_ptr(), map_bytes: map.len(), ..engine_options(c"ap_ctrl", device, board.port, 0) };
+    let engine = open_engine(&options);
+    let operands = board.operands().map(|operand| contigo_operand { len_bytes: 16, ..operand });
+    let start = |n: u32| answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job) });
+    ok(wait(start(16), 20_000));
+    refused(wait(start(64), 20_000), CONTIGO_E_WRONG_ACCESS, "ap_ctrl, simulated, made 2 accesses to bytes that were not handed over");
+    let ended = |(status, job)| {
+        assert_ne!(job, 0, "its end is told, with its handle");
+        status
+    };
+    start(64);
+    refused(ended(next(engine, 20_000)), CONTIGO_E_WRONG_ACCESS, "is the map this kernel's");
+    assert_eq!(bytes(operands[1].buf)[64..80], [0x55; 16], "the buffers are back");
+    start(16);
+    assert_eq!(ended(next(engine, 20_000)), CONTIGO_OK, "the next one is right");
+    refused(contigo_sim_allow_wrong_accesses(board.sim, 2), CONTIGO_E_VALUE, "allow");
+    ok(contigo_sim_allow_wrong_accesses(board.sim, 1));
+    ok(wait(start(64), 20_000));
+    ok(contigo_sim_allow_wrong_accesses(board.sim, 0));
+    ok(wait(start(16), 20_000));
+    release_all(&operands);
+    ok(contigo_engine_close(engine));
+    ok(contigo_device_close(device));
+    board.close();
+}
+
 /// A kernel that hangs, or runs wild, never stops by itself.
 #[test]
 fn a_kernel_behind_a_gate_stops_whatever_it_does() {

@@ -192,6 +192,11 @@ class Device:
 
         They count accesses to bytes that were not handed over, missing syncs, and more.
         """
+    def allow_wrong_accesses(self, allow: bool = True) -> None:
+        """Lets jobs of its simulated board end well that touch what was not handed over.
+
+        For a test that provokes that: such a job raises `DeviceError` otherwise.
+        """
 
 class Operand:
     """A part of a buffer for a job: `buf.reads()`, `buf.writes()`, `buf.updates()`.

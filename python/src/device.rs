@@ -313,6 +313,17 @@ impl Device {
         Ok(Some(crate::shared::fields!(py, counts => stray_accesses, unowned_accesses, evictions, lost_writes, bytes_read, bytes_written)))
     }
 
+    /// Lets jobs of its simulated board end well whose device touches bytes that were not handed
+    /// over to it, or no memory at all: for a test that provokes that and looks at `simulated`. Such
+    /// a job raises a `DeviceError` otherwise, and its device has been stopped.
+    /// `UnsupportedError`: the device is real.
+    #[pyo3(signature = (allow=true))]
+    fn allow_wrong_accesses(&self, allow: bool) -> PyResult<()> {
+        let opening = self.opening.get()?;
+        let real = Error::Unsupported { what: "the device is real", fix: "open one of a simulated board, as sim:zdma" };
+        opening.device.board().ok_or_else(|| raised(real))?.allow_wrong_accesses(allow).map_err(raised)
+    }
+
     /// How many bytes its registers have.
     #[getter]
     fn window_bytes(&self, py: Python<'_>) -> PyResult<usize> {

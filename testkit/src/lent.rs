@@ -45,7 +45,7 @@ impl<D: Wait> Wait for Lent<'_, D> {
 
 // SAFETY: the window's port and epoch.
 unsafe impl<D: Device> Device for Lent<'_, D> {
-    forward!(|this| *this.window => port, reset_epoch);
+    forward!(|this| *this.window => port, reset_epoch, simulated);
 }
 
 /// A program that loses the processor for a while after every fourth write of one register.
@@ -91,5 +91,5 @@ impl<M: Model> Wait for Preempted<'_, '_, M> {
 
 // SAFETY: as the window.
 unsafe impl<M: Model> Device for Preempted<'_, '_, M> {
-    forward!(|this| this.window => port);
+    forward!(|this| this.window => port, simulated);
 }

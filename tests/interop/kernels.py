@@ -152,6 +152,34 @@ def a_device_that_will_not_stop_says_so():
     return []
 
 
+def a_map_that_is_not_the_kernel_s_is_an_error():
+    """The map says 16 bytes, and the kernel copies as many as it is told."""
+    pointers = [{**each, "bytes": "16"} for each in COPY["pointers"]]
+    for hs in (False, True):
+        device = contigo.Device("sim:ap_ctrl_hs" if hs else "sim:ap_ctrl")
+        region = device.memory("sim", 1 << 20)
+        kernel = device.kernel(json.dumps({**COPY, "protocol": "ap_ctrl_hs" if hs else "ap_ctrl_chain", "pointers": pointers}).encode())
+        source, target = filled(region, range(64)), filled(region, [0] * 64)
+        short = source.reads(16), target.writes(16)
+        assert kernel(*short, 16) == 16
+        why = "ap_ctrl, simulated, made 2 accesses to bytes that were not handed over", "and 0 to addresses", "is the map this kernel's"
+        refused(contigo.DeviceError, lambda: kernel(*short, 64), *why)
+        assert owners(source, target) == ["cpu"] * 2 and device.simulated["unowned_accesses"] == 2
+        job = kernel.start(*short, 64)
+        refused(contigo.DeviceError, job.wait, *why)
+        assert kernel(*short, 16) == 16, "the next one is right"
+        queue = contigo.Queue(kernel)
+        queue.push([*short], 64)
+        refused(contigo.DeviceError, lambda: list(queue), *why)
+        queue.push([*short], 16)
+        assert len(list(queue)) == 1
+        device.allow_wrong_accesses()
+        assert kernel(*short, 64) == 64, "a test provokes it"
+        device.allow_wrong_accesses(False)
+        refused(contigo.DeviceError, lambda: kernel(*short, 64), *why)
+    return []
+
+
 def numbers_have_c_s_bits():
     from contigo.kernel import _words
 
@@ -170,5 +198,6 @@ KERNELS = [
     a_kernel_s_jobs_follow_one_another,
     a_device_that_will_not_stop_says_so,
     maps_come_from_files,
+    a_map_that_is_not_the_kernel_s_is_an_error,
     numbers_have_c_s_bits,
 ]

@@ -349,7 +349,7 @@ const GOES_ON: Error = Error::Timeout { timeout_us: 10_000_000 };
 
 // SAFETY: all of it is the inner one's, and `settled` refuses more than that does.
 unsafe impl<B: Backend> Backend for Unsettled<B> {
-    forward!(|this| this.inner => name, mapping, segment, sync_for_cpu, held_by);
+    forward!(|this| this.inner => name, mapping, segment, sync_for_cpu, held_by, wrong_accesses);
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the caller's promise.

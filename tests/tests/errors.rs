@@ -177,5 +177,5 @@ impl<B> Drop for Watched<'_, B> {
 
 // SAFETY: `inner` keeps all of it.
 unsafe impl<B: Backend> Backend for Watched<'_, B> {
-    forward!(|this| this.inner => name, mapping, segment, sync_for_device, sync_for_cpu, held_by);
+    forward!(|this| this.inner => name, mapping, segment, sync_for_device, sync_for_cpu, held_by, wrong_accesses);
 }

@@ -75,6 +75,21 @@ pub extern "C" fn contigo_sim_close(sim: contigo_sim) -> contigo_status {
     })
 }
 
+/// Lets jobs end well whose device touches bytes that were not handed over to it, or no memory at
+/// all: for a test that provokes that, with `allow` 1. Without it, and with 0, such a job ends with
+/// `CONTIGO_E_WRONG_ACCESS`, and its device has been stopped.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_sim_allow_wrong_accesses(sim: contigo_sim, allow: u32) -> contigo_status {
+    call(|| {
+        let allow = match allow {
+            0 => false,
+            1 => true,
+            value => return Err(Fault::from(Misuse::Value { what: "allow", value: value.into() })),
+        };
+        Ok(SIMS.lease(sim)?.allow_wrong_accesses(allow)?)
+    })
+}
+
 /// Answers a port of a simulated board, with 32 address bits and no offset. With `coherent` 0 it
 /// does not snoop the CPU's caches, like Zynq's HP0; with 1 it does, like Zynq's ACP. Close it with
 /// `contigo_port_close`.

@@ -145,6 +145,10 @@ pub const CONTIGO_E_LENGTH_CUT: contigo_status = -165;
 /// The device claims more bytes than it was given. It was stopped, and the buffers are back.
 pub const CONTIGO_E_BAD_COMPLETION: contigo_status = -155;
 
+/// The simulated device touched bytes that were not handed over to it, or no memory at all, while
+/// the job was in flight. It was stopped, and the buffers are back.
+pub const CONTIGO_E_WRONG_ACCESS: contigo_status = -167;
+
 /// The device tells of a job that it does not have, or of one twice. It was stopped, and the
 /// buffers are back.
 pub const CONTIGO_E_NO_SUCH_JOB: contigo_status = -163;
@@ -262,6 +266,7 @@ pub(super) const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_SHORT_TRANSFER, c"CONTIGO_E_SHORT_TRANSFER"),
     (CONTIGO_E_LENGTH_CUT, c"CONTIGO_E_LENGTH_CUT"),
     (CONTIGO_E_BAD_COMPLETION, c"CONTIGO_E_BAD_COMPLETION"),
+    (CONTIGO_E_WRONG_ACCESS, c"CONTIGO_E_WRONG_ACCESS"),
     (CONTIGO_E_NO_SUCH_JOB, c"CONTIGO_E_NO_SUCH_JOB"),
     (CONTIGO_E_ENDED_BY_RESET, c"CONTIGO_E_ENDED_BY_RESET"),
     (CONTIGO_E_WILL_NOT_STOP, c"CONTIGO_E_WILL_NOT_STOP"),

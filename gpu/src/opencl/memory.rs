@@ -13,7 +13,10 @@ use cl3::{
     memory::{CL_MAP_READ, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, create_buffer, release_mem_object},
     types::CL_FALSE,
 };
-use contigo::{Api, Backend, BaseAddr, DevAddr, Direction, Error, Handle, Holder, Mapping, Refused, Result, Spin, SyncScope, poll_until};
+use contigo::{
+    Api, Backend, BaseAddr, DevAddr, Direction, Error, Handle, Holder, Mapping, Port, Refused, Result, Spin, SyncScope, WrongAccesses,
+    poll_until,
+};
 use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration};
 
 /// Memory of another backend, as a device's of OpenCL: one `cl_mem` over its own bytes
@@ -292,6 +295,10 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
 
     fn held_by(&self, range: Range<usize>, holder: Holder<'_>) {
         self.backend.held_by(range, holder);
+    }
+
+    fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
+        self.backend.wrong_accesses(port, device)
     }
 }
 

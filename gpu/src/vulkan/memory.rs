@@ -6,7 +6,9 @@ use super::{
     import::{self, Imported},
 };
 use crate::Pages;
-use contigo::{Api, Backend, BaseAddr, DevAddr, Direction, Error, Export, Handle, Holder, Mapping, Refused, Result, SyncScope};
+use contigo::{
+    Api, Backend, BaseAddr, DevAddr, Direction, Error, Export, Handle, Holder, Mapping, Port, Refused, Result, SyncScope, WrongAccesses,
+};
 use core::{fmt, mem::ManuallyDrop, ops::Range};
 
 /// Any memory of this process, as a Vulkan device's: a [`Backend`] whose bytes are those of the
@@ -174,6 +176,10 @@ unsafe impl<B: Backend> Backend for VulkanMemory<B> {
 
     fn held_by(&self, range: Range<usize>, holder: Holder<'_>) {
         self.backend.held_by(range, holder);
+    }
+
+    fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
+        self.backend.wrong_accesses(port, device)
     }
 }
 

@@ -31,6 +31,13 @@ pub unsafe trait Device: Mmio + Wait {
     fn reset_epoch(&self) -> u32 {
         0
     }
+
+    /// Its number, where it is simulated: by it the board counts what it touches that was not handed
+    /// over. `None`, the default: it is real, or it passes the number of the device below it not on,
+    /// and is counted with all behind its port.
+    fn simulated(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A real device: a register window and an interrupt from the kernel, and the port by the program's

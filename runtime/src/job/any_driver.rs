@@ -125,7 +125,7 @@ impl<'a> AnyDriver<'a> {
 // SAFETY: every method is the driver's own, which stays in its place. With a gate they are those of
 // `drivers::axi_gate::Gated`.
 unsafe impl Driver for AnyDriver<'_> {
-    crate::types::forward::forward!(|this| *this.driver.get() => name, port, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
+    crate::types::forward::forward!(|this| *this.driver.get() => name, port, simulated, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         if let Some(placed) = &self.gate {
             placed.shut.refuse(placed.gate.get())?;

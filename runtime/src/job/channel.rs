@@ -106,6 +106,10 @@ unsafe impl<D: Device> Device for CoreChannel<'_, D> {
         self.core.device.port()
     }
 
+    fn simulated(&self) -> Option<u32> {
+        self.core.device.simulated()
+    }
+
     fn reset_epoch(&self) -> u32 {
         self.core.epoch()
     }

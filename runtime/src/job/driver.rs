@@ -275,6 +275,13 @@ pub unsafe trait Driver {
     fn ran_dry(&self) -> Option<u64> {
         None
     }
+
+    /// [`Device::simulated`](crate::Device::simulated), of its device: so that a simulated board
+    /// blames the right job for what was touched and not handed over. With the default all devices
+    /// behind the port are counted together.
+    fn simulated(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// The types of a driver's jobs, on top of their words: what
@@ -314,7 +321,7 @@ pub fn exactly<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
 
 // SAFETY: every method is the driver's own.
 unsafe impl<D: Driver + ?Sized> Driver for &mut D {
-    crate::types::forward::forward!(|this| **this => name, port, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+    crate::types::forward::forward!(|this| **this => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
 }
 
 /// The items of a [`TypedDriver`] whose device reports nothing: for jobs without arguments, or with

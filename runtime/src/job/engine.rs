@@ -7,7 +7,7 @@ use super::{
     prepare::{OperandError, Slices, forget_ends, prepare, tell_given},
 };
 use crate::{
-    mem::{Operand, Port},
+    mem::{Operand, Port, WrongAccesses},
     trace::{self, Event, Site},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result, barrier},
@@ -47,6 +47,8 @@ pub struct Engine<D, const OPERANDS: usize> {
     pub(super) most_bytes: usize,
     /// The slot of the job under way, or else of the next one: in a circle, from 0 after a stop.
     pub(super) slot: usize,
+    /// On a simulated board: what the device had touched wrongly when the job under way began.
+    pub(super) wrong: WrongAccesses,
     /// The device was stopped, and its driver may keep ends of before.
     forget: bool,
     pub(super) jobs: JobCounts,
@@ -81,6 +83,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
                 busy: false,
                 most_bytes: 0,
                 slot: 0,
+                wrong: WrongAccesses::default(),
                 forget: true,
                 jobs: JobCounts::default(),
                 place: JobPlace::new(),
@@ -125,7 +128,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
             operand.give(&self.port, slice.addr);
         }
         if self.port.is_simulated() {
-            tell_given(&self.port, &operands);
+            self.wrong = tell_given(&self.driver, &self.port, &operands);
         }
         self.place.put(operands);
         self.busy = true;

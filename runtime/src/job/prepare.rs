@@ -2,7 +2,7 @@
 
 use super::{Driver, OperandSpec};
 use crate::{
-    mem::{DevSlice, Operand, Port},
+    mem::{DevSlice, Operand, Port, WrongAccesses},
     trace::Site,
     types::{Error, Result},
 };
@@ -64,11 +64,41 @@ fn one<T>(operand: &Operand<'_, T>, index: usize, spec: &OperandSpec, port: &Por
     Ok(slice)
 }
 
-/// A simulated board hears what the device is given. Apart from the fast path.
+/// A simulated board hears what the device is given, and says what the device touched wrongly so
+/// far. Apart from the fast path.
 #[cold]
 #[inline(never)]
-pub(super) fn tell_given<T>(port: &Port, operands: &[Operand<'_, T>]) {
+pub(super) fn tell_given<T>(driver: &impl Driver, port: &Port, operands: &[Operand<'_, T>]) -> WrongAccesses {
     operands.iter().for_each(|operand| operand.given().is_given(port, operand.direction()));
+    wrong_accesses(driver, port, operands)
+}
+
+/// The job of `operands` ended on a simulated board. Where its device touched something wrongly
+/// since `before`, which is when the first of the jobs in flight began, none of their results can be
+/// trusted. A job that failed by the device's own word has its error already.
+#[cold]
+#[inline(never)]
+pub(super) fn ended<T>(
+    driver: &impl Driver,
+    port: &Port,
+    operands: &[Operand<'_, T>],
+    failed: bool,
+    before: &mut WrongAccesses,
+) -> Result<()> {
+    let now = wrong_accesses(driver, port, operands);
+    let wrong = now.since(*before);
+    if !wrong.is_none() && !failed {
+        let WrongAccesses { unowned, stray } = wrong;
+        return Err(Error::WrongAccess { device: driver.name(), unowned, stray });
+    }
+    *before = now;
+    at_rest(operands);
+    Ok(())
+}
+
+/// Every operand is on the device's board: `prepare` compared their buses.
+fn wrong_accesses<T>(driver: &impl Driver, port: &Port, operands: &[Operand<'_, T>]) -> WrongAccesses {
+    operands.first().map_or_else(WrongAccesses::default, |operand| operand.given().wrong_accesses(port, driver.simulated()))
 }
 
 /// It hears that no device has the buffers any more.

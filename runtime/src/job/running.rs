@@ -4,7 +4,7 @@
 use super::{
     Completion, Done, JobError, TypedDriver,
     engine::Engine,
-    prepare::{at_rest, received},
+    prepare::{at_rest, ended, received},
 };
 use crate::{
     mem::{CpuBuf, DevBuf, Operand, buf::AnyThread},
@@ -141,6 +141,11 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         let engine = &mut *self.engine;
         let Some(completion) = engine.driver.poll(timeout)? else { return Ok(None) };
         completion.verify(engine.driver.name(), completion.slot == engine.slot, engine.most_bytes)?;
+        if engine.port.is_simulated() {
+            let mut before = self.engine.wrong;
+            ended(&self.engine.driver, &self.engine.port, self.operands(), completion.failed.is_some(), &mut before)?;
+        }
+        let engine = &mut *self.engine;
         if let Some(what) = completion.failed {
             return Err(Error::Fault { device: engine.driver.name(), status: completion.status, what });
         }
@@ -149,9 +154,6 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         engine.slot = if engine.slot + 1 < engine.driver.depth() { engine.slot + 1 } else { 0 };
         engine.jobs.completed += 1;
         trace::happened(Event::Complete { port: engine.port.name, job: engine.jobs.started }, site);
-        if engine.port.is_simulated() {
-            at_rest(self.operands());
-        }
         if let Some(bytes) = completion.bytes {
             received(self.operands_mut(), bytes);
         }

@@ -151,4 +151,13 @@ pub unsafe trait Backend: Send + Sync {
     fn held_by(&self, range: Range<usize>, holder: super::Holder<'_>) {
         let _ = (range, holder);
     }
+
+    /// How often, on this memory's simulated board, `device` touched what was not handed over to it;
+    /// where it has no number, all devices behind `port`. The job layer compares this at the
+    /// beginning and at the end of a job. A backend over another one passes it on: otherwise wrong
+    /// accesses go unnoticed. The default is for memory that no simulated device reaches.
+    fn wrong_accesses(&self, port: &super::Port, device: Option<u32>) -> super::WrongAccesses {
+        let _ = (port, device);
+        super::WrongAccesses::default()
+    }
 }

@@ -268,6 +268,14 @@ unsafe impl Device for AnyDevice<'_> {
     fn port(&self) -> &Port {
         &self.port
     }
+
+    fn simulated(&self) -> Option<u32> {
+        match &self.attachment {
+            #[cfg(feature = "sim")]
+            Attachment::Simulated(device) => Some(device.number()),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Debug for AnyDevice<'_> {

@@ -26,7 +26,7 @@ impl<'d> AnyMemory<'d> {
 // SAFETY: every method belongs to one backend, the same one at every call, because the value inside
 // is never exchanged. Moving this value moves no block, as that backend promises.
 unsafe impl Backend for AnyMemory<'_> {
-    forward!(|this| this.0.backend() => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by);
+    forward!(|this| this.0.backend() => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by, wrong_accesses);
 }
 
 // SAFETY: as above.

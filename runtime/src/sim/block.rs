@@ -9,6 +9,10 @@ use crate::{
 use core::{ops::Range, ptr::NonNull};
 use fastrand::Rng;
 
+/// The widest bus word of a master here, 128 bits: a core that reads an odd length reads whole
+/// words, and drops the rest.
+const BUS_WORD_BYTES: usize = 16;
+
 /// A block that the bus reaches. Plain pointers: whoever made it takes it from the board before the
 /// memory goes.
 #[derive(Clone, Copy, Debug)]
@@ -90,20 +94,34 @@ impl SimBlock {
         }
     }
 
-    /// May a device behind port number `port` read `range`, or write it? The range lies inside the
-    /// block (`find`).
+    /// May a device behind port number `port` read `range`, or write it? It may read the whole bus
+    /// word of a byte that it may read. The range lies inside the block (`find`).
     pub(super) fn is_held(&self, range: Range<usize>, port: Option<usize>, writes: bool) -> bool {
-        let Some(marks) = self.marks else { return true };
-        // SAFETY: as in `mark`. The slice ends with this expression.
-        let marks = unsafe { NonNull::slice_from_raw_parts(marks.add(range.start), range.len()).as_ref() };
         let mut known = (Mark::NOBODY.0, false);
         // Neighbours mostly have the same mark.
-        marks.iter().all(|&mark| {
+        self.marks_of(range.clone()).iter().zip(range).all(|(&mark, at)| {
             if mark != known.0 {
                 known = (mark, Mark(mark).allows(port, writes));
             }
-            known.1
+            known.1 || !writes && self.reads_in_word(at, port)
         })
+    }
+
+    /// May it read any byte of the bus word of the byte at `at`?
+    #[cold]
+    fn reads_in_word(&self, at: usize, port: Option<usize>) -> bool {
+        let start = at - at % BUS_WORD_BYTES;
+        let end = (start + BUS_WORD_BYTES).min(self.len_bytes);
+        self.marks_of(start..end).iter().any(|&mark| Mark(mark).allows(port, false))
+    }
+
+    /// The marks of `range`, which lies inside the block; all bytes are anyone's where nobody keeps
+    /// count. The board's lock is held.
+    fn marks_of(&self, range: Range<usize>) -> &[u8] {
+        let Some(marks) = self.marks else { return &[] };
+        // SAFETY: as in `mark`: the board's lock is held while the slice lives, and nothing is
+        // written through it or beside it.
+        unsafe { NonNull::slice_from_raw_parts(marks.add(range.start), range.len()).as_ref() }
     }
 
     /// `sync_for_device`: cleans what the device reads, throws away or cleans what it writes.

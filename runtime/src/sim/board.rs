@@ -1,9 +1,9 @@
 //! The simulated board: bus, clock and seed.
 
 use super::SimSpec;
-use super::{Faults, Sim, block::SimBlock, holder::Mark};
+use super::{Faults, Sim, block::SimBlock, bus::Master, holder::Mark};
 use crate::{
-    mem::{Holder, Port},
+    mem::{Holder, Port, WrongAccesses},
     types::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Result, lock},
 };
 use core::{
@@ -20,6 +20,9 @@ use spin::{Mutex, MutexGuard};
 const MAX_PORTS: usize = 30;
 /// How many blocks a board has at once, at most: more than any board has memories.
 const MAX_BLOCKS: usize = 32;
+/// How many devices' wrong accesses are told apart: as many as a board has. Those of one more are
+/// every device's.
+const MAX_ASTRAY: usize = 32;
 /// Virtual time that one register access takes: what an uncached read across an SoC's AXI costs.
 const ACCESS_NS: u64 = 100;
 /// Where the first block lies: above where Zynq and Cyclone V have their DDR's first megabyte,
@@ -63,6 +66,18 @@ pub(super) struct BoardState {
     next_base: u64,
     next_id: u32,
     pub(super) counts: SimCounts,
+    /// The program provokes wrong accesses: they end no job.
+    allows_wrong: bool,
+    astray: Vec<Astray, MAX_ASTRAY>,
+    /// Of the devices for which `astray` has no room.
+    others: WrongAccesses,
+}
+
+/// A device that has touched what was not handed over to it.
+struct Astray {
+    device: u32,
+    port: Port,
+    count: WrongAccesses,
 }
 
 /// The counts of a board.
@@ -73,7 +88,9 @@ pub struct SimCounts {
     pub stray_accesses: u64,
     /// Accesses by a device to memory that was not handed over to a device behind its port, or was
     /// handed over only to be read and is written. Behind a port that snoops too, and the driver's
-    /// own memory included. No sync tells of these: the hand-over does.
+    /// own memory included. No sync tells of these: the hand-over does. A read that goes on to the
+    /// end of the bus word of the last byte is none. A job during which its device makes one fails
+    /// ([`Error::WrongAccess`]).
     pub unowned_accesses: u64,
     /// Dirty lines that left the cache over what a device had written: each is a sync that was
     /// missing.
@@ -112,6 +129,9 @@ impl SimBoard {
             next_base: FIRST_BASE,
             next_id: 1,
             counts: SimCounts::default(),
+            allows_wrong: false,
+            astray: Vec::new(),
+            others: WrongAccesses::default(),
         };
         Self { state: Mutex::new(state), faults: config.faults, seed: config.seed, bus: next_bus() }
     }
@@ -177,6 +197,28 @@ impl SimBoard {
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.lock().map(|state| state.now_ns).unwrap_or(u64::MAX)
+    }
+
+    /// Lets jobs end well whose device touches bytes that were not handed over to it, or no memory
+    /// at all: for a test that provokes that and looks at [`counts`](Self::counts). Without it such a
+    /// job ends with [`Error::WrongAccess`], and its device has been stopped.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn allow_wrong_accesses(&self, allow: bool) -> Result<()> {
+        self.lock()?.allows_wrong = allow;
+        Ok(())
+    }
+
+    /// How often `device`, or else all devices behind `port`, touched what was not handed over,
+    /// except while the program allowed it.
+    pub(super) fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
+        let Ok(state) = self.lock() else { return WrongAccesses::default() };
+        let of_it = |astray: &&Astray| device.map_or(astray.port == *port, |device| astray.device == device);
+        state.astray.iter().filter(of_it).fold(state.others, |sum, Astray { count, .. }| WrongAccesses {
+            unowned: sum.unowned + count.unowned,
+            stray: sum.stray + count.stray,
+        })
     }
 
     /// What goes wrong.
@@ -246,10 +288,10 @@ impl BoardState {
         self.now_ns = self.now_ns.saturating_add(ACCESS_NS);
     }
 
-    pub(super) fn read(&mut self, port: &Port, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
-        let (block, offset) = self.access(port, addr, to.len())?;
-        self.look_who_holds(&block, offset..offset + to.len(), port, false);
-        block.device_read(offset, to, port.coherent);
+    pub(super) fn read(&mut self, master: Master<'_>, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
+        let (block, offset) = self.access(master, addr, to.len())?;
+        self.look_who_holds(&block, offset..offset + to.len(), master, false);
+        block.device_read(offset, to, master.port.coherent);
         self.counts.bytes_read += to.len() as u64;
         Ok(())
     }
@@ -260,10 +302,10 @@ impl BoardState {
         Ok(())
     }
 
-    pub(super) fn write(&mut self, port: &Port, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
-        let (block, offset) = self.access(port, addr, from.len())?;
-        self.look_who_holds(&block, offset..offset + from.len(), port, true);
-        block.device_write(offset, from, port.coherent);
+    pub(super) fn write(&mut self, master: Master<'_>, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
+        let (block, offset) = self.access(master, addr, from.len())?;
+        self.look_who_holds(&block, offset..offset + from.len(), master, true);
+        block.device_write(offset, from, master.port.coherent);
         self.counts.bytes_written += from.len() as u64;
         Ok(())
     }
@@ -289,18 +331,39 @@ impl BoardState {
         self.ports.iter().position(|known| known == port)
     }
 
-    fn look_who_holds(&mut self, block: &SimBlock, range: Range<usize>, port: &Port, writes: bool) {
-        if !block.is_held(range, self.number(port), writes) {
+    fn look_who_holds(&mut self, block: &SimBlock, range: Range<usize>, master: Master<'_>, writes: bool) {
+        if !block.is_held(range, self.number(master.port), writes) {
             self.counts.unowned_accesses += 1;
+            self.astray(master, WrongAccesses { unowned: 1, stray: 0 });
         }
     }
 
     /// A device's access: a stray one is counted.
-    fn access(&mut self, port: &Port, addr: DevAddr, len: usize) -> Result<(SimBlock, usize), BusError> {
-        self.find(port, addr, len).ok_or_else(|| {
+    fn access(&mut self, master: Master<'_>, addr: DevAddr, len: usize) -> Result<(SimBlock, usize), BusError> {
+        self.find(master.port, addr, len).ok_or_else(|| {
             self.counts.stray_accesses += 1;
+            self.astray(master, WrongAccesses { unowned: 0, stray: 1 });
             BusError { addr }
         })
+    }
+
+    /// A device has touched what was not handed over to it: the job layer asks at the job's end.
+    #[cold]
+    fn astray(&mut self, Master { port, device }: Master<'_>, WrongAccesses { unowned, stray }: WrongAccesses) {
+        if self.allows_wrong {
+            return;
+        }
+        let known = self.astray.iter().position(|astray| astray.device == device);
+        let at = known.or_else(|| {
+            let new = Astray { device, port: *port, count: WrongAccesses::default() };
+            self.astray.push(new).ok().map(|()| self.astray.len() - 1)
+        });
+        let count = match at.and_then(|at| self.astray.get_mut(at)) {
+            Some(astray) => &mut astray.count,
+            None => &mut self.others,
+        };
+        count.unowned += unowned;
+        count.stray += stray;
     }
 
     fn find(&self, port: &Port, addr: DevAddr, len: usize) -> Option<(SimBlock, usize)> {

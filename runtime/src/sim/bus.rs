@@ -14,9 +14,17 @@ pub struct SimBus<'s> {
     faults: &'s Faults,
 }
 
+/// A device as the board sees it.
+#[derive(Clone, Copy)]
+pub(super) struct Master<'s> {
+    pub(super) port: &'s Port,
+    /// [`Device::simulated`](crate::Device::simulated).
+    pub(super) device: u32,
+}
+
 /// The two things that a model can stand in.
 enum World<'s> {
-    Board { state: &'s mut BoardState, port: &'s Port },
+    Board { state: &'s mut BoardState, master: Master<'s> },
     Other { memory: &'s mut dyn SimMemory, rng: &'s mut Rng },
 }
 
@@ -48,8 +56,8 @@ impl fmt::Debug for SimBus<'_> {
 }
 
 impl<'s> SimBus<'s> {
-    pub(super) const fn on_board(state: &'s mut BoardState, port: &'s Port, faults: &'s Faults) -> Self {
-        Self { world: World::Board { state, port }, faults }
+    pub(super) const fn on_board(state: &'s mut BoardState, master: Master<'s>, faults: &'s Faults) -> Self {
+        Self { world: World::Board { state, master }, faults }
     }
 
     /// A bus over `memory`, for a model that stands on no simulated board.
@@ -91,7 +99,7 @@ impl SimBus<'_> {
     /// [`BusError`] where no memory is.
     pub fn read(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
         match &mut self.world {
-            World::Board { state, port } => state.read(port, addr, to),
+            World::Board { state, master } => state.read(*master, addr, to),
             World::Other { memory, .. } => memory.read(addr, to),
         }
     }
@@ -103,7 +111,7 @@ impl SimBus<'_> {
     /// [`BusError`] where no memory is.
     pub fn probe(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
         match &mut self.world {
-            World::Board { state, port } => state.probe(port, addr, to),
+            World::Board { state, master } => state.probe(master.port, addr, to),
             World::Other { memory, .. } => memory.read(addr, to),
         }
     }
@@ -114,7 +122,7 @@ impl SimBus<'_> {
     /// [`BusError`] where no memory is.
     pub fn write(&mut self, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
         match &mut self.world {
-            World::Board { state, port } => state.write(port, addr, from),
+            World::Board { state, master } => state.write(*master, addr, from),
             World::Other { memory, .. } => memory.write(addr, from),
         }
     }

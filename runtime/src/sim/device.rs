@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
 //! A simulated device: a register window and its interrupt, over a model of the IP core.
 
-use super::{Model, SimBoard, SimBus};
+use super::{Model, SimBoard, SimBus, bus::Master};
 use crate::{
     hw::{Device, mmio::Mmio, wait::Wait},
     mem::Port,
@@ -10,7 +10,7 @@ use crate::{
 };
 use core::{
     fmt,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 use spin::Mutex;
 
@@ -20,6 +20,8 @@ use spin::Mutex;
 pub struct SimDevice<'b, M> {
     board: &'b SimBoard,
     port: Port,
+    /// No other device in this process has it.
+    number: u32,
     window_bytes: usize,
     model: Mutex<M>,
     /// A driver has the window.
@@ -61,6 +63,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
         Self {
             board,
             port,
+            number: next_number(),
             window_bytes: model.window_bytes(),
             model: Mutex::new(model),
             driven: AtomicBool::new(false),
@@ -112,6 +115,11 @@ impl<'b, M: Model> SimDevice<'b, M> {
             bus.run_until(bus.now_ns().saturating_add(u64::from(time_us) * 1_000));
             model.advance(bus);
         })
+    }
+
+    /// As its window's [`Device::simulated`].
+    pub(crate) const fn number(&self) -> u32 {
+        self.number
     }
 
     /// As its window's [`Mmio::len_bytes`].
@@ -175,8 +183,16 @@ impl<'b, M: Model> SimDevice<'b, M> {
         // Always model before board, so that two threads cannot each hold what the other wants.
         let mut model = lock::acquire(&self.model)?;
         let mut state = self.board.lock()?;
-        Ok(act(&mut model, &mut SimBus::on_board(&mut state, &self.port, self.board.faults())))
+        let master = Master { port: &self.port, device: self.number };
+        Ok(act(&mut model, &mut SimBus::on_board(&mut state, master, self.board.faults())))
     }
+}
+
+/// The next device's number. After four milliards of devices they come again, and two of one number
+/// on one board are counted together.
+fn next_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl<M: Model> SimWindow<'_, M> {
@@ -227,6 +243,10 @@ impl<M: Model> Wait for SimWindow<'_, M> {
 unsafe impl<M: Model> Device for SimWindow<'_, M> {
     fn port(&self) -> &Port {
         &self.device.port
+    }
+
+    fn simulated(&self) -> Option<u32> {
+        Some(self.device.number())
     }
 }
 

@@ -109,6 +109,12 @@ macro_rules! forward {
         }
     };
 
+    (@ wrong_accesses $to:tt) => {
+        fn wrong_accesses(&self, port: &$crate::Port, device: ::core::option::Option<u32>) -> $crate::WrongAccesses {
+            $crate::forward!(@@ self $to inner => inner.wrong_accesses(port, device))
+        }
+    };
+
     // ---- Mmio.
     (@ len_bytes $to:tt) => {
         fn len_bytes(&self) -> usize {
@@ -214,6 +220,11 @@ macro_rules! forward {
     };
 
     // ---- Device and Driver.
+    (@ simulated $to:tt) => {
+        fn simulated(&self) -> ::core::option::Option<u32> {
+            $crate::forward!(@@ self $to inner => inner.simulated())
+        }
+    };
     (@ port $to:tt) => {
         fn port(&self) -> &$crate::Port {
             $crate::forward!(@@ self $to inner => inner.port())

@@ -40,5 +40,5 @@ impl<D: Device> Wait for Counted<'_, D> {
 
 // SAFETY: the device's own port.
 unsafe impl<D: Device> Device for Counted<'_, D> {
-    forward!(|this| this.device => port);
+    forward!(|this| this.device => port, simulated);
 }

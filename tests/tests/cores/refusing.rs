@@ -15,7 +15,7 @@ pub(crate) struct Refusing<'l, B> {
 
 // SAFETY: `inner` keeps all of it, and a hand-over that fails was not done.
 unsafe impl<B: Backend> Backend for Refusing<'_, B> {
-    forward!(|this| this.inner => name, mapping, segment, sync_for_cpu, held_by);
+    forward!(|this| this.inner => name, mapping, segment, sync_for_cpu, held_by, wrong_accesses);
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         let took = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         took.map_err(|_| Error::Contended { tries: 1 })?;

@@ -6,9 +6,9 @@ use super::{
     jobs::{GEMM, GemmEngine, SLOT, engine, operands, refusal},
 };
 use contigo::{
-    Align, DevBuf, Engine, Error, JobError, MmioWindow, Pool, Port, Region, Settings, Spin, Wired,
+    Align, DevBuf, Engine, Error, JobError, MmioWindow, OperandSpec, Pool, Port, Region, Settings, Spin, Wired,
     drivers::{
-        ap_ctrl::describe,
+        ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl, describe},
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
     },
     names::{DeviceName, GpuKind, MemoryName, provide},
@@ -63,7 +63,25 @@ pub(super) fn that_fail() -> Vec<Error> {
     assert_eq!(fault, Error::Fault { device: "gemm8", status, what });
     let short = failure(Faults { short: 1000, ..Faults::NONE });
     assert!(matches!(short, Error::ShortTransfer { need_bytes: 64, done_bytes: 0..64 }), "{short}");
-    vec![hung, fault, short, that_fails_at_an_address(), that_cuts_a_length()]
+    vec![hung, fault, short, that_fails_at_an_address(), that_cuts_a_length(), that_goes_too_far()]
+}
+
+/// A kernel that copies 64 bytes, and a map that says 16.
+fn that_goes_too_far() -> Error {
+    let board = SimBoard::new(3);
+    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let kernel = SimApCtrl::new(&board, board.port());
+    let (from, to) = (OperandSpec::to_device(), OperandSpec::from_device());
+    let map = KernelMap::named("copy", Protocol::Chain).interrupt(true).result("ap_return", 0x10, 32);
+    let map = map.pointer("from", 0x18, from, "16").pointer("to", 0x24, to, "16").scalar("n", 0x30, 32).build().unwrap();
+    // SAFETY: the map is wrong, and what the model touches is the board's.
+    let mut engine = Engine::<_, 2>::new(unsafe { ApCtrl::open(kernel.window().unwrap(), map) }.unwrap()).unwrap();
+    let [from, to] = [(); 2].map(|()| region.carve(64, Align::LINE).unwrap().into_buf());
+    let job = engine.start([from.to_device(..16), to.from_device(..16)], &[64]).unwrap();
+    let failed = job.wait(Duration::from_millis(2)).unwrap_err();
+    assert_eq!((failed.buffers.is_some(), engine.is_busy()), (true, false));
+    assert_eq!(failed.error, Error::WrongAccess { device: "ap_ctrl", unowned: 2, stray: 0 });
+    failed.error
 }
 
 /// A core whose length register has 14 bits, and a driver that was told of 15.

@@ -103,6 +103,8 @@ fn ten_thousand_copies_keep_their_order() {
 #[test]
 fn a_fault_in_the_middle_of_a_list_leaves_what_came_before_it() {
     let board = SimBoard::new(1);
+    // The jobs before the fault count here, and the board would blame all of the list.
+    board.allow_wrong_accesses(true).unwrap();
     let hole = Region::new(Hole::new(&board)).unwrap();
     setting!(board, 4096 => region, pool, channel, queue);
     let mut rng = Rng::with_seed(1);

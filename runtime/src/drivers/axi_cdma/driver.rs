@@ -178,6 +178,10 @@ unsafe impl<D: Device> Driver for AxiCdma<'_, D> {
         self.device.port()
     }
 
+    fn simulated(&self) -> Option<u32> {
+        self.device.simulated()
+    }
+
     fn addr_bits(&self) -> u32 {
         self.config.address_bits
     }

@@ -90,7 +90,7 @@ impl<'p, D: Device> AxiCdmaKeyhole<'p, D> {
 
 // SAFETY: as `AxiCdma`'s, whose methods these are.
 unsafe impl<D: Device> Driver for AxiCdmaKeyhole<'_, D> {
-    forward!(|this| this.cdma => name, port, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+    forward!(|this| this.cdma => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
 }
 
 impl<D: Device> TypedDriver<1> for AxiCdmaKeyhole<'_, D> {

@@ -122,6 +122,10 @@ unsafe impl<D: Device> Driver for AxiDma<'_, D> {
         self.device.port()
     }
 
+    fn simulated(&self) -> Option<u32> {
+        self.device.simulated()
+    }
+
     fn addr_bits(&self) -> u32 {
         self.send.config.address_bits
     }

@@ -250,6 +250,10 @@ unsafe impl<D: Device> Driver for AxiDmac<'_, D> {
         self.device.port()
     }
 
+    fn simulated(&self) -> Option<u32> {
+        self.device.simulated()
+    }
+
     fn addr_bits(&self) -> u32 {
         self.found.address_bits
     }

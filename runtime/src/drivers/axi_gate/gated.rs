@@ -69,7 +69,7 @@ impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
 // passed was answered, and the core came out of its reset, which `new`'s caller promised starts
 // nothing. 7. The program leaves the gate shut. 8. Both have limits.
 unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
-    crate::types::forward::forward!(|this| *this.driver => name, port, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
+    crate::types::forward::forward!(|this| *this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         self.shut.refuse(&self.gate)?;

@@ -63,6 +63,10 @@ unsafe impl<D: Device> Device for Part<'_, D> {
         self.device.port()
     }
 
+    fn simulated(&self) -> Option<u32> {
+        self.device.simulated()
+    }
+
     fn reset_epoch(&self) -> u32 {
         self.device.reset_epoch()
     }

@@ -152,7 +152,7 @@ fn parts(host: &impl Host, way: Way, config: &McdmaConfig) -> Result<(&'static r
 // it promised it. 7. The program writes the reset alone. 8. Every wait has a limit. 9. `runs` is
 // set before the first register is written.
 unsafe impl<H: Host> Driver for McdmaChannel<'_, H> {
-    forward!(|this| *this.device => port, arm_irq);
+    forward!(|this| *this.device => port, simulated, arm_irq);
 
     fn name(&self) -> &'static str {
         fault::DEVICE

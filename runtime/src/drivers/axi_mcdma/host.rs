@@ -53,7 +53,7 @@ impl<D: Device> Wait for Alone<D> {
 
 // SAFETY: the port is the device's.
 unsafe impl<D: Device> Device for Alone<D> {
-    forward!(|this| this.0 => port, reset_epoch);
+    forward!(|this| this.0 => port, reset_epoch, simulated);
 }
 
 impl<D: Device> Host for Alone<D> {

@@ -232,6 +232,10 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<'_, D> {
         self.device.port()
     }
 
+    fn simulated(&self) -> Option<u32> {
+        self.device.simulated()
+    }
+
     fn addr_bits(&self) -> u32 {
         self.config.address_bits
     }

@@ -166,7 +166,7 @@ unsafe fn begin(device: &impl Device, config: &LitepcieConfig, loopback: bool) {
 // `open`'s caller promised it. 7. The program takes RUN away and waits for the idle bit; only a
 // writer that is `ordered` has one. 8. Every wait has a limit. 9. `runs` is set first.
 unsafe impl<D: Device> Driver for Litepcie<D> {
-    forward!(|this| *this.device => port, arm_irq);
+    forward!(|this| *this.device => port, simulated, arm_irq);
 
     fn name(&self) -> &'static str {
         DEVICE

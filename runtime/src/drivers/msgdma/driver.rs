@@ -150,6 +150,10 @@ unsafe impl<D: Device> Driver for Msgdma<'_, D> {
         self.device.port()
     }
 
+    fn simulated(&self) -> Option<u32> {
+        self.device.simulated()
+    }
+
     fn addr_bits(&self) -> u32 {
         self.config.address_bits
     }

@@ -183,7 +183,7 @@ impl<D: Device> Pl330Channel<'_, '_, D> {
 // is what `stop` believes.
 unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
     forward!(|this| this.thread => name, addr_bits, operands);
-    forward!(|this| *this.device => port, arm_irq);
+    forward!(|this| *this.device => port, simulated, arm_irq);
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         self.thread.check(self.device.port(), operands, args)

@@ -190,7 +190,7 @@ forward_as_fd!({'p, D: Device} Pl330<'p, D>, device: D);
 //    are what `stop` believes: Stopped, of every channel.
 unsafe impl<D: Device> Driver for Pl330<'_, D> {
     forward!(|this| this.thread => name, addr_bits, operands);
-    forward!(|this| this.device => port, arm_irq);
+    forward!(|this| this.device => port, simulated, arm_irq);
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         self.thread.check(self.device.port(), operands, args)

@@ -170,6 +170,10 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
         self.device.port()
     }
 
+    fn simulated(&self) -> Option<u32> {
+        self.device.simulated()
+    }
+
     fn addr_bits(&self) -> u32 {
         regs::ADDR_BITS
     }

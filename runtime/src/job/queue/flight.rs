@@ -5,7 +5,7 @@ use super::Queue;
 use crate::{
     job::{
         Completion, Driver, JobError,
-        prepare::{OperandError, Slices, at_rest, forget_ends, prepare, received, tell_given},
+        prepare::{OperandError, Slices, ended, forget_ends, prepare, received, tell_given},
     },
     mem::{DevBuf, DevSlice, Operand},
     trace::{self, Event, Site},
@@ -85,8 +85,10 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         }
         barrier::after_completion();
         let Some(InFlight { operands, .. }) = job else { return Ok(None) };
-        if self.port.is_simulated() {
-            at_rest(operands);
+        if self.port.is_simulated()
+            && let Err(error) = ended(&self.driver, &self.port, operands, completion.failed.is_some(), &mut self.wrong)
+        {
+            return Err(self.channel_failed(error, site));
         }
         // The last one, and no other was given: where that is a stop's doing, nothing is lost.
         if self.len == 1 && self.state != State::Stopped {
@@ -212,7 +214,9 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         let job = there.insert(InFlight { operands: Vec::new(), slot, tag, serial: self.counts.pushed, most_bytes });
         move_all(operands, &mut job.operands);
         if self.port.is_simulated() {
-            tell_given(&self.port, &job.operands);
+            let wrong = tell_given(&self.driver, &self.port, &job.operands);
+            // Up to here none of the jobs in flight has ended with any.
+            self.wrong = if self.len == 0 { wrong } else { self.wrong };
         }
         self.len += 1;
         self.counts.pushed += 1;

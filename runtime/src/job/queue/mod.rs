@@ -12,7 +12,7 @@ use super::{
     prepare::{at_rest, forget_ends},
 };
 use crate::{
-    mem::{AnyThread, CpuBuf, DevBuf, Operand, Port},
+    mem::{AnyThread, CpuBuf, DevBuf, Operand, Port, WrongAccesses},
     trace::{self, Event, Site},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result, barrier},
@@ -91,6 +91,9 @@ pub struct Queue<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize = 1, T
     /// begins.
     next_slot: usize,
     state: State,
+    /// On a simulated board: what the device had touched wrongly when the first of the jobs in
+    /// flight began.
+    wrong: WrongAccesses,
     counts: QueueCounts,
 }
 
@@ -205,6 +208,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             (&raw mut (*queue).len).write(0);
             (&raw mut (*queue).next_slot).write(0);
             (&raw mut (*queue).state).write(State::AtWork);
+            (&raw mut (*queue).wrong).write(WrongAccesses::default());
             (&raw mut (*queue).counts).write(QueueCounts::default());
             Ok(place.assume_init_mut())
         }

@@ -4,7 +4,7 @@
 use super::{AnyThread, Chunk, CpuBuf, Operand};
 use crate::{
     mem::{
-        Handle, Port,
+        Handle, Port, WrongAccesses,
         span::{Part, Span, after_device, before_device},
     },
     trace::{self, Event, Site},
@@ -138,6 +138,11 @@ impl<'p, T> DevBuf<'p, T> {
     pub(crate) fn is_given(&self, port: &Port, direction: Direction) {
         self.at_rest();
         self.chunk.give_to_device(self.last, Some(port), direction);
+    }
+
+    /// Of the board that its memory is on: [`Backend::wrong_accesses`](crate::Backend::wrong_accesses).
+    pub(crate) fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
+        self.chunk.backend().wrong_accesses(port, device)
     }
 
     /// From here on a consumer on the device's side of the caches uses `part`.

@@ -433,6 +433,19 @@ Device {
     } "{device} says that job {slot} wrote {bytes} bytes, and it was given {most_bytes}: is it this \
        core, and this driver right?";
 
+    /// The simulated device touched bytes that were not handed over to it, or no memory at all, while
+    /// the job was in flight. It was stopped, and the buffers are back.
+    WrongAccess(-167 WRONG_ACCESS Device EFAULT) {
+        /// The device.
+        device: &'static str,
+        /// How often it touched bytes that were not handed over, or wrote those handed over to be read.
+        unowned: u64,
+        /// How often it touched addresses where no memory is.
+        stray: u64,
+    } "{device}, simulated, made {unowned} accesses to bytes that were not handed over to it, and \
+       {stray} to addresses without memory: is the map this kernel's, and are the lengths the \
+       job's? (a test that provokes this allows it with allow_wrong_accesses)";
+
     /// The device tells of a job that it does not have, or of one twice. It was stopped, and the
     /// buffers are back.
     NoSuchJob(-163 NO_SUCH_JOB Device EIO) {

@@ -115,7 +115,7 @@ pub(super) struct Forgetful<B> {
 // Views then show the bytes that caches remember, in a block of the simulated board, where that is
 // ordinary memory that nobody writes meanwhile.
 unsafe impl<B: Backend> Backend for Forgetful<B> {
-    forward!(|this| this.memory => name, mapping, sync_for_device, held_by);
+    forward!(|this| this.memory => name, mapping, sync_for_device, held_by, wrong_accesses);
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         if range.len() < self.slot_bytes {
             return Ok(());

@@ -169,6 +169,10 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         self.device.port()
     }
 
+    fn simulated(&self) -> Option<u32> {
+        self.device.simulated()
+    }
+
     fn addr_bits(&self) -> u32 {
         self.map.addr_bits()
     }

@@ -1,0 +1,346 @@
+//! A job whose simulated device touches what was not handed over has failed, in every way of running
+//! jobs, and only that device's jobs have.
+#![allow(unsafe_code, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a driver and a model that go too far")]
+
+use contigo::{
+    Align, Completion, Core, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Queue, Region, Result, Stream,
+    TypedDriver,
+    drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl},
+    mmio::{ReadOnly, ReadWrite, Register},
+    names::{Attach, DeviceName},
+    poll_until,
+    sim::{Model, SimBoard, SimBus, SimDevice},
+};
+use std::{collections::VecDeque, time::Duration};
+
+const LIMIT: Duration = Duration::from_millis(20);
+const SLOT: usize = 256;
+const DEPTH: usize = 4;
+
+const LEN: Register<ReadWrite> = Register::at(0x00);
+const READS: Register<ReadWrite> = Register::at(0x04);
+const GO: Register<ReadWrite> = Register::at(0x08);
+const STOP: Register<ReadWrite> = Register::at(0x0C);
+const DONE: Register<ReadOnly> = Register::at(0x10);
+
+/// A core that writes or reads as many bytes as it is told, a microsecond a job.
+#[derive(Default)]
+struct Filler {
+    len: u32,
+    reads: bool,
+    done: u32,
+    jobs: VecDeque<Ordered>,
+    /// A stop says that it has stopped, and the jobs go on.
+    stubborn: bool,
+}
+
+struct Ordered {
+    addr: u64,
+    len: usize,
+    reads: bool,
+    ends_at_ns: u64,
+}
+
+// SAFETY: it touches what it was told to; where that is too much, a test wants it, and the bytes are
+// its region's.
+unsafe impl Model for Filler {
+    const WINDOW_BYTES: usize = 0x20;
+
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        while self.jobs.front().is_some_and(|job| job.ends_at_ns <= bus.now_ns()) {
+            let Some(job) = self.jobs.pop_front() else { break };
+            let mut bytes = vec![7; job.len];
+            let at = DevAddr(job.addr);
+            let _ = if job.reads { bus.read(at, &mut bytes) } else { bus.write(at, &bytes) };
+            self.done += 1;
+        }
+    }
+
+    fn read32(&mut self, _: usize, _: &mut SimBus<'_>) -> u32 {
+        self.done
+    }
+
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        match offset {
+            0x00 => self.len = value,
+            0x04 => self.reads = value != 0,
+            0x08 => {
+                let begins_at_ns = self.jobs.back().map_or(bus.now_ns(), |last| last.ends_at_ns);
+                let (len, reads) = (self.len as usize, self.reads);
+                self.jobs.push_back(Ordered { addr: value.into(), len, reads, ends_at_ns: begins_at_ns + 1_000 });
+            }
+            _ if self.stubborn => {}
+            _ => self.jobs.clear(),
+        }
+    }
+
+    fn irq_at_ns(&self) -> Option<u64> {
+        self.jobs.front().map(|job| job.ends_at_ns)
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Its driver, which believes its argument. `NUMBERED`: it passes its device's number on.
+struct Fills<D, const NUMBERED: bool = true> {
+    device: D,
+    told: u32,
+    oldest: usize,
+}
+
+impl<D: Device, const NUMBERED: bool> Fills<D, NUMBERED> {
+    fn new(device: D) -> Self {
+        Self { device, told: 0, oldest: 0 }
+    }
+}
+
+// SAFETY: it touches operands, and more where a test wants that.
+unsafe impl<D: Device, const NUMBERED: bool> Driver for Fills<D, NUMBERED> {
+    fn name(&self) -> &'static str {
+        "filler"
+    }
+    fn port(&self) -> &Port {
+        self.device.port()
+    }
+    fn simulated(&self) -> Option<u32> {
+        self.device.simulated().filter(|_| NUMBERED)
+    }
+    fn addr_bits(&self) -> u32 {
+        32
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::from_device()] }
+    }
+    fn depth(&self) -> usize {
+        DEPTH
+    }
+    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<()> {
+        Ok(())
+    }
+    unsafe fn submit(&mut self, _: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        // SAFETY: as `Driver`.
+        unsafe {
+            LEN.write(&self.device, args[0]);
+            READS.write(&self.device, args[1]);
+            GO.write(&self.device, u32::try_from(operands[0].addr.0).unwrap().wrapping_add(args[2]));
+        }
+        Ok(())
+    }
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let told = self.told;
+        if !poll_until(&self.device, timeout, |device| DONE.read(device) != told)? {
+            return Ok(None);
+        }
+        let slot = self.oldest;
+        (self.told, self.oldest) = (self.told + 1, (slot + 1) % DEPTH);
+        Ok(Some(Completion::of(slot)))
+    }
+    fn stop(&mut self) -> Result<()> {
+        // SAFETY: it starts nothing.
+        unsafe { STOP.write(&self.device, 1) };
+        (self.told, self.oldest) = (DONE.read(&self.device), 0);
+        Ok(())
+    }
+}
+
+impl<D: Device, const NUMBERED: bool> TypedDriver<1> for Fills<D, NUMBERED> {
+    type Args = [u32; 3];
+    type Words = [u32; 3];
+    type Report = ();
+    fn words(args: &[u32; 3]) -> [u32; 3] {
+        *args
+    }
+    fn report(&self, _: &Completion) {}
+}
+
+/// A board, and buffers of 256 bytes with as many free ones between them.
+fn with_board<R>(act: impl FnOnce(&SimBoard, &Pool<'_, 8>) -> R) -> R {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(16 * SLOT, Align::LINE).unwrap(), 2 * SLOT).unwrap();
+    let answer = act(&board, &pool);
+    assert_eq!(pool.taken(), 0, "no buffer is lost");
+    answer
+}
+
+const RIGHT: [u32; 3] = [256, 0, 0];
+/// A line more than the operand.
+const TOO_LONG: [u32; 3] = [320, 0, 0];
+/// Where no memory is.
+const ASTRAY: [u32; 3] = [256, 0, 0x4000_0000];
+
+fn wrong(unowned: u64, stray: u64) -> Error {
+    Error::WrongAccess { device: "filler", unowned, stray }
+}
+
+#[test]
+fn an_engines_job_fails_and_the_next_one_does_not() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let mut engine = Engine::new(Fills::<_>::new(device.window().unwrap())).unwrap();
+        let mut run = |args: [u32; 3]| {
+            let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+            let ended = job.wait(LIMIT).map(drop).map_err(|failed| {
+                assert!(failed.buffers.is_some(), "they come back, on the device's side");
+                (failed.error, failed.cause)
+            });
+            (ended, engine.is_busy())
+        };
+        assert_eq!(run(RIGHT), (Ok(()), false));
+        assert_eq!(run(TOO_LONG), (Err((wrong(1, 0), wrong(1, 0))), false));
+        assert_eq!(run(RIGHT), (Ok(()), false), "it is blamed once");
+        assert_eq!(run(ASTRAY), (Err((wrong(0, 1), wrong(0, 1))), false));
+        assert_eq!(run(RIGHT), (Ok(()), false));
+        board.allow_wrong_accesses(true).unwrap();
+        assert_eq!(run(TOO_LONG), (Ok(()), false), "a test provokes it");
+        board.allow_wrong_accesses(false).unwrap();
+        assert_eq!(run(RIGHT), (Ok(()), false), "what was allowed is not counted later");
+        let counts = board.counts();
+        assert_eq!((counts.unowned_accesses, counts.stray_accesses), (2, 1), "the board counts all of them");
+    });
+}
+
+#[test]
+fn a_queue_gives_the_jobs_before_and_stops_at_the_wrong_one() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let mut queue = Queue::<_, DEPTH, 1>::new(Fills::<_>::new(device.window().unwrap())).unwrap();
+        for args in [RIGHT, RIGHT, TOO_LONG, RIGHT] {
+            queue.push([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+        }
+        for _ in 0..2 {
+            assert!(queue.next(LIMIT).unwrap().is_some(), "it ended before");
+        }
+        let failed = queue.next(LIMIT).unwrap_err();
+        assert_eq!((failed.error, failed.buffers.is_some(), queue.is_stopped()), (wrong(1, 0), false, true));
+        assert_eq!([(); 3].map(|()| queue.take_back().map(|job| job.slot)), [Some(2), Some(3), None]);
+        queue.push([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        assert!(queue.next(LIMIT).unwrap().is_some(), "it goes on");
+        // Looked at too late to know which of two it was: neither is believed.
+        for args in [RIGHT, TOO_LONG] {
+            queue.push([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+        }
+        device.run_for(100).unwrap();
+        assert_eq!(queue.next(LIMIT).unwrap_err().error, wrong(1, 0));
+        assert!(queue.next(LIMIT).unwrap().is_none());
+        assert_eq!([(); 3].map(|()| queue.take_back().is_some()), [true, true, false]);
+    });
+}
+
+#[test]
+fn a_stream_stops_at_a_frame_that_is_too_long() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let mut stream = Stream::<_, _, DEPTH>::new(Fills::<_>::new(device.window().unwrap()), pool, &RIGHT).unwrap();
+        stream.start().unwrap();
+        drop(stream.next(LIMIT).unwrap().unwrap());
+        stream.stop().unwrap();
+        drop(stream);
+        let wide = [2 * u32::try_from(SLOT).unwrap() + 64, 0, 0];
+        let mut stream = Stream::<_, _, DEPTH>::new(Fills::<_>::new(device.window().unwrap()), pool, &wide).unwrap();
+        let only = [(); 7].map(|()| pool.take().unwrap());
+        stream.start().unwrap();
+        assert_eq!(stream.next(LIMIT).unwrap_err(), wrong(1, 0));
+        drop(only);
+        stream.stop().unwrap();
+    });
+}
+
+/// Two devices behind one port of a board: each answers for itself. Where their drivers do not pass
+/// the number on, both are suspects.
+#[test]
+fn of_two_devices_the_one_that_was_wrong_is_blamed() {
+    fn both<const NUMBERED: bool>() -> [Option<Error>; 2] {
+        with_board(|board, pool| {
+            let devices = [(); 2].map(|()| SimDevice::<Filler>::new(board, board.port()));
+            let [mut right, mut wrong] =
+                [0, 1].map(|at: usize| Engine::new(Fills::<_, NUMBERED>::new(devices[at].window().unwrap())).unwrap());
+            let [a, b] = [(); 2].map(|()| pool.take().unwrap().from_device(..SLOT));
+            let (right, wrong) = (right.start([a], &RIGHT).unwrap(), wrong.start([b], &TOO_LONG).unwrap());
+            let wrong = wrong.wait(LIMIT).err().map(|failed| failed.error);
+            [right.wait(LIMIT).err().map(|failed| failed.error), wrong]
+        })
+    }
+    assert_eq!(both::<true>(), [None, Some(wrong(1, 0))]);
+    assert_eq!(both::<false>(), [Some(wrong(1, 0)); 2]);
+}
+
+#[test]
+fn what_a_device_does_after_its_job_is_not_the_next_ones() {
+    with_board(|board, pool| {
+        let device = SimDevice::with_model(board, board.port(), Filler { stubborn: true, ..Filler::default() });
+        let mut engine = Engine::new(Fills::<_>::new(device.window().unwrap())).unwrap();
+        drop(engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap());
+        device.run_for(100).unwrap();
+        assert_eq!(board.counts().unowned_accesses, 1, "it went on after it said that it had stopped");
+        engine.recover().unwrap();
+        let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        assert!(job.wait(LIMIT).is_ok());
+    });
+}
+
+/// A core of 128 bits reads whole words: the rest of a word behind an operand is read and dropped.
+#[test]
+fn a_read_to_the_end_of_the_bus_word_is_not_wrong() {
+    let run = |handed_over: usize, args: [u32; 3]| {
+        with_board(|board, pool| {
+            let device = SimDevice::<Filler>::new(board, board.port());
+            let mut engine = Engine::new(Fills::<_>::new(device.window().unwrap())).unwrap();
+            let job = engine.start([pool.take().unwrap().from_device(..handed_over)], &args).unwrap();
+            let ended = job.wait(LIMIT).map(drop).map_err(|failed| failed.error);
+            (ended, board.counts().unowned_accesses)
+        })
+    };
+    assert_eq!(run(33, [48, 1, 0]), (Ok(()), 0), "15 bytes of the third word");
+    assert_eq!(run(33, [15, 1, 33]), (Ok(()), 0), "the same alone");
+    assert_eq!(run(33, [49, 1, 0]), (Err(wrong(1, 0)), 1), "a byte of the fourth");
+    assert_eq!(run(32, [33, 1, 0]), (Err(wrong(1, 0)), 1), "a byte of a word of which it has none");
+    assert_eq!(run(33, [34, 0, 0]), (Err(wrong(1, 0)), 1), "a write has strobes");
+}
+
+/// `int fir(const int *x, int *y, const int *coef, int n)`.
+const FIR: KernelMap = {
+    let map = KernelMap::named("fir", Protocol::Hs)
+        .interrupt(true)
+        .result("ap_return", 0x10, 32)
+        .pointer("x", 0x18, OperandSpec::to_device(), "4*n")
+        .pointer("y", 0x24, OperandSpec::from_device(), "4*n")
+        .pointer("coef", 0x30, OperandSpec::to_device(), "64")
+        .scalar("n", 0x3C, 32);
+    match map.build() {
+        Ok(map) => map,
+        Err(_) => panic!("the table is wrong"),
+    }
+};
+
+/// The kernel takes the address of `coef` for its count.
+#[test]
+fn another_kernels_map_ends_with_an_error() {
+    with_board(|board, pool| {
+        let device = SimApCtrl::with_model(board, board.port(), contigo::drivers::ap_ctrl::ApCtrlModel::copier_hs());
+        // SAFETY: the map is another kernel's, and what the model touches is its region's.
+        let mut engine = Engine::<_, 3>::new(unsafe { ApCtrl::open(device.window().unwrap(), FIR) }.unwrap()).unwrap();
+        let [x, y, coef] = [(); 3].map(|()| pool.take().unwrap());
+        let job = engine.start([x.to_device(..64), y.from_device(..64), coef.to_device(..64)], &[16]).unwrap();
+        let failed = job.wait(Duration::from_secs(10)).unwrap_err();
+        let Error::WrongAccess { device: "ap_ctrl", unowned, stray } = failed.error else { panic!("{failed}") };
+        assert!(unowned > 100 && stray > 0, "{failed}");
+    });
+}
+
+/// A device by name has a number too, and so has a channel of it.
+#[test]
+fn a_device_by_name_answers_for_itself() {
+    let [one, two] = [(); 2].map(|()| "sim:zdma".parse::<DeviceName>().unwrap().open().unwrap());
+    let numbers = [&one, &two].map(|opening| {
+        let device = opening.attach(Attach::default()).unwrap();
+        let number = device.simulated().unwrap();
+        let core = Core::new(device);
+        // SAFETY: nobody drives it.
+        assert_eq!(unsafe { core.channel(0, 0..4) }.unwrap().simulated(), Some(number));
+        number
+    });
+    assert_ne!(numbers[0], numbers[1]);
+}
