@@ -18,15 +18,17 @@ use std::{
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// A design with 64-bit addresses.
-fn config() -> LitepcieConfig {
+pub(super) fn config() -> LitepcieConfig {
     LitepcieConfig { address_bits: 64, ..LitepcieConfig::default() }
 }
 
 /// A card with its loopback on. It reaches memory as its function does: through the IOMMU.
-struct Card<'v> {
+pub(super) struct Card<'v> {
     function: VfioDevice<'v>,
     kernel: FakeVfio,
     state: Mutex<State>,
+    /// It works when a test says so, and not when its table is written.
+    waits: bool,
 }
 
 #[derive(Default)]
@@ -47,11 +49,21 @@ struct Lane {
 }
 
 /// Its registers, for a driver or for the test.
-struct Bar<'c, 'v>(&'c Card<'v>);
+pub(super) struct Bar<'c, 'v>(pub(super) &'c Card<'v>);
 
 impl<'v> Card<'v> {
     fn new(function: VfioDevice<'v>, kernel: &FakeVfio) -> Self {
-        Self { function, kernel: kernel.clone(), state: Mutex::default() }
+        Self { function, kernel: kernel.clone(), state: Mutex::default(), waits: false }
+    }
+
+    pub(super) fn that_waits(function: VfioDevice<'v>, kernel: &FakeVfio) -> Self {
+        Self { waits: true, ..Self::new(function, kernel) }
+    }
+
+    /// Carries out what its tables have, and raises its interrupt.
+    pub(super) fn work(&self) -> bool {
+        self.state().work(&self.kernel);
+        self.kernel.raise()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -114,7 +126,9 @@ unsafe impl Mmio for Bar<'_, '_> {
             at if at == manual::VALUE + 4 => lane.value[1] = value,
             _ => {}
         }
-        state.work(&self.0.kernel);
+        if !self.0.waits {
+            state.work(&self.0.kernel);
+        }
     }
 }
 
@@ -124,6 +138,9 @@ impl Wait for Bar<'_, '_> {
     }
     fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         self.0.function.wait_at_most(timeout_us)
+    }
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.0.function.arm_irq()
     }
 }
 

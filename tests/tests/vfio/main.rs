@@ -11,6 +11,7 @@
 
 mod coherency;
 mod device;
+mod event_loop;
 mod litepcie;
 mod memory;
 mod open;
