@@ -4,9 +4,9 @@
 use crate::handle::Kind;
 use contigo::{
     Error, Refused,
-    design::{DesignError, Name},
+    design::{DesignError, Name, Near},
     drivers::ap_ctrl::MapError,
-    names::{self, DeviceName, Inventory, MemoryName, NameError},
+    names::{DeviceName, Inventory, MemoryName, NameError},
 };
 use core::fmt;
 
@@ -30,6 +30,8 @@ pub(crate) enum Fault {
     Design(DesignError),
     /// The design has fewer cores.
     NoCore { index: usize, cores: usize },
+    /// A kernel has no operand, or no scalar, of this name.
+    NoSuchIn { what: &'static str, name: Name, near: Near },
     /// A driver does not know a setting of this name.
     Setting { name: Name, error: Error },
     /// A GPU's driver refused code. The words of its compiler follow the text
@@ -83,8 +85,6 @@ pub(crate) enum Misuse {
     Cancelled,
     /// The port is no GPU's.
     NoGpu { is: &'static str },
-    /// No driver is called that.
-    NoDriver,
     /// No port of a known board is called that.
     NoPort,
     /// The guard is not the one that the engine was armed with.
@@ -130,6 +130,10 @@ impl fmt::Display for Fault {
             Self::Device { ref name, error } => write!(f, "{name}: {}", Inventory::here().device_error(name, error)),
             Self::Map(ref error) => error.fmt(f),
             Self::Design(ref error) => error.fmt(f),
+            Self::NoSuchIn { what, ref name, ref near } => {
+                write!(f, "`{name}`: this kernel has no {what} of this name")?;
+                if near.names().next().is_none() { Ok(()) } else { write!(f, "; those that are most like it: {near}") }
+            }
             Self::NoCore { index, cores } => write!(f, "no core of the design has index {index}: it has {cores} cores, from 0"),
             Self::Setting { ref name, error } => write!(f, "`{name}`: {error}"),
             Self::Misuse(misuse) => misuse.fmt(f),
@@ -153,9 +157,11 @@ impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Null { what } => write!(f, "{what} is NULL"),
-            Self::NoHandle { raw, expected } => write!(f, "{raw:#x} is no handle; a {expected}'s was expected"),
+            Self::NoHandle { raw, expected } => write!(f, "{raw:#x} is no handle; that of {} was expected", expected.with_article()),
             Self::Stale { kind } => write!(f, "this {kind} is gone: its handle was released, closed or given away"),
-            Self::WrongKind { expected, found } => write!(f, "this is the handle of a {found}; a {expected}'s was expected"),
+            Self::WrongKind { expected, found } => {
+                write!(f, "this is the handle of {}; that of {} was expected", found.with_article(), expected.with_article())
+            }
             Self::InCall { kind } => write!(f, "another thread is in a call with this {kind}: use it from one thread at a time"),
             Self::StillUsed { kind, users } => write!(f, "{users} still use this {kind}: release or close them first"),
             Self::TableFull { kind, entries } => write!(f, "there are {entries} of the kind {kind} already, which is the limit"),
@@ -179,15 +185,6 @@ impl fmt::Display for Misuse {
             Self::HasJob { jobs } => write!(f, "the engine has {jobs} jobs whose end nobody took: wait for them or cancel them"),
             Self::Cancelled => write!(f, "the device was stopped before this job ended"),
             Self::NoGpu { is } => write!(f, "code is loaded for a GPU, and the port is {is}"),
-            Self::NoDriver => {
-                write!(f, "no driver is called that; there are")?;
-                let (mut outcome, mut before) = (Ok(()), " ");
-                names::each_row(|row| {
-                    outcome = outcome.and_then(|()| write!(f, "{before}{}", row.name));
-                    before = ", ";
-                });
-                outcome
-            }
             Self::NoPort => {
                 write!(f, "no port is called that; there are cuda:0, vulkan, opencl")?;
                 // Boards with one system on chip have the same ports.

@@ -43,6 +43,24 @@ kinds! {
     Module = 13,
 }
 
+impl Kind {
+    /// As a text says that it is one: `an engine`, `a port`.
+    pub(crate) fn with_article(self) -> impl fmt::Display {
+        let article = match self {
+            Self::Engine => "an ",
+            Self::Registers => "",
+            _ => "a ",
+        };
+        struct One(&'static str, Kind);
+        impl fmt::Display for One {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}{}", self.0, self.1)
+            }
+        }
+        One(article, self)
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

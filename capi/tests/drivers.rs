@@ -69,10 +69,10 @@ static TWICE: DriverRow =
 fn a_registered_driver_is_opened_from_c_by_its_name() {
     let board = Board::new();
     let missing = |name: &CStr| unsafe { contigo_sim_device(board.sim, name.as_ptr(), &mut 0) };
-    refused(missing(c"twice"), CONTIGO_E_NOT_FOUND, "no driver is called that; there are ap_ctrl, axi_dma, ");
+    refused(missing(c"twice"), CONTIGO_E_NOT_FOUND, "there is no such simulated device; others that are here: ");
     register(&TWICE).unwrap();
     assert_eq!(register(&TWICE), Err(Error::InUse { errno: 0 }));
-    refused(missing(c"none"), CONTIGO_E_NOT_FOUND, "zdma, twice");
+    refused(missing(c"twic"), CONTIGO_E_NOT_FOUND, "others that are here: twice, ");
 
     let device = sim_device(board.sim, c"twice");
     let options = engine_options(c"twice", device, board.port, board.region);
@@ -122,10 +122,14 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
     let mut index = 7;
     ok(operand(c"to", &mut index));
     assert_eq!(index, 1);
-    refused(operand(c"n", &mut index), CONTIGO_E_NOT_FOUND, "operand of this kernel");
+    refused(
+        operand(c"n", &mut index),
+        CONTIGO_E_NOT_FOUND,
+        "`n`: this kernel has no operand of this name; those that are most like it: `to`, `from`",
+    );
     let mut args = [0; 1];
     let mut set = |name: &CStr, value, words| (unsafe { contigo_kernel_set(kernel, name.as_ptr(), value, args.as_mut_ptr(), words) }, args);
-    refused(set(c"to", 1, 1).0, CONTIGO_E_NOT_FOUND, "scalar of this kernel");
+    refused(set(c"to", 1, 1).0, CONTIGO_E_NOT_FOUND, "`to`: this kernel has no scalar of this name; those that are most like it: `n`");
     refused(set(c"n", 1 << 32, 1).0, CONTIGO_E_ARGUMENT, "the scalar is 4294967296");
     refused(set(c"n", 1, 0).0, CONTIGO_E_VALUE, "args_words cannot be 0");
     assert_eq!(set(c"n", 64, 1), (CONTIGO_OK, [64]));

@@ -115,7 +115,7 @@ fn memory_that_is_not_as_asked_for() {
     let translated = contigo_region_options { translated: 1, ..alone };
     for (name, options) in [(c"u-dma-buf:contigo-none", alone), (c"u-dma-buf:contigo-none", translated), (c"dma-heap:contigo-none", alone)]
     {
-        refused(try_region(name, &options), CONTIGO_E_OS, "errno 2");
+        refused(try_region(name, &options), CONTIGO_E_OS, "failed: errno 2, ENOENT: no such file or directory");
     }
     for name in [c"u-dma-buf:../etc", c"dma-heap:../etc"] {
         refused(try_region(name, &alone), CONTIGO_E_BAD_NAME, "a name is of ASCII, without spaces and without /");
@@ -255,7 +255,7 @@ fn jobs_that_the_engine_does_not_take() {
     let open = |options: contigo_engine_options| unsafe { contigo_engine_open(&options, &mut 0) };
     let device = sim_device(board.sim, c"zdma");
     let good = engine_options(c"zdma", device, board.port, 0);
-    refused(open(engine_options(c"none", device, board.port, 0)), CONTIGO_E_NOT_FOUND, "no driver is called that; there are ");
+    refused(open(engine_options(c"none", device, board.port, 0)), CONTIGO_E_NOT_FOUND, "there is no such driver; others that are here: ");
     refused(
         open(contigo_engine_options { settings: c"width=3".as_ptr(), ..good }),
         CONTIGO_E_UNKNOWN_SETTING,

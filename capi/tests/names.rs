@@ -118,7 +118,7 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
             CONTIGO_E_ATTRIBUTE_MISSING,
             "vfio:ffff:1f:1f.7: /sys/bus/pci/devices/<address> is missing: there is no such device",
         ),
-        (c"dma-heap:no-such-heap", CONTIGO_E_OS, "errno 2; this machine has "),
+        (c"dma-heap:no-such-heap", CONTIGO_E_OS, "errno 2, ENOENT: no such file or directory; this machine has "),
         (
             c"dma-heap:x@guard:ffffffff",
             CONTIGO_E_NOT_FOUND,

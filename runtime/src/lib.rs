@@ -159,7 +159,8 @@ pub use mem::{
 pub use mem::{RawPool, RawSlots};
 pub use trace::Stats;
 pub use types::{
-    Align, BaseAddr, Bus, DevAddr, Direction, Error, ErrorKind, ErrorRow, MAX_TIMEOUT, PhysAddr, Refused, Result, TensorRule, timeout_us,
+    Align, Among, BaseAddr, Bus, DevAddr, Direction, Error, ErrorKind, ErrorRow, MAX_TIMEOUT, PhysAddr, Refused, Result, TensorRule,
+    timeout_us,
 };
 
 #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -394,7 +394,7 @@ unsafe impl GuardKernel for FakeGuard {
             errno => os(errno),
         })?;
         if name != self.config.name {
-            return Err(Error::NotFound { what: "guard of the kernel module contigo", among: 1 });
+            return Err(Error::NotFound { what: "guard of the kernel module contigo", among: 1.into() });
         }
         if std::mem::replace(&mut state.open, true) {
             return Err(Error::InUse { errno: libc::EBUSY });

@@ -46,7 +46,7 @@ fn at(root: &str, addr: u64) -> Option<DeviceName> {
 /// [`Error::NotFound`]: they are elsewhere.
 pub fn ensure_at(opened: &OpenDevice, addr: u64) -> Result<(), Error> {
     let is_there = opened.addr() == Some(PhysAddr(addr));
-    is_there.then_some(()).ok_or(Error::NotFound { what: "DMA engine whose registers are at the board's address", among: 1 })
+    is_there.then_some(()).ok_or(Error::NotFound { what: "DMA engine whose registers are at the board's address", among: 1.into() })
 }
 
 /// The system on chip, by the device tree under `root`.

@@ -46,7 +46,7 @@ def a_name_that_is_none_is_told_what_there_is():
     refused(ValueError, lambda: contigo.open_memory("vfio:01:00"), "at byte 5: a PCI function is written as 0000:01:00.0")
     refused(FileNotFoundError, lambda: contigo.open_memory("u-dma-buf:no-such-block"), has)
     refused(FileNotFoundError, lambda: contigo.open_memory("dma-heap:no-such-heap"), has)
-    refused(FileNotFoundError, lambda: contigo.Device("sim:vta"), "simulated device", has, "sim:pl330")
+    refused(FileNotFoundError, lambda: contigo.Device("sim:vta"), "simulated device; others that are here: zdma, ", "and")
     refused(FileNotFoundError, lambda: contigo.open_device("uio:no-such-node"), has)
     # A guard is looked for before its memory, and VFIO's function before its own.
     for guard in [

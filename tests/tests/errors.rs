@@ -66,7 +66,7 @@ const KERNEL: [(Error, &str); 20] = [
     (Error::PinLimit { need_bytes: 8192, limit_bytes: 4096 }, include_str!("vfio/memory.rs")),
     (Error::Forked { owner_pid: 77 }, include_str!("../../runtime/src/linux/os/process.rs")),
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
-    (Error::NotFound { what: "UIO device", among: 3 }, include_str!("uio.rs")),
+    (Error::NotFound { what: "UIO device", among: contigo::Among::of(3) }, include_str!("uio.rs")),
     (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),
     (Error::NotBuiltIn { kind: "cuda", feature: "cuda" }, include_str!("../../runtime/src/names/memory.rs")),
     (Error::NeedsDevice { kind: "vfio" }, include_str!("names.rs")),
@@ -178,4 +178,22 @@ impl<B> Drop for Watched<'_, B> {
 // SAFETY: `inner` keeps all of it.
 unsafe impl<B: Backend> Backend for Watched<'_, B> {
     forward!(|this| this.inner => name, mapping, segment, sync_for_device, sync_for_cpu, held_by, wrong_accesses);
+}
+
+/// The table of errnos in the runtime, beside libc's words as nix has them.
+#[test]
+fn an_errno_has_its_name() {
+    let mut named = 0;
+    for number in 1..=133 {
+        let told = Error::Os { call: "it", errno: number }.to_string();
+        let Some((name, words)) = told.strip_prefix(&format!("it failed: errno {number}, ")).and_then(|rest| rest.split_once(": ")) else {
+            assert_eq!(told, format!("it failed: errno {number}"));
+            continue;
+        };
+        assert_eq!(name, format!("{:?}", nix::errno::Errno::from_raw(number)), "{told}");
+        assert!(!words.is_empty() && words.is_ascii(), "{told}");
+        named += 1;
+    }
+    assert!(named > 30, "{named}");
+    assert_eq!(Error::Os { call: "it", errno: 2 }.to_string(), "it failed: errno 2, ENOENT: no such file or directory");
 }

@@ -65,7 +65,7 @@ fn opening_says_what_is_wrong() {
     let kernel = FakeGuard::new(GuardConfig::default());
     assert_eq!(
         Guard::open_from(Arc::new(kernel.clone()), "other").unwrap_err(),
-        Error::NotFound { what: "guard of the kernel module contigo", among: 1 }
+        Error::NotFound { what: "guard of the kernel module contigo", among: 1.into() }
     );
     let guard = kernel.open_guard().unwrap();
     assert_eq!(kernel.open_guard().unwrap_err(), Error::InUse { errno: libc::EBUSY });

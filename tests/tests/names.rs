@@ -277,12 +277,17 @@ fn memory_that_belongs_to_a_device_comes_from_that_device() {
     assert_eq!((refused, none.get().is_none()), (Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" }, true));
     let tree = board();
     let said = Inventory::under(tree.root()).memory_error(&name, refused).to_string();
-    assert!(said.starts_with(&format!("{refused}; this machine has u-dma-buf:udmabuf-smmu")), "{said}");
+    // Its kind first, then what can be opened.
+    assert!(said.starts_with(&format!("{refused}; this machine has vfio:0000:00:01.0; u-dma-buf:udmabuf0; ")), "{said}");
+    assert!(said.ends_with("; sim; contigo info lists the rest"), "{said}");
     let said = Inventory::under(tree.root()).memory_error(&memory("hugetlb"), Error::Busy).to_string();
     assert!(said.ends_with("; no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages"), "{said}");
-    let said =
-        Inventory::under(tree.root()).device_error(&device("uio:none"), Error::NotFound { what: "UIO device", among: 4 }).to_string();
-    assert!(said.contains("others that are here: 4; this machine has uio:dma-controller@f8003000; "), "{said}");
+    let said = Inventory::under(tree.root())
+        .device_error(&device("uio:none"), Error::NotFound { what: "UIO device", among: 4.into() })
+        .to_string();
+    assert!(said.contains("others that are here: 4; this machine has uio:") && said.contains("; uio:dma-controller@f8003000; "), "{said}");
+    // Eight names, between the two ends.
+    assert_eq!(said.split("; ").count(), 1 + 8 + 2, "{said}");
     let said = Inventory::under(tree.root()).device_error(&device("uio:dma-controller"), Error::Busy).to_string();
     assert_eq!(said, Error::Busy.to_string());
 }

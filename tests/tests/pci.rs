@@ -27,7 +27,8 @@ use std::{
 const EDU: &str = "0000:00:01.0";
 const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
 const IN_USE: Error = Error::InUse { errno: libc::EWOULDBLOCK };
-const NOT_BOUND: Error = Error::NotFound { what: "UIO device of this PCI function (bind uio_pci_generic to it)", among: 0 };
+const NOT_BOUND: Error =
+    Error::NotFound { what: "UIO device of this PCI function (bind uio_pci_generic to it)", among: contigo::Among::of(0) };
 
 /// One function, like QEMU's edu.
 fn edu() -> FakeDevices {
@@ -66,13 +67,13 @@ fn a_function_is_found_by_its_ids() {
     assert_eq!(tree.find_pci(0x8086, 0x10D3).unwrap().address(), "10000:e0:1f.7");
     assert_eq!(tree.find_pci(0x1AF4, 0x1000).map(drop), Err(Error::Ambiguous { what: "PCI function", matches: 2 }));
     for (vendor, device) in [(0x1234, 0x11E9), (0x1233, 0x11E8), (0x11E8, 0x1234)] {
-        assert_eq!(tree.find_pci(vendor, device).map(drop), Err(Error::NotFound { what: "PCI function", among: 5 }));
+        assert_eq!(tree.find_pci(vendor, device).map(drop), Err(Error::NotFound { what: "PCI function", among: 5.into() }));
     }
     assert_eq!(tree.find_pci(0x1234, 0x11E8).map(drop), Err(IN_USE));
     drop(function);
     let without_pci = FakeDevices::new();
-    assert_eq!(without_pci.find_pci(0x1234, 0x11E8).map(drop), Err(Error::NotFound { what: "PCI function", among: 0 }));
-    assert_eq!(without_pci.open_pci(EDU).map(drop), Err(Error::NotFound { what: "PCI function", among: 0 }));
+    assert_eq!(without_pci.find_pci(0x1234, 0x11E8).map(drop), Err(Error::NotFound { what: "PCI function", among: 0.into() }));
+    assert_eq!(without_pci.open_pci(EDU).map(drop), Err(Error::NotFound { what: "PCI function", among: 0.into() }));
     assert_eq!(tree.held(), (0, 0), "nothing stays open, and nothing mapped");
 }
 
@@ -80,7 +81,7 @@ fn a_function_is_found_by_its_ids() {
 fn an_address_names_one_function() {
     let tree = edu();
     assert_eq!(tree.open_pci(EDU).map(|function| function.id()), Ok(Ok((0x1234, 0x11E8))));
-    assert_eq!(tree.open_pci("0000:00:1f.7").map(drop), Err(Error::NotFound { what: "PCI function", among: 1 }));
+    assert_eq!(tree.open_pci("0000:00:1f.7").map(drop), Err(Error::NotFound { what: "PCI function", among: 1.into() }));
     for bad in ["../etc", "", "0000:00:01", "00:01.0", "0000:00:01.8", "0000:00:01.0/..", "123456789:00:01.0"] {
         assert_eq!(tree.open_pci(bad).map(drop), Err(Error::BadName { len_bytes: bad.len(), max_bytes: 16 }), "{bad:?}");
     }
@@ -351,7 +352,7 @@ fn this_machines_own_functions_can_be_asked_for() {
     // All ones is no vendor.
     match PciFunction::find(0xFFFF, 0xFFFF).map(drop) {
         Err(Error::NotFound { what: "PCI function", among }) => {
-            assert_eq!(among as usize, fs::read_dir("/sys/bus/pci/devices").map_or(0, Iterator::count));
+            assert_eq!(among.count() as usize, fs::read_dir("/sys/bus/pci/devices").map_or(0, Iterator::count));
         }
         other => panic!("{other:?}"),
     }

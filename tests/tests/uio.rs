@@ -30,7 +30,7 @@ fn a_device_is_found_by_each_of_its_names() {
     }
     assert_eq!(tree.find("dma").unwrap_err(), Error::Ambiguous { what: "UIO device", matches: 2 });
     for none in ["DMAC", "card", "dma-contr", "controller", "f8003000", "dma@", "soc", "uio0"] {
-        assert_eq!(tree.find(none).unwrap_err(), Error::NotFound { what: "UIO device", among: 4 }, "{none}");
+        assert_eq!(tree.find(none).unwrap_err(), Error::NotFound { what: "UIO device", among: 4.into() }, "{none}");
     }
     let long = "a".repeat(64);
     for bad in ["", "..", "a/b", "nul\0", &long] {
@@ -40,7 +40,7 @@ fn a_device_is_found_by_each_of_its_names() {
     tree.remove("sys/class/uio/uio3/name");
     tree.remove("sys/class/uio/uio3/device/of_node");
     assert_eq!(tree.find("dma").unwrap().index(), 4);
-    assert_eq!(tree.open(9).unwrap_err(), Error::NotFound { what: "UIO device", among: 4 });
+    assert_eq!(tree.open(9).unwrap_err(), Error::NotFound { what: "UIO device", among: 4.into() });
     assert_eq!(tree.held(), (0, 0), "nothing stays open, and nothing mapped");
 }
 
@@ -120,7 +120,7 @@ fn one_driver_at_a_time() {
 #[test]
 fn what_cannot_be_is_refused() {
     let tree = FakeDevices::new();
-    assert_eq!(tree.open(0).unwrap_err(), Error::NotFound { what: "UIO device", among: 0 });
+    assert_eq!(tree.open(0).unwrap_err(), Error::NotFound { what: "UIO device", among: 0.into() });
     let nonsense = |name, value| Error::Unexpected { name, value };
     let (addr, size, offset) = ("maps/map0/addr", "maps/map0/size", "maps/map0/offset");
     let whole = "this kernel's driver maps whole pages only: a newer one rounds";
@@ -176,7 +176,7 @@ fn an_ordinary_user_needs_the_files_rights() {
     fs::set_permissions(tree.path("dev/uio0"), fs::Permissions::from_mode(0o600)).unwrap();
     let fix = "add a udev rule that gives the file to this user's group, or be root";
     let refused = Error::Denied { what: "/dev/uioN", errno: libc::EACCES, fix };
-    assert_eq!(refused.to_string(), format!("/dev/uioN is not for this program (errno 13): {fix}"));
+    assert_eq!(refused.to_string(), format!("/dev/uioN is not for this program (errno 13, EACCES: permission denied): {fix}"));
     if nix::unistd::geteuid().is_root() {
         assert_eq!(as_nobody(|| tree.find("dma").map(drop)), Err(refused));
     } else {
@@ -207,7 +207,7 @@ fn this_machines_own_devices_can_be_asked_for() {
     // On every machine: there is no device of this name, and the answer says how many others there
     // are.
     let others = fs::read_dir("/sys/class/uio").map_or(0, Iterator::count);
-    let among = u32::try_from(others).unwrap();
+    let among = contigo::Among::of(u32::try_from(others).unwrap());
     assert_eq!(Uio::find("no-such-device@0").map(drop), Err(Error::NotFound { what: "UIO device", among }));
 }
 

@@ -3,7 +3,7 @@
 
 use super::queue::{ENGINES, Engine, Parents};
 use crate::{
-    fault::{Fault, Misuse},
+    fault::Fault,
     object::{
         device::UsedDevice,
         gpu,
@@ -53,7 +53,7 @@ impl Engine {
         // A value that borrows is declared after the value that it borrows from, and is dropped
         // before it.
         let claimed = ENGINES.claim()?;
-        let row = names::row(options.driver).map_err(|_| Misuse::NoDriver)?;
+        let row = names::row(options.driver)?;
         let held = UsedDevice::of(options.device)?;
         let own_gate = options.gate.as_ref().map(|gate| gate.device).filter(|&gate| gate != options.device);
         let gate = own_gate.map(UsedDevice::of).transpose()?;

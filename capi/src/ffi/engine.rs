@@ -108,7 +108,7 @@ unsafe impl Versioned for contigo_engine_info {
 /// Opens an engine. The call checks that the device is one for this driver, as far as its registers
 /// tell. It stops the device, because a program that crashed may have left it running. Close the
 /// engine with `contigo_engine_close`. `CONTIGO_E_NOT_FOUND`: there is no such driver; the text
-/// lists them.
+/// lists the names that are most like it.
 ///
 /// With the setting `channel`, engines share a device whose channels can have a driver each (a
 /// `pl330`). There is one engine a channel, in any thread, and all use one port and one window.

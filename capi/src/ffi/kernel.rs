@@ -9,7 +9,10 @@ use crate::{
     object::KERNELS,
     status::contigo_status,
 };
-use contigo::drivers::ap_ctrl::{KernelMap, Scalar, describe};
+use contigo::{
+    design::{Name, Near},
+    drivers::ap_ctrl::{KernelMap, Scalar, describe},
+};
 use core::{ffi::c_char, mem};
 
 /// The map of a kernel that HLS made. It opens nothing: the same bytes are `map` of
@@ -86,7 +89,7 @@ pub unsafe extern "C" fn contigo_kernel_operand(kernel: contigo_kernel, name: *c
         // SAFETY: the caller's promise.
         let (map, name) = (KERNELS.lease(kernel)?, unsafe { raw::text(name, "name")? });
         let found = map.pointers().iter().position(|pointer| pointer.name().as_str() == name);
-        let found = found.ok_or_else(|| no_such("operand of this kernel", map.pointers().len()))?;
+        let found = found.ok_or_else(|| no_such("operand", name, map.pointers().iter().map(|pointer| pointer.name().as_str())))?;
         Ok(u32::try_from(found).unwrap_or(u32::MAX))
     };
     // SAFETY: the caller's promise.
@@ -117,7 +120,8 @@ pub unsafe extern "C" fn contigo_kernel_set(
         if !(map.words()..=MAX_ARGS).contains(&args_words) {
             return Err(Misuse::Value { what: "args_words", value: args_words as u64 }.into());
         }
-        let (at, scalar) = scalar(&map, name).ok_or_else(|| no_such("scalar of this kernel", map.scalars().len()))?;
+        let (at, scalar) =
+            scalar(&map, name).ok_or_else(|| no_such("scalar", name, map.scalars().iter().map(|scalar| scalar.name().as_str())))?;
         let max = u64::MAX >> (u64::BITS - scalar.bits().clamp(1, u64::BITS));
         if value > max {
             return Err(contigo::Error::Argument { name: "the scalar", value, min: 0, max, multiple_of: 1 }.into());
@@ -151,6 +155,6 @@ fn scalar<'m>(map: &'m KernelMap, name: &str) -> Option<(usize, &'m Scalar)> {
     })
 }
 
-fn no_such(what: &'static str, among: usize) -> Fault {
-    contigo::Error::NotFound { what, among: u32::try_from(among).unwrap_or(u32::MAX) }.into()
+fn no_such<'m>(what: &'static str, name: &str, all: impl Iterator<Item = &'m str>) -> Fault {
+    Fault::NoSuchIn { what, name: Name::clipped(name), near: Near::of(name, all) }
 }

@@ -2,14 +2,14 @@
 //! Devices that were opened by their names, and the registers of each.
 
 use crate::{
-    fault::{Fault, Misuse},
+    fault::Fault,
     handle::Kind,
     limits,
     object::{SIMS, gpu, port::get},
     table::{Lease, Object, Table},
 };
 use contigo::{
-    Error, Settings,
+    Settings,
     names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken},
     sim::SimBoard,
 };
@@ -61,10 +61,7 @@ pub(crate) fn on_board(sim: u64, driver: &str) -> Result<u64, Fault> {
     let mut claimed = DEVICES.claim()?;
     let sim = SIMS.lease(sim)?;
     // SAFETY: the device is beside the lease, before it.
-    let device = OpenDevice::on_board(unsafe { sim.for_ever() }, driver).map_err(|error| match error {
-        Error::NotFound { .. } => Misuse::NoDriver.into(),
-        other => Fault::from(other),
-    })?;
+    let device = OpenDevice::on_board(unsafe { sim.for_ever() }, driver)?;
     claimed.locked.put(Opened { device, _sim: Some(sim) });
     Ok(claimed.raw())
 }

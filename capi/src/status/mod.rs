@@ -70,7 +70,7 @@ impl Fault {
             | Self::Memory { error, .. }
             | Self::Device { error, .. }
             | Self::Setting { error, .. } => error.row().code,
-            Self::NoCore { .. } => CONTIGO_E_NOT_FOUND,
+            Self::NoCore { .. } | Self::NoSuchIn { .. } => CONTIGO_E_NOT_FOUND,
             Self::Name(_) => CONTIGO_E_BAD_NAME,
             Self::Map(_) | Self::Design(_) => CONTIGO_E_BAD_MAP,
             Self::Misuse(misuse) => of_misuse(misuse),
@@ -86,7 +86,7 @@ const fn of_misuse(misuse: Misuse) -> contigo_status {
         Misuse::WrongKind { .. } | Misuse::OtherPort | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => {
             CONTIGO_E_KIND
         }
-        Misuse::NoDriver | Misuse::NoPort => CONTIGO_E_NOT_FOUND,
+        Misuse::NoPort => CONTIGO_E_NOT_FOUND,
         Misuse::Cancelled => CONTIGO_E_CANCELLED,
         Misuse::InCall { .. } => CONTIGO_E_IN_CALL,
         Misuse::StillUsed { .. } => CONTIGO_E_STILL_USED,

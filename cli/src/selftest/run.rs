@@ -57,7 +57,7 @@ pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, driver: &Dri
             let region = Region::new(memory)?;
             with_driver(&region, &came, wiring::attach(device, Some(board.port()))?, driver, None, task)
         }
-        None => Err(Error::NotFound { what: "simulated board", among: 0 }.into()),
+        None => Err(Error::NotFound { what: "simulated board", among: 0.into() }.into()),
     }
 }
 

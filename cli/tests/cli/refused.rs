@@ -10,8 +10,9 @@ fn an_engine_that_is_not_there_is_answered_with_what_is() -> Outcome {
     assert!(message.starts_with("contigo: --device uio:no-such-node: ") && message.lines().count() == 1, "{message}");
     assert!(
         message.contains("no such UIO device")
-            && message.contains("; sim:axi_dma; ")
-            && message.ends_with("; sim:zdma; contigo info lists the rest\n"),
+            && message.contains("; sim:ap_ctrl; ")
+            && message.ends_with("; contigo info lists the rest\n")
+            && message.matches("; ").count() <= 10,
         "{message}"
     );
     let cases: &[(&[&str], &str)] = &[
@@ -19,7 +20,10 @@ fn an_engine_that_is_not_there_is_answered_with_what_is() -> Outcome {
         (&["selftest", "--driver", "pl330", "--dev-mem", "0x12345000"], "name its port with --port"),
         (&["selftest", "--driver", "pl330", "--dev-mem", "0xf8003000", "--port", "hp9"], "there are cyclone-v-acp, "),
         (&["selftest", "--driver", "pl330", "--dev-mem", "0xf8003000", "--memory", "sim"], "does not see --memory sim"),
-        (&["selftest", "--memory", "dma-heap:no-such-heap"], "open(/dev/dma_heap/) failed: errno 2; this machine has "),
+        (
+            &["selftest", "--memory", "dma-heap:no-such-heap"],
+            "open(/dev/dma_heap/) failed: errno 2, ENOENT: no such file or directory; this machine has ",
+        ),
         (&["selftest", "--driver", "zdma"], "no device here is known to be one"),
         (&["selftest", "--memory", "vfio:ffff:1f:1f.7"], "--device vfio:ffff:1f:1f.7: "),
         (&["selftest", "--device", "sim:zdma", "--port", "zynq-hp0"], "leave it out for this one: simulated zdma"),

@@ -137,7 +137,7 @@ impl OpenClGpu {
         let all = devices()?;
         let found = usize::try_from(ordinal).ok().and_then(|at| all.get(at).copied());
         let (platform, device) = found.ok_or_else(|| match u64::try_from(all.len()).unwrap_or(0) {
-            0 => Error::NotFound { what: "device of OpenCL", among: 0 },
+            0 => Error::NotFound { what: "device of OpenCL", among: 0.into() },
             many => Error::Argument { name: "the device's number", value: ordinal.into(), min: 0, max: many - 1, multiple_of: 1 },
         })?;
         let facts = facts::ask(ordinal, platform, device)?;

@@ -97,7 +97,7 @@ pub(super) fn open(ordinal: u32) -> Result<&'static VulkanGpu> {
     }
     let library = state.library()?;
     let devices = library.devices()?;
-    let Some(max) = devices.len().checked_sub(1) else { return Err(Error::NotFound { what: "Vulkan device", among: 0 }) };
+    let Some(max) = devices.len().checked_sub(1) else { return Err(Error::NotFound { what: "Vulkan device", among: 0.into() }) };
     let (value, max) = (ordinal.into(), max as u64);
     let wrong = Error::Argument { name: "the GPU's ordinal", value, min: 0, max, multiple_of: 1 };
     let physical = usize::try_from(ordinal).ok().and_then(|at| devices.get(at)).ok_or(wrong)?;

@@ -49,7 +49,7 @@ impl VulkanModule {
         let words: Vec<_> = words.iter().map(|word| u32::from_ne_bytes(*word)).collect();
         let (entries, interface) = spirv::entries(&words)?;
         if entries.is_empty() {
-            return Err(Error::NotFound { what: "entry point of this SPIR-V that computes", among: 0 });
+            return Err(Error::NotFound { what: "entry point of this SPIR-V that computes", among: 0.into() });
         }
         same_process()?;
         let create = vk::ShaderModuleCreateInfo::default().code(&words);
@@ -74,7 +74,7 @@ impl VulkanModule {
     /// # Errors
     /// [`Error::NotFound`].
     pub(super) fn entry(&self, name: &CStr) -> Result<&Entry> {
-        let among = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let among = contigo::Among::of(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
         self.entries.iter().find(|entry| entry.name.as_c_str() == name).ok_or(Error::NotFound { what: "entry point of this SPIR-V", among })
     }
 

@@ -51,7 +51,7 @@ fn is_nothing_there(error: &Error) -> bool {
 fn a_test_is_skipped_only_where_no_device_is() {
     let argument = Error::Argument { name: "the GPU's ordinal", value: 0, min: 0, max: 0, multiple_of: 1 };
     let gpu = |code| Error::Gpu { call: "vkCreateInstance", code, name: "" };
-    let nothing = [Error::NoLibrary { name: "", fix: "" }, Error::NotFound { what: "", among: 0 }, argument, gpu(-9)];
+    let nothing = [Error::NoLibrary { name: "", fix: "" }, Error::NotFound { what: "", among: 0.into() }, argument, gpu(-9)];
     assert!(nothing.iter().all(is_nothing_there));
     let faults =
         [gpu(-3), gpu(-4), Error::Contended { tries: 1 }, Error::Forked { owner_pid: 1 }, Error::Unsupported { what: "", fix: "" }];

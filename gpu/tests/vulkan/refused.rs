@@ -41,7 +41,7 @@ fn what_is_no_spirv_is_refused() {
     const MAGIC: u32 = 0x0723_0203;
     let header = [MAGIC, 0x1_0000, 0, 8, 0];
     let bytes: Vec<_> = header.iter().flat_map(|word: &u32| word.to_ne_bytes()).collect();
-    assert!(matches!(load(&bytes), Error::NotFound { among: 0, .. }));
+    assert!(matches!(load(&bytes), Error::NotFound { among, .. } if among.count() == 0));
     if let Ok(spirv) = shaders::compiled(XOR) {
         // Header, and the first of the two words of `OpCapability Shader`.
         assert!(matches!(load(&spirv[..24]), Error::Unexpected { name: "an instruction of SPIR-V", value: 0x2_0011 }));
@@ -147,7 +147,7 @@ fn a_kernel_is_the_module_s_and_the_device_s() {
     // SAFETY: the shader has one buffer; a kernel with more is refused.
     let new = |entry, signature, local| unsafe { VulkanKernel::new(&module, entry, signature, local) }.map(drop);
     assert_eq!(new(c"main", data(), [32, 2, 1]), Ok(()));
-    assert!(matches!(new(c"mine", data(), [32, 2, 1]), Err(Error::NotFound { among: 1, .. })));
+    assert!(matches!(new(c"mine", data(), [32, 2, 1]), Err(Error::NotFound { among, .. }) if among.count() == 1));
     let wrong = Error::Argument { name: "threads of a workgroup in x", value: 64, min: 32, max: 32, multiple_of: 1 };
     assert_eq!(new(c"main", data(), [64, 1, 1]), Err(wrong));
     // More words, and more operands, than a device may have. Lavapipe takes 128 bytes and 16

@@ -1,7 +1,7 @@
 //! Why a file is no design.
 
-use super::{near::Near, text::Text};
-use crate::types::{Error, name::Name};
+use super::text::Text;
+use crate::types::{Error, name::Name, near::Near};
 use core::fmt;
 
 /// Why a file is no design, or which of its statements cannot be, and where.

@@ -46,7 +46,6 @@ mod error;
 mod interrupts;
 mod masters;
 mod module;
-mod near;
 mod registers;
 mod soc;
 mod tag;
@@ -58,7 +57,6 @@ pub use self::{
     error::{DesignError, DesignRule},
     interrupts::{Interrupt, MAX_INTERRUPTS, Trigger, Wired},
     masters::{MAX_MASTERS, Master, Reaches, Snoops},
-    near::{MAX_NEAR, Near},
     registers::Register,
     soc::Soc,
 };
@@ -67,6 +65,7 @@ pub(crate) use self::{
     text::Text,
 };
 pub use crate::types::name::Name;
+pub use crate::types::near::{MAX_NEAR, Near};
 
 use self::module::{Module, Place};
 use heapless::Vec;

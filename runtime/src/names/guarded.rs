@@ -131,7 +131,7 @@ impl Called {
         });
         match matches {
             _ if exact => Ok(found),
-            0 => Err(Error::NotFound { what: WHAT, among: guards }),
+            0 => Err(Error::NotFound { what: WHAT, among: guards.into() }),
             1 => Ok(found),
             _ => Err(Error::Ambiguous { what: WHAT, matches }),
         }

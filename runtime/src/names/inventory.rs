@@ -8,7 +8,7 @@ use super::{
     rows::{DEVICES, MEMORIES},
     text::Text,
 };
-use crate::types::Error;
+use crate::types::{Error, near::distance};
 use core::fmt::{self, Write as _};
 use nix::libc::ENOENT;
 
@@ -88,30 +88,24 @@ impl<'r> Inventory<'r> {
     pub fn memory_error(self, name: &MemoryName, error: Error) -> impl fmt::Display + use<'r> {
         let name = listed(self.files, *name);
         let why = self.memories().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
-        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, self.memory_answer()))
+        let nearest = move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.memories());
+        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(nearest)))
     }
 
     /// The same for a device.
     pub fn device_error(self, name: &DeviceName, error: Error) -> impl fmt::Display + use<'r> {
         let name = listed(self.files, *name);
         let why = self.devices().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
-        let kind = name.kind();
-        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(|f: &mut fmt::Formatter<'_>| self.short_answer(f, kind))))
+        let nearest = move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.devices());
+        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(nearest)))
     }
 
     /// The same for a name of a device: those that can be opened.
     #[must_use]
     pub const fn device_answer(self) -> impl fmt::Display + 'r {
-        Answer(move |f: &mut fmt::Formatter<'_>| self.short_answer(f, ""))
-    }
-
-    /// All of one kind, and of the others those that can be opened. A PC has tens of PCI functions
-    /// that it cannot spare.
-    fn short_answer(self, f: &mut fmt::Formatter<'_>, kind: &str) -> fmt::Result {
-        let mine = self.devices().filter(|entry| entry.kind == kind);
-        let ready = self.devices().filter(|entry| entry.kind != kind && entry.name.is_some() && entry.why.is_none());
-        answer(f, mine.chain(ready))?;
-        f.write_str("; contigo info lists the rest")
+        let ready = move || self.devices().filter(|entry| entry.name.is_some() && entry.why.is_none());
+        // A PC has tens of PCI functions that it cannot spare.
+        Answer(move |f: &mut fmt::Formatter<'_>| answer(f, ready()).and_then(|()| f.write_str("; contigo info lists the rest")))
     }
 }
 
@@ -192,10 +186,53 @@ fn answer<N: fmt::Display>(f: &mut fmt::Formatter<'_>, entries: impl Iterator<It
     Ok(())
 }
 
+/// The most that an error lists.
+const TOLD: usize = 8;
+
+/// The entries of one kind, those first whose names are most like `asked`; and of the others those
+/// that can be opened. [`TOLD`] at most, so that the error is still seen.
+fn short<N: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    kind: &str,
+    asked: &impl fmt::Display,
+    all: impl Iterator<Item = Entry<N>>,
+) -> fmt::Result {
+    let text = |name: &dyn fmt::Display| {
+        let mut text = heapless::String::<{ Text::MAX_BYTES }>::new();
+        write!(text, "{name}").map(|()| text)
+    };
+    let (asked, mut told, mut is_cut) = (text(asked)?, heapless::Vec::<(usize, Entry<N>), TOLD>::new(), false);
+    for entry in all {
+        let far = match &entry.name {
+            Some(name) if entry.kind == kind => distance(&asked, &text(name)?),
+            None if entry.kind == kind => 0,
+            // Behind those of the kind, in their order.
+            Some(_) if entry.why.is_none() => usize::MAX,
+            _ => {
+                is_cut = true;
+                continue;
+            }
+        };
+        let place = told.iter().position(|(known, _)| *known > far).unwrap_or(told.len());
+        if told.is_full() {
+            is_cut = true;
+            if place < TOLD {
+                told.pop();
+            }
+        }
+        // Full: all of them are nearer.
+        let _ = told.insert(place, (far, entry));
+    }
+    answer(f, told.into_iter().map(|(_, entry)| entry))?;
+    f.write_str(if is_cut { "; contigo info lists the rest" } else { "" })
+}
+
 fn explained(f: &mut fmt::Formatter<'_>, error: Error, why: Option<&str>, answer: impl fmt::Display) -> fmt::Result {
     write!(f, "{error}")?;
     match (why, error) {
         (Some(why), _) => write!(f, "; {why}"),
+        // Its text has the names that are most like it.
+        (None, Error::NotFound { among, .. }) if among.lists() => Ok(()),
         (None, Error::NotFound { .. } | Error::AttributeMissing { .. } | Error::Os { errno: ENOENT, .. }) => write!(f, "; {answer}"),
         _ => Ok(()),
     }

@@ -88,7 +88,7 @@ static PROVIDED: Mutex<heapless::Vec<&'static GpuKind, { KINDS.len() }>> = Mutex
 pub fn provide(kind: &'static GpuKind) -> Result<()> {
     let mut provided = lock::acquire(&PROVIDED)?;
     if !KINDS.contains(&kind.kind) {
-        return Err(Error::NotFound { what: "kind of GPU", among: u32::try_from(KINDS.len()).unwrap_or(u32::MAX) });
+        return Err(Error::NotFound { what: "kind of GPU", among: u32::try_from(KINDS.len()).unwrap_or(u32::MAX).into() });
     }
     if provided.iter().all(|known| known.kind != kind.kind) {
         // There is room for every kind.

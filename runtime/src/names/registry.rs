@@ -7,7 +7,7 @@ use crate::sim::AnyModel;
 use crate::{
     drivers,
     job::{AnyCore, AnyDriver, Parts},
-    types::{Error, Result, lock},
+    types::{Error, Result, lock, near::Among},
 };
 use core::fmt;
 use spin::Mutex;
@@ -200,12 +200,16 @@ pub fn register(row: &'static DriverRow) -> Result<()> {
 /// The row called `name`.
 ///
 /// # Errors
-/// [`Error::NotFound`], with how many there are ([`each_row`] lists them).
+/// [`Error::NotFound`], with the names that are most like it ([`each_row`] lists all).
 pub fn row(name: &str) -> Result<&'static DriverRow> {
     let registered = lock::acquire(&REGISTERED)?;
-    let among = BUILT_IN.len() + registered.len();
     let found = BUILT_IN.iter().chain(registered.iter().copied()).find(|row| row.name == name);
-    found.ok_or(Error::NotFound { what: "driver", among: u32::try_from(among).unwrap_or(u32::MAX) })
+    drop(registered);
+    found.ok_or_else(|| Error::NotFound { what: "driver", among: Among::nearest(name, every_name) })
+}
+
+fn every_name(each: &mut dyn FnMut(&str)) {
+    each_row(|row| each(row.name));
 }
 
 /// Shows every row to `each`, the built-in ones first.

@@ -9,6 +9,7 @@ use crate::{
     sim::{AnyModel, Model, SimBoard, SimBus, SimDevice},
     types::Error,
     types::lock,
+    types::near::Among,
 };
 use spin::Mutex;
 
@@ -64,10 +65,8 @@ pub(super) fn model(driver: &str) -> Result<AnyModel, Error> {
     if let Some((_, scene)) = SCENES.iter().find(|(name, _)| *name == driver) {
         return Ok(scene());
     }
-    let mut among = 1 + u32::try_from(SCENES.len()).unwrap_or(0);
-    registry::each_row(|row| among += u32::from(row.model.is_some()));
-    let none = Error::NotFound { what: "simulated device", among };
-    Ok(registry::row(driver).ok().and_then(|row| row.model).ok_or(none)?())
+    let none = || Error::NotFound { what: "simulated device", among: Among::nearest(driver, |each| models(Files { root: "" }, each)) };
+    Ok(registry::row(driver).ok().and_then(|row| row.model).ok_or_else(none)?())
 }
 
 /// A model that its opening lends to one driver, and whose reset line the opening keeps.

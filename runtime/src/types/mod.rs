@@ -16,6 +16,7 @@ pub(crate) mod in_place;
 #[allow(dead_code, reason = "the simulated board and Linux lock; a runtime with neither does not")]
 pub(crate) mod lock;
 pub(crate) mod name;
+pub(crate) mod near;
 #[cfg_attr(all(feature = "linux", target_os = "linux"), path = "platform/linux.rs")]
 #[cfg_attr(not(all(feature = "linux", target_os = "linux")), path = "platform/none.rs")]
 #[allow(dead_code, reason = "the simulated board alone asks for memory and drivers for files")]
@@ -28,6 +29,7 @@ pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
 pub use error::{Error, ErrorKind, ErrorRow, Result};
 #[cfg(feature = "std")]
 pub(crate) use error::{IoError, with_text};
+pub use near::Among;
 pub use refused::Refused;
 pub use tensor_rule::TensorRule;
 pub use timeout::{MAX_TIMEOUT, timeout_us};

@@ -82,7 +82,7 @@ impl OnName {
     /// An error of the names or of the opening.
     pub fn new(device: &str, memory: &str) -> Result<Self> {
         let device = device.parse::<DeviceName>()?.open()?;
-        let port = device.port().ok_or(Error::NotFound { what: "port of the device", among: 0 })?;
+        let port = device.port().ok_or(Error::NotFound { what: "port of the device", among: 0.into() })?;
         Ok(Self { name: memory.parse()?, port, device })
     }
 

@@ -29,7 +29,7 @@ impl Acme {
         /// Where the next block is: no two are at one place.
         static NEXT: AtomicU64 = AtomicU64::new(0x4000_0000);
         if name != "x" {
-            return Err(Error::NotFound { what: "memory of Acme", among: 1 });
+            return Err(Error::NotFound { what: "memory of Acme", among: 1.into() });
         }
         let len_bytes = len_bytes.checked_next_multiple_of(4096).unwrap_or(usize::MAX);
         let map = map::anonymous(MmapOptions::new().len(len_bytes).populate(), "mmap(acme)")?;

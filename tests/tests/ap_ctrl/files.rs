@@ -115,7 +115,8 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
     let header = |from: &str, to: &str| refused(header::map(HEADER.replace(from, to).as_bytes()));
     let line = |text: &str| u32::try_from(HEADER.lines().position(|line| line.contains(text)).unwrap()).unwrap() + 1;
     assert_eq!(header("BITS_N_DATA      32", "BITS_N_DATA      33"), (MapRule::Disagrees, line("BITS_N_DATA")));
-    assert_eq!(header("BITS_N_DATA ", "BITS_K_DATA "), (MapRule::NoSuchArgument, line("BITS_N_DATA")));
+    let (rule, at) = header("BITS_N_DATA ", "BITS_K_DATA ");
+    assert!(matches!(rule, MapRule::NoSuchArgument { .. }) && at == line("BITS_N_DATA"), "{rule:?}");
     assert_eq!(header("0x44 : Control", "0x00 : Control"), (MapRule::SecondWindow, line("0x44 : Control")));
     assert_eq!(header("XFILTER_CONTROL_ADDR_PEAK", "XFILTER_CONTROL_R_ADDR_PEAK"), (MapRule::SecondWindow, line("ADDR_PEAK_DATA")));
     assert_eq!(header("0x44 : Control signal of peak", "0x1fff : Memory 'table' (1200 * 32b)"), (MapRule::MemoryInWindow, line("0x44 :")));

@@ -3,6 +3,7 @@
 use super::SCALE;
 use contigo::{
     Align, Direction, OperandSpec,
+    design::Near,
     drivers::ap_ctrl::{KernelMap, MapBuilder, MapError, MapRule, Name, Protocol, describe::json},
 };
 
@@ -53,8 +54,11 @@ fn each_rule_is_named_with_its_argument() {
     assert!(matches!(broken(kernel().scalar("x", 0xFFFF_FFFC, 32)).0, MapRule::OutsideWindow { .. }));
     assert_eq!(broken(KernelMap::named("k", Protocol::Hs).scalar("n", 0x10, 32)).0, MapRule::NoPointers);
     assert_eq!(broken(KernelMap::named("", Protocol::Hs)).0, MapRule::Name);
-    assert_eq!(broken(kernel().direction("b", Direction::ToDevice)), (MapRule::NoSuchArgument, "b".into(), 0));
-    assert_eq!(broken(kernel().align("n", Align::PAGE)), (MapRule::NoSuchArgument, "n".into(), 0), "it is no pointer");
+    let no_such = |name, all: &[&str]| (MapRule::NoSuchArgument { near: Near::of(name, all.iter().copied()) }, name.into(), 0);
+    assert_eq!(broken(kernel().direction("b", Direction::ToDevice)), no_such("b", &["a", "n"]));
+    assert_eq!(broken(kernel().align("n", Align::PAGE)), no_such("n", &["a"]), "it is no pointer");
+    let told = kernel().direction("aa", Direction::ToDevice).build().unwrap_err().to_string();
+    assert!(told.ends_with("no argument of this name and kind; its other arguments that are most like it: `a`, `n`"), "{told}");
     assert_eq!(broken(kernel().as_pointer("n").as_scalar("a").length("n", "m")).0, MapRule::NoSuchScalar(name("m")));
     let limits = OperandSpec { min_bytes: 9, max_bytes: 8, ..ANY };
     assert_eq!(broken(kernel().pointer("b", 0x20, limits, "")), (MapRule::Limits, "b".into(), 9));

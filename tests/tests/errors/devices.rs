@@ -11,7 +11,7 @@ use contigo::{
         ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl, describe},
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
     },
-    names::{DeviceName, GpuKind, MemoryName, provide},
+    names::{self, DeviceName, GpuKind, MemoryName, provide},
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};
@@ -225,7 +225,11 @@ pub(super) fn that_are_not_there() -> Vec<Error> {
     assert_eq!(small, Error::RegisterWindow { device: "gemm8", need_bytes: 0x90, have_bytes: 0x8C });
     let absent = open(regs::WINDOW_BYTES);
     assert_eq!(absent, Error::WrongDevice { device: "gemm8", register: "ID", expected: regs::ID_VALUE, found: 0 });
-    vec![small, absent, a_lock_that_somebody_keeps(port), a_gpu_that_another_crate_brings()]
+    let misspelt = names::row("axi_dam").unwrap_err();
+    let told = misspelt.to_string();
+    assert!(told.starts_with("there is no such driver; others that are here: axi_dma, ") && told.contains(", and "), "{told}");
+    assert_eq!(told.matches(", ").count(), 8, "eight names at most: {told}");
+    vec![misspelt, small, absent, a_lock_that_somebody_keeps(port), a_gpu_that_another_crate_brings()]
 }
 
 /// A crate brings the names of a kind of GPU, and only of a kind that is known.
@@ -234,7 +238,7 @@ fn a_gpu_that_another_crate_brings() -> Error {
     static VULKAN: GpuKind = GpuKind { kind: "vulkan", open: |ordinal| if ordinal == 7 { Err(LOST) } else { panic!("{ordinal}") } };
     static UNKNOWN: GpuKind = GpuKind { kind: "metal", open: |_| Err(LOST) };
     let open = || "vulkan:7".parse::<DeviceName>().unwrap().open().map(drop);
-    assert_eq!(provide(&UNKNOWN), Err(Error::NotFound { what: "kind of GPU", among: 2 }));
+    assert_eq!(provide(&UNKNOWN), Err(Error::NotFound { what: "kind of GPU", among: 2.into() }));
     assert_eq!((provide(&VULKAN), provide(&VULKAN)), (Ok(()), Ok(())), "a second time changes nothing");
     assert_eq!("vulkan:7".parse::<MemoryName>().unwrap().open(4096).map(drop), Err(Error::NeedsDevice { kind: "vulkan" }));
     open().unwrap_err()

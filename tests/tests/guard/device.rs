@@ -26,7 +26,7 @@ fn registers_are_mapped_once_and_keep_the_file() {
     unsafe { second.write32(4, 9) };
     assert_eq!(kernel.register(1, 4), 9);
     assert_eq!(guard.registers(0).map(drop), Err(Error::InUse { errno: libc::EBUSY }), "two drivers of one device");
-    assert_eq!(guard.registers(2).map(drop), Err(Error::NotFound { what: "window of this guard's registers", among: 2 }));
+    assert_eq!(guard.registers(2).map(drop), Err(Error::NotFound { what: "window of this guard's registers", among: 2.into() }));
     assert!(matches!(guard.registers(6).map(drop), Err(Error::Argument { name: "window", value: 6, max: 5, .. })));
     assert!(matches!(guard.registers(u32::MAX).map(drop), Err(Error::Argument { .. })));
 }

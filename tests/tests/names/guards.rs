@@ -129,7 +129,7 @@ fn a_guard_is_found_by_its_address_and_its_node() {
     }
     for name in ["4000000", "gemm", "gemm8@", "@40000000", "gemm8@40000000.", "40000000.", "adc", "0", "dma-controller@F8003000", "+0"] {
         let refused = open_guard(&two, GuardConfig::default(), &format!("guard:{name}")).map(|_| ()).unwrap_err();
-        assert_eq!(refused, Error::NotFound { what: "device that is bound to the kernel module contigo", among: 4 }, "{name}");
+        assert_eq!(refused, Error::NotFound { what: "device that is bound to the kernel module contigo", among: 4.into() }, "{name}");
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     job::{MAX_OPERANDS, OperandSpec},
-    types::{Align, Direction},
+    types::{Align, Direction, near::Near},
 };
 
 /// The most arguments, of all kinds.
@@ -185,7 +185,13 @@ impl<'a> MapBuilder<'a> {
 
     fn change(mut self, name: &str, act: impl FnOnce(&mut Argument<'a>) -> bool) -> Self {
         let argument = self.arguments.as_mut_slice().iter_mut().find(|argument| argument.name == name);
-        if argument.is_some_and(act) { self } else { self.broken(MapError::of(MapRule::NoSuchArgument, Name::clipped(name), 0)) }
+        if argument.is_some_and(act) { self } else { self.broken(MapError::of(self.no_such(name), Name::clipped(name), 0)) }
+    }
+
+    /// No argument is called `name`, or it is none of that kind.
+    pub(super) fn no_such(&self, name: &str) -> MapRule {
+        let others = self.arguments.as_slice().iter().map(|argument| argument.name).filter(|other| *other != name);
+        MapRule::NoSuchArgument { near: Near::of(name, others) }
     }
 
     const fn broken(mut self, error: MapError) -> Self {

@@ -1,7 +1,7 @@
 //! Why a kernel's map is none.
 
 use super::name::Name;
-use crate::types::Error;
+use crate::types::{Error, near::Near};
 use core::fmt;
 
 /// Why a kernel's map is none, and where it says so.
@@ -42,8 +42,12 @@ pub enum MapRule {
     Name,
     /// Two arguments have one name.
     SameName,
-    /// There is no argument of this name.
-    NoSuchArgument,
+    /// There is no argument of this name, or it is a pointer where a number is meant, or the other
+    /// way round.
+    NoSuchArgument {
+        /// The arguments whose names are most like it.
+        near: Near,
+    },
     /// A register lies at a multiple of 4.
     Offset,
     /// Arguments begin at 0x10: the control registers are before it.
@@ -91,7 +95,7 @@ impl MapRule {
             Self::TooMany { what, .. } => what,
             Self::Name => "a name is letters, digits and `_`, at most 47 of them",
             Self::SameName => "two arguments have one name",
-            Self::NoSuchArgument => "the kernel has no argument of this name",
+            Self::NoSuchArgument { .. } => "the kernel has no argument of this name and kind",
             Self::Offset => "an offset is a multiple of 4",
             Self::Reserved => "arguments begin at 0x10, behind the control registers",
             Self::OutsideWindow { .. } => "a register lies outside the window",
@@ -136,6 +140,9 @@ impl fmt::Display for MapError {
             MapRule::Overlaps(other) => write!(f, "at {found:#x} it has a register of `{other}`"),
             MapRule::Width => write!(f, "{found} bits: {}", rule.text()),
             MapRule::Disagrees => write!(f, "{found} bits here, and another number above"),
+            MapRule::NoSuchArgument { near } if near.names().next().is_some() => {
+                write!(f, "{}; its other arguments that are most like it: {near}", rule.text())
+            }
             MapRule::Limits => write!(f, "{found}: {}", rule.text()),
             MapRule::NoSuchScalar(scalar) => write!(f, "its length names `{scalar}`, which is no scalar of this kernel"),
             _ => f.write_str(rule.text()),

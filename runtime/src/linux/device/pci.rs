@@ -124,7 +124,7 @@ impl PciFunction {
         let path = Path::join(&[root, "sys/bus/pci/devices", &address])?;
         let folder = match Fd::open(path.as_c_str(), O_RDONLY | O_DIRECTORY) {
             Ok(folder) => folder,
-            Err(ENOENT) => return Err(Error::NotFound { what: "PCI function", among: pci_bus::count(root)? }),
+            Err(ENOENT) => return Err(Error::NotFound { what: "PCI function", among: pci_bus::count(root)?.into() }),
             Err(errno) => return Err(Error::AttributeUnreadable { name: "/sys/bus/pci/devices", errno }),
         };
         refuse_taken(&folder)?;
@@ -222,7 +222,8 @@ impl PciFunction {
     /// the function has no line; [`Error::InUse`], [`Error::Denied`] and [`Error::Os`] for
     /// `/dev/uioN`.
     pub fn uio_irq(&self) -> Result<UioIrq, Error> {
-        const NOT_BOUND: Error = Error::NotFound { what: "UIO device of this PCI function (bind uio_pci_generic to it)", among: 0 };
+        const NOT_BOUND: Error =
+            Error::NotFound { what: "UIO device of this PCI function (bind uio_pci_generic to it)", among: crate::types::Among::of(0) };
         let folder = match self.folder.open_at(c"uio", O_RDONLY | O_DIRECTORY) {
             Ok(folder) => folder,
             Err(ENOENT) => return Err(NOT_BOUND),

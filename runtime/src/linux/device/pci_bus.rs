@@ -42,7 +42,7 @@ pub(super) fn find(root: &str, vendor: u16, device: u16) -> Result<Address, Erro
         })?;
     }
     match matches {
-        0 => Err(Error::NotFound { what: "PCI function", among: others }),
+        0 => Err(Error::NotFound { what: "PCI function", among: others.into() }),
         1 => Ok(found),
         _ => Err(Error::Ambiguous { what: "PCI function", matches }),
     }

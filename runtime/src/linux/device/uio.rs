@@ -131,7 +131,7 @@ impl Uio {
             }
         }
         match matches {
-            0 => Err(Error::NotFound { what: "UIO device", among: devices }),
+            0 => Err(Error::NotFound { what: "UIO device", among: devices.into() }),
             // SAFETY: the caller's promise.
             1 => unsafe { Self::open_under(root, found) },
             _ => Err(Error::Ambiguous { what: "UIO device", matches }),
@@ -152,7 +152,7 @@ impl Uio {
             for index in 0..MAX_DEVICES {
                 devices += u32::from(self::folder(root, index)?.is_some());
             }
-            return Err(Error::NotFound { what: "UIO device", among: devices });
+            return Err(Error::NotFound { what: "UIO device", among: devices.into() });
         };
         let mut buffer = [0; LINK_MAX_BYTES];
         // Before its file is opened: closing it again would take bus mastering from whoever drives

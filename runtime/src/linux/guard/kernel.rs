@@ -118,7 +118,7 @@ unsafe impl GuardKernel for RealGuard {
         // Not blocking: interrupts are read only after `ppoll` said that there are some, or to find
         // out.
         Fd::open(path.as_c_str(), O_RDWR | O_NONBLOCK).map_err(|errno| match errno {
-            ENOENT => Error::NotFound { what: "guard of the kernel module contigo", among: guards() },
+            ENOENT => Error::NotFound { what: "guard of the kernel module contigo", among: guards().into() },
             EACCES => Error::Denied { what: WHAT, errno, fix: FIX },
             EPERM => Error::Denied { what: WHAT, errno, fix: UNCONFINED },
             EBUSY => Error::InUse { errno },

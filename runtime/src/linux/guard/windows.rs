@@ -49,7 +49,7 @@ impl Guard {
         let no_such = Error::Argument { name: "window", value: window.into(), min: 0, max, multiple_of: 1 };
         let found = self.info.window.get(window as usize).ok_or(no_such)?;
         if found.len_bytes == 0 {
-            let among = self.info.window.iter().fold(0, |all, window| all + u32::from(window.len_bytes > 0));
+            let among = crate::types::Among::of(self.info.window.iter().fold(0, |all, window| all + u32::from(window.len_bytes > 0)));
             return Err(Error::NotFound { what: "window of this guard's registers", among });
         }
         if found.flags & WINDOW_MMAP == 0 {

@@ -3,9 +3,9 @@
 
 use super::{
     ErrorKind, ErrorRow,
-    words::{Limits, List},
+    words::{Errno, Limits, List},
 };
-use crate::types::{Bus, Direction, TensorRule};
+use crate::types::{Bus, Direction, TensorRule, near::Among};
 
 // errno(3), as Linux numbers them on the processors of every board here.
 const EPERM: i32 = 1;
@@ -528,7 +528,7 @@ System {
         call: &'static str,
         /// The errno; `man 3 errno` names it.
         errno: i32,
-    } "{call} failed: errno {errno}";
+    } let errno = Errno(errno); "{call} failed: errno {errno}";
 
     /// The kernel does not give this program the device. The text says what to change.
     Denied(-130 DENIED Permission errno) {
@@ -538,14 +538,14 @@ System {
         errno: i32,
         /// The change that would help, in words.
         fix: &'static str,
-    } "{what} is not for this program (errno {errno}): {fix}";
+    } let errno = Errno(errno); "{what} is not for this program (errno {errno}): {fix}";
 
     /// There is no such device.
     NotFound(-132 NOT_FOUND NotFound ENOENT) {
         /// The thing that was looked for.
         what: &'static str,
-        /// How many others of its kind there are.
-        among: u32,
+        /// The others of its kind: how many there are, and the names that are most like it.
+        among: Among,
     } "there is no such {what}; others that are here: {among}";
 
     /// Several devices are called that.
@@ -568,7 +568,8 @@ System {
         name: &'static str,
         /// The errno.
         errno: i32,
-    } "{name} cannot be read or written (errno {errno}): look at its permissions, and whether its \
+    } let errno = Errno(errno);
+    "{name} cannot be read or written (errno {errno}): look at its permissions, and whether its \
        module is still loaded";
 
     /// A file under `/sys` is empty.

@@ -94,7 +94,7 @@ impl Place {
     /// # Errors
     /// The error of opening either.
     pub(crate) fn run<H: Bench>(&self, interrupt: bool, bench: H) -> Result<H::Out> {
-        const NOWHERE: Error = Error::NotFound { what: "memory for this engine", among: 0 };
+        const NOWHERE: Error = Error::NotFound { what: "memory for this engine", among: contigo::Among::of(0) };
         let (memory, engine) = (self.memory.name().ok_or(NOWHERE)?, self.engine.device().ok_or(NOWHERE)?);
         let name = self.memory.device().filter(|owner| owner.kind() != "sim").unwrap_or(engine);
         let device = name.open()?;
@@ -107,7 +107,7 @@ impl Place {
             let device = crate::vfio::open_device(vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;
             if interrupt && device.interrupt() == Interrupt::Polled {
                 // Every pause between two looks would count as an interrupt.
-                return Err(Error::NotFound { what: "interrupt of edu", among: 0 });
+                return Err(Error::NotFound { what: "interrupt of edu", among: 0.into() });
             }
             // SAFETY: `machine.rs` found an edu at this address.
             return unsafe { task.with_edu(&region, device) };
@@ -122,7 +122,7 @@ impl Place {
             // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.
             Engine::EduPci(_) | Engine::EduVfio(_) => unsafe { task.with_edu(&region, attached) },
             // They are no engines of copies: `vfio/` and `gemm8/` have their tests.
-            Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_) => Err(Error::NotFound { what: "copy engine", among: 0 }),
+            Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_) => Err(Error::NotFound { what: "copy engine", among: 0.into() }),
             Engine::Sim(kind) => {
                 // SAFETY: the model is a `kind`.
                 unsafe { task.with_kind(&region, Counted::new(attached, &came), kind, false, Line::Counted(&came)) }

@@ -190,7 +190,7 @@ impl<'a> Header<'a> {
         match self.map.named_alike(name) {
             Some(argument) if argument.bits == 0 || argument.bits == bits => argument.bits = bits,
             Some(_) => return Err(here.broken(MapRule::Disagrees, name, bits.into())),
-            None => return Err(here.broken(MapRule::NoSuchArgument, name, bits.into())),
+            None => return Err(here.broken(self.map.no_such(name), name, bits.into())),
         }
         Ok(())
     }

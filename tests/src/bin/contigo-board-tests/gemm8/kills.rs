@@ -103,7 +103,7 @@ fn kill_one(name: &DeviceName, leaves: Leaves, round: u64) -> Result<bool, Strin
 /// In the process that is killed: it says so when the first word of C was written.
 fn works(name: &DeviceName, leaves: Leaves, tell: &mut PipeWriter) -> Result<()> {
     let opened = name.open()?;
-    let Ground::Imported(memory) = Ground::of(&opened)? else { return Err(Error::NotFound { what: "guard", among: 0 }) };
+    let Ground::Imported(memory) = Ground::of(&opened)? else { return Err(Error::NotFound { what: "guard", among: 0.into() }) };
     let region = Region::new(memory)?;
     let first = region.host_ptr_of(&opened.seen_through(VIRT_PCIE), DevAddr(region.base().raw()))?;
     let [a, b, bias, mut c] = long_operands(&region, &LONG)?;

@@ -92,7 +92,7 @@ impl Bench for Timed {
 
     fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>) -> Self::Out {
         if self.interrupt && line.came().is_none() {
-            return Err(Error::NotFound { what: "interrupt of this engine", among: 0 });
+            return Err(Error::NotFound { what: "interrupt of this engine", among: 0.into() });
         }
         let mut buffers = handed_over(region, &mut engine, LEN_BYTES)?;
         let mut samples = Samples { ns: Vec::with_capacity(usize::try_from(self.n).unwrap_or(0)), without_interrupt: 0 };
@@ -114,7 +114,7 @@ impl Bench for Timed {
         let [_, to] = buffers;
         let to = to.into_cpu()?;
         if to.view::<u8>()?.get(..LEN_BYTES).is_none_or(|bytes| bytes.iter().any(|&byte| byte != MARK)) {
-            return Err(Error::NotFound { what: "byte that the engine copied", among: 0 });
+            return Err(Error::NotFound { what: "byte that the engine copied", among: 0.into() });
         }
         Ok(samples)
     }
