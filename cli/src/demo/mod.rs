@@ -63,7 +63,7 @@ pub(crate) struct Options {
     images: usize,
 
     /// Decides what the simulated board leaves to chance; the same seed gives the same run
-    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     seed: u64,
 
     /// Print one JSON object instead of text
@@ -102,6 +102,10 @@ fn images(text: &str) -> Result<usize, String> {
         Ok(images) if (1..=HELD_OUT).contains(&images) => Ok(images),
         _ => Err(format!("there are {HELD_OUT} held-out images: write a number from 1 to {HELD_OUT}")),
     }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a number from 0 to {}", u64::MAX))
 }
 
 /// The rails for `--power`, of which there is one at least.
@@ -164,8 +168,11 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let asked = Asked { memory: &memory, seed, sheet: &options.png };
     let audit = trace.map(|(_, trace)| trace.rows());
     let energies = options.power.then(|| Energies::new(&energies, outcomes.len(), measured.jobs.completed));
-    let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, energies, audit);
+    let mut report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, energies, audit);
     let drawn = sheet::write(&options.png, &report.title(), &pictures);
+    if drawn.is_err() {
+        report.sheet = None;
+    }
     let traced = trace.map_or(Ok(()), |(path, trace)| trace.write(path));
     if options.json {
         output::json(&report)?;

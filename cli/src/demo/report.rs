@@ -36,7 +36,9 @@ pub(crate) struct Report {
     /// With `--power`: each rail's.
     #[serde(skip_serializing_if = "Option::is_none")]
     energy: Option<Energies>,
-    sheet: String,
+    /// Where it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sheet: Option<String>,
     /// With `--trace`: what was done, by site.
     #[serde(skip_serializing_if = "Option::is_none")]
     audit: Option<Vec<Row>>,
@@ -110,7 +112,7 @@ impl Report {
             latency_us: Latency { p50: us(percentile(&latencies, 50)), p99: us(percentile(&latencies, 99)) },
             device_time_us_per_image: device_ns.map(|device_ns| hundredths(us(device_ns) / ratio(images, 1))),
             energy,
-            sheet: asked.sheet.display().to_string(),
+            sheet: Some(asked.sheet.display().to_string()),
             audit,
         }
     }
@@ -154,7 +156,7 @@ impl fmt::Display for Report {
         if let Some(energies) = &self.energy {
             energies.lines().try_for_each(|line| row("energy", format_args!("{line}")))?;
         }
-        write!(f, "{:>16}: {}", "contact sheet", self.sheet)?;
+        write!(f, "{:>16}: {}", "contact sheet", self.sheet.as_deref().unwrap_or("not written"))?;
         self.audit.iter().try_for_each(|rows| write!(f, "\n{}", Audit(rows)))
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
     /// Write a device-tree overlay's source, with a node for the kernel module contigo for each
-    /// core
+    /// core; - prints it in the table's place
     #[arg(long, value_name = "FILE")]
     dtso: Option<PathBuf>,
     /// Only this core, by its name; again for another one
@@ -66,6 +66,12 @@ pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
         for note in &written.notes {
             // Where even standard error is closed, the file says it too.
             let _ = writeln!(io::stderr(), "contigo: {note}");
+        }
+        if path.as_os_str() == "-" {
+            if options.json {
+                return Err(Failure::Usage("--dtso - and --json both print: name a file for one of them".into()));
+            }
+            return output::text(written.text.trim_end());
         }
         fs::write(path, written.text).map_err(|error| Failure::Write { path: path.clone(), error, option: "--dtso" })?;
     }

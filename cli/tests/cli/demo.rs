@@ -76,6 +76,14 @@ fn the_text_says_what_was_promised() -> Outcome {
 }
 
 #[test]
+fn a_seed_that_is_no_number_is_told_what_one_is() -> Outcome {
+    let run = Run::of(&["demo", "--seed", "x"])?;
+    assert_eq!(run.status(), Some(2));
+    assert!(run.stderr().contains("a seed is a number from 0 to 18446744073709551615"), "{}", run.stderr());
+    Ok(())
+}
+
+#[test]
 fn the_contact_sheet_is_a_picture() -> Outcome {
     let run = Run::of(&["demo", "--images", "3", "--png", "sheet.png", "--json"])?;
     assert_eq!(run.json()?["sheet"], "sheet.png");
@@ -91,7 +99,8 @@ fn the_contact_sheet_is_a_picture() -> Outcome {
 fn a_sheet_that_cannot_be_written_is_a_failure_after_the_report() -> Outcome {
     let run = Run::of(&["demo", "--images", "1", "--png", "no/such/folder.png"])?;
     assert_eq!(run.status(), Some(1));
-    assert!(run.stdout().contains("mismatches: 0"));
+    let text = run.stdout();
+    assert!(text.contains("mismatches: 0") && text.contains("contact sheet: not written"), "{text}");
     assert!(
         run.stderr().starts_with("contigo: cannot write no/such/folder.png: ") && run.stderr().lines().count() == 1,
         "{}",

@@ -79,6 +79,16 @@ fn compiled(file: &str, more: &[&str]) -> Result<(String, String), Box<dyn Error
 }
 
 #[test]
+fn a_dash_is_standard_output_and_no_file() -> Outcome {
+    let (text, _) = compiled(ZYNQ, &[])?;
+    let run = Run::of(&["overlay", ZYNQ, "--dtso", "-"])?;
+    assert_eq!((run.status(), run.stdout(), run.file("-").exists()), (Some(0), text, false), "{}", run.stderr());
+    let both = Run::of(&["overlay", ZYNQ, "--dtso", "-", "--json"])?;
+    assert!(both.status() == Some(1) && both.stderr().contains("--json"), "{}", both.stderr());
+    Ok(())
+}
+
+#[test]
 fn an_overlay_has_a_node_for_each_core() -> Outcome {
     let (text, notes) = compiled(ZYNQ, &[])?;
     let node = "\taxi_dma_0@40400000 {\n\t\tcompatible = \"contigo,engine\";\n\t\treg = <0x40400000 0x10000>;\n\
