@@ -257,6 +257,35 @@ fn a_bad_event_is_one_line_and_the_next_is_read() {
     refused(&Command::new(env!("CARGO_BIN_EXE_contigo")).arg("log").arg(&log).output().unwrap(), &["damaged or hostile"]);
 }
 
+/// A program's file may ask for a number with gigabytes of digits.
+#[test]
+fn a_format_that_asks_for_gigabytes_costs_its_event_alone() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("flight.log");
+    flown(&log);
+    let own = fs::read(program()).unwrap();
+    let format = b"this flight has {=u32} jobs at most";
+    let places: Vec<_> = (0..own.len() - format.len()).filter(|&at| own[at..].starts_with(format)).collect();
+    assert!(!places.is_empty(), "the format is in the file");
+    let with = |hostile: &str| {
+        let mut elf = own.clone();
+        places.iter().for_each(|&at| elf[at..at + format.len()].copy_from_slice(format!("{hostile:<35}").as_bytes()));
+        let path = folder.path().join("hostile");
+        fs::write(&path, elf).unwrap();
+        stdout(&contigo(&["--elf", path.to_str().unwrap()], &log))
+    };
+    assert!(with("this ship has {=u32} jobs").contains("this ship has 3 jobs"), "the format is this event's");
+    // The last is no number for the decoder, and so no hint.
+    for (digits, damaged) in [("4000000000", 1), ("65536", 1), ("99999999999999999999", 0)] {
+        let text = with(&format!("{{=u32:0{digits}}} jobs"));
+        assert_eq!(text.matches("bytes here are damaged").count(), damaged, "{digits}: {}", text.len());
+        assert!(
+            text.len() < 10_000 && text.contains("its pool has pieces of [256, 256] bytes") && text.contains("job 3 is done"),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn it_waits_for_a_program_that_has_not_begun() {
     let folder = TempDir::new().unwrap();
