@@ -52,8 +52,8 @@ pub trait Subject {
     /// A new core, whose stream is as [`Kind`] says.
     fn model(&self) -> Self::Model;
 
-    /// The same, with what real cores do beside their manuals where the seed says so: the switches of
-    /// a model that has some.
+    /// The same, with the faults of real cores that the seed draws: switches of a model that has
+    /// some.
     fn drawn(&self, _seed: u64) -> Self::Model {
         self.model()
     }

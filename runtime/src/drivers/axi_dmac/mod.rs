@@ -26,7 +26,7 @@
 //! **Alignment.** An address is a multiple of a burst, `MAX_BYTES_PER_BURST`, so that no burst
 //! crosses 4 KiB; 4.5 tells it, and before the setting `burst_bytes` does. A length is a multiple
 //! of what the low bits of `X_LENGTH` say. Where a copy's source is wider than its destination it
-//! is a multiple of the source's word: any other length ends a burst before its AWLEN says, and an
+//! is a multiple of the source's word. Any other length ends a burst before its AWLEN says, and an
 //! interconnect may wait for the rest. (ADI's page, "Transfer Length Alignment", asks for the
 //! widest word of both, and then relaxes it.)
 //!
@@ -50,14 +50,14 @@
 //!   queued behind may hang. So a buffer is longer than the longest packet by more than a burst.
 //!   The setting `packet_bytes` says that packet, and the driver compares each buffer with it.
 //! - A job of one burst to memory that is queued behind another may get that one's successor's
-//!   length: wrong bytes, also behind its buffer, or no end (`address_generator.v`, `bl_ready`). The
-//!   driver lets it go alone, and a receiver's jobs one by one, whose packets may be so short. It
-//!   cuts lists so that no last piece is one burst. `single_bursts` says that the core has been
+//!   length: wrong bytes, also behind its buffer, or no end (`address_generator.v`, `bl_ready`).
+//!   The driver lets it go alone, and a receiver's jobs one by one, whose packets may be so short.
+//!   It cuts lists so that no last piece is one burst. `single_bursts` says that the core has been
 //!   mended.
-//! - The core tells four rows apart (`dmac_2d_transfer.v`, `last_req`). With more under way it tells
-//!   ends too early, and then writes into buffers that were given back. So more than four rows are
-//!   refused, unless they are so long that `fifo_bursts` has no room for four: see [`DmacConfig`].
-//!   A job of shorter rows is alone in the core.
+//! - The core tells four rows apart (`dmac_2d_transfer.v`, `last_req`). With more under way it
+//!   tells ends too early, and then writes into buffers that were given back. So more than four
+//!   rows are refused, unless they are so long that `fifo_bursts` has no room for four: see
+//!   [`DmacConfig`]. A job of shorter rows is alone in the core.
 //! - ENABLE at 0 does not end accesses under way, and no documented register tells their end. The
 //!   debug word at 0x43C does, and a core without it (`DISABLE_DEBUG_REGISTERS`) is refused.
 //! - HWDESC at 0 together with ENABLE makes the core forget the read of a descriptor under way. Its

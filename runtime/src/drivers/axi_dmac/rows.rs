@@ -20,13 +20,13 @@ pub struct DmacConfig {
     /// `MAX_BYTES_PER_BURST`, for versions before 4.5, which do not tell it.
     pub burst_bytes: usize,
     /// `FIFO_SIZE`, in bursts: 2 to 32. More than four rows in one job must be so long that the
-    /// core cannot have four of them under way: more than two thirds of this in bursts, and one
-    /// more. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that the job is told while it
-    /// is written.
+    /// core cannot have four of them under way. In bursts they are longer than two thirds of this
+    /// and a third of a burst. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that the job
+    /// is told while it is written.
     pub fifo_bursts: u32,
     /// The core queues jobs of one burst to memory well. No released one does, up to 4.5 at least:
-    /// its `address_generator.v` gives them other jobs' lengths. Say it of a core in which a burst's
-    /// length is taken with its address alone.
+    /// its `address_generator.v` gives them other jobs' lengths. Say it of a core in which a
+    /// burst's length is taken with its address alone.
     pub single_bursts: bool,
     /// The longest packet of the stream, in bytes; 0 where the program does not say. Each buffer
     /// must be longer by more than a burst then, and the core of a receiver with `single_bursts`

@@ -5,11 +5,11 @@
 //! them.
 //!
 //! **One burst behind another job.** `address_generator.v` gets the length of a job's last burst
-//! apart from its address. Where the one burst of a job waits already when the job before leaves,
-//! it takes the length for consumed (`bl_ready`), and uses its successor's, or waits for one
-//! without end. So a job that writes to memory is alone where it or the other one is one burst. A
-//! packet from a stream may be one burst whatever its buffer, so a receiver has one job in the core.
-//! Rows and pieces of a list are such jobs to that part of the core.
+//! apart from its address. The one burst of a job may wait already when the job before leaves. Then
+//! it takes the length for consumed (`bl_ready`). It uses its successor's, or waits for one without
+//! end. So a job that writes to memory is alone where it or the other one is one burst. A packet
+//! from a stream may be one burst whatever its buffer, so a receiver has one job in the core. Rows
+//! and pieces of a list are such jobs to that part of the core.
 //!
 //! **Rows.** `dmac_2d_transfer.v` notes for each row whether it is the last, in four places. A
 //! fifth row that begins before the first has ended overwrites its note: the first ends the job, or
@@ -29,7 +29,7 @@ const ROW_IDS: u32 = 4;
 /// its manager and before the notes.
 const ANSWERED: u64 = 3;
 
-/// What the core holds apart.
+/// The limits of what the core holds apart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Together {
     kind: DmacKind,
@@ -76,13 +76,13 @@ impl Together {
     /// Are the rows of this job held apart?
     pub(super) fn check(&self, job: &Job) -> Result<()> {
         if job.rows > ROW_IDS && !self.rows_are_long(job) {
-            let fix = "this core loses the ends of more than four rows that are so short: give four rows a job, or longer rows, \
-                       or say its FIFO_SIZE where that is less; see `DmacConfig::fifo_bursts`";
+            let fix = "it loses the ends of more than four rows so short: give four rows a job, or longer ones, \
+                       or say its FIFO_SIZE where that is less";
             return Err(Error::Setting { name: "fifo_bursts", value: self.fifo_bursts.into(), fix });
         }
         if job.rows > 1 && self.writes() && !self.single_bursts && self.bursts(job) == 1 {
             let fix = "rows of one burst get each other's lengths: give each row a job, or longer rows, \
-                       or say 1 where the core's Verilog is mended; see `DmacConfig::single_bursts`";
+                       or say 1 where the core's Verilog is mended";
             return Err(Error::Setting { name: "single_bursts", value: 0, fix });
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What an AXI DMAC was seen to do that its page does not tell, and how the driver meets it.
+//! Faults that an AXI DMAC was seen to have, and how the driver meets them.
 
 use super::{CONFIG, LIMIT, copier, core, pattern, receiver, with};
 use contigo::{
@@ -100,7 +100,8 @@ fn a_buffer_is_longer_than_the_longest_packet_by_more_than_a_burst() {
     received(build, DmacConfig { packet_bytes: 0, ..deep }, 300, 301);
 }
 
-/// What the driver says to a job of these rows of contiguous bytes; it is carried out where nothing.
+/// The driver's answer to a job of these rows of contiguous bytes. One that it takes is carried
+/// out.
 fn rows(build: AxiDmacBuild, config: DmacConfig, row_bytes: u32, rows: u32) -> Result<()> {
     let job = DmacRows { row_bytes, rows, from_stride: row_bytes, to_stride: row_bytes };
     let mut refused = Ok(());

@@ -28,16 +28,16 @@ const GARBAGE: u8 = 0xEE;
 /// A simulated AXI DMAC.
 pub type SimAxiDmac<'b> = SimDevice<'b, AxiDmacModel>;
 
-/// What cores were seen to do that their page does not tell, behind memory that is slow or answers
-/// when it likes. Each is a switch of the model.
+/// Faults that cores were seen to have, behind memory that is slow or answers when it likes. Their
+/// page does not tell them. Each is a switch of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxiDmacFlaws {
     /// Rows under way have four IDs, whose notes say which row is the last of its job. With more of
     /// them a note is overwritten: an end is told early while rows are still written, and another
     /// one never.
     pub row_ids: bool,
-    /// What is one burst in memory and was queued behind another takes that one's successor's
-    /// length, or waits for it without end.
+    /// A job, a row or a piece of one burst to memory that was queued behind another takes its
+    /// successor's length, or waits for it without end.
     pub single_bursts: bool,
     /// A packet that ends within the last two bursts of its buffer may hang the buffer that is
     /// queued behind.
@@ -85,7 +85,7 @@ pub struct AxiDmacBuild {
     pub debug: bool,
     /// The other end of its stream.
     pub stream: StreamConfig,
-    /// What its page does not tell.
+    /// The faults that its page does not tell.
     pub flaws: AxiDmacFlaws,
 }
 

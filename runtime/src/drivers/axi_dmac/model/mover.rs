@@ -221,7 +221,7 @@ impl AxiDmacModel {
             return told;
         }
         let own = (active.row + 1..=active.request.y_length).map(|row| (active.request, row, !active.follows));
-        // What waits is in a descriptor where transfers are lists.
+        // Of transfers that are lists, only descriptors have the rows.
         let listed = self.control & m::HWDESC != 0;
         let waiting = self.queue.waiting().filter(|_| !listed).flat_map(|request| (0..=request.y_length).map(|row| (*request, row, true)));
         // So many bursts are asked for and not answered, at most.
