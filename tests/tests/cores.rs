@@ -2,6 +2,8 @@
 //! with the model's table, modes, edges, errors, and how they end.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
+#[path = "cores/after_a_stop.rs"]
+mod after_a_stop;
 #[path = "cores/axi_cdma.rs"]
 mod axi_cdma;
 #[path = "cores/axi_dma.rs"]

@@ -22,8 +22,15 @@ use std::time::Duration;
 
 const FRAME_BYTES: usize = 512;
 /// At this rate no memory of the table is too slow, and the program is never late.
-const SOURCE: SourceConfig =
-    SourceConfig { packets: u32::MAX, packet_bytes: FRAME_BYTES, bytes_per_us: 50, gap_ns: 0, short_every: None, marks_last: true };
+const SOURCE: SourceConfig = SourceConfig {
+    packets: u32::MAX,
+    packet_bytes: FRAME_BYTES,
+    bytes_per_us: 50,
+    gap_ns: 0,
+    short_every: None,
+    marks_last: true,
+    goes_on: false,
+};
 /// A frame has 10.24 µs: a stop comes at any moment of it.
 const FRAME_US: u32 = 11;
 /// The camera keeps so many bytes: the core takes every beat.

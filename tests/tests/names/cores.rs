@@ -21,6 +21,38 @@ A driver that can have memory of its own keeps descriptors there, and takes seve
 Registers and syncs of each: [counts.md](counts.md).
 ";
 
+/// The part that no row says: the meaning of an end where a stream is behind the core, and what a
+/// stop leaves.
+const TAIL: &str = "
+## Where a stream is behind the core
+
+**An end of a job that sends** says that the device reads its buffer no more. It does not say that
+the last bytes have left the core. AXI DMA tells it before the last beats are on the stream, and so
+may every core with a FIFO. A stop or a reset right after the end may lose them: stopping AXI DMA's
+receive while it waits resets its sender too. Only the other end of the stream knows what has
+arrived, and can say it by an answer.
+
+**A stop comes at any moment,** also in the middle of a packet that is received. The jobs that had
+ended before it are told after it, and are whole packets. The others come back without an end. The
+rest of the packet waits in the stream, where the core's reset does not reach the source, and the
+next job may begin with it:
+
+| driver, mode | the first end after the next start | what says so |
+|---|---|---|
+| `axi_dma` receives, with descriptors or in registers | may be the rest of a packet | bit 0 of the completion's word 0; in Rust `maybe_torn` |
+| `axi_dma`, both channels | the answer may begin with an older one | bit 0 of word 0 |
+| `axi_mcdma` receives | may be the rest of a packet, where that was not dropped | bit 0 of word 1; in Rust `maybe_torn` |
+| `axi_vdma` receives | a whole frame, where TUSER marks its beginning: the core waits for it | nothing needs to |
+| `msgdma` receives, with a prefetcher or without | may be the rest of a packet that took longer than `stop_us` | nothing: throw the first packet away |
+| `axi_dmac` receives | may be the rest of a packet | nothing: throw the first packet away |
+| `litepcie` receives | begins anywhere: the card throws away what comes while it is stopped | nothing: a stream of bytes has no packets |
+| copies, and kernels of HLS | as any other | nothing needs to |
+
+Those with a bit have it too after a reset by the other channel, and after a buffer that was full
+before its packet's end. A program that opens a core after another one was killed gets no bit: its
+first packet may be torn as well.
+";
+
 #[test]
 fn the_page_of_cores_is_up_to_date() {
     let mut page = String::from(HEAD);
@@ -38,6 +70,7 @@ fn the_page_of_cores_is_up_to_date() {
         line("self-test", if row.copies { format!("`contigo selftest --driver {}`", row.name) } else { String::new() });
         page.push('\n');
     });
+    page += TAIL;
     let page = wrapped(&page);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cores.md");
     if env::var_os("CONTIGO_WRITE_DOCS").is_some() {

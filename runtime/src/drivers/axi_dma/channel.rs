@@ -73,8 +73,8 @@ pub struct PacketReport {
     /// It has the packet's last byte. Where it has not, the packet goes on in the next job's
     /// buffer.
     pub last: bool,
-    /// It is the first one of a start after a stop, or a sibling's reset, that may have come in the
-    /// middle of a packet: its beginning may be that packet's rest, which waited in the stream.
+    /// A stop, or a sibling's reset, may have come in the middle of a packet, and this is the first
+    /// end after the next start. Its beginning may be that packet's rest, which waited in the stream.
     /// Throw it away, up to the end that `last` marks, where the stream is not reset with the core.
     /// Packets that had ended before the stop are whole.
     pub maybe_torn: bool,

@@ -152,8 +152,8 @@ impl<'p> Lane<'p> {
         self.cut = matches!(self.side, Side::S2mm);
     }
 
-    /// The sibling reset the core while this channel had no jobs. What a receive had taken of the
-    /// next packet is gone.
+    /// The sibling reset the core while this channel had no jobs. A receive may have taken the
+    /// beginning of the next packet, which is gone then.
     pub(super) const fn was_reset(&mut self) {
         if self.runs {
             self.cut();

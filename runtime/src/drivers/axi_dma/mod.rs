@@ -47,6 +47,9 @@
 //! packet that [`PacketReport`] says is maybe torn. That is the first after the next start: packets
 //! that ended before the stop are told after it, and are whole.
 //!
+//! **An end of MM2S** says that its buffer was read. The last beats may be in the core still, and a
+//! reset right after it drops them: so does a stop of an S2MM that waits for a packet.
+//!
 //! **An error of one channel halts both**, until a reset. DMASR of the other says only Halted, so
 //! its driver reads the failed one's, and answers that error.
 //!

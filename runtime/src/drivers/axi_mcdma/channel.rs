@@ -20,6 +20,8 @@ use core::{cell::Cell, fmt, mem::ManuallyDrop, time::Duration};
 
 /// The most descriptors of a channel: more jobs are in flight nowhere.
 const DEPTH_MAX: usize = 256;
+/// Completion's word 1: the packet may lack its beginning.
+pub(super) const MAYBE_TORN: u32 = 1;
 const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_BYTES, most: DEPTH_MAX };
 
 /// The driver of one channel. Dropping it stops the channel, and gives it and its descriptors'
@@ -43,6 +45,12 @@ pub struct McdmaChannel<'p, H: Host> {
     /// An interrupt was acknowledged, and not all that it told of was found.
     pub(super) look_again: bool,
     dropped: Cell<u64>,
+    /// A receive was stopped, or reset, in the middle: the first packet after the next start may be
+    /// the rest of one. And that packet of this run was not told.
+    pub(super) cut: bool,
+    pub(super) torn: bool,
+    /// The packet that was told last goes on.
+    pub(super) open: bool,
     /// How the tail was written last.
     pub(super) tail: Tail,
 }
@@ -56,6 +64,10 @@ pub struct PacketReport {
     /// It has the packet's last byte. Where it has not, the packet goes on in the next job's
     /// buffer.
     pub last: bool,
+    /// A stop, or a sibling's reset, may have come in the middle of a packet, and this is the first
+    /// end after the next start. It may be that packet's rest, which waited in the stream. Packets
+    /// that had ended before the stop are whole.
+    pub maybe_torn: bool,
     /// TUSER of the packet's last beat; 0 without [`McdmaConfig::sideband`].
     pub user: u16,
     /// TID; 0 without [`McdmaConfig::sideband`].
@@ -94,6 +106,9 @@ impl<'p, H: Host> McdmaChannel<'p, H> {
             epoch,
             look_again,
             dropped,
+            cut: false,
+            torn: false,
+            open: false,
             tail,
         })
     }
@@ -209,9 +224,9 @@ impl<H: Host> TypedDriver<1> for McdmaChannel<'_, H> {
 
     #[allow(clippy::cast_possible_truncation, reason = "fields of a word")]
     fn report(&self, completion: &Completion) -> PacketReport {
-        let [sideband, ..] = completion.words;
+        let [sideband, torn, ..] = completion.words;
         let (first, last) = (completion.status & regs::FIRST != 0, completion.status & regs::LAST != 0);
-        PacketReport { first, last, user: sideband as u16, id: (sideband >> 24) as u8 }
+        PacketReport { first, last, maybe_torn: torn & MAYBE_TORN != 0, user: sideband as u16, id: (sideband >> 24) as u8 }
     }
 }
 

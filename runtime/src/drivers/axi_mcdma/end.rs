@@ -1,7 +1,13 @@
 #![allow(unsafe_code, reason = "an interrupt is acknowledged by a register")]
 //! How the end of a channel's oldest job is found.
 
-use super::{channel::McdmaChannel, config::Way, fault, host::Host, regs};
+use super::{
+    channel::{MAYBE_TORN, McdmaChannel},
+    config::Way,
+    fault,
+    host::Host,
+    regs,
+};
 use crate::{
     drivers::ring::Ring,
     hw::wait::poll_every,
@@ -78,10 +84,12 @@ impl<H: Host> McdmaChannel<'_, H> {
         let mut completion = Completion { status, ..Completion::of(slot) };
         if let Way::S2mm(_) = self.way {
             completion = completion.with_bytes((status & regs::BYTES) as usize).with_last(status & regs::LAST != 0);
+            let [sideband, torn, ..] = &mut completion.words;
             if self.config.sideband {
-                let [sideband, ..] = &mut completion.words;
                 self.ring.read(index, regs::SIDEBAND_AT, core::slice::from_mut(sideband))?;
             }
+            *torn = if core::mem::take(&mut self.torn) { MAYBE_TORN } else { 0 };
+            self.open = status & regs::LAST == 0;
         }
         self.oldest = self.ring.after(index, 1);
         self.slot = if slot + 1 >= self.ring.len() { 0 } else { slot + 1 };

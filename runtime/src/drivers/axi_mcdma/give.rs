@@ -19,7 +19,7 @@ impl<H: Host> McdmaChannel<'_, H> {
     /// As there.
     #[allow(clippy::cast_possible_truncation, reason = "the lower half of an address")]
     pub(super) unsafe fn give(&mut self, slot: usize, packet: &DevSlice) -> Result<()> {
-        let runs = self.runs;
+        let (runs, before) = (self.runs, self.epoch);
         if !runs {
             // Nobody tells of the jobs that a stop took back: the core would find them complete.
             let status_at = self.status_at();
@@ -28,6 +28,8 @@ impl<H: Host> McdmaChannel<'_, H> {
                 unsafe { self.ring.write(self.ring.after(self.oldest, step), status_at, &[regs::COMPLETE])? };
             }
             (self.oldest, self.slot, self.in_flight, self.look_again) = (self.ring.after(self.oldest, self.in_flight), slot, 0, false);
+            self.torn |= self.cut || self.open;
+            (self.cut, self.open) = (false, false);
         }
         let index = self.ring.after(self.oldest, self.in_flight);
         let len_bytes = u32::try_from(packet.len_bytes).unwrap_or(u32::MAX) & regs::BYTES;
@@ -63,6 +65,8 @@ impl<H: Host> McdmaChannel<'_, H> {
             }
             Ok(epoch)
         })?;
+        // A sibling reset the core while this channel had no job.
+        self.torn |= runs && self.epoch != before;
         self.tail.give(self.config.address_bits > 32, self.in_flight == 0);
         self.in_flight += 1;
         Ok(())

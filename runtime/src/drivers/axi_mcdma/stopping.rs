@@ -60,10 +60,13 @@ impl<H: Host> McdmaChannel<'_, H> {
         if !self.runs {
             return Ok(());
         }
-        if !self.was_reset()? && !self.drained() {
+        let was_reset = self.was_reset()?;
+        if !was_reset && !self.drained() {
             let (common, stop_us) = (self.common, self.config.stop_us);
             self.device.reset(|whole| reset(whole, common, stop_us))?;
+            self.cut = true;
         }
+        self.cut |= was_reset;
         self.runs = false;
         Ok(())
     }

@@ -38,12 +38,15 @@ pub struct SourceConfig {
     pub short_every: Option<u32>,
     /// Does it mark the last byte of a packet (TLAST)?
     pub marks_last: bool,
+    /// No stop and no reset of the core reaches it, or the FIFO: the rest of a packet waits.
+    pub goes_on: bool,
 }
 
 impl Default for SourceConfig {
-    /// 4 KiB back to back at 400 MB/s, without end.
+    /// 4 KiB back to back at 400 MB/s, without end. A reset of the core resets it.
     fn default() -> Self {
-        Self { packets: u32::MAX, packet_bytes: 4096, bytes_per_us: 400, gap_ns: 0, short_every: None, marks_last: true }
+        let (packets, packet_bytes, bytes_per_us, gap_ns) = (u32::MAX, 4096, 400, 0);
+        Self { packets, packet_bytes, bytes_per_us, gap_ns, short_every: None, marks_last: true, goes_on: false }
     }
 }
 

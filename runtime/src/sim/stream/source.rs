@@ -158,7 +158,7 @@ mod tests {
             let short_every = rng.bool().then_some(3);
             let packet_bytes = rng.usize(12..400);
             let (bytes_per_us, gap_ns, packets) = (rng.u64(1..900), rng.u64(..300), 100);
-            let config = SourceConfig { packets, packet_bytes, bytes_per_us, gap_ns, short_every, marks_last: true };
+            let config = SourceConfig { packets, packet_bytes, bytes_per_us, gap_ns, short_every, marks_last: true, goes_on: false };
             let (mut source, mut counts, mut now_ns) = (Source::new(), StreamCounts::default(), 0);
             let fifo_bytes = rng.usize(64..600);
             source.trigger(0, &config);

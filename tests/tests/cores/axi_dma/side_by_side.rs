@@ -188,7 +188,7 @@ fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_
     }
 }
 
-/// What a receive that has no job had taken of a packet goes with the sibling's reset.
+/// A receive without a job may have taken a packet's beginning, which the sibling's reset drops.
 #[test]
 fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
     for (spec, both) in [(DIRECT, false), (WITH_SG, false), (DIRECT, true), (WITH_SG, true)] {
