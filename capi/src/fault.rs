@@ -140,7 +140,11 @@ impl fmt::Display for Fault {
             Self::Job { error, cause, operand } => {
                 let says_which = matches!(
                     error,
-                    Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. } | Error::OperandTooLong { .. }
+                    Error::WrongDirection { .. }
+                        | Error::BufferSize { .. }
+                        | Error::BufferAlign { .. }
+                        | Error::OperandTooLong { .. }
+                        | Error::ReadsBeside { .. }
                 );
                 match operand {
                     Some(index) if !says_which => write!(f, "operand {index}: ")?,

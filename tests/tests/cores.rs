@@ -22,3 +22,5 @@ mod litepcie;
 mod msgdma;
 #[path = "cores/refusing.rs"]
 mod refusing;
+#[path = "cores/whole_words.rs"]
+mod whole_words;

@@ -181,5 +181,6 @@ pub(super) fn spec(given: &contigo_operand_spec) -> Result<OperandSpec, Fault> {
         align_bytes: Align::new(given.align_bytes.max(1))?.bytes(),
         min_bytes: given.min_bytes.max(1),
         max_bytes: if given.max_bytes == 0 { usize::MAX } else { given.max_bytes },
+        word_bytes: 1,
     })
 }

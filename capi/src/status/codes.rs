@@ -29,6 +29,10 @@ pub const CONTIGO_E_WRONG_DIRECTION: contigo_status = -119;
 /// An operand is longer than the device takes in one job.
 pub const CONTIGO_E_OPERAND_TOO_LONG: contigo_status = -152;
 
+/// The device reads whole words of its bus, and the operand's first or last one is not all in the
+/// block.
+pub const CONTIGO_E_READS_BESIDE: contigo_status = -168;
+
 /// A tensor is not what the exchange, or the consumer's contract, allows. The text has the rule
 /// and the numbers.
 pub const CONTIGO_E_TENSOR: contigo_status = -143;
@@ -230,6 +234,7 @@ pub(super) const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_UNKNOWN_SETTING, c"CONTIGO_E_UNKNOWN_SETTING"),
     (CONTIGO_E_WRONG_DIRECTION, c"CONTIGO_E_WRONG_DIRECTION"),
     (CONTIGO_E_OPERAND_TOO_LONG, c"CONTIGO_E_OPERAND_TOO_LONG"),
+    (CONTIGO_E_READS_BESIDE, c"CONTIGO_E_READS_BESIDE"),
     (CONTIGO_E_TENSOR, c"CONTIGO_E_TENSOR"),
     (CONTIGO_E_BAD_NAME, c"CONTIGO_E_BAD_NAME"),
     (CONTIGO_E_BAD_MAP, c"CONTIGO_E_BAD_MAP"),

@@ -160,7 +160,8 @@ use core::time::Duration;
 /// # Implementation safety
 /// A job is in flight from `submit` until `poll` tells its end, or `stop` returns `Ok(())`.
 /// 1. The device touches the bytes of jobs in flight, memory that is the driver's own, and nothing
-///    else. It writes only operands whose [`OperandSpec`] says so.
+///    else. It writes only operands whose [`OperandSpec`] says so. A read may take the rest of the
+///    bus words of an operand's first and last byte, as `word_bytes` there says.
 /// 2. Once `poll` has returned a [`Completion`], the device touches none of that slot's bytes.
 ///    After `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A
 ///    write that is still under way in the interconnect counts as touching. A completion is of the

@@ -71,7 +71,11 @@ impl<B> fmt::Display for JobError<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let says_which = matches!(
             self.error,
-            Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. } | Error::OperandTooLong { .. }
+            Error::WrongDirection { .. }
+                | Error::BufferSize { .. }
+                | Error::BufferAlign { .. }
+                | Error::OperandTooLong { .. }
+                | Error::ReadsBeside { .. }
         );
         if let Some(index) = self.operand
             && !says_which

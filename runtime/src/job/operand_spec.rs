@@ -25,11 +25,15 @@ pub struct OperandSpec {
     pub min_bytes: usize,
     /// The most bytes that one job takes: the width of a length register.
     pub max_bytes: usize,
+    /// The device reads whole words of so many bytes of its bus, a power of two: the rest of the
+    /// first and of the last word too, which it drops. All of them have to lie in the block. 1: no
+    /// byte beside the operand is read.
+    pub word_bytes: usize,
 }
 
 impl OperandSpec {
     const fn new(direction: Direction) -> Self {
-        Self { direction, align_bytes: 1, min_bytes: 1, max_bytes: usize::MAX }
+        Self { direction, align_bytes: 1, min_bytes: 1, max_bytes: usize::MAX, word_bytes: 1 }
     }
 
     /// The device reads it: any address, any length.
@@ -66,6 +70,12 @@ impl OperandSpec {
     #[must_use]
     pub const fn at_most(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
+    }
+
+    /// The device reads it in whole words of `word_bytes` bytes, a power of two.
+    #[must_use]
+    pub const fn in_words(self, word_bytes: usize) -> Self {
+        Self { word_bytes, ..self }
     }
 
     /// Does operand number `index` of a job suit it?

@@ -61,6 +61,9 @@ fn one<T>(operand: &Operand<'_, T>, index: usize, spec: &OperandSpec, port: &Por
     }
     let slice = operand.check(index, port, addr_bits)?;
     spec.check(index, &slice)?;
+    if spec.word_bytes > 1 && spec.direction.device_reads() {
+        operand.check_words(index, spec.word_bytes, &slice)?;
+    }
     Ok(slice)
 }
 

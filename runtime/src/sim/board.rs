@@ -100,6 +100,8 @@ pub struct SimCounts {
     pub lost_writes: u64,
     /// Bytes that devices read.
     pub bytes_read: u64,
+    /// Bytes beside those, in the same words of the bus: read, and dropped.
+    pub bytes_beside: u64,
     /// Bytes that devices wrote.
     pub bytes_written: u64,
 }
@@ -293,6 +295,12 @@ impl BoardState {
         self.look_who_holds(&block, offset..offset + to.len(), master, false);
         block.device_read(offset, to, master.port.coherent);
         self.counts.bytes_read += to.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn read_beside(&mut self, master: Master<'_>, addr: DevAddr, len: usize) -> Result<(), BusError> {
+        self.access(master, addr, len)?;
+        self.counts.bytes_beside += len as u64;
         Ok(())
     }
 

@@ -8,6 +8,9 @@ use crate::{mem::Port, types::DevAddr};
 use core::{fmt, ops::Range};
 use fastrand::Rng;
 
+/// The widest word of a bus: AXI's 1,024 bits.
+const WORD_MAX_BYTES: usize = 128;
+
 /// The board as a model sees it: memory, the clock, and chance.
 pub struct SimBus<'s> {
     world: World<'s>,
@@ -101,6 +104,36 @@ impl SimBus<'_> {
         match &mut self.world {
             World::Board { state, master } => state.read(*master, addr, to),
             World::Other { memory, .. } => memory.read(addr, to),
+        }
+    }
+
+    /// Reads memory as a master does whose bus has words of `word_bytes`, a power of two up to 128:
+    /// AXI's and Avalon's reads have no byte strobes. It reads the rest of the first and last word
+    /// too, and drops it. Memory has to be there, and is not counted as untouched: bytes of
+    /// these words are no access to what was not handed over.
+    ///
+    /// # Errors
+    /// [`BusError`] where no memory is.
+    pub fn read_words(&mut self, addr: DevAddr, to: &mut [u8], word_bytes: usize) -> Result<(), BusError> {
+        if to.is_empty() {
+            return Ok(());
+        }
+        self.read(addr, to)?;
+        let word = word_bytes.clamp(1, WORD_MAX_BYTES) as u64;
+        let end = addr.0.saturating_add(to.len() as u64);
+        let before = addr.0 - addr.0 % word;
+        self.read_beside(before, addr.0 - before)?;
+        self.read_beside(end, end.next_multiple_of(word) - end)
+    }
+
+    /// Reads `len` bytes of a word that has others of the operand.
+    fn read_beside(&mut self, addr: u64, len: u64) -> Result<(), BusError> {
+        let mut rest = [0; WORD_MAX_BYTES];
+        let rest = usize::try_from(len).ok().and_then(|len| rest.get_mut(..len)).unwrap_or_default();
+        match &mut self.world {
+            _ if rest.is_empty() => Ok(()),
+            World::Board { state, master } => state.read_beside(*master, DevAddr(addr), rest.len()),
+            World::Other { memory, .. } => memory.read(DevAddr(addr), rest),
         }
     }
 

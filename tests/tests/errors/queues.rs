@@ -22,10 +22,28 @@ pub(super) fn that_refuse() -> Vec<Error> {
     let queue = |poll| Queue::<_, 8, 1>::new(Scripted { depth: 2, poll, ..Scripted::new(board.port(), operand) }).unwrap();
 
     let mut idle = queue(Ok(None));
+    // The bus is wider than a line, and the block ends in the middle of its word.
+    let odd = SimBoard::new(1);
+    let end = Region::new(odd.memory(1024 + 64).unwrap()).unwrap();
+    let words = OperandSpec::to_device().in_words(128);
+    let mut wide = Queue::<_, 8, 1>::new(Scripted { depth: 2, ..Scripted::new(odd.port(), words) }).unwrap();
+    let mut packet = end.carve(1024 + 64, Align::PAGE).unwrap().into_buf();
+    // A word in the middle, and one whose beginning alone is missing.
+    for range in [1000..1024, 3..1024] {
+        wide.push_words([packet.to_device(range)], &[]).unwrap();
+        wide.stop().unwrap();
+        packet = wide.take_back().unwrap().buffers.into_iter().next().unwrap().into_cpu().unwrap().whole();
+    }
+    let beside = wide.push_words([packet.to_device(1024..1087)], &[]).unwrap_err();
+    let (base, word_bytes) = (end.base().raw(), 128);
+    let (from, last, block_last) = (base + 1024, base + 1024 + 127, base + 1024 + 63);
+    assert_eq!(beside.error, Error::ReadsBeside { index: 0, word_bytes, from, last, block_from: base, block_last });
+    let beside = beside.error;
+
     let long = idle.push_words(output(SLOT + 1), &[]).unwrap_err();
     assert_eq!((long.operand, long.buffers.is_some(), idle.len()), (Some(0), true, 0));
     assert_eq!(long.error, Error::OperandTooLong { index: 0, have_bytes: SLOT + 1, max_bytes: SLOT });
-    let mut provoked = vec![long.error];
+    let mut provoked = vec![long.error, beside];
     drop(long);
     for slot in 0..2 {
         assert_eq!(idle.push_words(output(SLOT), &[]).unwrap(), slot);

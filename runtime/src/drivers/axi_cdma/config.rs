@@ -139,7 +139,7 @@ impl AxiCdmaConfig {
 
     /// An operand of at most `max_bytes`, as `spec`.
     pub(super) fn operand(&self, spec: OperandSpec, max_bytes: usize) -> OperandSpec {
-        let spec = spec.at_most(max_bytes);
+        let spec = spec.at_most(max_bytes).in_words(self.word_bytes());
         // `check` has found a power of two.
         if self.dre { spec } else { spec.aligned(Align::new(self.word_bytes()).unwrap_or(Align::LINE)) }
     }

@@ -161,7 +161,8 @@ impl<'p, D: Device> AxiCdma<'p, D> {
 // descriptor says, and masks the others of a bus word. With Key Hole Write it writes all of them at
 // one address, where no memory is (`AxiCdmaKeyhole::open`'s caller promised it). `check` compared
 // the length with both operands. It reads whole bus words around the source, and drops what it was
-// not asked for. It reads and writes the descriptors, which are the driver's own, as far as
+// not asked for, as `word_bytes` says. It reads and writes the descriptors, which are the driver's
+// own, as far as
 // TAILDESC. 2. In simple mode Idle and `IOC_Irq` together end a job: the last write was answered
 // ("CDMASR"). With descriptors, Cmplt without an error bit does, which is written after that
 // ("Transfer Descriptor Status Word"). A reset is over when the bursts that were begun have ended

@@ -74,9 +74,9 @@ pub struct PacketReport {
     /// buffer.
     pub last: bool,
     /// A stop, or a sibling's reset, may have come in the middle of a packet, and this is the first
-    /// end after the next start. Its beginning may be that packet's rest, which waited in the stream.
-    /// Throw it away, up to the end that `last` marks, where the stream is not reset with the core.
-    /// Packets that had ended before the stop are whole.
+    /// end after the next start. Its beginning may be the rest of that packet, which waited in the
+    /// stream. Throw it away, up to the end that `last` marks, where the stream is not reset with
+    /// the core. Packets that had ended before the stop are whole.
     pub maybe_torn: bool,
 }
 
@@ -150,7 +150,8 @@ impl<'c, 'p, D: Device> AxiDmaChannel<'c, 'p, D> {
 
 // SAFETY: 1. PG021: MM2S reads, and S2MM writes, at an address as many bytes as a length says: in
 // registers, or in descriptors, whose end is TAILDESC's. `submit` takes both from the operand, and
-// `operands` keeps it inside the length's bits. The descriptors are the driver's own. 2. Idle, in
+// `operands` keeps it inside the length's bits. MM2S reads the rest of the first and last bus word
+// too, as `word_bytes` says. The descriptors are the driver's own. 2. Idle, in
 // direct register mode, comes when the transfer has completed ("DMASR"). A descriptor's Cmplt is
 // written after its last byte was answered. No other look is believed, nor one with an error.
 // `stop` believes Halted, which comes when all transfers have ended, and the end of a reset, which

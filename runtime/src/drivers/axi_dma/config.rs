@@ -185,7 +185,7 @@ impl AxiDmaConfig {
     /// The operand of `side`, with so many descriptors for a job.
     pub(super) fn operand(&self, side: Side, descriptors: usize) -> OperandSpec {
         let (spec, data_bits, dre) = match side {
-            Side::Mm2s => (OperandSpec::to_device(), self.mm2s_data_bits, self.mm2s_dre),
+            Side::Mm2s => (OperandSpec::to_device().in_words(self.mm2s_data_bits as usize / 8), self.mm2s_data_bits, self.mm2s_dre),
             Side::S2mm => (OperandSpec::from_device(), self.s2mm_data_bits, self.s2mm_dre),
         };
         let most = self.longest().max(descriptors.saturating_mul(self.piece()));

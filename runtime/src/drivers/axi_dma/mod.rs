@@ -31,6 +31,10 @@
 //! the channel is built with "Allow Unaligned Transfers" (DRE). The settings `mm2s_data_bits`,
 //! `s2mm_data_bits`, `mm2s_dre` and `s2mm_dre` say so.
 //!
+//! **Reads take whole words.** MM2S reads the rest of the bus words of a packet's first and last
+//! byte, and drops it. With a bus that is wider than a cache line these words may reach past the
+//! memory's end, which is refused ([`Error::ReadsBeside`](crate::Error::ReadsBeside)).
+//!
 //! **Switches of the block design.** A core with "Micro DMA" is refused, where the setting
 //! `micro_dma` says so. Switch off "Enable Control / Status Stream" where nothing drives the status
 //! stream: S2MM ends no packet without it ([`StatusStream`]; `status_stream`, `status_driven` and

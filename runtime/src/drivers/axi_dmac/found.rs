@@ -161,7 +161,7 @@ impl DmacFound {
     pub(super) fn operands(&self, most: u64) -> [OperandSpec; 2] {
         let align = Align::new(self.address_align).unwrap_or(Align::PAGE);
         let max_bytes = usize::try_from(most).unwrap_or(usize::MAX);
-        let from = OperandSpec::to_device().aligned(align);
+        let from = OperandSpec::to_device().aligned(align).in_words(self.words[0]);
         let to = OperandSpec::from_device().aligned(align);
         match self.kind {
             DmacKind::Receive => [to.at_most(max_bytes), to],

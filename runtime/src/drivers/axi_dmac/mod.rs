@@ -232,7 +232,8 @@ impl<'p, D: Device> AxiDmac<'p, D> {
 // SAFETY: 1. The address registers hold `addr_bits` bits, which were tried; a descriptor's fields
 // are as wide. ADI's page: a transfer reads or writes rows of X_LENGTH + 1 bytes, Y_LENGTH + 1 of
 // them, a stride apart, from the addresses that were written. `check` compared their last byte
-// with the operands. A stream that ends a packet ends the transfer before. Lists say the same, and
+// with the operands. Reads take the rest of the first and last bus word too, as `word_bytes` says.
+// A stream that ends a packet ends the transfer before. Lists say the same, and
 // are the driver's own. 2. The response of a transfer comes after that of its last write
 // ("TRANSFER_COMPLETED"; `dest_axi_mm.v`), and sets DONE, which counts only for IDs in the queue.
 // Where several jobs or rows would break that, `Together` refuses them or holds them back.

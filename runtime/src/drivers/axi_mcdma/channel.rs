@@ -156,7 +156,8 @@ fn parts(host: &impl Host, way: Way, config: &McdmaConfig) -> Result<(&'static r
 }
 
 // SAFETY: 1. PG288: a channel reads or writes the buffer of a descriptor, at most as many bytes as
-// the descriptor says; `submit` takes that length from the operand. It reads and writes
+// the descriptor says; `submit` takes that length from the operand. MM2S reads the rest of the
+// first and last bus word too, as `word_bytes` says. It reads and writes
 // descriptors, which are the driver's own, and goes no further than the tail. 2. A descriptor's
 // Completed is written after its last byte was answered ("Status"), and no other look is believed,
 // nor one with an error. `stop` is right where each descriptor is complete, or after a reset. It

@@ -107,7 +107,9 @@ impl McdmaConfig {
         within("stop_us", self.stop_us, 1, 100_000)?;
         let most = (1 << self.length_bits) - 1;
         let (operand, align) = match way {
-            Way::Mm2s(_) => (OperandSpec::to_device(), self.align_bytes(way)),
+            Way::Mm2s(_) => {
+                (OperandSpec::to_device().in_words((self.mm2s_data_bits as usize / 8).next_power_of_two()), self.align_bytes(way))
+            }
             Way::S2mm(_) => (OperandSpec::from_device(), self.align_bytes(way)),
         };
         let most = if let Way::S2mm(_) = way { most / align * align } else { most };

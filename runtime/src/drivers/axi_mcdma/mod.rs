@@ -29,8 +29,8 @@
 //!   may come first next time: [`PacketReport`] says that the first packet is maybe torn.
 //! - **An error halts a whole direction.** The channel that failed says why. The others say that
 //!   another one failed; each is stopped, and started again by its next job.
-//! - A packet that is sent has ended when its buffer was read. The core may have its last beats, which
-//!   a reset drops.
+//! - A packet that is sent has ended when its buffer was read. The core may have its last beats,
+//!   which a reset drops.
 //! - CURDESC is fetched ahead and tells nothing of what is done. The driver looks at the channel's
 //!   status register, and at a descriptor only where that says so.
 //! - The core interrupts at the end of a packet. A stream without TLAST interrupts never: its

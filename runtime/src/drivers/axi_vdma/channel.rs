@@ -215,7 +215,8 @@ fn reset(device: &impl Device, side: Side, stop_us: u32) -> Result<()> {
 
 // SAFETY: 1. PG020: the channel reads, or writes, VSIZE lines of HSIZE bytes, STRIDE apart, from
 // one of the start addresses on. All of these are the job's frame, and `operands` found it long
-// enough. 2. With `FrameCntEn` and a count of 1 the channel halts after one frame. Halted says that
+// enough. MM2S reads the rest of a line's first and last bus word too, as `word_bytes` says.
+// 2. With `FrameCntEn` and a count of 1 the channel halts after one frame. Halted says that
 // its operations have ended ("VDMASR"). `FrmCnt_Irq`, which was cleared before, says that it is
 // this frame. The end of a reset is graceful, and leaves it halted ("VDMACR", Reset). After a reset
 // from outside no register is believed: the epoch is read after them. 3. The bytes are the frame's.

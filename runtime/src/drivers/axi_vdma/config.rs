@@ -126,7 +126,7 @@ impl AxiVdmaConfig {
     /// A frame, as an operand of `side`.
     pub(super) fn operand(&self, side: Side) -> OperandSpec {
         let spec = match side {
-            Side::Mm2s => OperandSpec::to_device(),
+            Side::Mm2s => OperandSpec::to_device().in_words(self.data_bits as usize / 8),
             Side::S2mm => OperandSpec::from_device(),
         };
         let spec = spec.at_least(self.frame_bytes());

@@ -35,7 +35,7 @@
 //! halts, which is a fault.
 //!
 //! **After a stop** S2MM waits for a frame's beginning, where its frame sync is on TUSER: the next
-//! frame is whole. A frame of MM2S has ended when it was read, and its last lines may be in the core.
+//! frame is whole. A frame of MM2S has ended when it was read: its last lines may be in the core.
 //!
 //! **Two channels, two resets.** A channel's reset leaves the other one at work, and each has its
 //! own registers; the park pointer, which they share, is not written. [`AxiVdmaCore`] gives each

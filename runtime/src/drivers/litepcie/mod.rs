@@ -37,8 +37,8 @@
 //!   limit.
 //! - A stop in the middle of a job loses the stream's place: bytes that the card had taken are
 //!   gone.
-//! - A stopped writer throws away what the stream sends (`dma.py`: `ready` without `enable`). A job of
-//!   the reader has ended when its bytes have come, which the card may send later.
+//! - A stopped writer throws away what the stream sends (`dma.py`: `ready` without `enable`). A
+//!   job of the reader has ended when its bytes have come, which the card may send later.
 //! - A design whose gateware has no idle bit in `enable` (LitePCIe before it had two bits there)
 //!   does not stop: [`Error::WillNotStop`](crate::Error::WillNotStop) when it is opened.
 //!

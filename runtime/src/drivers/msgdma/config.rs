@@ -238,7 +238,7 @@ impl MsgdmaConfig {
             MsgdmaTransfer::Aligned | MsgdmaTransfer::FullWords => spec.aligned(word),
         };
         let max_bytes = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
-        let (from, to) = (suit(OperandSpec::to_device()), suit(OperandSpec::from_device()));
+        let (from, to) = (suit(OperandSpec::to_device().in_words(self.word_bytes())), suit(OperandSpec::from_device()));
         match self.mode {
             MsgdmaMode::Receive => [to.at_most(max_bytes), to],
             MsgdmaMode::Copy | MsgdmaMode::Send => [from.at_most(max_bytes), to],

@@ -127,7 +127,8 @@ impl<'p, D: Device> Msgdma<'p, D> {
     }
 }
 
-// SAFETY: 1. The guide: the read master reads LENGTH bytes at the read address. The write master
+// SAFETY: 1. The guide: the read master reads LENGTH bytes at the read address, and the rest of the
+// first and last word of its bus, as `word_bytes` says. The write master
 // writes at most LENGTH bytes at the write address, and fewer where a packet ends before. `check`
 // compared LENGTH with both operands of a copy, and a receiver's LENGTH is its operand's. The
 // prefetcher reads descriptors, and writes them back, which are the driver's own. 2. A response is

@@ -119,7 +119,8 @@ impl<'p, T> CpuBuf<'p, T> {
     ///
     /// # Safety
     /// 1. Each device that hears the address stands behind `port`, touches these bytes only, and
-    ///    writes only where `direction` says so.
+    ///    writes only where `direction` says so. A read may go on to the ends of its bus words, as
+    ///    AXI's masters do, where they lie in the same block.
     /// 2. It has stopped, its last write included, before the [`DevBuf`] comes back to the CPU, is
     ///    handed over again, or is dropped.
     #[cfg_attr(feature = "audit", track_caller)]

@@ -109,6 +109,25 @@ Request {
     } "operand {index} has {have_bytes} bytes, and the device takes {max_bytes} in one job: cut it, \
        or open the driver with the width of its core (length_bits)";
 
+    /// The device reads whole words of its bus, and the operand's first or last one is not all in
+    /// the block.
+    ReadsBeside(-168 READS_BESIDE Buffer EINVAL) {
+        /// Which operand, counted from 0.
+        index: usize,
+        /// The bytes of a word.
+        word_bytes: usize,
+        /// The first address that it would read.
+        from: u64 as hex,
+        /// The last one.
+        last: u64 as hex,
+        /// The block's first address.
+        block_from: u64 as hex,
+        /// The block's last address.
+        block_last: u64 as hex,
+    } "the device reads operand {index} in words of {word_bytes} bytes, {from:#x}..={last:#x}, and its \
+       block has {block_from:#x}..={block_last:#x}: keep it away from the block's ends, or \
+       give a whole word";
+
     /// A tensor is not what the exchange, or the consumer's contract, allows. The text has the rule
     /// and the numbers.
     Tensor(-143 TENSOR Buffer EINVAL) {

@@ -26,6 +26,9 @@ pub(super) struct Transfer {
     pub(super) fate: Fate,
 }
 
+/// A word of the bus, as Vivado builds it.
+const WORD_BYTES: usize = 4;
+
 /// How it will end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
@@ -65,7 +68,7 @@ impl Transfer {
             let bytes = beats.get_mut(..want).unwrap_or_default();
             let mut got = bytes.len();
             if control & manual::CR_KEYHOLE_READ == 0 {
-                bus.read(DevAddr(from), bytes).map_err(|_| manual::SR_DMA_DEC)?;
+                bus.read_words(DevAddr(from), bytes, WORD_BYTES).map_err(|_| manual::SR_DMA_DEC)?;
             } else if self.from == FIFO_ADDR {
                 got = fifo.take(bus.now_ns(), bytes).bytes;
             } else {

@@ -14,6 +14,8 @@ use crate::{
 const WRITE_NS: u64 = 150;
 /// How much is moved at once.
 const BURST_BYTES: usize = 256;
+/// A word of MM2S's bus, as Vivado builds it.
+const WORD_BYTES: usize = 4;
 /// Where a stream promised bytes and had none: the next look.
 const RETRY_NS: u64 = 100;
 /// 125 clocks of 100 MHz, the unit of IRQDelay.
@@ -119,7 +121,7 @@ impl Channel {
         let (moved, over, is_memory) = match self.side {
             Side::Mm2s => {
                 let (buffer, _) = buffer.split_at_mut(buffer.len().min(stream.room_bytes()));
-                let is_memory = bus.read(at, buffer).is_ok();
+                let is_memory = bus.read_words(at, buffer, WORD_BYTES).is_ok();
                 let last = transfer.ends && buffer.len() == transfer.left();
                 let moved = if is_memory { stream.give(buffer, last) } else { 0 };
                 (moved, moved == transfer.left(), is_memory)

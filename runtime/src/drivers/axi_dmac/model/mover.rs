@@ -291,13 +291,13 @@ impl AxiDmacModel {
         let moved = match self.build.sides {
             [Side::Memory, Side::Memory] => {
                 let bytes = beats.get_mut(..size).unwrap_or_default();
-                let _ = bus.read(from, bytes);
+                let _ = bus.read_words(from, bytes, self.build.words[0]);
                 let _ = bus.write(to, bytes);
                 size
             }
             [Side::Memory, _] => {
                 let bytes = beats.get_mut(..size.min(self.stream.room_bytes())).unwrap_or_default();
-                let _ = bus.read(from, bytes);
+                let _ = bus.read_words(from, bytes, self.build.words[0]);
                 let last = bytes.len() == left && last_row && !active.follows && flags & m::FLAG_TLAST != 0;
                 self.stream.give(bytes, last)
             }

@@ -15,6 +15,8 @@ const LATENCY_NS: u64 = 200;
 const BURST_BYTES: usize = 256;
 /// Its time: 800 MB/s.
 const BURST_NS: u64 = 320;
+/// A word of MM2S's bus, as Vivado builds it.
+const WORD_BYTES: usize = 4;
 /// From the last byte to the end of its write and of the status after it.
 const WRITE_NS: u64 = 150;
 
@@ -242,7 +244,7 @@ impl Channel {
     fn send(&mut self, bd: &Fetched, burst: usize, stream: &mut SimStream, bus: &mut SimBus<'_>) -> Result<Option<u32>, ()> {
         let mut bytes = [0; BURST_BYTES];
         let (bytes, _) = bytes.split_at_mut(burst.min(stream.room_bytes()));
-        bus.read(DevAddr(bd.buffer + self.moved as u64), bytes).map_err(|_| ())?;
+        bus.read_words(DevAddr(bd.buffer + self.moved as u64), bytes, WORD_BYTES).map_err(|_| ())?;
         let over = self.moved + bytes.len() == bd.len_bytes();
         self.moved += stream.give(bytes, over && bd.control & pg288::BD_CTRL_EOF != 0);
         Ok((self.moved == bd.len_bytes()).then(|| self.count()))

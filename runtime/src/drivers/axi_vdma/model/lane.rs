@@ -8,6 +8,8 @@ use crate::{
 
 /// The most bytes that are moved at once.
 pub(super) const BURST_BYTES: usize = 256;
+/// A word of MM2S's bus, as Vivado builds it.
+const WORD_BYTES: usize = 8;
 /// The bytes that MM2S moves in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
 /// From VSIZE to the first byte of MM2S.
@@ -356,7 +358,7 @@ impl Lane {
         let burst = bytes.get_mut(..want).unwrap_or_default();
         if want == 0 {
             frame.due_ns += STREAM_NS;
-        } else if bus.read(DevAddr(addr), burst).is_err() {
+        } else if bus.read_words(DevAddr(addr), burst, WORD_BYTES).is_err() {
             self.fail(frame.due_ns, manual::SR_DECODE);
             return false;
         } else {

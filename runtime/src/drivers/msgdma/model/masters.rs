@@ -184,13 +184,13 @@ impl MsgdmaModel {
         let moved = match self.mode() {
             MsgdmaMode::Copy => {
                 let bytes = beats.get_mut(..size).unwrap_or_default();
-                let _ = bus.read(from, bytes);
+                let _ = bus.read_words(from, bytes, self.build.config.word_bytes());
                 self.write_burst(at_ns, to, bytes, waits, bus);
                 size
             }
             MsgdmaMode::Send => {
                 let bytes = beats.get_mut(..size.min(self.stream.room_bytes())).unwrap_or_default();
-                let _ = bus.read(from, bytes);
+                let _ = bus.read_words(from, bytes, self.build.config.word_bytes());
                 let marks = m::CONTROL_GENERATE_SOP | m::CONTROL_GENERATE_EOP;
                 let last = bytes.len() == left && control & marks == marks;
                 self.stream.give(bytes, last)
