@@ -91,10 +91,11 @@ impl Node {
         self.unit().is_some_and(|unit| family.windows().iter().any(|&(first, last)| (first..=last).contains(&unit)))
     }
 
-    /// Its parent, and the parent's parent, up to the root.
+    /// Its parent, and the parent's parent, up to the root. `nodes` are by path, as [`nodes`] has
+    /// them: each is asked for all of its ancestors.
     pub(crate) fn ancestors<'a>(&self, nodes: &'a [Self]) -> impl Iterator<Item = &'a Self> {
         let paths: Vec<_> = above(&self.path).map(str::to_owned).collect();
-        paths.into_iter().filter_map(|path| nodes.iter().find(|node| node.path == path))
+        paths.into_iter().filter_map(|path| nodes.binary_search_by(|node| node.path.cmp(&path)).ok().and_then(|at| nodes.get(at)))
     }
 
     /// The address in its name as the processor has it: through `ranges` of the buses above. A bus

@@ -177,7 +177,8 @@ fn wanted(file: &Path) -> Result<Vec<Wanted>, Failure> {
         all.extend(core.clocks().filter_map(|clock| {
             let fabric = Fabric::new(clock.fabric?)?;
             let from_processor = design.core(clock.from).is_ok_and(|from| matches!(from.ip(), "processing_system7" | "zynq_ultra_ps_e"));
-            Some(Wanted { who: format!("{} {}", core.name(), clock.pin), fabric, hz: clock.hz, generated: !from_processor })
+            let words = if clock.hz == 0 && !clock.said.is_empty() { format!(" (`{}` is no rate)", clock.said) } else { String::new() };
+            Some(Wanted { who: format!("{} {}{words}", core.name(), clock.pin), fabric, hz: clock.hz, generated: !from_processor })
         }));
     }
     Ok(all)

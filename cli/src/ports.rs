@@ -2,7 +2,7 @@
 
 use crate::{board, failure::Failure, output, overlay, table};
 use clap::Args;
-use contigo::design::Design;
+use contigo::design::{Design, parameter_number};
 use contigo_bringup::{
     bitstream::Family,
     machine::Machine,
@@ -265,7 +265,7 @@ fn numbers(file: &Path) -> Result<(Family, Numbers), Failure> {
     let known = |ip: &str| PROCESSORS.iter().find(|&&(name, _)| name == ip).map(|&(_, family)| family);
     let found = design.instances().find_map(|core| Some((known(core.ip())?, core)));
     let (family, core) = found.ok_or_else(|| refused("no processor of Zynq is in it".to_owned()))?;
-    let numbers = core.parameters().filter_map(|(name, _)| Some((name.to_owned(), core.number(name)?))).collect();
+    let numbers = core.parameters().filter_map(|(name, value)| Some((name.to_owned(), parameter_number(value)?))).collect();
     Ok((family, numbers))
 }
 

@@ -10,7 +10,7 @@ _MOST_BYTES = 32 << 20
 
 
 def read(path):
-    """The bytes of the file. A pipe would be waited for, and a device has no end: both are refused."""
+    """The bytes of the file. A pipe, which would be waited for, and a device are refused."""
     _check(path, os.stat(path))
     with open(path, "rb", opener=_opened) as file:
         _check(path, os.stat(file.fileno()))  # another file may have taken its place since

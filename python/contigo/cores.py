@@ -1,5 +1,7 @@
 """The cores of a design: their registers and their memory, and those that take jobs."""
 
+from collections import Counter
+
 from . import _contigo
 from .device import Device
 from .errors import ArgumentError, NotFoundError, TimeoutError, UnsupportedError
@@ -207,9 +209,9 @@ class Hls(Core):
         if self._kernel is None:
             how = dict(self._how)
             if "pointers" not in how:
-                halves = [name for *_, name in self.facts["registers"] if name]
+                halves = Counter(name for *_, name in self.facts["registers"] if name)
                 given = zip(self.arguments, args)
-                how["pointers"] = [name for name, value in given if halves.count(name) == 1 and not isinstance(value, (int, float))]
+                how["pointers"] = [name for name, value in given if halves[name] == 1 and not isinstance(value, (int, float))]
             self._wired()
             self._kernel = self.device.kernel(self.overlay._source, instance=self.facts["name"], **how)
         return self._kernel

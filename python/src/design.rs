@@ -50,6 +50,7 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
     dict.set_item("path", core.path())?;
     dict.set_item("type", core.vlnv())?;
     dict.set_item("hls", core.is_hls())?;
+    dict.set_item("outside", core.is_outside())?;
     dict.set_item("chain", core.has_continue())?;
     let row = core.driver();
     dict.set_item("driver", row.map(|row| row.name))?;
@@ -106,10 +107,13 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
             dict.set_item("no_port", error.to_string())?;
         }
     }
-    dict.set_item("clocks", core.clocks().map(|clock| (clock.pin, clock.hz, clock.fabric)).collect::<Vec<_>>())?;
+    // No rate, or words that are none: None.
+    let rate = |hz| (hz > 0).then_some(hz);
+    dict.set_item("clocks", core.clocks().map(|clock| (clock.pin, rate(clock.hz), clock.fabric)).collect::<Vec<_>>())?;
     let register = |register: contigo::design::Register<'_>| {
         (register.interface.to_owned(), register.name.to_owned(), register.offset, register.bits, register.argument.map(str::to_owned))
     };
-    dict.set_item("registers", core.registers().map(register).collect::<Vec<_>>())?;
+    let registers = core.registers().map(|each| Ok(register(each.map_err(wrong)?))).collect::<PyResult<Vec<_>>>()?;
+    dict.set_item("registers", registers)?;
     Ok(dict)
 }

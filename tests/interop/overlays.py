@@ -311,6 +311,24 @@ def a_port_is_a_core_s():
     return []
 
 
+def a_design_of_another_shape_is_told_whole():
+    outside = '<MEMRANGE BASEVALUE="0x50000000" HIGHVALUE="0x5000FFFF" INSTANCE="M01_AXI_0" SLAVEBUSINTERFACE="M01_AXI_0"/>'
+    text = DESIGN.read_text()
+    at = text.index("<MEMRANGE", text.index("processing_system7:"))
+    with tempfile.TemporaryDirectory() as folder:
+        odd = Path(folder, "odd.hwh")
+        odd.write_text(text[:at] + outside + text[at:].replace('CLKFREQUENCY="100000000"', 'CLKFREQUENCY="1e+08"'))
+        ol = contigo.Overlay(odd, simulated=7)
+    facts = ol.ip_dict["M01_AXI_0"]
+    assert facts["outside"] and facts["windows"] == [("M01_AXI_0", 0x5000_0000, 0x1_0000)] and not facts["driver"], facts
+    ol.M01_AXI_0[0x10] = 3
+    assert ol.M01_AXI_0[0x10] == 3, "registers that remember"
+    assert {hz for _, hz, _ in ol.ip_dict["axi_dma_0"]["clocks"]} == {100_000_000}
+    streams = b"// 0x0 : Control signals\n//       bit 0  - ap_start (Read/Write/COH)\n#define XFLOW_CONTROL_ADDR_AP_CTRL 0x0\n"
+    assert contigo.KernelMap(streams).arguments == [], "a kernel without a pointer has a map"
+    return []
+
+
 OVERLAYS = [
     a_design_has_its_cores,
     a_dma_sends_and_receives,
@@ -325,4 +343,5 @@ OVERLAYS = [
     a_transfer_that_nobody_waited_for_is_not_dropped,
     a_core_that_does_not_stop_leaves_none_running,
     a_port_is_a_core_s,
+    a_design_of_another_shape_is_told_whole,
 ]

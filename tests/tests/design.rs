@@ -13,6 +13,8 @@ mod damaged;
 mod facts;
 #[path = "design/named.rs"]
 mod named;
+#[path = "design/real.rs"]
+mod real;
 #[path = "design/refused.rs"]
 mod refused;
 

@@ -84,8 +84,10 @@ pub enum Verdict {
     TooFast,
     /// It is slower: the core works, slowly.
     Slow,
-    /// It runs; its rate is not known, or a generator's.
+    /// It runs; its rate is a generator's.
     Runs,
+    /// It runs; the rate that it should have is said by nothing.
+    RunsUnsaid,
     /// The kernel knows no such clock.
     Unknown,
 }
@@ -106,6 +108,7 @@ impl fmt::Display for Verdict {
             Self::TooFast => "too fast for the design",
             Self::Slow => "slower than the design allows",
             Self::Runs => "runs",
+            Self::RunsUnsaid => "runs; which rate it should have is not said",
             Self::Unknown => "not a clock of this kernel",
         })
     }
@@ -136,7 +139,8 @@ fn verdict(clock: &Clock, wanted: &Wanted) -> Verdict {
     let slack = wanted.hz / 100 * TOLERANCE;
     match clock.hz {
         _ if clock.is_off() => Verdict::Off,
-        _ if wanted.hz == 0 || wanted.generated => Verdict::Runs,
+        _ if wanted.generated => Verdict::Runs,
+        _ if wanted.hz == 0 => Verdict::RunsUnsaid,
         hz if hz > wanted.hz.saturating_add(slack) => Verdict::TooFast,
         hz if hz < wanted.hz - slack => Verdict::Slow,
         _ => Verdict::Right,

@@ -7,6 +7,9 @@ const SUMMARY: &str = "sys/kernel/debug/clk/clk_summary";
 
 /// A clock tree is less deep: Zynq-7000's has 6 levels, ZynqMP's 8.
 const LEVELS_MAX: usize = 32;
+/// A clock's name has some tens of letters. Each clock keeps its parent's: a long one would be
+/// there as often as it has children.
+const NAME_MAX_BYTES: usize = 256;
 
 /// A clock, as the kernel sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +66,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<Clock>> {
             }
             continue;
         };
-        if level >= LEVELS_MAX {
+        if level >= LEVELS_MAX || name.len() > NAME_MAX_BYTES {
             return None;
         }
         // Phase and duty cycle.

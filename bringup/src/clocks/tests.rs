@@ -48,6 +48,8 @@ fn a_summary_of_each_form_is_read() -> Outcome {
     assert_eq!(parse("nonsense"), None);
     let deep: String = (0..40).map(|level| format!("{}c{level} 1 1 0 5 0 0 50000 Y\n", " ".repeat(level * 3 + 1))).collect();
     assert_eq!(parse(&format!("protect hardware\n---\n{deep}")), None, "a tree that no kernel has");
+    let named = |bytes: usize| parse(&format!("protect hardware\n---\n\n {} 1 1 0 5 0 0 50000 Y\n", "c".repeat(bytes)));
+    assert!(named(256).is_some_and(|clocks| clocks.len() == 1) && named(257).is_none(), "each child would keep a long name");
     Ok(())
 }
 
@@ -62,7 +64,7 @@ fn a_design_is_compared_with_the_clocks() -> Outcome {
         (0, 98_000_000, false, Verdict::TooFast),
         (0, 150_000_000, false, Verdict::Slow),
         (0, 150_000_000, true, Verdict::Runs),
-        (0, 0, false, Verdict::Runs),
+        (0, 0, false, Verdict::RunsUnsaid),
         (1, 200_000_000, false, Verdict::Off),
         (2, 100_000_000, false, Verdict::Unknown),
     ];
@@ -193,7 +195,7 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
     let expected = [wanted("43c00000.fir s_axi_aclk", one, 100_000_000), wanted("43c10000.copy", zero, 0)];
     assert_eq!(super::wanted(&machine).into_iter().map(Some).collect::<Vec<_>>(), expected);
     let verdicts: Vec<_> = check(&parse(NEW).ok_or("no summary")?, &super::wanted(&machine)).iter().map(|one| one.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Off, Verdict::Runs]);
+    assert_eq!(verdicts, [Verdict::Off, Verdict::RunsUnsaid]);
     // The design's own generator makes another rate of it, which nobody can compare with FCLK1's.
     put("clk_wiz@43c30000/phandle", &[6])?;
     put("clk_wiz@43c30000/#clock-cells", &[1])?;

@@ -119,7 +119,7 @@ impl Tree {
 
     /// The node of an AXI interrupt controller (Linux `drivers/irqchip/irq-xilinx-intc.c`).
     fn controller(&self, core: &Core<'_, '_>, notes: &mut Notes) -> Result<String, DesignError> {
-        let line = match core.controller_goes() {
+        let line = match core.controller_goes()? {
             Wired::Processor { line } => self.soc.shared_interrupt(line),
             _ => None,
         };
@@ -127,8 +127,12 @@ impl Tree {
             notes.push("it does not reach the processor's interrupts, or has no registers, so it has no node".to_owned());
             return Ok(String::new());
         };
-        let number = |name| core.number(name).unwrap_or(0) & 0xFFFF_FFFF;
-        let (inputs, kinds) = (number("C_NUM_INTR_INPUTS").clamp(1, 32), number("C_KIND_OF_INTR"));
+        let number = |name| core.number(name).map(|number| number & 0xFFFF_FFFF);
+        let (Some(inputs), Some(kinds)) = (number("C_NUM_INTR_INPUTS"), number("C_KIND_OF_INTR")) else {
+            notes.push("C_NUM_INTR_INPUTS or C_KIND_OF_INTR is missing or no number, so it has no node".to_owned());
+            return Ok(String::new());
+        };
+        let inputs = inputs.clamp(1, 32);
         // Of inputs that it does not have Vivado says that they are edges.
         let kinds = kinds & ((1 << inputs) - 1);
         let mut node = format!(

@@ -112,7 +112,12 @@ fn listed(report: &Report<'_>) -> String {
         let windows = core.windows.iter().map(|window| format!("{} {}", window.address, size(window.bytes))).collect();
         let interrupts = core.interrupts.iter().map(|interrupt| format!("{} {}", interrupt.pin, interrupt.wired)).collect();
         let clocks = core.clocks.iter().map(|clock| format!("{clock}")).collect();
-        let driver = core.driver.unwrap_or(if core.hls { "registers (HLS)" } else { "registers" });
+        let registers = match (core.hls, core.outside) {
+            (true, _) => "registers (HLS)",
+            (_, true) => "registers, outside of the design",
+            _ => "registers",
+        };
+        let driver = core.driver.unwrap_or(registers);
         table.add_row([core.name.to_owned(), driver.to_owned(), lines(windows), lines(interrupts), lines(memory(core)), lines(clocks)]);
     }
     table::keep_names(&mut table, 60);

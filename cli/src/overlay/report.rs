@@ -5,7 +5,7 @@ use contigo::{
     names::Fabric,
 };
 use serde::{Serialize, Serializer};
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 /// The design.
 #[derive(Serialize)]
@@ -25,6 +25,8 @@ pub(super) struct CoreEntry<'a> {
     path: &'a str,
     vlnv: &'a str,
     pub(super) hls: bool,
+    /// Its registers are outside of the block design, behind this interface.
+    pub(super) outside: bool,
     pub(super) driver: Option<&'static str>,
     settings: String,
     /// Its name for programs where its node is the overlay's; none without registers.
@@ -83,6 +85,9 @@ pub(super) struct SnoopsEntry(Snoops);
 pub(super) struct ClockEntry<'a> {
     pins: Vec<&'a str>,
     hz: u64,
+    /// The file's words for a rate that they are none of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_rate: Option<&'a str>,
     fabric: Option<u8>,
     from: &'a str,
 }
@@ -108,11 +113,13 @@ impl<'a> CoreEntry<'a> {
             address: format!("{:#x}", window.address),
             bytes: window.len_bytes,
         };
-        let mut clocks: Vec<ClockEntry<'a>> = Vec::new();
-        for Clock { pin, hz, fabric, from } in core.clocks() {
-            match clocks.iter_mut().find(|clock| (clock.hz, clock.fabric, clock.from) == (hz, fabric, from)) {
+        let (mut clocks, mut places) = (Vec::<ClockEntry<'a>>::new(), HashMap::new());
+        for Clock { pin, hz, said, fabric, from } in core.clocks() {
+            let no_rate = (hz == 0 && !said.is_empty()).then_some(said);
+            let place = *places.entry((hz, no_rate, fabric, from)).or_insert(clocks.len());
+            match clocks.get_mut(place) {
                 Some(clock) => clock.pins.push(pin),
-                None => clocks.push(ClockEntry { pins: vec![pin], hz, fabric, from }),
+                None => clocks.push(ClockEntry { pins: vec![pin], hz, no_rate, fabric, from }),
             }
         }
         let interrupt = |interrupt: &contigo::design::Interrupt<'a>| {
@@ -145,6 +152,7 @@ impl<'a> CoreEntry<'a> {
             path: core.path(),
             vlnv: core.vlnv(),
             hls: core.is_hls(),
+            outside: core.is_outside(),
             driver: core.driver().map(|row| row.name),
             settings: core.settings()?.to_string(),
             node: windows.first().map(|first| format!("{}@{:x}", core.node_name(), first.address)),
@@ -176,7 +184,10 @@ impl fmt::Display for ClockEntry<'_> {
         if self.hz > 0 {
             write!(f, " {} MHz", self.hz.div_ceil(100_000) as f64 / 10.0)?;
         }
-        Ok(())
+        match self.no_rate {
+            Some(words) => write!(f, " (`{words}` is no rate)"),
+            None => Ok(()),
+        }
     }
 }
 

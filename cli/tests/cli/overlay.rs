@@ -35,6 +35,43 @@ fn a_design_is_json() -> Outcome {
     Ok(())
 }
 
+/// Rates in words, registers outside of the block design, and a master of two ports.
+#[test]
+fn a_design_of_another_shape_is_told_whole() -> Outcome {
+    let clock = |said: &str| format!("CLKFREQUENCY=\"{said}\" DIR=\"I\" NAME=\"s_axi_aclk\"");
+    let design = fs::read_to_string(ZYNQ)?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("odd.hwh").display().to_string();
+    let outside = "<MEMRANGE BASEVALUE=\"0x50000000\" HIGHVALUE=\"0x5000FFFF\" INSTANCE=\"M01_AXI_0\" SLAVEBUSINTERFACE=\"M01_AXI_0\"/>";
+    let module = format!(
+        "<MODULE FULLNAME=\"/odd\" INSTANCE=\"odd\" VLNV=\"me:user:odd:1.0\"><PORTS><PORT {} SIGIS=\"clk\"><CONNECTIONS>\
+        <CONNECTION INSTANCE=\"ps7\" PORT=\"FCLK_CLK0\"/></CONNECTIONS></PORT></PORTS></MODULE>",
+        clock("1.5e+08")
+    );
+    let second = module.replace("odd", "sly").replace("1.5e+08", "150 MHz");
+    let window = |name: &str, at: u32| format!("<MEMRANGE BASEVALUE=\"{at:#x}\" HIGHVALUE=\"{:#x}\" INSTANCE=\"{name}\"/>", at + 0xFFF);
+    let first = design.find("<MEMRANGE").ok_or("no range")?;
+    let processor = design.find("processing_system7:").ok_or("no processor")?;
+    let first = first.max(processor + design.get(processor..).and_then(|rest| rest.find("<MEMRANGE")).ok_or("no range")?);
+    let (before, behind) = design.split_at(first);
+    let text = format!("{before}{outside}{}{}{behind}", window("odd", 0x6000_0000), window("sly", 0x6100_0000));
+    fs::write(&path, text.replacen("<MODULES>", &format!("<MODULES>{module}{second}"), 1))?;
+    let report = Run::of(&["overlay", "--json", &path])?.json()?;
+    let core = |name: &str| report["cores"].as_array().and_then(|cores| cores.iter().find(|core| core["name"] == name)).cloned();
+    let core = |name: &str| core(name).ok_or(format!("no {name}"));
+    assert_eq!(core("odd")?["clocks"][0]["hz"], 150_000_000);
+    assert_eq!((&core("sly")?["clocks"][0]["hz"], &core("sly")?["clocks"][0]["no_rate"]), (&0.into(), &"150 MHz".into()));
+    assert_eq!((&core("M01_AXI_0")?["outside"], &core("M01_AXI_0")?["node"]), (&true.into(), &"M01_AXI_0@50000000".into()));
+    // The table breaks its lines.
+    let table = Run::of(&["overlay", &path])?;
+    for said in ["FCLK0 150 MHz", "(`150", "registers,"] {
+        assert!(table.stdout().contains(said), "{said}:\n{}", table.stdout());
+    }
+    let (nodes, _) = compiled(&path, &[])?;
+    assert!(nodes.contains("M01_AXI_0@50000000 {"), "{nodes}");
+    Ok(())
+}
+
 /// A pipe would be waited for, and a device has no end: nothing is read of either.
 #[test]
 fn a_design_is_a_regular_file_of_no_more_than_32_mib() -> Outcome {

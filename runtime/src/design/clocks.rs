@@ -1,17 +1,18 @@
 //! A core's clocks.
 
-use super::{Core, text::number};
-
-/// How many clock generators a clock goes through at most.
-const MAX_STEPS: usize = 4;
+use super::{Core, Design, MAX_INSTANCES, budget::ONE_PASS, text::hertz};
+use heapless::Vec;
 
 /// A clock of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock<'a> {
     /// The core's pin: `s_axi_aclk`.
     pub pin: &'a str,
-    /// Its frequency in Hz, as the design was built; 0: the file does not say it.
+    /// Its frequency in Hz, as the design was built; 0: the file does not say it, or in words that
+    /// are no rate.
     pub hz: u64,
+    /// The file's own words for it: `1e+08`. Empty: there are none.
+    pub said: &'a str,
     /// Which of the processor's clocks for the fabric it comes from: FCLK 0 to 3, PL 0 to 3.
     /// `None`: from a pin of the chip, or the file does not say it.
     pub fabric: Option<u8>,
@@ -19,29 +20,79 @@ pub struct Clock<'a> {
     pub from: &'a str,
 }
 
+/// The pins of generators that a clock comes in at: the first that there is.
+const INPUTS: [&str; 4] = ["clk_in1", "CLK_IN1", "BUFG_I", "BUFGCE_I"];
+
 impl<'a> Core<'_, 'a> {
     /// Its clocks, in the file's order.
     pub fn clocks(&self) -> impl Iterator<Item = Clock<'a>> {
-        let pins = self.module.pins().filter(|pin| pin.tag.text("SIGIS").eq_ignore_ascii_case("clk"));
-        pins.filter(|pin| pin.tag.get("DIR") == Some("I")).map(|pin| {
-            let source = pin.connections().next().unwrap_or_default();
-            let hz = pin.tag.get("CLKFREQUENCY").and_then(number).unwrap_or(0);
-            Clock { pin: pin.name(), hz, fabric: self.fabric_clock(source), from: source.0 }
+        let pins = self.module.pins(ONE_PASS).filter(|pin| pin.tag.text("SIGIS").eq_ignore_ascii_case("clk"));
+        let mut sources = Sources::of(self.design);
+        pins.filter(|pin| pin.tag.get("DIR") == Some("I")).map(move |pin| {
+            let source = pin.connections(ONE_PASS).next().unwrap_or_default();
+            let said = pin.tag.text("CLKFREQUENCY").trim_ascii();
+            Clock { pin: pin.name(), hz: hertz(said).unwrap_or(0), said, fabric: sources.fabric_clock(source), from: source.0 }
         })
+    }
+}
+
+/// The clocks behind clock generators. Each generator is read once, however many clocks it has.
+struct Sources<'d, 'a> {
+    design: &'d Design<'a>,
+    /// By an instance's place: which clock of the processor is behind it.
+    known: [Behind; MAX_INSTANCES],
+}
+
+#[derive(Clone, Copy)]
+enum Behind {
+    /// It was not looked at.
+    Unseen,
+    /// This one, or none.
+    Clock(Option<u8>),
+}
+
+impl<'d, 'a> Sources<'d, 'a> {
+    const fn of(design: &'d Design<'a>) -> Self {
+        Self { design, known: [Behind::Unseen; MAX_INSTANCES] }
     }
 
     /// The processor's clock that is behind `source`, a pin of an instance.
-    fn fabric_clock(&self, mut source: (&'a str, &'a str)) -> Option<u8> {
-        let processor = self.design.processor()?;
-        for _ in 0..MAX_STEPS {
-            if source.0 == processor.name() {
-                return self.design.soc().clock_pin(source.1);
+    fn fabric_clock(&mut self, mut source: (&'a str, &'a str)) -> Option<u8> {
+        let processor = self.design.processor_index()?;
+        let mut way = Vec::<usize, MAX_INSTANCES>::new();
+        let found = loop {
+            let Some(index) = self.design.index_of(source.0) else { break None };
+            if index == processor {
+                break self.design.soc().clock_pin(source.1);
             }
-            // A generator has one clock that is called so.
-            let maker = self.design.module(source.0).filter(|module| matches!(module.ip(), "clk_wiz" | "util_ds_buf"))?;
-            let pin = ["clk_in1", "CLK_IN1", "BUFG_I", "BUFGCE_I"].into_iter().find_map(|name| maker.pin(name))?;
-            source = pin.connections().next()?;
+            match self.known.get_mut(index) {
+                Some(Behind::Clock(clock)) => break *clock,
+                // A circle ends here; and so there is room for the way.
+                Some(unseen) => *unseen = Behind::Clock(None),
+                None => break None,
+            }
+            let _ = way.push(index);
+            let Some(next) = self.input_of(index) else { break None };
+            source = next;
+        };
+        for index in way {
+            if let Some(place) = self.known.get_mut(index) {
+                *place = Behind::Clock(found);
+            }
         }
-        None
+        found
+    }
+
+    /// Where a generator's clock comes from; it has one input.
+    fn input_of(&self, index: usize) -> Option<(&'a str, &'a str)> {
+        let maker = self.design.module_at(index).filter(|module| matches!(module.ip(), "clk_wiz" | "util_ds_buf"))?;
+        let mut best = None;
+        for pin in maker.pins(ONE_PASS) {
+            let rank = INPUTS.iter().position(|name| *name == pin.name());
+            if let Some(rank) = rank.filter(|rank| best.is_none_or(|(known, _)| *rank < known)) {
+                best = Some((rank, pin));
+            }
+        }
+        best?.1.connections(ONE_PASS).next()
     }
 }

@@ -1,6 +1,11 @@
 //! One instance of a design.
 
-use super::{Design, DesignError, DesignRule, module::Module, text::number};
+use super::{
+    Design, DesignError, DesignRule,
+    budget::ONE_PASS,
+    module::{Found, Module},
+    text::number,
+};
 use heapless::Vec;
 
 /// How many windows of registers a core has at most: as many as a guard's node.
@@ -11,6 +16,8 @@ pub const MAX_WINDOWS: usize = 6;
 pub struct Core<'d, 'a> {
     pub(super) design: &'d Design<'a>,
     pub(super) module: Module<'a>,
+    /// Its place among the design's.
+    pub(super) index: usize,
 }
 
 /// A window of registers, as the processor sees it.
@@ -50,6 +57,13 @@ impl<'a> Core<'_, 'a> {
         self.module.attribute("VLNV")
     }
 
+    /// Does it stand for registers outside the block design? It is an interface that leads there.
+    /// The file has its name and its address ranges alone.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        self.module.is_outside()
+    }
+
     /// Its kind: `axi_dma`.
     #[must_use]
     pub fn ip(&self) -> &'a str {
@@ -76,7 +90,7 @@ impl<'a> Core<'_, 'a> {
     }
 
     fn has_field(&self, name: &str) -> bool {
-        self.module.each("FIELD").any(|(tag, _)| tag.get("NAME") == Some(name))
+        self.module.each("FIELD", ONE_PASS).any(|(tag, _)| tag.get("NAME") == Some(name))
     }
 
     /// Is it an AXI interrupt controller?
@@ -86,7 +100,7 @@ impl<'a> Core<'_, 'a> {
     }
 
     pub(super) fn is_processor(&self) -> bool {
-        self.design.processor().is_some_and(|processor| processor.name() == self.name())
+        self.design.processor_index() == Some(self.index)
     }
 
     /// An interconnect, a converter, a register slice: others' accesses go through it.
@@ -95,11 +109,11 @@ impl<'a> Core<'_, 'a> {
     }
 
     pub(super) fn has_window(&self) -> bool {
-        self.ranges().next().is_some()
+        self.design.has_ranges(self.index)
     }
 
     pub(super) fn has_master(&self) -> bool {
-        self.module.interfaces().any(|bus| bus.is_master())
+        self.module.interfaces(ONE_PASS).any(|bus| bus.is_master())
     }
 
     /// The error that this core breaks `rule`.
@@ -110,23 +124,29 @@ impl<'a> Core<'_, 'a> {
     /// A parameter of the block design, as it stands: `C_SG_LENGTH_WIDTH`.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&'a str> {
-        self.module.parameter(name)
+        self.module.parameter(name, ONE_PASS)
     }
 
     /// All of them, in the file's order.
     pub fn parameters(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.module.parameters()
+        self.module.parameters(ONE_PASS)
     }
 
-    /// One as a number: `"14"`, `"0x1"`, or Vivado's `TRUE` and `FALSE`.
+    /// The values of those that are asked for, in one pass; `name` says which each is.
+    pub(crate) fn parameters_of<'n, const N: usize>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Vec<Option<&'a str>, N> {
+        let mut found = Vec::<Found<'a>, N>::new();
+        // There is room for as many as the caller says.
+        let _ = names.clone().try_for_each(|_| found.push(Found::None).map_err(drop));
+        for (key, value) in self.parameters() {
+            found.iter_mut().zip(names.clone()).for_each(|(found, name)| found.look(key, value, name));
+        }
+        found.into_iter().map(Found::value).collect()
+    }
+
+    /// One as a number, as [`parameter_number`] has it. `None`: it is missing, or is none.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
-        let text = self.parameter(name)?.trim_ascii();
-        match text {
-            _ if text.eq_ignore_ascii_case("true") => Some(1),
-            _ if text.eq_ignore_ascii_case("false") => Some(0),
-            _ => number(text),
-        }
+        parameter_number(self.parameter(name)?)
     }
 
     /// The processor's view of its registers, in the file's order. A range that several of the
@@ -155,8 +175,19 @@ impl<'a> Core<'_, 'a> {
     /// The processor's address ranges of this core.
     fn ranges(&self) -> impl Iterator<Item = (super::Tag<'a>, super::Text<'a>)> {
         let name = self.name();
-        let all = self.design.processor().into_iter().flat_map(|processor| processor.each("MEMRANGE"));
-        all.filter(move |(tag, _)| tag.get("INSTANCE") == Some(name))
+        self.design.ranges(self.index).filter(move |(tag, _)| tag.get("INSTANCE") == Some(name))
+    }
+}
+
+/// The number that a parameter's value is: `14`, `0x1`, `1e+08`, `64.000`, or Vivado's `TRUE` and
+/// `FALSE`. `None`: it is none.
+#[must_use]
+pub fn parameter_number(value: &str) -> Option<u64> {
+    let text = value.trim_ascii();
+    match text {
+        _ if text.eq_ignore_ascii_case("true") => Some(1),
+        _ if text.eq_ignore_ascii_case("false") => Some(0),
+        _ => number(text),
     }
 }
 

@@ -40,6 +40,8 @@ pub enum DesignRule {
         /// How many there can be.
         most: u64,
     },
+    /// Wires and buses lead through more of the file than one question reads: 16 times each byte.
+    Tangled,
     /// Two instances have one name.
     SameName,
     /// There are two processing systems.
@@ -93,6 +95,7 @@ impl DesignRule {
             Self::TooLong => "a hand-off has 32 MiB at most",
             Self::NotAHandOff => "this is no hardware hand-off of Vivado's (.hwh)",
             Self::Truncated => "the file ends before </EDKSYSTEM>: copy it once more",
+            Self::Tangled => "its buses or wires lead through more of the file than one question reads",
             Self::SameName => "two instances have this name",
             Self::SecondProcessor => "a second processing system",
             Self::NoSuchCore { .. } => "the design has no instance of this name",
@@ -137,6 +140,7 @@ impl fmt::Display for DesignError {
             DesignRule::Expected(what) => write!(f, "{what} was expected"),
             DesignRule::TooLong => write!(f, "{found} bytes are more than a hand-off may have, 32 MiB"),
             DesignRule::TooMany { what, most } => write!(f, "there are more than {most} {what}"),
+            DesignRule::Tangled => write!(f, "{}: {found} bytes; take what loops or branches there apart", rule.text()),
             DesignRule::Window { last } => write!(f, "its registers begin at {found:#x} and end at {last:#x}"),
             DesignRule::NoSuchCore { .. } if *found == 0 => write!(f, "{}, and no core", rule.text()),
             DesignRule::NoSuchCore { near } => write!(f, "{}; the nearest of its cores ({found}): {near}", rule.text()),

@@ -1,6 +1,11 @@
 //! A core's interrupts: which of its pins, and how each reaches the processor.
 
-use super::{Core, Design, DesignError, DesignRule, Soc, module::Module};
+use super::{
+    Core, Design, DesignError, DesignRule,
+    budget::Budget,
+    module::{Module, Pin},
+    text::number,
+};
 use heapless::Vec;
 
 /// How many interrupts a core has at most: as many as a guard's node.
@@ -67,14 +72,26 @@ impl<'a> Core<'_, 'a> {
     /// when it reaches the processor's interrupts.
     ///
     /// # Errors
-    /// [`DesignRule::TooMany`], with the line.
+    /// [`DesignRule::TooMany`], [`DesignRule::NotANumber`], [`DesignRule::Tangled`], with the line.
     pub fn interrupts(&self) -> Result<Vec<Interrupt<'a>, MAX_INTERRUPTS>, DesignError> {
-        let mut interrupts = Vec::new();
-        for pin in self.module.pins().filter(|pin| pin.tag.get("DIR") == Some("O")) {
+        let budget = Budget::of(&self.design.text);
+        let interrupts = self.interrupts_within(&budget);
+        budget.check(&self.module.text, self.name())?;
+        interrupts
+    }
+
+    fn interrupts_within(&self, budget: &Budget) -> Result<Vec<Interrupt<'a>, MAX_INTERRUPTS>, DesignError> {
+        let (mut interrupts, mut wires) = (Vec::new(), Wires::of(self.design, budget));
+        for pin in self.module.pins(Some(budget)).filter(|pin| pin.tag.get("DIR") == Some("O")) {
             let said = pin.tag.text("SIGIS").eq_ignore_ascii_case("interrupt");
+            // A pin without interrupts may have any words for its wires.
+            let width = match pin.width() {
+                None if said => return Err(DesignError::at(&self.module.text, DesignRule::NotANumber("LEFT or RIGHT"), pin.name(), 0)),
+                width => width.unwrap_or(1),
+            };
             // One too many is refused below.
-            for bit in (0..pin.width()).take(MAX_INTERRUPTS + 1) {
-                let wired = self.design.goal(self.name(), pin.name(), bit);
+            for bit in (0..width).take(MAX_INTERRUPTS + 1) {
+                let wired = wires.goal(&pin, bit);
                 if !said && !matches!(wired, Wired::Processor { .. } | Wired::Controller { .. }) {
                     break;
                 }
@@ -85,6 +102,21 @@ impl<'a> Core<'_, 'a> {
             }
         }
         Ok(interrupts)
+    }
+
+    /// Where the output of an AXI interrupt controller goes; of another core [`Wired::Nowhere`].
+    ///
+    /// # Errors
+    /// [`DesignRule::Tangled`], with the line.
+    pub fn controller_goes(&self) -> Result<Wired<'a>, DesignError> {
+        if !self.is_interrupt_controller() {
+            return Ok(Wired::Nowhere);
+        }
+        let budget = Budget::of(&self.design.text);
+        let output = self.module.pins(Some(&budget)).find(|pin| pin.name() == "irq");
+        let wired = output.map_or(Wired::Nowhere, |pin| Wires::of(self.design, &budget).goal(&pin, 0));
+        budget.check(&self.module.text, self.name())?;
+        Ok(wired)
     }
 }
 
@@ -100,23 +132,40 @@ impl Trigger {
     }
 }
 
-impl<'a> Design<'a> {
-    /// Where wire `bit` of this pin goes in the end: to the processor where any of its branches
-    /// does, then to a controller.
-    fn goal(&self, instance: &'a str, pin: &'a str, bit: u32) -> Wired<'a> {
-        let mut looks = MAX_LOOKS;
-        self.follow(instance, pin, bit, MAX_STEPS, &mut looks)
+/// The wires of one question, and what is read for all of them once.
+struct Wires<'d, 'a> {
+    design: &'d Design<'a>,
+    budget: &'d Budget,
+    /// Does the processor count its lines from the last one down?
+    reversed: Option<bool>,
+    /// The processor's pins for interrupts: the first line of each, and its wires.
+    widths: Vec<(u32, Option<u32>), MAX_PINS>,
+}
+
+/// A processor has one or two pins for interrupts.
+const MAX_PINS: usize = 2;
+
+impl<'d, 'a> Wires<'d, 'a> {
+    const fn of(design: &'d Design<'a>, budget: &'d Budget) -> Self {
+        Self { design, budget, reversed: None, widths: Vec::new() }
     }
 
-    fn follow(&self, instance: &'a str, pin: &str, bit: u32, steps: usize, looks: &mut usize) -> Wired<'a> {
+    /// Where wire `bit` of this pin goes in the end: to the processor where any of its branches
+    /// does, then to a controller.
+    fn goal(&mut self, pin: &Pin<'a>, bit: u32) -> Wired<'a> {
+        let mut looks = MAX_LOOKS;
+        self.follow(pin, bit, MAX_STEPS, &mut looks)
+    }
+
+    fn follow(&mut self, pin: &Pin<'a>, bit: u32, steps: usize, looks: &mut usize) -> Wired<'a> {
         let mut best = Wired::Nowhere;
-        let Some(pin) = self.module(instance).and_then(|module| module.pin(pin)) else { return best };
-        for (to, input) in pin.connections() {
+        for (to, input) in pin.connections(Some(self.budget)) {
             let Some(left) = looks.checked_sub(1) else { break };
             *looks = left;
-            let found = match self.module(to) {
+            let module = self.design.index_of(to).and_then(|index| Some((index, self.design.module_at(index)?)));
+            let found = match module {
                 None => Wired::Elsewhere { instance: to },
-                Some(module) => self.passed(&module, input, bit, steps, looks),
+                Some((index, module)) => self.passed(index, &module, input, bit, steps, looks),
             };
             if found.rank() > best.rank() {
                 best = found;
@@ -126,45 +175,70 @@ impl<'a> Design<'a> {
     }
 
     /// Where wire `bit` of a signal goes that enters `module` at `input`.
-    fn passed(&self, module: &Module<'a>, input: &str, bit: u32, steps: usize, looks: &mut usize) -> Wired<'a> {
+    fn passed(&mut self, index: usize, module: &Module<'a>, input: &str, bit: u32, steps: usize, looks: &mut usize) -> Wired<'a> {
         let elsewhere = Wired::Elsewhere { instance: module.name() };
-        if let Some(first) = Soc::of(module.ip()).and_then(|soc| soc.interrupt_pin(input)) {
-            return self.line(module, input, first, bit).map_or(elsewhere, |line| Wired::Processor { line });
+        if Some(index) == self.design.processor_index() {
+            let first = self.design.soc().interrupt_pin(input);
+            return first.and_then(|first| self.line(module, input, first, bit)).map_or(elsewhere, |line| Wired::Processor { line });
         }
         let on = match module.ip() {
             "axi_intc" if input.eq_ignore_ascii_case("intr") => {
                 return u8::try_from(bit).map_or(elsewhere, |input| Wired::Controller { instance: module.name(), input });
             }
-            "xlconcat" | "ilconcat" => before(module, input).and_then(|before| Some(("dout", before.checked_add(bit)?))),
-            "xlslice" | "ilslice" => slice(module, bit).map(|bit| ("Dout", bit)),
+            "xlconcat" | "ilconcat" => self.concatenated(module, input, bit),
+            "xlslice" | "ilslice" => self.sliced(module, bit),
             _ => None,
         };
         match (on, steps.checked_sub(1)) {
-            (Some((output, bit)), Some(steps)) => self.follow(module.name(), output, bit, steps, looks),
+            (Some((output, bit)), Some(steps)) => self.follow(&output, bit, steps, looks),
             _ => elsewhere,
         }
     }
 
     /// The line of the processor that wire `bit` of its pin is.
-    fn line(&self, processor: &Module<'a>, pin: &str, first: u32, bit: u32) -> Option<u8> {
-        let width = processor.pin(pin)?.width();
+    fn line(&mut self, processor: &Module<'a>, pin: &str, first: u32, bit: u32) -> Option<u8> {
+        let width = match self.widths.iter().find(|(known, _)| *known == first) {
+            Some((_, width)) => *width,
+            None => {
+                let width = processor.pins(Some(self.budget)).find(|each| each.name() == pin).and_then(|pin| pin.width());
+                // Where there is no room, it is read again.
+                let _ = self.widths.push((first, width));
+                width
+            }
+        }?;
         // Until 2014 Vivado counted them from the last one down (PG082, "IRQ_F2P_MODE").
-        let reversed = processor.parameter("C_IRQ_F2P_MODE").is_some_and(|mode| mode == "REVERSE");
+        let reversed = match self.reversed {
+            Some(reversed) => reversed,
+            None => processor.parameter("C_IRQ_F2P_MODE", Some(self.budget)).is_some_and(|mode| mode == "REVERSE"),
+        };
+        self.reversed = Some(reversed);
         let line = if reversed { 16_u32.checked_sub(width)?.checked_add(bit)? } else { first.checked_add(bit)? };
         u8::try_from(line).ok().filter(|line| bit < width && *line < 16)
     }
 
-    /// The interrupt of the controller `core` itself.
-    pub(super) fn controller_output(&self, core: &Core<'_, 'a>) -> Wired<'a> {
-        self.goal(core.name(), "irq", 0)
+    /// The output of a concatenation, and its wire that wire `bit` of `input` is: behind all wires
+    /// of the inputs before.
+    fn concatenated(&self, module: &Module<'a>, input: &str, bit: u32) -> Option<(Pin<'a>, u32)> {
+        let index: u32 = input.strip_prefix("In").or_else(|| input.strip_prefix("in"))?.parse().ok()?;
+        let (mut wires, mut output) = (bit, None);
+        for pin in module.pins(Some(self.budget)) {
+            let place: Option<u32> = pin.name().get(2..).and_then(|digits| digits.parse().ok());
+            if pin.tag.get("DIR") == Some("I") && place.is_some_and(|place| place < index) {
+                wires = wires.checked_add(pin.width()?)?;
+            } else if pin.name() == "dout" {
+                output = output.or(Some(pin));
+            }
+        }
+        Some((output?, wires))
     }
-}
 
-impl<'a> Core<'_, 'a> {
-    /// Where the output of an AXI interrupt controller goes; of another core [`Wired::Nowhere`].
-    #[must_use]
-    pub fn controller_goes(&self) -> Wired<'a> {
-        if self.is_interrupt_controller() { self.design.controller_output(self) } else { Wired::Nowhere }
+    /// The output of a slice, and its wire that wire `bit` of its input is.
+    fn sliced(&self, module: &Module<'a>, bit: u32) -> Option<(Pin<'a>, u32)> {
+        let sides = module.values(["DIN_FROM", "DIN_TO"], Some(self.budget));
+        let [from, to] = sides.map(|side| side.and_then(number).and_then(|side| u32::try_from(side).ok()));
+        let (from, to) = (from?, to?);
+        let output = module.pins(Some(self.budget)).find(|pin| pin.name() == "Dout")?;
+        (to..=from).contains(&bit).then(|| (output, bit - to))
     }
 }
 
@@ -177,24 +251,4 @@ impl Wired<'_> {
             Self::Processor { .. } => 3,
         }
     }
-}
-
-/// How many wires of a concatenation come before its input `input`.
-fn before(module: &Module<'_>, input: &str) -> Option<u32> {
-    let index: u32 = input.strip_prefix("In").or_else(|| input.strip_prefix("in"))?.parse().ok()?;
-    let mut wires = 0_u32;
-    for pin in module.pins().filter(|pin| pin.tag.get("DIR") == Some("I")) {
-        let place: Option<u32> = pin.name().get(2..).and_then(|digits| digits.parse().ok());
-        if place.is_some_and(|place| place < index) {
-            wires = wires.checked_add(pin.width())?;
-        }
-    }
-    Some(wires)
-}
-
-/// The wire of a slice's output that wire `bit` of its input is.
-fn slice(module: &Module<'_>, bit: u32) -> Option<u32> {
-    let side = |name| module.number(name).and_then(|side| u32::try_from(side).ok());
-    let (from, to) = (side("DIN_FROM")?, side("DIN_TO")?);
-    (to..=from).contains(&bit).then(|| bit - to)
 }

@@ -1,22 +1,22 @@
 //! A core's masters: which port each reaches memory by.
 
 use super::{
-    Core, Design, DesignError, DesignRule,
-    cores::passes_on,
+    Core, DesignError, DesignRule, Soc,
+    budget::Budget,
     module::{Interface, Module},
+    nets::Nets,
     soc::{Caches, PsPort},
     text::{Text, number},
 };
 use crate::{mem::Port, types::Bus};
 use heapless::Vec;
 
-/// How many masters a core has at most.
-pub const MAX_MASTERS: usize = 16;
+/// How many masters a core has at most, where one that reaches memory by several ports, or in
+/// several pieces, counts for each.
+pub const MAX_MASTERS: usize = 32;
 
-/// How many interconnects an access goes through at most.
-const MAX_STEPS: usize = 8;
-/// How many buses a search looks at.
-const MAX_LOOKS: usize = 64;
+/// How many ports for the fabric a processor has at most.
+const MAX_PORTS: usize = 16;
 
 /// A master of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,44 +70,143 @@ pub enum Snoops {
 }
 
 impl<'a> Core<'_, 'a> {
-    /// Its memory-mapped masters, in the file's order.
+    /// Its memory-mapped masters, in the file's order. One that reaches memory by several ports is
+    /// there once for each, and so is one that reaches pieces with memory between them that it does
+    /// not reach.
     ///
     /// # Errors
-    /// [`DesignError`]: a width that cannot be, or that the file says twice and not the same; more
-    /// than 16 masters; and the line.
+    /// [`DesignError`]: a width that cannot be, or that the file says twice and not the same; a
+    /// number that is none; more than 32; buses that lead too far; and the line.
     pub fn masters(&self) -> Result<Vec<Master<'a>, MAX_MASTERS>, DesignError> {
+        let budget = Budget::of(&self.design.text);
+        let masters = self.masters_within(&budget);
+        budget.check(&self.module.text, self.name())?;
+        masters
+    }
+
+    fn masters_within(&self, budget: &Budget) -> Result<Vec<Master<'a>, MAX_MASTERS>, DesignError> {
+        let mut buses = Vec::<Bound<'a>, MAX_MASTERS>::new();
+        for bus in self.module.interfaces(Some(budget)).filter(Interface::is_master) {
+            let place = bus.place;
+            buses.push(Bound::new(bus)).map_err(|_| self.too_many(&place))?;
+        }
         let mut masters = Vec::new();
-        for bus in self.module.interfaces().filter(|bus| bus.is_master()) {
-            let addr_bits = number_of(&bus, "ADDR_WIDTH").unwrap_or(0);
-            let master = Master {
-                interface: bus.name(),
-                data_bits: width(&bus)?.unwrap_or(0),
-                addr_bits: self.addr_bits(bus.name(), addr_bits),
-                reaches: self.reaches(&bus, self.addr_bits(bus.name(), addr_bits))?,
+        if buses.is_empty() {
+            return Ok(masters);
+        }
+        for (name, value) in self.module.parameters(Some(budget)) {
+            buses.iter_mut().for_each(|bus| bus.parameter(name, value));
+        }
+        let pieces = self.pieces(&mut buses, budget)?;
+        let mut processor = self.design.processor().map(|module| Processor { module, soc: self.soc(), acp_user: None, widths: Vec::new() });
+        let mut nets = None;
+        for (at, bus) in buses.iter().enumerate() {
+            let data_bits = width(&bus.bus, budget)?.unwrap_or(0);
+            let addr_bits = self.addr_bits(bus, budget)?;
+            let mut answer = |reaches| {
+                let master = Master { interface: bus.bus.name(), data_bits, addr_bits, reaches };
+                masters.push(master).map_err(|_| self.too_many(&bus.bus.place))
             };
-            let rule = DesignRule::TooMany { what: "masters", most: MAX_MASTERS as u64 };
-            masters.push(master).map_err(|_| DesignError::at(&bus.place, rule, self.name(), 0))?;
+            let Some(processor) = &mut processor else {
+                answer(Reaches::Nothing)?;
+                continue;
+            };
+            let mut ways = Vec::<(&'a str, Option<(u64, u64)>), MAX_MASTERS>::new();
+            for piece in pieces.iter().filter(|piece| piece.bus == at) {
+                // There is room: all pieces have as much.
+                let _ = ways.push((piece.interface, Some(piece.window)));
+            }
+            if let Some(interface) = bus.seen.filter(|_| ways.is_empty()) {
+                let _ = ways.push((interface, None));
+            }
+            if ways.is_empty() {
+                if nets.is_none() {
+                    nets = Some(Nets::of(self.design, budget)?);
+                }
+                let ports = nets.as_ref().map(|nets| nets.ports_behind(bus.bus.net(), budget)).unwrap_or_default();
+                for interface in ports {
+                    let _ = ways.push((interface, None));
+                }
+            }
+            match (ways.is_empty(), bus.elsewhere) {
+                (true, Some(instance)) => answer(Reaches::Elsewhere { instance })?,
+                (true, None) => answer(Reaches::Nothing)?,
+                (false, _) => {}
+            }
+            for (interface, window) in ways {
+                answer(processor.memory(self.ip(), interface, bus, window, addr_bits, budget)?)?;
+            }
         }
         Ok(masters)
     }
 
+    fn too_many(&self, place: &Text<'_>) -> DesignError {
+        DesignError::at(place, DesignRule::TooMany { what: "masters", most: MAX_MASTERS as u64 }, self.name(), 0)
+    }
+
+    /// The pieces of the processor's memory that the core's own map has, by master and port.
+    fn pieces(&self, buses: &mut [Bound<'a>], budget: &Budget) -> Result<Vec<Piece<'a>, MAX_MASTERS>, DesignError> {
+        let mut pieces = Vec::<Piece<'a>, MAX_MASTERS>::new();
+        let processor = self.design.processor().map(|processor| processor.name());
+        for (tag, place) in self.module.each("MEMRANGE", Some(budget)) {
+            let name = tag.get("MASTERBUSINTERFACE");
+            let Some((at, bus)) = buses.iter_mut().enumerate().find(|(_, bus)| name == Some(bus.bus.name())) else { continue };
+            if processor.is_none() || tag.get("INSTANCE") != processor {
+                bus.elsewhere = tag.get("INSTANCE").or(bus.elsewhere);
+                continue;
+            }
+            let interface = tag.get("SLAVEBUSINTERFACE");
+            let Some(interface) = interface.filter(|_| tag.text("ADDRESSBLOCK").contains("DDR")) else {
+                bus.seen = bus.seen.or(interface);
+                continue;
+            };
+            let piece = Piece { bus: at, interface, window: range(self.name(), &tag, &place)? };
+            if !pieces.iter_mut().any(|other| other.takes(&piece, self.soc())) {
+                pieces.push(piece).map_err(|_| self.too_many(&place))?;
+            }
+        }
+        // A piece may have filled the gap between two others.
+        let mut at = 0;
+        while let Some(piece) = pieces.get(at).copied() {
+            let joined = pieces.iter_mut().skip(at + 1).any(|other| other.takes(&piece, self.soc()));
+            if joined {
+                // One fewer, and the larger one may touch those before.
+                pieces.remove(at);
+                at = 0;
+            } else {
+                at += 1;
+            }
+        }
+        Ok(pieces)
+    }
+
     /// The port of all of its masters, for who opens the core: the reach that they have in common.
+    /// Of a master that reaches memory in pieces it is the largest one.
     ///
     /// # Errors
     /// [`DesignRule::NoPort`], [`DesignRule::MixedPorts`], [`DesignRule::Unsure`]; as
     /// [`masters`](Self::masters).
     pub fn port(&self) -> Result<Port, DesignError> {
         let fail = |rule| self.broken(rule);
+        let masters = self.masters()?;
         let (mut common, mut doubt) = (None::<Port>, false);
-        for master in &self.masters()? {
+        for (at, master) in masters.iter().enumerate() {
             let Reaches::Memory { port, snoops, .. } = master.reaches else { continue };
             doubt |= snoops == Snoops::Unsure;
+            if masters.iter().take(at).any(|other| other.interface == master.interface && matches!(other.reaches, Reaches::Memory { .. })) {
+                // Counted with the first of its ways.
+                match common {
+                    Some(first) if first.coherent != port.coherent => return Err(fail(DesignRule::MixedPorts)),
+                    _ => continue,
+                }
+            }
+            let window = self.soc().widest(masters.iter().filter(|other| other.interface == master.interface).filter_map(Master::window));
             common = Some(match common {
-                None => port,
+                None => Port { window, ..port },
                 Some(other) if other.coherent != port.coherent => return Err(fail(DesignRule::MixedPorts)),
                 Some(other) => Port {
                     addr_bits: other.addr_bits.min(port.addr_bits),
-                    window: (other.window.0.max(port.window.0), other.window.1.min(port.window.1)),
+                    window: (other.window.0.max(window.0), other.window.1.min(window.1)),
                     ..other
                 },
             });
@@ -118,70 +217,109 @@ impl<'a> Core<'_, 'a> {
         common.ok_or_else(|| fail(DesignRule::NoPort))
     }
 
-    /// How many address lines a master drives: the interface says it, or the core's parameters.
-    fn addr_bits(&self, interface: &str, said: u32) -> u32 {
-        let own = self.of_master(interface, "_ADDR_WIDTH").and_then(number).and_then(|bits| u32::try_from(bits).ok());
-        match (said, own) {
-            (0, own) => own.unwrap_or(0),
-            (said, Some(own)) if own > 0 => said.min(own),
-            (said, _) => said,
+    /// How many address lines a master drives: the interface says it, or the core's parameters. 0:
+    /// neither does.
+    fn addr_bits(&self, bus: &Bound<'a>, budget: &Budget) -> Result<u32, DesignError> {
+        let interface = self.said(bus, "ADDR_WIDTH", bus.bus.parameter("ADDR_WIDTH", Some(budget)))?.unwrap_or(0);
+        Ok(match self.said(bus, "ADDR_WIDTH", bus.addr_width)? {
+            Some(own) if own > 0 && interface > 0 => interface.min(own),
+            Some(own) if interface == 0 => own,
+            _ => interface,
         }
-        .min(64)
+        .min(64))
     }
 
-    /// The parameter `C_<interface><end>` of a core.
-    fn of_master(&self, interface: &str, end: &str) -> Option<&'a str> {
-        let mut parameters = self.module.each("PARAMETER");
-        let called = |name: &str| {
-            let name = name.strip_prefix("C_").or_else(|| name.strip_prefix("c_"))?;
-            let start = name.len().checked_sub(end.len())?;
-            let (first, last) = (name.get(..start)?, name.get(start..)?);
-            (first.eq_ignore_ascii_case(interface) && last.eq_ignore_ascii_case(end)).then_some(())
-        };
-        parameters.find(|(tag, _)| called(tag.text("NAME")).is_some()).and_then(|(tag, _)| tag.get("VALUE"))
+    /// A number of bits; `None` where the file has none.
+    fn said(&self, bus: &Bound<'a>, what: &'static str, text: Option<&str>) -> Result<Option<u32>, DesignError> {
+        said(text).map_err(|()| DesignError::at(&bus.bus.place, DesignRule::NotANumber(what), self.name(), 0))
+    }
+}
+
+impl Master<'_> {
+    /// The part of the processor's memory that it reaches.
+    const fn window(&self) -> Option<(u64, u64)> {
+        match &self.reaches {
+            Reaches::Memory { port, .. } => Some(port.window),
+            _ => None,
+        }
+    }
+}
+
+/// A master of the core, and what the file has of it in other places.
+struct Bound<'a> {
+    bus: Interface<'a>,
+    addr_width: Option<&'a str>,
+    cache: Option<&'a str>,
+    user: Option<&'a str>,
+    /// A port of the processor's by which it reaches something else than its memory.
+    seen: Option<&'a str>,
+    elsewhere: Option<&'a str>,
+}
+
+impl<'a> Bound<'a> {
+    const fn new(bus: Interface<'a>) -> Self {
+        Self { bus, addr_width: None, cache: None, user: None, seen: None, elsewhere: None }
     }
 
-    fn reaches(&self, bus: &Interface<'a>, addr_bits: u32) -> Result<Reaches<'a>, DesignError> {
-        let Some(processor) = self.design.processor() else { return Ok(Reaches::Nothing) };
-        // The core's own map of memory; of several ranges the one of DDR.
-        let mine = |tag: &super::Tag<'_>| tag.get("MASTERBUSINTERFACE") == Some(bus.name());
-        let (mut interface, mut elsewhere, mut window) = (None, None, None::<(u64, u64)>);
-        for (tag, place) in self.module.each("MEMRANGE").filter(|(tag, _)| mine(tag)) {
-            if tag.get("INSTANCE") != Some(processor.name()) {
-                elsewhere = tag.get("INSTANCE").or(elsewhere);
-                continue;
+    /// Keeps a parameter `C_<interface><end>` of the core, which HLS writes in capitals.
+    fn parameter(&mut self, name: &str, value: &'a str) {
+        let Some(name) = name.strip_prefix("C_").or_else(|| name.strip_prefix("c_")) else { return };
+        let Some((first, end)) = name.split_at_checked(self.bus.name().len()) else { return };
+        if !first.eq_ignore_ascii_case(self.bus.name()) {
+            return;
+        }
+        let ends = [("_ADDR_WIDTH", &mut self.addr_width), ("_CACHE_VALUE", &mut self.cache), ("_USER_VALUE", &mut self.user)];
+        for (known, place) in ends {
+            if end.eq_ignore_ascii_case(known) {
+                *place = place.or(Some(value));
             }
-            let (ddr, there) = (tag.text("ADDRESSBLOCK").contains("DDR"), tag.get("SLAVEBUSINTERFACE"));
-            if ddr && (window.is_none() || interface == there) {
-                let (first, last) = range(self.name(), &tag, &place)?;
-                window = Some(window.map_or((first, last), |known| (known.0.min(first), known.1.max(last))));
-                interface = there;
-            } else if window.is_none() {
-                interface = interface.or(there);
-            }
-        }
-        let mut looks = MAX_LOOKS;
-        let interface = interface.or_else(|| self.design.port_behind(bus.tag.text("BUSNAME"), &processor, MAX_STEPS, &mut looks));
-        match (interface, elsewhere) {
-            (Some(interface), _) => self.memory(&processor, interface, bus.name(), window, addr_bits),
-            (None, Some(instance)) => Ok(Reaches::Elsewhere { instance }),
-            (None, None) => Ok(Reaches::Nothing),
         }
     }
+}
 
+/// A piece of the processor's memory, by the number of a master.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    bus: usize,
+    interface: &'a str,
+    window: (u64, u64),
+}
+
+impl Piece<'_> {
+    /// Does it take `other` in? It does where both are one master's at one port, with no memory
+    /// between them.
+    fn takes(&mut self, other: &Self, soc: Soc) -> bool {
+        let alike = (self.bus, self.interface) == (other.bus, other.interface);
+        let joined = soc.joined(self.window, other.window).filter(|_| alike);
+        self.window = joined.unwrap_or(self.window);
+        joined.is_some()
+    }
+}
+
+/// The processor, and what is read of it once for all masters.
+struct Processor<'a> {
+    module: Module<'a>,
+    soc: Soc,
+    /// The value that its ACP has instead of the masters'.
+    acp_user: Option<Option<u64>>,
+    /// The bits of data of ports.
+    widths: Vec<(&'static str, u32), MAX_PORTS>,
+}
+
+impl<'a> Processor<'a> {
     fn memory(
-        &self,
-        processor: &Module<'a>,
+        &mut self,
+        ip: &str,
         interface: &'a str,
-        master: &str,
+        bus: &Bound<'a>,
         window: Option<(u64, u64)>,
         addr_bits: u32,
+        budget: &Budget,
     ) -> Result<Reaches<'a>, DesignError> {
-        let soc = self.design.soc();
-        let Some(port) = soc.port(interface) else { return Ok(Reaches::Elsewhere { instance: processor.name() }) };
-        let data_bits = port_width(processor, port)?;
-        let snoops = self.snoops(processor, port, master);
-        let (bits, (lowest, highest)) = soc.memory();
+        let Some(port) = self.soc.port(interface) else { return Ok(Reaches::Elsewhere { instance: self.module.name() }) };
+        let data_bits = self.width(port, budget)?;
+        let snoops = self.snoops(port, ip, bus, budget);
+        let (bits, (lowest, highest)) = self.soc.memory();
         let bits = if addr_bits > 0 { bits.min(addr_bits) } else { bits };
         let window = window.map_or((lowest, highest), |(first, last)| (first.max(lowest), last.min(highest)));
         let coherent = snoops == Snoops::Yes;
@@ -189,51 +327,47 @@ impl<'a> Core<'_, 'a> {
         Ok(Reaches::Memory { interface, data_bits, snoops, port })
     }
 
+    /// The bits of data of a port.
+    fn width(&mut self, port: &PsPort, budget: &Budget) -> Result<u32, DesignError> {
+        if let Some((_, known)) = self.widths.iter().find(|(name, _)| *name == port.name) {
+            return Ok(*known);
+        }
+        let width = port_width(&self.module, port, budget)?;
+        // Where there is no room, it is read again.
+        let _ = self.widths.push((port.name, width));
+        Ok(width)
+    }
+
     /// Does `port` snoop for this master of this core? HLS writes what its masters drive into the
     /// design (UG1399, `m_axi` interfaces); the DMA cores of Xilinx drive `AxCACHE` = 0011 (PG021,
     /// PG020, PG034, PG288) and no `AxUSER`.
-    fn snoops(&self, processor: &Module<'a>, port: &PsPort, master: &str) -> Snoops {
-        let dma = matches!(self.ip(), "axi_dma" | "axi_vdma" | "axi_cdma" | "axi_mcdma" | "axi_dmac");
-        let cache = self.of_master(master, "_CACHE_VALUE").and_then(binary).or(if dma { Some(0b0011) } else { None });
-        let user = match processor.number("C_USE_DEFAULT_ACP_USER_VAL") {
-            Some(1) => Some(processor.number("PCW_S_AXI_ACP_ARUSER_VAL").unwrap_or(1)),
-            _ => self.of_master(master, "_USER_VALUE").and_then(number).or(if dma { Some(0) } else { None }),
-        };
+    fn snoops(&mut self, port: &PsPort, ip: &str, bus: &Bound<'a>, budget: &Budget) -> Snoops {
+        let dma = matches!(ip, "axi_dma" | "axi_vdma" | "axi_cdma" | "axi_mcdma" | "axi_dmac");
+        let cache = bus.cache.and_then(binary).or(if dma { Some(0b0011) } else { None });
         let asks = match port.snoops {
             Caches::Past => Some(false),
             Caches::Always => Some(true),
             Caches::Allocate => cache.map(|cache| cache & 0b1100 != 0),
-            Caches::User => match (cache, user) {
-                (Some(cache), Some(user)) => Some(cache & 0b0010 != 0 && user & 1 != 0),
-                _ => None,
-            },
+            Caches::User => {
+                let own = || bus.user.and_then(number).or(if dma { Some(0) } else { None });
+                match (cache, self.acp_user(budget).or_else(own)) {
+                    (Some(cache), Some(user)) => Some(cache & 0b0010 != 0 && user & 1 != 0),
+                    _ => None,
+                }
+            }
         };
         asks.map_or(Snoops::Unsure, |asks| if asks { Snoops::Yes } else { Snoops::No })
     }
-}
 
-impl<'a> Design<'a> {
-    /// The processor's port that bus `net` leads to, through what passes accesses on.
-    fn port_behind(&self, net: &str, processor: &Module<'a>, steps: usize, looks: &mut usize) -> Option<&'a str> {
-        if net.is_empty() || net == "__NOC__" {
-            return None;
+    fn acp_user(&mut self, budget: &Budget) -> Option<u64> {
+        if let Some(known) = self.acp_user {
+            return known;
         }
-        let steps = steps.checked_sub(1)?;
-        for module in self.modules() {
-            let Some(entry) = module.interfaces().find(|bus| !bus.is_master() && bus.tag.text("BUSNAME") == net) else { continue };
-            *looks = looks.checked_sub(1)?;
-            if module.name() == processor.name() {
-                return Some(entry.name());
-            }
-            if passes_on(&module) {
-                let on = module.interfaces().filter(|bus| bus.is_master());
-                let found = on.filter_map(|bus| self.port_behind(bus.tag.text("BUSNAME"), processor, steps, looks)).next();
-                if found.is_some() {
-                    return found;
-                }
-            }
-        }
-        None
+        let names = ["C_USE_DEFAULT_ACP_USER_VAL", "PCW_S_AXI_ACP_ARUSER_VAL"];
+        let [uses, value] = self.module.values(names, Some(budget));
+        let own = uses.and_then(number).filter(|uses| *uses == 1).map(|_| value.and_then(number).unwrap_or(1));
+        self.acp_user = Some(own);
+        own
     }
 }
 
@@ -249,9 +383,10 @@ fn range(core: &str, tag: &super::Tag<'_>, place: &Text<'_>) -> Result<(u64, u64
 }
 
 /// The bits of data of a port of the processor: its bus says it, and a parameter.
-fn port_width(processor: &Module<'_>, port: &PsPort) -> Result<u32, DesignError> {
-    let said = processor.number(port.width).and_then(|bits| u32::try_from(bits).ok());
-    let Some(bus) = processor.interfaces().find(|bus| bus.name() == port.interface) else {
+fn port_width(processor: &Module<'_>, port: &PsPort, budget: &Budget) -> Result<u32, DesignError> {
+    let no_number = |()| DesignError::at(&processor.text, DesignRule::NotANumber(port.width), port.interface, 0);
+    let said = said(processor.parameter(port.width, Some(budget))).map_err(no_number)?;
+    let Some(bus) = processor.interfaces(Some(budget)).find(|bus| bus.name() == port.interface) else {
         return match said {
             Some(bits) if !port.widths.contains(&bits) => {
                 Err(DesignError::at(&processor.text, DesignRule::Width, port.interface, bits.into()))
@@ -259,7 +394,7 @@ fn port_width(processor: &Module<'_>, port: &PsPort) -> Result<u32, DesignError>
             said => Ok(said.unwrap_or(0)),
         };
     };
-    let bits = width(&bus)?.or(said).unwrap_or(0);
+    let bits = width(&bus, budget)?.or(said).unwrap_or(0);
     let fail = |rule| Err(DesignError::at(&bus.place, rule, port.interface, bits.into()));
     match said {
         Some(elsewhere) if elsewhere != bits => fail(DesignRule::Disagrees { elsewhere: elsewhere.into() }),
@@ -269,10 +404,11 @@ fn port_width(processor: &Module<'_>, port: &PsPort) -> Result<u32, DesignError>
 }
 
 /// The bits of data of a bus, which the file says twice: as an attribute and as a parameter.
-fn width(bus: &Interface<'_>) -> Result<Option<u32>, DesignError> {
+fn width(bus: &Interface<'_>, budget: &Budget) -> Result<Option<u32>, DesignError> {
     let fail = |rule, bits: u32| Err(DesignError::at(&bus.place, rule, bus.name(), bits.into()));
-    let attribute = bus.tag.get("DATAWIDTH").and_then(number).and_then(|bits| u32::try_from(bits).ok());
-    match (attribute, number_of(bus, "DATA_WIDTH")) {
+    let (attribute, parameter) = (said(bus.tag.get("DATAWIDTH")), said(bus.parameter("DATA_WIDTH", Some(budget))));
+    let (Ok(attribute), Ok(parameter)) = (attribute, parameter) else { return fail(DesignRule::NotANumber("DATA_WIDTH"), 0) };
+    match (attribute, parameter) {
         (Some(bits), Some(elsewhere)) if bits != elsewhere => fail(DesignRule::Disagrees { elsewhere: elsewhere.into() }, bits),
         (None, None) => Ok(None),
         (bits, elsewhere) => match bits.or(elsewhere).unwrap_or(0) {
@@ -282,12 +418,14 @@ fn width(bus: &Interface<'_>) -> Result<Option<u32>, DesignError> {
     }
 }
 
-fn number_of(bus: &Interface<'_>, parameter: &str) -> Option<u32> {
-    bus.parameter(parameter).and_then(number).and_then(|number| u32::try_from(number).ok())
+/// A number of bits that the file may say. `Err`: it says something else.
+fn said(text: Option<&str>) -> Result<Option<u32>, ()> {
+    let text = text.map(str::trim_ascii).filter(|text| !text.is_empty());
+    text.map(|text| number(text).and_then(|bits| u32::try_from(bits).ok()).ok_or(())).transpose()
 }
 
 /// HLS' `AxCACHE`: `"0011"` in quotes, which are `&quot;` in the file.
 fn binary(text: &str) -> Option<u64> {
-    let digits = text.trim_matches(|letter: char| !letter.is_ascii_digit());
-    u64::from_str_radix(digits, 2).ok()
+    let digits = text.trim_ascii().trim_start_matches("&quot;").trim_end_matches("&quot;").trim_matches(['"', '\'']);
+    u64::from_str_radix(digits, 2).ok().or_else(|| number(digits))
 }

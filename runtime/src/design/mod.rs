@@ -13,9 +13,10 @@
 //! It knows Zynq-7000 and Zynq UltraScale+, which RFSoC is too. A design for another processor has
 //! cores with parameters and registers, but no addresses, ports or interrupts.
 //!
-//! The readers need no heap. [`Design::read`] looks at each tag once. A question looks at the tags
-//! of the instances on its way, and each way is bounded. A file that is cut off, from another tool
-//! or at odds with itself is refused, with the line.
+//! The readers need no heap. [`Design::read`] looks at each tag once, and keeps where each instance
+//! is, by its name. A question looks at the tags of the instances on its way, at each byte of the
+//! file 16 times at most ([`DesignRule::Tangled`]). A file that is cut off, from another tool or at
+//! odds with itself is refused, with the line.
 //!
 //! ```
 //! use contigo::design::Design;
@@ -40,20 +41,26 @@
 //!
 //! Imports: `types`, `mem`.
 
+mod budget;
 mod clocks;
 mod cores;
 mod error;
 mod interrupts;
 mod masters;
 mod module;
+mod nets;
 mod registers;
 mod soc;
 mod tag;
+#[cfg(test)]
+mod tests;
 mod text;
 
+#[cfg(test)]
+pub(crate) use self::text::visits;
 pub use self::{
     clocks::Clock,
-    cores::{Core, MAX_WINDOWS, Window},
+    cores::{Core, MAX_WINDOWS, Window, parameter_number},
     error::{DesignError, DesignRule},
     interrupts::{Interrupt, MAX_INTERRUPTS, Trigger, Wired},
     masters::{MAX_MASTERS, Master, Reaches, Snoops},
@@ -62,7 +69,7 @@ pub use self::{
 };
 pub(crate) use self::{
     tag::{NoTag, Tag, next as next_tag},
-    text::Text,
+    text::{Text, number},
 };
 pub use crate::types::name::Name;
 pub use crate::types::near::{MAX_NEAR, Near};
@@ -80,7 +87,9 @@ pub const MAX_INSTANCES: usize = 512;
 #[derive(Clone, Debug)]
 pub struct Design<'a> {
     text: Text<'a>,
-    modules: Vec<Place, MAX_INSTANCES>,
+    modules: Vec<Place<'a>, MAX_INSTANCES>,
+    /// Their places in `modules`, by their names in order.
+    by_name: Vec<u16, MAX_INSTANCES>,
     soc: Soc,
     /// The processing system, among the modules.
     processor: Option<usize>,
@@ -100,7 +109,8 @@ impl<'a> Design<'a> {
         if source.len() > MAX_BYTES {
             return Err(DesignError::at(&text, DesignRule::TooLong, "", source.len() as u64));
         }
-        let mut design = Self { text, modules: Vec::new(), soc: Soc::Other, processor: None, name: "", tool: "", device: "" };
+        let mut design =
+            Self { text, modules: Vec::new(), by_name: Vec::new(), soc: Soc::Other, processor: None, name: "", tool: "", device: "" };
         let root = next_tag(&mut text).ok().flatten().filter(|tag| tag.name == "EDKSYSTEM" && !tag.ends);
         let Some(root) = root else {
             return Err(DesignError::at(&text, DesignRule::NotAHandOff, "", 0));
@@ -140,26 +150,58 @@ impl<'a> Design<'a> {
         if no_zynq {
             return Err(DesignError::at(&Text::new(source), DesignRule::OtherChip, design.device, 0));
         }
+        design.add_ranges()?;
         Ok(design)
+    }
+
+    /// Notes where the processor's ranges of each instance are. A range of none leads out of the
+    /// block design, and stands for what is there.
+    fn add_ranges(&mut self) -> Result<(), DesignError> {
+        let Some(processor) = self.processor() else { return Ok(()) };
+        let mut text = processor.text;
+        loop {
+            let start = text;
+            let Some(tag) = next_tag(&mut text).ok().flatten() else { return Ok(()) };
+            let Some(name) = tag.get("INSTANCE").filter(|name| tag.name == "MEMRANGE" && !name.is_empty()) else { continue };
+            let index = match self.find(name) {
+                Ok(index) => index,
+                Err(_) => {
+                    let mut start = start;
+                    start.until(|byte| byte == b'<');
+                    self.add(&start, text.at())?;
+                    self.modules.len() - 1
+                }
+            };
+            if let Some(place) = self.modules.get_mut(index) {
+                let first = if place.ranges.1 == 0 { start.at() } else { place.ranges.0 };
+                place.ranges = (first, text.at());
+            }
+        }
     }
 
     /// Adds the module from `start` to byte `end`.
     fn add(&mut self, start: &Text<'a>, end: u32) -> Result<(), DesignError> {
-        let place = Place { from: start.at(), to: end };
-        let module = Module::at(self.text, place);
+        let module = Module::at(self.text, start.at(), end);
         let fail = |rule| DesignError::at(start, rule, module.name(), 0);
-        if self.module(module.name()).is_some() {
-            return Err(fail(DesignRule::SameName));
-        }
+        let Err(rank) = self.find(module.name()) else { return Err(fail(DesignRule::SameName)) };
         if let Some(soc) = Soc::of(module.ip()) {
             if self.processor.is_some() {
                 return Err(fail(DesignRule::SecondProcessor));
             }
             (self.soc, self.processor) = (soc, Some(self.modules.len()));
         }
-        self.modules
-            .push(place)
-            .map_err(|_| DesignError::at(start, DesignRule::TooMany { what: "instances", most: MAX_INSTANCES as u64 }, "", 0))
+        let full = || DesignError::at(start, DesignRule::TooMany { what: "instances", most: MAX_INSTANCES as u64 }, "", 0);
+        let index = u16::try_from(self.modules.len()).map_err(|_| full())?;
+        let place = Place { from: start.at(), to: end, name: module.name(), ranges: (0, 0) };
+        self.modules.push(place).map_err(|_| full())?;
+        self.by_name.insert(rank, index).map_err(|_| full())
+    }
+
+    /// The place of an instance, or the one that it would have in `by_name`.
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        let called = |index: &u16| self.modules.get(usize::from(*index)).map_or("", |place| place.name);
+        let rank = self.by_name.binary_search_by(|index| called(index).cmp(name))?;
+        Ok(self.by_name.get(rank).map_or(0, |index| usize::from(*index)))
     }
 
     /// Its name.
@@ -186,9 +228,11 @@ impl<'a> Design<'a> {
         self.soc
     }
 
-    /// Every instance, also those without registers, in the file's order.
+    /// Every instance, also those without registers, in the file's order. Behind them come the
+    /// interfaces by which the processor reaches registers outside of the block design
+    /// ([`Core::is_outside`]).
     pub fn instances(&self) -> impl Iterator<Item = Core<'_, 'a>> {
-        self.modules().map(|module| Core { design: self, module })
+        (0..self.modules.len()).filter_map(|index| self.core_at(index))
     }
 
     /// The instances that a program drives: the processor sees registers of theirs, or they master
@@ -202,26 +246,44 @@ impl<'a> Design<'a> {
     /// # Errors
     /// [`DesignRule::NoSuchCore`], with the names of cores that are most like it.
     pub fn core(&self, name: &str) -> Result<Core<'_, 'a>, DesignError> {
-        let named = |module: &Module<'a>| module.name() == name || module.path().trim_start_matches('/') == name;
-        let found = self.modules().find(named);
+        let by_path = || self.instances().find(|core| core.path() == name);
+        let found = self.index_of(name).and_then(|index| self.core_at(index)).or_else(by_path);
         let none = || {
             let near = Near::of(name, self.cores().map(|core| core.path()));
             DesignError::at(&self.text, DesignRule::NoSuchCore { near }, name, self.cores().count() as u64)
         };
-        let module = found.ok_or_else(none)?;
-        Ok(Core { design: self, module })
+        found.ok_or_else(none)
     }
 
-    fn modules(&self) -> impl Iterator<Item = Module<'a>> {
-        self.modules.iter().map(|place| Module::at(self.text, *place))
+    fn core_at(&self, index: usize) -> Option<Core<'_, 'a>> {
+        Some(Core { design: self, module: self.module_at(index)?, index })
     }
 
-    fn module(&self, name: &str) -> Option<Module<'a>> {
-        self.modules().find(|module| module.name() == name)
+    fn module_at(&self, index: usize) -> Option<Module<'a>> {
+        let place = self.modules.get(index)?;
+        Some(Module::at(self.text, place.from, place.to))
+    }
+
+    fn index_of(&self, name: &str) -> Option<usize> {
+        self.find(name).ok()
     }
 
     fn processor(&self) -> Option<Module<'a>> {
-        Some(Module::at(self.text, *self.modules.get(self.processor?)?))
+        self.module_at(self.processor?)
+    }
+
+    const fn processor_index(&self) -> Option<usize> {
+        self.processor
+    }
+
+    /// Does the processor see registers of the instance `index`?
+    fn has_ranges(&self, index: usize) -> bool {
+        self.modules.get(index).is_some_and(|place| place.ranges.1 > 0)
+    }
+
+    /// The processor's ranges among which those of the instance `index` are.
+    fn ranges(&self, index: usize) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a> {
+        module::ranges(self.text, self.modules.get(index).map_or((0, 0), |place| place.ranges))
     }
 }
 

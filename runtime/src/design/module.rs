@@ -1,15 +1,20 @@
 //! An instance's tags.
 
 use super::{
+    budget::{Budget, ONE_PASS},
     tag::{Tag, next},
     text::{Text, number},
 };
 
-/// Where an instance is in the file: from its `<MODULE` to behind its end.
+/// Where an instance is in the file, and what is looked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Place<'a> {
+    /// From its `<MODULE` to behind its end.
     pub(super) from: u32,
     pub(super) to: u32,
+    pub(super) name: &'a str,
+    /// From the first to behind the last of the processor's ranges for it; both 0 without one.
+    pub(super) ranges: (u32, u32),
 }
 
 /// An instance. The whole file was read once, so a tag that is none ends a walk here.
@@ -35,8 +40,8 @@ pub(super) struct Interface<'a> {
 }
 
 impl<'a> Module<'a> {
-    pub(super) fn at(text: Text<'a>, place: Place) -> Self {
-        let mut text = text.part(place.from, place.to);
+    pub(super) fn at(text: Text<'a>, from: u32, to: u32) -> Self {
+        let mut text = text.part(from, to);
         let head = next(&mut text).ok().flatten();
         Self { text, head }
     }
@@ -49,9 +54,15 @@ impl<'a> Module<'a> {
         self.attribute("INSTANCE")
     }
 
-    /// Its name in the hierarchy: `/video/axi_vdma`.
+    /// Is it a range of the processor's, which stands for what is outside the block design?
+    pub(super) fn is_outside(&self) -> bool {
+        self.head.is_some_and(|head| head.name == "MEMRANGE")
+    }
+
+    /// Its name in the hierarchy: `/video/axi_vdma`. An interface that leads out has its name
+    /// alone.
     pub(super) fn path(&self) -> &'a str {
-        self.attribute("FULLNAME")
+        self.attribute(if self.is_outside() { "INSTANCE" } else { "FULLNAME" })
     }
 
     /// A part of `vendor:library:name:version`.
@@ -65,54 +76,80 @@ impl<'a> Module<'a> {
     }
 
     /// Each tag called `name`, with the place behind it.
-    pub(super) fn each(&self, name: &'static str) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a> {
-        tags(self.text).filter(move |(tag, _)| tag.name == name && !tag.ends)
+    pub(super) fn each<'b>(
+        &self,
+        name: &'static str,
+        budget: Option<&'b Budget>,
+    ) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a, 'b> {
+        tags(self.text, budget).filter(move |(tag, _)| tag.name == name && !tag.ends)
     }
 
-    /// All of its tags.
-    pub(super) fn each_tag(&self) -> impl Iterator<Item = Tag<'a>> + use<'a> {
-        tags(self.text).map(|(tag, _)| tag)
+    /// All of its tags, each with the place behind it.
+    pub(super) fn each_tag<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a, 'b> {
+        tags(self.text, budget)
     }
 
-    pub(super) fn pins(&self) -> impl Iterator<Item = Pin<'a>> + use<'a> {
-        self.each("PORT").map(|(tag, inside)| Pin { tag, inside })
-    }
-
-    pub(super) fn pin(&self, name: &str) -> Option<Pin<'a>> {
-        self.pins().find(|pin| pin.name() == name)
+    pub(super) fn pins<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = Pin<'a>> + use<'a, 'b> {
+        self.each("PORT", budget).map(|(tag, inside)| Pin { tag, inside })
     }
 
     /// Its memory-mapped buses.
-    pub(super) fn interfaces(&self) -> impl Iterator<Item = Interface<'a>> + use<'a> {
-        let each = self.each("BUSINTERFACE").map(|(tag, inside)| Interface { tag, place: inside, inside });
+    pub(super) fn interfaces<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = Interface<'a>> + use<'a, 'b> {
+        let each = self.each("BUSINTERFACE", budget).map(|(tag, inside)| Interface { tag, place: inside, inside });
         each.filter(|bus| bus.tag.text("VLNV").contains(":aximm:"))
     }
 
-    /// The value of a parameter of its own. Vivado writes some in capitals and in small letters:
-    /// the same letters go first.
-    pub(super) fn parameter(&self, name: &str) -> Option<&'a str> {
-        let mut alike = None;
-        for (key, value) in self.parameters() {
-            if key == name {
-                return Some(value);
-            }
-            if alike.is_none() && key.eq_ignore_ascii_case(name) {
-                alike = Some(value);
+    /// The values of parameters of its own, in one pass. Vivado writes some in capitals and in
+    /// small letters: the same letters go first.
+    pub(super) fn values<const N: usize>(&self, names: [&str; N], budget: Option<&Budget>) -> [Option<&'a str>; N] {
+        let mut found = [Found::None; N];
+        for (key, value) in self.parameters(budget) {
+            for (found, name) in found.iter_mut().zip(names) {
+                found.look(key, value, name);
             }
         }
-        alike
+        found.map(Found::value)
+    }
+
+    /// One of them.
+    pub(super) fn parameter(&self, name: &str, budget: Option<&Budget>) -> Option<&'a str> {
+        let [value] = self.values([name], budget);
+        value
     }
 
     /// All parameters of its own, as they stand.
-    pub(super) fn parameters(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        let own = tags(self.text).take_while(|(tag, _)| !matches!(tag.name, "PORTS" | "BUSINTERFACES" | "MEMORYMAP"));
+    pub(super) fn parameters<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'b> {
+        let own = tags(self.text, budget).take_while(|(tag, _)| !matches!(tag.name, "PORTS" | "BUSINTERFACES" | "MEMORYMAP"));
         let own = own.filter(|(tag, _)| tag.name == "PARAMETER" && !tag.ends);
         own.filter_map(|(tag, _)| Some((tag.text("NAME"), tag.get("VALUE")?)))
     }
+}
 
-    /// A parameter that is a number, as [`number`] has it.
-    pub(super) fn number(&self, name: &str) -> Option<u64> {
-        number(self.parameter(name)?)
+/// A parameter that is looked for.
+#[derive(Clone, Copy)]
+pub(super) enum Found<'a> {
+    None,
+    /// Its name has other capitals.
+    Alike(&'a str),
+    Exact(&'a str),
+}
+
+impl<'a> Found<'a> {
+    /// Is this it, or nearer to it than what was found?
+    pub(super) fn look(&mut self, key: &str, value: &'a str, name: &str) {
+        match self {
+            Self::Exact(_) => {}
+            _ if key == name => *self = Self::Exact(value),
+            Self::None if key.eq_ignore_ascii_case(name) => *self = Self::Alike(value),
+            _ => {}
+        }
+    }
+
+    pub(super) fn value(self) -> Option<&'a str> {
+        match self {
+            Self::None => None,
+            Self::Alike(value) | Self::Exact(value) => Some(value),
+        }
     }
 }
 
@@ -121,19 +158,18 @@ impl<'a> Pin<'a> {
         self.tag.text("NAME")
     }
 
-    /// How many wires it has.
-    pub(super) fn width(&self) -> u32 {
-        let side = |name| self.tag.get(name).and_then(number);
-        match (side("LEFT"), side("RIGHT")) {
-            (Some(left), Some(right)) => u32::try_from(left.abs_diff(right)).unwrap_or(u32::MAX).saturating_add(1),
-            _ => 1,
+    /// How many wires it has. `None`: its first and its last one are no numbers.
+    pub(super) fn width(&self) -> Option<u32> {
+        match (self.tag.get("LEFT"), self.tag.get("RIGHT")) {
+            (None, _) | (_, None) | (Some(""), Some("")) => Some(1),
+            (Some(left), Some(right)) => u32::try_from(number(left)?.abs_diff(number(right)?)).ok()?.checked_add(1),
         }
     }
 
     /// The pins that it is connected with: an instance and a name.
-    pub(super) fn connections(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+    pub(super) fn connections<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'b> {
         let inside = if self.tag.alone { Text::new(&[]) } else { self.inside };
-        let these = tags(inside).take_while(|(tag, _)| tag.name != "PORT");
+        let these = tags(inside, budget).take_while(|(tag, _)| tag.name != "PORT");
         these.filter(|(tag, _)| tag.name == "CONNECTION" && !tag.ends).map(|(tag, _)| (tag.text("INSTANCE"), tag.text("PORT")))
     }
 }
@@ -147,14 +183,29 @@ impl<'a> Interface<'a> {
         matches!(self.tag.text("TYPE"), "MASTER" | "INITIATOR")
     }
 
-    pub(super) fn parameter(&self, name: &str) -> Option<&'a str> {
+    /// The net that it is on.
+    pub(super) fn net(&self) -> &'a str {
+        self.tag.text("BUSNAME")
+    }
+
+    pub(super) fn parameter(&self, name: &str, budget: Option<&Budget>) -> Option<&'a str> {
         let inside = if self.tag.alone { Text::new(&[]) } else { self.inside };
-        let mut these = tags(inside).take_while(|(tag, _)| tag.name != "BUSINTERFACE");
+        let mut these = tags(inside, budget).take_while(|(tag, _)| tag.name != "BUSINTERFACE");
         these.find(|(tag, _)| tag.name == "PARAMETER" && tag.get("NAME") == Some(name)).and_then(|(tag, _)| tag.get("VALUE"))
     }
 }
 
-/// The tags from a place on.
-fn tags<'a>(mut text: Text<'a>) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> {
-    core::iter::from_fn(move || next(&mut text).ok().flatten().map(|tag| (tag, text)))
+/// The ranges of memory between two places.
+pub(super) fn ranges<'a>(text: Text<'a>, (from, to): (u32, u32)) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a> {
+    tags(text.part(from, to), ONE_PASS).filter(|(tag, _)| tag.name == "MEMRANGE" && !tag.ends)
+}
+
+/// The tags from a place on, as far as the budget goes.
+fn tags<'a, 'b>(mut text: Text<'a>, budget: Option<&'b Budget>) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a, 'b> {
+    core::iter::from_fn(move || {
+        let from = text.at();
+        let tag = next(&mut text).ok().flatten()?;
+        let read = text.at().saturating_sub(from) as usize;
+        budget.is_none_or(|budget| budget.spend(read)).then_some((tag, text))
+    })
 }

@@ -1,6 +1,6 @@
 //! A core's registers, by their names.
 
-use super::{Core, module::Module, text::number};
+use super::{Core, DesignError, DesignRule, budget::ONE_PASS, module::Module, text::number};
 
 /// A register of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,22 +21,27 @@ pub struct Register<'a> {
 
 impl<'a> Core<'_, 'a> {
     /// Its registers, in the file's order; those that this configuration leaves out are left out.
-    pub fn registers(&self) -> impl Iterator<Item = Register<'a>> {
+    ///
+    /// # Errors
+    /// [`DesignRule::NotANumber`], with the line, instead of a register whose offset or size is no
+    /// number.
+    pub fn registers(&self) -> impl Iterator<Item = Result<Register<'a>, DesignError>> {
         let module: Module<'a> = self.module;
-        let mut tags = module.each_tag();
+        let mut tags = module.each_tag(ONE_PASS);
         let (mut interface, mut register, mut enabled, mut in_field) = ("", None::<Register<'a>>, true, false);
+        let mut wrong = None;
         core::iter::from_fn(move || {
             loop {
-                let tag = tags.next()?;
+                let (tag, place) = tags.next()?;
                 match (tag.name, tag.ends) {
                     ("ADDRESSBLOCK", false) => interface = tag.text("INTERFACE"),
                     ("REGISTER", false) => {
                         let name = tag.text("NAME");
                         register = Some(Register { interface, name, offset: 0, bits: 32, read_only: false, argument: None });
-                        (enabled, in_field) = (true, false);
+                        (enabled, in_field, wrong) = (true, false, None);
                     }
                     ("REGISTER", true) => match register.take() {
-                        Some(found) if enabled => return Some(found),
+                        Some(found) if enabled => return Some(wrong.take().map_or(Ok(found), Err)),
                         _ => {}
                     },
                     ("FIELD", ends) => in_field = !ends && !tag.alone,
@@ -44,7 +49,11 @@ impl<'a> Core<'_, 'a> {
                         if let (Some(register), Some(value)) = (&mut register, tag.get("VALUE")) {
                             match tag.text("NAME") {
                                 "IS_ENABLED" => enabled = !value.eq_ignore_ascii_case("false"),
-                                key => register.property(key, value),
+                                key if register.property(key, value).is_none() => {
+                                    let rule = DesignRule::NotANumber(if key == "SIZE" { "SIZE" } else { "ADDRESS_OFFSET" });
+                                    wrong = Some(DesignError::at(&place, rule, register.name, 0));
+                                }
+                                _ => {}
                             }
                         }
                     }
@@ -56,14 +65,17 @@ impl<'a> Core<'_, 'a> {
 }
 
 impl<'a> Register<'a> {
-    fn property(&mut self, key: &str, value: &'a str) {
-        let small = number(value).and_then(|value| u32::try_from(value).ok());
+    /// `None`: a number that is none.
+    fn property(&mut self, key: &str, value: &'a str) -> Option<()> {
+        let small = || number(value).and_then(|value| u32::try_from(value).ok());
         match key {
-            "ADDRESS_OFFSET" => self.offset = small.unwrap_or(0),
-            "SIZE" => self.bits = small.unwrap_or(32).clamp(1, 64),
+            "ADDRESS_OFFSET" => self.offset = small()?,
+            // An array in the window has more bits than a register.
+            "SIZE" if !value.is_empty() => self.bits = small()?.clamp(1, 64),
             "ACCESS" => self.read_only = value == "read-only",
             "DESCRIPTION" => self.argument = value.strip_prefix("Data signal of ").map(str::trim_ascii),
             _ => {}
         }
+        Some(())
     }
 }

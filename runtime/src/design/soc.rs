@@ -96,6 +96,38 @@ impl Soc {
         }
     }
 
+    /// The addresses between its two parts of memory, which a window may cover. UG1085, "System
+    /// Address Map": DDR is below 2 GiB, and from 32 GiB on.
+    const fn gap(self) -> (u64, u64) {
+        match self {
+            Self::ZynqMp => (0x8000_0000, 0x7_FFFF_FFFF),
+            _ => (0, 0),
+        }
+    }
+
+    /// One window over both where there is no memory between them that neither has.
+    pub(super) fn joined(self, one: (u64, u64), other: (u64, u64)) -> Option<(u64, u64)> {
+        let (low, high) = if one.0 <= other.0 { (one, other) } else { (other, one) };
+        let touch = low.1.checked_add(1).is_none_or(|behind| behind >= high.0);
+        let (first, last) = self.gap();
+        let nothing = first > 0 && low.1.saturating_add(1) >= first && high.0.saturating_sub(1) <= last;
+        (touch || nothing).then_some((low.0, low.1.max(high.1)))
+    }
+
+    /// The largest of these windows, those joined that can be.
+    pub(super) fn widest(self, windows: impl Iterator<Item = (u64, u64)> + Clone) -> (u64, u64) {
+        let grown = |mut window: (u64, u64)| {
+            // Each turn takes one more in, and there are as many at most.
+            for _ in windows.clone() {
+                let all = windows.clone();
+                window = all.fold(window, |window, other| self.joined(window, other).unwrap_or(window));
+            }
+            window
+        };
+        let all = windows.clone().map(grown);
+        all.max_by_key(|window| window.1.saturating_sub(window.0)).unwrap_or((0, 0))
+    }
+
     pub(super) fn port(self, interface: &str) -> Option<&'static PsPort> {
         let ports = match self {
             Self::Zynq7000 => ZYNQ7000,

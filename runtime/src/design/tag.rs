@@ -2,9 +2,6 @@
 
 use super::text::Text;
 
-/// No tag is longer: a register's description has some hundred bytes.
-const MAX_TAG_BYTES: usize = 64 << 10;
-
 /// One tag: its name, and its attributes as they stand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tag<'a> {
@@ -42,7 +39,8 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// The next tag; declarations and comments are passed over. `None`: the file ends.
+/// The next tag; declarations and comments are passed over. `None`: the file ends. The file's
+/// length alone bounds a tag: a parameter that is a core's whole table has tens of KiB.
 pub(crate) fn next<'a>(text: &mut Text<'a>) -> Result<Option<Tag<'a>>, NoTag<'a>> {
     loop {
         if text.until(|byte| byte == b'<').is_none() {
@@ -60,7 +58,7 @@ pub(crate) fn next<'a>(text: &mut Text<'a>) -> Result<Option<Tag<'a>>, NoTag<'a>
         let inside = *text;
         // A `>` in a value ends no tag.
         let mut quote = None;
-        let bytes = text.rest().iter().take(MAX_TAG_BYTES).position(|byte| match (quote, *byte) {
+        let bytes = text.rest().iter().position(|byte| match (quote, *byte) {
             (None, b'>') => true,
             (None, b'"' | b'\'') => {
                 quote = Some(*byte);

@@ -5,7 +5,7 @@ use super::{
     DeviceName, DriverRow, each_row,
     files::{Files, LINE_MAX_BYTES, text},
 };
-use crate::design::{Core, DesignError, DesignRule};
+use crate::design::{Core, DesignError, DesignRule, parameter_number};
 use core::fmt::{self, Write as _};
 
 /// A node of a device tree has a name of 31 bytes at most (Devicetree Specification, 2.2.1).
@@ -13,6 +13,9 @@ const NODE_MAX_BYTES: usize = 31;
 
 /// The most bytes of a driver's settings from a design.
 const SETTINGS_MAX_BYTES: usize = 256;
+
+/// The most parameters of the block design that are a driver's settings.
+const PARAMETERS_MAX: usize = 32;
 
 /// The limits of settings that parameters of the block design give, by the ends of their names:
 /// those of the cores' manuals (PG020, PG021, PG034, PG288), over all of them.
@@ -55,10 +58,15 @@ impl Core<'_, '_> {
     pub fn settings(&self) -> Result<SettingsText, DesignError> {
         let mut settings = SettingsText::new();
         let Some(row) = self.driver() else { return Ok(settings) };
-        for (at, (parameter, setting)) in row.parameters.iter().enumerate() {
+        let values = self.parameters_of::<PARAMETERS_MAX>(row.parameters.iter().map(|(parameter, _)| *parameter));
+        if values.len() < row.parameters.len() {
+            return Err(self.broken(DesignRule::TooMany { what: "parameters of a driver", most: PARAMETERS_MAX as u64 }));
+        }
+        for (at, ((parameter, setting), value)) in row.parameters.iter().zip(&values).enumerate() {
             // Vivado writes some parameters twice, under two names.
-            let said = row.parameters.iter().take(at).any(|(other, known)| known == setting && self.number(other).is_some());
-            let Some(value) = self.checked(parameter, setting)?.filter(|_| !said) else { continue };
+            let before = row.parameters.iter().zip(&values).take(at);
+            let said = before.into_iter().any(|((_, known), value)| known == setting && value.and_then(parameter_number).is_some());
+            let Some(value) = self.checked(parameter, setting, *value)?.filter(|_| !said) else { continue };
             let comma = if settings.is_empty() { "" } else { "," };
             let most = SETTINGS_MAX_BYTES as u64;
             let rule = DesignRule::TooMany { what: "bytes of settings", most };
@@ -68,11 +76,9 @@ impl Core<'_, '_> {
     }
 
     /// The parameter as a number that `setting` can be. `None`: the design does not say it.
-    fn checked(&self, parameter: &'static str, setting: &str) -> Result<Option<u64>, DesignError> {
-        if self.parameter(parameter).is_none_or(|text| text.trim_ascii().is_empty()) {
-            return Ok(None);
-        }
-        let value = self.number(parameter).ok_or_else(|| self.broken(DesignRule::NotANumber(parameter)))?;
+    fn checked(&self, parameter: &'static str, setting: &str, text: Option<&str>) -> Result<Option<u64>, DesignError> {
+        let Some(text) = text.filter(|text| !text.trim_ascii().is_empty()) else { return Ok(None) };
+        let value = parameter_number(text).ok_or_else(|| self.broken(DesignRule::NotANumber(parameter)))?;
         let wrong = |rule| Err(DesignError { found: value, ..self.broken(rule) });
         match RANGES.iter().find(|(end, ..)| setting.ends_with(end)) {
             Some(&(_, least, most)) if !(least..=most).contains(&value) => wrong(DesignRule::OutOfRange { parameter, least, most }),

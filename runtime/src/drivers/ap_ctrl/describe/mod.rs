@@ -52,10 +52,50 @@ fn text(source: &[u8]) -> Result<Text<'_>, MapError> {
     Ok(Text::new(source))
 }
 
-/// A number as C writes it: `16` or `0x10`.
+/// A number of 32 bits, as the tools write it.
 fn number(text: &str) -> Option<u32> {
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u32::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
+    crate::design::number(text).and_then(|number| u32::try_from(number).ok())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+    use crate::design::visits;
+    use std::{format, string::String};
+
+    /// As many of `each` as make 1 MiB.
+    fn many(each: impl Fn(usize) -> String) -> String {
+        let (mut text, mut number) = (String::new(), 0);
+        while text.len() < 1 << 20 {
+            text += &each(number);
+            number += 1;
+        }
+        text
+    }
+
+    /// Each reader looks at each byte a few times, and how large a file is makes no difference.
+    #[test]
+    fn a_large_file_is_read_a_few_times() {
+        let head = "// control\n// 0x00 : Control signals\n//        bit 0  - ap_start (Read/Write/COH)\n";
+        let comments = many(|at| format!("// {:#x} : Data signal of a{at}\n//        bit 31~0 - a{at}[31:0] (Read/Write)\n", 16 + 4 * at));
+        let defines = many(|at| format!("#define XK_CONTROL_ADDR_A{at}_DATA {:#x}\n", 16 + 4 * at));
+        let list = many(|at| format!("{}{{\"name\": \"a{at}\", \"offset\": {}}}\n", if at > 0 { "," } else { "" }, 16 + 4 * at));
+        let json = format!("{{\"name\": \"k\", \"protocol\": \"ap_ctrl_hs\", \"scalars\": [{list}]}}");
+        let register = |at| {
+            format!(
+                "<REGISTER NAME=\"a{at}\"><PROPERTY NAME=\"DESCRIPTION\" VALUE=\"Data signal of a{at}\"/>\
+                 <PROPERTY NAME=\"ADDRESS_OFFSET\" VALUE=\"{}\"/></REGISTER>\n",
+                16 + 4 * at
+            )
+        };
+        let module =
+            format!("<MODULE INSTANCE=\"k\"><REGISTERS><REGISTER NAME=\"CTRL\"></REGISTER>{}</REGISTERS></MODULE>", many(register));
+        for text in [format!("{head}{comments}"), format!("{head}{defines}"), json, module, format!("{{{}", " ".repeat(1 << 20))] {
+            let (answer, bytes) = visits::of(|| any(text.as_bytes(), "k").and_then(|map| map.build()));
+            // More arguments than a kernel has, or a list that does not end.
+            answer.unwrap_err();
+            assert!(bytes <= 4 * text.len() as u64, "{bytes} of {}", text.len());
+        }
     }
 }
