@@ -198,8 +198,9 @@ pub unsafe trait Driver {
     /// How many bits the narrowest register that holds a bus address has.
     fn addr_bits(&self) -> u32;
 
-    /// The specification of each operand of a job, in their order: 1 to 16
-    /// ([`MAX_OPERANDS`](crate::MAX_OPERANDS)).
+    /// The specification of each operand of a job, in their order: at most 16
+    /// ([`MAX_OPERANDS`](crate::MAX_OPERANDS)). A driver whose jobs have none is for a
+    /// [`Queue`](crate::Queue), by [`push_list`](crate::Queue::push_list).
     fn operands(&self) -> &[OperandSpec];
 
     /// How many jobs the device takes at once, 1 at least. Slots are 0 to one less. The default: 1.

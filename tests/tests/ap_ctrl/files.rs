@@ -58,9 +58,44 @@ fn a_pointer_of_32_bits_is_the_programs_word() {
         // 0x14 : reserved\n#define XKERNEL0_CONTROL_ADDR_A_V_DATA 0x10\n\
         #define XKERNEL0_CONTROL_BITS_A_V_DATA 32\n";
     let read = header::map(text.as_bytes()).unwrap();
-    assert_eq!(read.build().unwrap_err().rule, MapRule::NoPointers);
+    assert_eq!(read.build().unwrap().words(), 1, "until then it is a number");
     let map = read.as_pointer("A_V").build().unwrap();
     assert_eq!((map.addr_bits(), map.protocol(), map.has_interrupt(), map.window_bytes()), (32, Protocol::Hs, false, 0x14));
+}
+
+/// A kernel of streams has no argument at all, and one of numbers no pointer.
+#[test]
+fn a_kernel_without_a_pointer_has_a_map() {
+    let text =
+        "// control\n// 0x0 : Control signals\n//       bit 0  - ap_start (Read/Write/COH)\n#define XFLOW_CONTROL_ADDR_AP_CTRL 0x0\n";
+    let map = header::map(text.as_bytes()).unwrap().build().unwrap();
+    assert_eq!((map.name().as_str(), map.pointers().len(), map.words(), map.window_bytes()), ("FLOW", 0, 0, 16));
+    assert_eq!(json::map(map.to_string().as_bytes()).unwrap().build().unwrap(), map);
+    let register = |name: &str, description: &str, offset: u32| {
+        format!(
+            "<REGISTER NAME=\"{name}\"><PROPERTY NAME=\"DESCRIPTION\" VALUE=\"{description}\"/>\
+             <PROPERTY NAME=\"ADDRESS_OFFSET\" VALUE=\"{offset}\"/><PROPERTY NAME=\"SIZE\" VALUE=\"32\"/></REGISTER>"
+        )
+    };
+    let module = |registers: String| {
+        format!(
+            "<EDKSYSTEM><MODULE INSTANCE=\"k\" VLNV=\"a:hls:k:1.0\"><ADDRESSBLOCK RANGE=\"64K\"><REGISTERS>{}{registers}</REGISTERS>\
+             </ADDRESSBLOCK></MODULE></EDKSYSTEM>",
+            register("CTRL", "", 0)
+        )
+    };
+    let text = module(register("n", "Data signal of n", 16));
+    let map = hwh::map(text.as_bytes(), "k").unwrap().build().unwrap();
+    assert_eq!((map.pointers().len(), map.scalars()[0].bits(), map.window_bytes()), (0, 32, 65_536));
+
+    // Three and four words are one argument, whose width no map has.
+    for words in [3, 4] {
+        let each = (0..words).map(|word| register(&format!("key_{}", word + 1), "Data signal of key", 16 + 4 * word)).collect::<String>();
+        let error = hwh::map(module(each).as_bytes(), "k").unwrap().build().unwrap_err();
+        assert_eq!((error.rule, error.name.as_str(), error.found), (MapRule::Width, "key", u64::from(words) * 32));
+    }
+    let text = text.replace("VALUE=\"16\"", "VALUE=\"x16\"");
+    assert_eq!(refused(hwh::map(text.as_bytes(), "k")).0, MapRule::Expected("a number as ADDRESS_OFFSET"));
 }
 
 #[test]

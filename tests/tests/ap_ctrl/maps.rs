@@ -52,7 +52,8 @@ fn each_rule_is_named_with_its_argument() {
     assert!(kernel().scalar(&long[1..], 0x20, 32).build().is_ok());
     assert_eq!(broken(kernel().window(0x1C)), (MapRule::OutsideWindow { window_bytes: 0x1C }, "n".into(), 0x20));
     assert!(matches!(broken(kernel().scalar("x", 0xFFFF_FFFC, 32)).0, MapRule::OutsideWindow { .. }));
-    assert_eq!(broken(KernelMap::named("k", Protocol::Hs).scalar("n", 0x10, 32)).0, MapRule::NoPointers);
+    let streams = KernelMap::named("k", Protocol::Hs).scalar("n", 0x10, 32).build().unwrap();
+    assert_eq!((streams.operands().len(), streams.words(), streams.addr_bits()), (0, 1, 64), "numbers alone, or streams");
     assert_eq!(broken(KernelMap::named("", Protocol::Hs)).0, MapRule::Name);
     let no_such = |name, all: &[&str]| (MapRule::NoSuchArgument { near: Near::of(name, all.iter().copied()) }, name.into(), 0);
     assert_eq!(broken(kernel().direction("b", Direction::ToDevice)), no_such("b", &["a", "n"]));

@@ -3,7 +3,7 @@
 
 use super::SCALE;
 use contigo::{
-    Align, Device, Driver, Engine, Error, MAX_TIMEOUT, Mmio, OperandSpec, Pool, Region, Wait,
+    Align, Device, Driver, Engine, Error, MAX_TIMEOUT, Mmio, OperandSpec, Pool, Queue, Region, Wait,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
     sim::{BusError, Faults, SimBoard, SimConfig, SimDevice},
 };
@@ -50,6 +50,25 @@ fn a_kernel_computes_and_returns_64_bits() {
         }
         assert_eq!(engine.jobs().completed, 20);
     });
+}
+
+/// Numbers in, a number out: a job without operands.
+#[test]
+fn a_kernel_without_a_pointer_takes_jobs() {
+    let map = KernelMap::named("add", Protocol::Hs).result("ap_return", 0x10, 32).scalar("a", 0x18, 32).scalar("b", 0x20, 32);
+    let add = |call: &mut KernelCall<'_, '_>| Ok([u32::try_from(call.scalar(0) + call.scalar(1)).unwrap(), 0, 0, 0]);
+    let board = SimBoard::new(3);
+    let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(map.build().unwrap(), add).unwrap());
+    let driver = ApCtrl::open_simulated(kernel.window().unwrap()).unwrap();
+    let mut queue = Queue::<_, 1, 1>::new(driver).unwrap();
+    for round in 0..20_u32 {
+        queue.push_list(&mut Default::default(), &[round, 7], round as usize).unwrap();
+        let (tag, completion) = queue.next_each(LIMIT, |_, _, _| panic!("a buffer")).map_err(|failed| failed.error).unwrap().unwrap();
+        assert_eq!((tag, completion.words[0]), (round as usize, round + 7));
+    }
+    let wrong = queue.push_list(&mut Default::default(), &[1], 0).unwrap_err().error;
+    assert!(matches!(wrong, Error::Argument { name: "the count of argument words", min: 2, .. }), "{wrong}");
+    assert!(queue.is_empty());
 }
 
 #[test]

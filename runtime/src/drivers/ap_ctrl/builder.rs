@@ -275,9 +275,6 @@ impl<'a> MapBuilder<'a> {
             }
             left = rest;
         }
-        if map.pointers.as_slice().is_empty() {
-            return Err((MapError::of(MapRule::NoPointers, Name::NONE, 0), 0));
-        }
         Ok(map)
     }
 

@@ -69,10 +69,9 @@ pub enum MapRule {
     Length,
     /// A length names no scalar of this kernel.
     NoSuchScalar(Name),
-    /// `ap_ctrl_none`: no register starts it, and none says that it is done.
+    /// No register starts it, and none says that it is done: its block has `ap_ctrl_none`, or is
+    /// controlled by wires. A file says no more than that the register is missing.
     NoControl,
-    /// A job has an operand: the kernel has no pointer, or the file does not tell which one it is.
-    NoPointers,
     /// An array that lies in the window itself: the CPU would have to copy it there.
     MemoryInWindow,
     /// Arguments in a second window: bundle all of them as one `s_axilite` interface.
@@ -105,8 +104,9 @@ impl MapRule {
             Self::Limits => "an alignment is a power of two, and a length's limits are in their order",
             Self::Length => "a length is a number times at most three scalars, as `4*n`",
             Self::NoSuchScalar(_) => "a length names no scalar of this kernel",
-            Self::NoControl => "ap_ctrl_none: no register starts the kernel or says that it is done",
-            Self::NoPointers => "no argument is known to be a pointer, and a job needs one",
+            Self::NoControl => {
+                "no register starts the kernel or says that it is done: s_axilite port=return gives it one, unless it is ap_ctrl_none"
+            }
             Self::MemoryInWindow => "an array inside the register window is no operand of a job",
             Self::SecondWindow => "arguments lie in a second window: bundle them as one s_axilite interface",
         }

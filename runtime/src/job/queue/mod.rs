@@ -184,8 +184,9 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         const { assert!(1 <= SLOTS, "a queue has a place at least") };
         const { assert!(1 <= OPERANDS && OPERANDS <= super::MAX_OPERANDS, "a job has 1 to 16 operands") };
         let (value, max) = (driver.operands().len() as u64, OPERANDS as u64);
-        if !(1..=max).contains(&value) {
-            return Err(Refused::new(Error::Argument { name: "the count of operands", value, min: 1, max, multiple_of: 1 }, driver));
+        // A kernel of streams or numbers has none.
+        if value > max {
+            return Err(Refused::new(Error::Argument { name: "the count of operands", value, min: 0, max, multiple_of: 1 }, driver));
         }
         if let Err(error) = driver.stop() {
             return Err(Refused::new(error, driver));

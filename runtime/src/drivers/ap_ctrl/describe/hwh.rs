@@ -31,7 +31,7 @@
 use super::{
     super::{
         KernelMap, MapBuilder, MapError, MapRule, Protocol,
-        builder::{Kind, UNKNOWN},
+        builder::{Argument, Kind, UNKNOWN},
     },
     POINTER_BITS, number,
     place::Place as _,
@@ -72,7 +72,7 @@ pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapEr
         let Some(tag) = next(&mut text)? else { return Err(text.expected("the end of MODULE")) };
         match (tag.name, tag.ends) {
             ("MODULE", true) => break,
-            ("ADDRESSBLOCK", false) => map = map.window(tag.get("RANGE").and_then(number).unwrap_or(0)),
+            ("ADDRESSBLOCK", false) => map = map.window(said(&here, "a number as RANGE", tag.text("RANGE"))?.unwrap_or(0)),
             ("REGISTERS", false) => {
                 blocks += 1;
                 if blocks > 1 {
@@ -99,7 +99,7 @@ pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapEr
             }
             ("PROPERTY", false) => {
                 if let (Some(register), Some(name), Some(value)) = (&mut register, tag.get("NAME"), tag.get("VALUE")) {
-                    register.property(name, value);
+                    register.property(&here, name, value)?;
                 }
             }
             _ => {}
@@ -117,17 +117,18 @@ pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapEr
 }
 
 impl<'a> Register<'a> {
-    fn property(&mut self, name: &str, value: &'a str) {
+    fn property(&mut self, here: &Text<'a>, name: &str, value: &'a str) -> Result<(), MapError> {
         match (name, self.field) {
             ("BIT_WIDTH", Some(field)) if !field.starts_with("RESERVED") => {
-                self.field_bits = self.field_bits.saturating_add(number(value).unwrap_or(0));
+                self.field_bits = self.field_bits.saturating_add(said(here, "a number as BIT_WIDTH", value)?.unwrap_or(0));
             }
             ("DESCRIPTION", None) => self.description = value,
-            ("ADDRESS_OFFSET", None) => self.offset = number(value),
-            ("SIZE", None) => self.size = number(value).unwrap_or(0),
+            ("ADDRESS_OFFSET", None) => self.offset = said(here, "a number as ADDRESS_OFFSET", value)?,
+            ("SIZE", None) => self.size = said(here, "a number as SIZE", value)?.unwrap_or(0),
             ("ACCESS", None) => self.read_only = value == "read-only",
             _ => {}
         }
+        Ok(())
     }
 
     /// Its end: it is an argument, the upper half of one, or none.
@@ -145,7 +146,12 @@ impl<'a> Register<'a> {
         };
         let offset = self.offset.ok_or_else(|| here.broken(MapRule::Missing("ADDRESS_OFFSET"), name, 0))?;
         let bits = if self.field_bits > 0 { self.field_bits } else { self.size };
-        if let Some(last) = map.last().filter(|last| last.name == name && last.bits == 32 && offset.checked_sub(4) == Some(last.offset)) {
+        // The words of one argument follow each other, and all but its last one are full.
+        let goes_on = |last: &&mut Argument<'_>| {
+            let full = last.bits > 0 && last.bits.is_multiple_of(32);
+            last.name == name && full && offset.checked_sub(last.bits / 8) == Some(last.offset)
+        };
+        if let Some(last) = map.last().filter(goes_on) {
             last.bits = last.bits.saturating_add(bits);
             return Ok(());
         }
@@ -153,6 +159,14 @@ impl<'a> Register<'a> {
         *map = map.argument(name, offset, bits, kind);
         Ok(())
     }
+}
+
+/// A number that the file may leave empty.
+fn said(here: &Text<'_>, what: &'static str, text: &str) -> Result<Option<u32>, MapError> {
+    if text.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    number(text).map(Some).ok_or_else(|| here.expected(what))
 }
 
 /// Is it this instance's module, or where none is named one that HLS made?
