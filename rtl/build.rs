@@ -1,9 +1,13 @@
 //! Compiles each core of `CORES` with Verilator and a C++ compiler, and writes the list of cores
 //! that `src/core.rs` has. A core that cannot be built is listed with the reason, and its tests are
-//! skipped by name.
+//! skipped by name. `CONTIGO_RTL_CORES=gemm8,litex` builds these alone.
 
+#[path = "build/cores.rs"]
+mod cores;
 #[path = "build/ports.rs"]
 mod ports;
+
+use cores::{CORES, Core};
 
 use std::{
     env,
@@ -15,80 +19,17 @@ use std::{
     process::Command,
 };
 
-/// A core: a folder of `cores/` whose `top.v` has the module `top`, with the ports of README.md.
-struct Core {
-    name: &'static str,
-    /// Its sources, from this folder. One that ends in `vh` is included by others.
-    files: &'static [&'static str],
-    /// The parameters of `top`.
-    parameters: &'static [&'static str],
-    /// A tool wrote it: no lint.
-    foreign: bool,
-    /// The program that makes sources which are not there.
-    made_by: &'static str,
-}
-
-const OWN: Core = Core { name: "", files: &[], parameters: &[], foreign: false, made_by: "" };
-
-const GEMM8: &[&str] = &[
-    "cores/gemm8/top.v",
-    "../examples/gemm8/rtl/gemm8.v",
-    "../examples/gemm8/rtl/gemm8_array.v",
-    "../examples/gemm8/rtl/gemm8_bursts.v",
-    "../examples/gemm8/rtl/gemm8_control.v",
-    "../examples/gemm8/rtl/gemm8_drain.v",
-    "../examples/gemm8/rtl/gemm8_feed.v",
-    "../examples/gemm8/rtl/gemm8_job.v",
-    "../examples/gemm8/rtl/gemm8_read.v",
-    "../examples/gemm8/rtl/gemm8_regs.vh",
-    "../examples/gemm8/rtl/gemm8_requantize.v",
-    "../examples/gemm8/rtl/gemm8_row.v",
-    "../examples/gemm8/rtl/gemm8_times.v",
-    "../examples/gemm8/rtl/gemm8_walk.v",
-    "../examples/gemm8/rtl/gemm8_write.v",
-    "gate/axi_gate.v",
-    "gate/axi_gate_owed.v",
-    "gate/axi_gate_registers.v",
-];
-
-const GATE: &[&str] = &["cores/gated/top.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"];
-
-const MADE: Core = Core { foreign: true, made_by: "rtl/cores/get", ..OWN };
-
-const NNGEN: Core = Core {
-    files: &["cores/nngen/top.v", "cores/nngen/made/mlp.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"],
-    ..MADE
-};
-
-const LITEX: Core = Core {
-    files: &["cores/litex/top.v", "cores/litex/made/dma.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"],
-    ..MADE
-};
-
-const CORES: &[Core] = &[
-    Core { name: "scratch", files: &["cores/scratch/top.v"], ..OWN },
-    Core { name: "broken32", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=32"], ..OWN },
-    Core { name: "broken512", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=512"], ..OWN },
-    Core { name: "gated", files: GATE, parameters: &["GATED=1"], ..OWN },
-    Core { name: "ungated", files: GATE, parameters: &["GATED=0"], ..OWN },
-    Core { name: "gemm8", files: GEMM8, parameters: &["GATED=0"], ..OWN },
-    Core { name: "gemm8_gated", files: GEMM8, parameters: &["GATED=1"], ..OWN },
-    Core { name: "litex", parameters: &["GATED=0"], ..LITEX },
-    Core { name: "litex_gated", parameters: &["GATED=1"], ..LITEX },
-    Core { name: "nngen", parameters: &["GATED=0"], ..NNGEN },
-    Core { name: "nngen_gated", parameters: &["GATED=1"], ..NNGEN },
-    Core { name: "passes", files: &["cores/passes/top.v"], ..OWN },
-    Core {
-        name: "s2mm",
-        files: &["cores/s2mm/top.v", "cores/s2mm/s2mm_intake.v", "cores/s2mm/s2mm_writer.v"],
-        parameters: &["FAULTS=1"],
-        ..OWN
-    },
-];
-
 /// Verilator's part of a core is split into files of about so many operations, so that two
 /// processors have work.
 const SPLIT: &str = "8000";
+
+/// The lint of a foreign core: inputs that its wrapper leaves open, which hold chance here, and
+/// nothing of its style.
+const FOREIGN_LINT: &[&str] = &["-Wno-lint", "-Wno-fatal", "-Wwarn-PINMISSING", "-Wwarn-UNDRIVEN"];
+/// How these two begin.
+const UNDRIVEN: [&str; 2] = ["%Warning-PINMISSING: ", "%Warning-UNDRIVEN: "];
+/// A foreign core may have hundreds; these show which module it is.
+const MOST_WARNINGS: usize = 8;
 
 /// Verilator: its compiler itself, for which neither Perl nor make is needed, and its library.
 struct Verilator {
@@ -120,7 +61,7 @@ impl Verilator {
         command.env("VERILATOR_ROOT", &self.root).args(["--cc", "--trace", "--top-module", "top", "--output-split", SPLIT]);
         command.args(["--x-assign", "unique", "--x-initial", "unique"]);
         // A later option overrules an earlier one. Not every bit of an address is for every core.
-        let lint: &[_] = if core.foreign { &["-Wno-lint", "-Wno-fatal"] } else { &["-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL"] };
+        let lint: &[_] = if core.foreign { FOREIGN_LINT } else { &["-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL"] };
         command.args(lint);
         command.args(core.parameters.iter().map(|parameter| format!("-G{parameter}")));
         command.arg("--prefix").arg(format!("V{}", core.name)).arg("-Mdir").arg(folder);
@@ -131,7 +72,20 @@ impl Verilator {
             };
         }
         let done = command.output().map_err(|error| format!("{}: {error}", self.program.display()))?;
-        if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+        let text = String::from_utf8_lossy(&done.stderr);
+        if !done.status.success() {
+            return Err(text.into_owned());
+        }
+        // Of what it warns about in spite of -Wno-lint these alone change results.
+        let open = text.lines().filter_map(|line| UNDRIVEN.iter().find_map(|kind| line.strip_prefix(kind)));
+        let open: Vec<_> = open.collect();
+        for line in open.iter().take(MOST_WARNINGS) {
+            println!("cargo::warning=core {}: an input that is not driven holds chance: {line}", core.name);
+        }
+        if open.len() > MOST_WARNINGS {
+            println!("cargo::warning=core {}: and {} more", core.name, open.len() - MOST_WARNINGS);
+        }
+        Ok(())
     }
 
     /// Builds `core` into a library of its name, unless it is there already.
@@ -190,6 +144,14 @@ fn main() {
         println!("cargo::rerun-if-changed={path}");
     }
     println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");
+    println!("cargo::rerun-if-env-changed=CONTIGO_RTL_CORES");
+    let asked = env::var("CONTIGO_RTL_CORES").ok();
+    let is_asked = |core: &Core| asked.as_ref().is_none_or(|names| names.split(',').any(|name| name.trim() == core.name));
+    for name in asked.iter().flat_map(|names| names.split(',')).map(str::trim) {
+        if !CORES.iter().any(|core| core.name == name) {
+            println!("cargo::error=CONTIGO_RTL_CORES has {name:?}, which is no core of build/cores.rs");
+        }
+    }
     let own = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     // target/debug/rtl: Clippy's build and that of the tests have folders of their own, and the
     // same C++, which takes two minutes. Cargo lets one of them build at a time.
@@ -200,6 +162,7 @@ fn main() {
     let verilator = Verilator::find();
     let missing = |core: &Core| core.files.iter().any(|file| !Path::new(file).exists()) && !core.made_by.is_empty();
     let built = |core: &Core| match &verilator {
+        _ if !is_asked(core) => Err("CONTIGO_RTL_CORES does not ask for it".to_owned()),
         _ if missing(core) => Err(format!("its sources are not here ({} makes them)", core.made_by)),
         None => Err(match env::var_os("VERILATOR_ROOT") {
             Some(root) => format!("Verilator is not below {} (VERILATOR_ROOT)", root.display()),
@@ -227,12 +190,14 @@ fn main() {
                 );
             }
             // A mistake in a core of this project's is an error; a tool that is missing is none.
-            Err(why) if verilator.is_some() && !missing(core) => {
+            Err(why) if verilator.is_some() && !missing(core) && is_asked(core) => {
                 println!("cargo::error=core {name}: {}", why.replace('\n', "\ncargo::error="));
                 return;
             }
             Err(why) => {
-                println!("cargo::warning=core {name} is left out: {why}");
+                if is_asked(core) {
+                    println!("cargo::warning=core {name} is left out: {why}");
+                }
                 let _ = writeln!(table, "    (\"{name}\", Err({why:?})),");
             }
         }

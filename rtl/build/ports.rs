@@ -4,7 +4,7 @@
 /// The widths of data on AXI4 and on streams here; AXI4 has 1,024 bits too (IHI 0022 A1.2.1).
 const DATA_BITS: [u32; 5] = [32, 64, 128, 256, 512];
 
-const ALONE: [&str; 4] = ["clk", "rst_n", "irq", "idle"];
+const ALONE: [&str; 5] = ["clk", "rst_n", "irq", "idle", "stream_rst_n"];
 const LITE: &[&str] = &[
     "awaddr", "awvalid", "awready", "awprot", "wdata", "wstrb", "wvalid", "wready", "bresp", "bvalid", "bready", "araddr", "arvalid",
     "arready", "arprot", "rdata", "rresp", "rvalid", "rready",
@@ -16,8 +16,8 @@ const MASTER: &[&str] = &[
     "rready", "awlock", "awcache", "awprot", "awqos", "awregion", "arlock", "arcache", "arprot", "arqos", "arregion",
 ];
 const STREAM: &[&str] = &["tdata", "tkeep", "tlast", "tvalid", "tready"];
-const GROUPS: [(&str, &[&str]); 5] =
-    [("s_axil_", LITE), ("m0_axi_", MASTER), ("m1_axi_", MASTER), ("s_axis_", STREAM), ("m_axis_", STREAM)];
+const GROUPS: [(&str, &[&str]); 6] =
+    [("s_axil_", LITE), ("m0_axi_", MASTER), ("m1_axi_", MASTER), ("m2_axi_", MASTER), ("s_axis_", STREAM), ("m_axis_", STREAM)];
 
 /// A port's name and bits, of a line like `VL_OUTW(&m0_axi_wdata,127,0,4);`.
 fn port(line: &str) -> Option<(&str, u32)> {
@@ -44,7 +44,7 @@ pub(crate) fn check(header: &str) -> Result<(), String> {
             return Err(format!("{name} has {bits} bits; it may have one of {DATA_BITS:?}"));
         }
     }
-    for master in ["m0_axi_", "m1_axi_"] {
+    for master in ["m0_axi_", "m1_axi_", "m2_axi_"] {
         let bits = |data: &str| ports.iter().find(|(name, _)| name.strip_prefix(master) == Some(data)).map(|&(_, bits)| bits);
         if let (Some(written), Some(read)) = (bits("wdata"), bits("rdata"))
             && written != read

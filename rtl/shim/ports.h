@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-constexpr int MASTERS = 2;
+constexpr int MASTERS = 3;
 constexpr int DATA_WORDS = 16;
 
 struct LiteIn {
@@ -33,7 +33,7 @@ struct In {
     uint32_t stream_ready;
 };
 struct Out {
-    uint32_t irq, idle;
+    uint32_t irq, idle, stream_rst_n;
     LiteOut lite;
     AxiOut axi[MASTERS];
     Beat stream;
@@ -45,5 +45,5 @@ constexpr const char* MARK_NAMES[] = {"job", "runs", "stops", "bytes_for_device"
 constexpr int MARKS = sizeof(MARK_NAMES) / sizeof(MARK_NAMES[0]);
 // The ports that the core has.
 struct Shape {
-    uint32_t data_bits[MASTERS], stream_in_bits, stream_out_bits, has_lite, has_idle;
+    uint32_t data_bits[MASTERS], stream_in_bits, stream_out_bits, has_lite, has_idle, has_stream_rst;
 };

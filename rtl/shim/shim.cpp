@@ -56,17 +56,19 @@ template <class Top> void drive(Top& t, const In& in) {
     SET(s_axil_rready, l.rready);
     AXI_IN(m0_axi, in.axi[0]);
     AXI_IN(m1_axi, in.axi[1]);
+    AXI_IN(m2_axi, in.axi[2]);
     SET(s_axis_tvalid, in.stream.valid); SET(s_axis_tlast, in.stream.last); SET(s_axis_tkeep, in.stream.keep);
     SET(s_axis_tdata, in.stream.data); SET(m_axis_tready, in.stream_ready);
 }
 
 template <class Top> void look(const Top& t, Out& out) {
-    GET(out.irq, irq); GET(out.idle, idle);
+    GET(out.irq, irq); GET(out.idle, idle); GET(out.stream_rst_n, stream_rst_n);
     LiteOut& l = out.lite;
     GET(l.awready, s_axil_awready); GET(l.wready, s_axil_wready); GET(l.bvalid, s_axil_bvalid); GET(l.bresp, s_axil_bresp);
     GET(l.arready, s_axil_arready); GET(l.rvalid, s_axil_rvalid); GET(l.rdata, s_axil_rdata); GET(l.rresp, s_axil_rresp);
     AXI_OUT(m0_axi, out.axi[0]);
     AXI_OUT(m1_axi, out.axi[1]);
+    AXI_OUT(m2_axi, out.axi[2]);
     GET(out.stream.valid, m_axis_tvalid); GET(out.stream.last, m_axis_tlast); GET(out.stream.keep, m_axis_tkeep);
     GET(out.stream.data, m_axis_tdata); GET(out.stream_ready, s_axis_tready);
 }
@@ -74,10 +76,14 @@ template <class Top> void look(const Top& t, Out& out) {
 #define BITS(to, port) if constexpr (requires { t.port; }) to = sizeof(t.port) * 8
 
 template <class Top> void shape(const Top& t, Shape& shape) {
-    BITS(shape.data_bits[0], m0_axi_wdata); BITS(shape.data_bits[1], m1_axi_wdata);
+    // A master may only read, or only write.
+    BITS(shape.data_bits[0], m0_axi_rdata); BITS(shape.data_bits[0], m0_axi_wdata);
+    BITS(shape.data_bits[1], m1_axi_rdata); BITS(shape.data_bits[1], m1_axi_wdata);
+    BITS(shape.data_bits[2], m2_axi_rdata); BITS(shape.data_bits[2], m2_axi_wdata);
     BITS(shape.stream_in_bits, s_axis_tdata); BITS(shape.stream_out_bits, m_axis_tdata);
     shape.has_lite = requires { t.s_axil_awvalid; };
     shape.has_idle = requires { t.idle; };
+    shape.has_stream_rst = requires { t.stream_rst_n; };
 }
 
 // Verilator's globals are the last context of the program and of each thread, and the seeds: under

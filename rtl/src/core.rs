@@ -62,7 +62,7 @@ impl fmt::Display for NoCore {
         match self {
             Self::NotBuilt { name, why } => write!(f, "core {name} was not built: {why}"),
             Self::Unknown => {
-                f.write_str("no core has this name; rtl/build.rs lists them:")?;
+                f.write_str("no core has this name; rtl/build/cores.rs lists them:")?;
                 CORES.iter().try_for_each(|(name, _)| write!(f, " {name}"))
             }
         }

@@ -2,7 +2,7 @@
 //! first.
 
 /// A core has at most so many AXI4 masters.
-pub const MASTERS: usize = 2;
+pub const MASTERS: usize = 3;
 /// The words of the widest beat: 512 bits.
 pub const DATA_WORDS: usize = 16;
 
@@ -119,6 +119,9 @@ pub struct Out {
     /// Nothing will happen without a register's write or a stream's beat. 0 for a core that has no
     /// such port.
     pub idle: u32,
+    /// 0: it resets the other ends of its streams, as AXI DMA does in a soft reset (PG021,
+    /// `mm2s_prmry_reset_out_n`).
+    pub stream_rst_n: u32,
     /// Its registers.
     pub lite: LiteOut,
     /// Its masters.
@@ -143,4 +146,6 @@ pub struct Shape {
     pub has_lite: u32,
     /// 1: it says whether it is idle.
     pub has_idle: u32,
+    /// 1: it resets the other ends of its streams.
+    pub has_stream_rst: u32,
 }

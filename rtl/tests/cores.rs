@@ -17,5 +17,7 @@ mod rig;
 mod s2mm;
 #[path = "cores/skip.rs"]
 mod skip;
+#[path = "cores/split.rs"]
+mod split;
 #[path = "cores/streams.rs"]
 mod streams;

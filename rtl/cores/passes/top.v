@@ -1,9 +1,11 @@
 // A core that passes a stream on, a beat a cycle. Register 0 is the number of packets; bit 0 of
-// register 1 makes it drop its valid where nobody is ready.
+// register 1 makes it drop its valid where nothing is ready, bit 1 is a reset of its own, which
+// reaches what its streams end in.
 module top (
     input  wire        clk,
     input  wire        rst_n,
     output wire        idle,
+    output reg         stream_rst_n,
     input  wire [15:0] s_axil_awaddr,
     input  wire        s_axil_awvalid,
     output wire        s_axil_awready,
@@ -53,6 +55,8 @@ module top (
             {full, m_axis_tdata, m_axis_tkeep, m_axis_tlast} <= {1'b1, s_axis_tdata, s_axis_tkeep, s_axis_tlast};
             if (s_axis_tlast) packets <= packets + 32'd1;
         end else if (m_axis_tvalid && m_axis_tready) full <= 1'b0;
+        stream_rst_n <= !(write && s_axil_awaddr[2] && s_axil_wdata[1]);
+        if (!stream_rst_n) {full, waited, runs} <= 3'd0;
         if (!rst_n) begin
             {full, drops, waited, runs, s_axil_bvalid, s_axil_rvalid} <= 6'd0;
             packets <= 32'd0;

@@ -29,6 +29,12 @@ impl AxiSlave {
         Self { master, bus_bytes, config, counts, fates, reads: Reads::new(), writes: Writes::new() }
     }
 
+    /// The number of its master among the core's ports.
+    #[must_use]
+    pub const fn master(&self) -> usize {
+        self.master
+    }
+
     /// Its counts.
     #[must_use]
     pub const fn counts(&self) -> &SlaveCounts {

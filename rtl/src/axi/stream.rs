@@ -106,9 +106,10 @@ impl StreamPorts {
         }
     }
 
-    /// The core's reset line was pulled; the FIFO outside keeps what it has.
-    pub fn reset(&mut self) {
-        self.stream.cut(true);
+    /// The core was reset. `keeps`: the FIFO outside keeps what it has, since the core's reset line
+    /// does not reach it.
+    pub fn reset(&mut self, keeps: bool) {
+        self.stream.cut(keeps);
         self.next = ([0; BEAT_BYTES], 0, false);
         self.sent.reset();
     }

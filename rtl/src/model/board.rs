@@ -102,11 +102,13 @@ unsafe impl Model for RtlModel {
             self.cycle += 1;
         }
         self.lite.reset(self.cycle, &self.out.lite, &mut self.findings);
-        for (master, out) in self.masters.iter_mut().zip(&self.out.axi) {
-            master.reset(self.cycle, out, &mut self.findings);
+        for master in &mut self.masters {
+            if let Some(out) = self.out.axi.get(master.master()) {
+                master.reset(self.cycle, out, &mut self.findings);
+            }
         }
         if let Some(stream) = &mut self.stream {
-            stream.reset();
+            stream.reset(true);
         }
         self.input.rst_n = 1;
         (self.busy_cycle, self.works, self.told_idle) = (self.cycle, false, false);

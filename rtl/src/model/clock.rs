@@ -3,6 +3,7 @@
 use super::{QUIET_CYCLES, RtlModel};
 use crate::{
     axi::{AxiSlave, Breach},
+    ports::Beat,
     trace,
 };
 use contigo::sim::SimBus;
@@ -28,8 +29,10 @@ impl RtlModel {
             self.core.mark(now_ps, cycle_ps / 2, &trace::heard(marks));
         }
         self.lite.drive(&mut self.input.lite, bus);
-        for (master, input) in self.masters.iter_mut().zip(&mut self.input.axi) {
-            master.drive(self.cycle, input, &mut self.findings, bus);
+        for master in &mut self.masters {
+            if let Some(input) = self.input.axi.get_mut(master.master()) {
+                master.drive(self.cycle, input, &mut self.findings, bus);
+            }
         }
         if let Some(stream) = &mut self.stream {
             stream.drive(now_ns, &mut self.input, bus);
@@ -41,11 +44,19 @@ impl RtlModel {
             self.findings.add(self.cycle, None, Breach::Unknown);
         }
         self.lite.take(self.cycle, &self.input.lite, &self.out.lite, &mut self.findings);
-        for ((master, input), out) in self.masters.iter_mut().zip(&self.input.axi).zip(&self.out.axi) {
-            master.take(self.cycle, input, out, &mut self.findings, bus);
+        for master in &mut self.masters {
+            let number = master.master();
+            if let (Some(input), Some(out)) = (self.input.axi.get(number), self.out.axi.get(number)) {
+                master.take(self.cycle, input, out, &mut self.findings, bus);
+            }
         }
         if let Some(stream) = &mut self.stream {
             stream.take(self.cycle, now_ns, &mut self.input, &self.out, &mut self.findings);
+            // The core's own reset, which reaches what its streams end in.
+            if self.core.shape().has_stream_rst == 1 && self.out.stream_rst_n == 0 {
+                stream.reset(false);
+                self.input.stream = Beat::default();
+            }
         }
         self.look_at_idle(now_ns);
         self.irq.see(self.out.irq == 1, now_ns, self.began_ns, bus);
@@ -61,9 +72,10 @@ impl RtlModel {
             self.began_ns = now_ns;
         }
         self.works = !idle;
-        let mut owed = self.masters.iter().zip(&self.out.axi).map(|(master, out)| {
+        let mut owed = self.masters.iter().map(|master| {
             let (reads, writes, addr) = master.owed();
-            (reads + out.ar.valid as usize, writes + out.aw.valid as usize, addr)
+            let asks = self.out.axi.get(master.master()).map_or((0, 0), |out| (out.ar.valid, out.aw.valid));
+            (reads + asks.0 as usize, writes + asks.1 as usize, addr)
         });
         let owed = owed.find(|(reads, writes, _)| reads + writes > 0).filter(|_| idle);
         if let Some((reads, writes, addr)) = owed.filter(|_| !self.told_idle) {

@@ -4,7 +4,7 @@ mod board;
 mod clock;
 
 use crate::{
-    axi::{AxiSlave, Finding, Findings, LiteMaster, SlaveCounts, StreamPorts},
+    axi::{AxiSlave, Breach, Finding, Findings, LiteMaster, SlaveCounts, StreamPorts},
     config::RtlConfig,
     core::{Core, NoCore, PowerOn},
     irq::IrqLine,
@@ -38,6 +38,7 @@ pub struct RtlModel {
     input: In,
     out: Out,
     lite: LiteMaster,
+    /// A core may have the second master and not the first, so each has its number.
     masters: Vec<AxiSlave>,
     stream: Option<StreamPorts>,
     findings: Findings,
@@ -117,10 +118,17 @@ impl RtlModel {
         self.findings.list()
     }
 
+    /// The rules of AXI among them, as text: what no fault of the board explains. That a wait saw no
+    /// interrupt, and that a fault cannot be had, stay out.
+    pub fn broken_rules(&self) -> impl Iterator<Item = String> {
+        let of_axi = |found: &&Finding| !matches!(found.breach, Breach::NoInterrupt { .. } | Breach::NoSuchFault { .. });
+        self.findings.list().iter().filter(of_axi).map(ToString::to_string)
+    }
+
     /// The counts of master `master`; `None`: it has none of this number.
     #[must_use]
     pub fn counts(&self, master: usize) -> Option<&SlaveCounts> {
-        self.masters.get(master).map(AxiSlave::counts)
+        self.masters.iter().find(|slave| slave.master() == master).map(AxiSlave::counts)
     }
 
     /// The counts of its streams.

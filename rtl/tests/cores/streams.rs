@@ -49,6 +49,24 @@ fn a_source_loses_the_packets_that_a_slow_core_has_no_room_for() {
     assert!(counts.lost > 0 && counts.taken + counts.lost + counts.cut == counts.begun && counts.begun == 30, "{counts:?}");
 }
 
+/// Otherwise the source would go on in the middle of a packet, and the core would take its rest for
+/// a whole one.
+#[test]
+fn a_reset_of_the_core_by_itself_reaches_its_source() {
+    let Some(mut rig) = rig("a_reset_of_the_core_by_itself_reaches_its_source", 0, 100) else { return };
+    rig.write(4, 0);
+    rig.pass_us(2);
+    rig.write(4, 2);
+    let then = rig.model.stream_counts().unwrap();
+    assert_eq!((then.begun, then.taken, then.cut), (2, 1, 1));
+    rig.pass_us(50);
+    assert_eq!(rig.model.stream_counts().unwrap(), then, "a source that was reset waits for the core");
+    rig.write(4, 0);
+    rig.pass_us(100);
+    let counts = rig.model.stream_counts().unwrap();
+    assert_eq!((rig.read(0), counts.begun, counts.taken, counts.cut, counts.lost), (29, 30, 29, 1, 0));
+}
+
 #[test]
 fn a_beat_stays_until_it_is_taken() {
     let Some(mut rig) = rig("a_beat_stays_until_it_is_taken", 300, 100) else { return };
