@@ -236,6 +236,9 @@ impl Subject for Suite {
     fn stream(&self, model: &RtlModel) -> Option<StreamCounts> {
         model.stream_counts()
     }
+    fn findings(&self, model: &RtlModel) -> Vec<String> {
+        model.broken_rules().collect()
+    }
     fn limits(&self) -> Limits {
         Limits { offset_align_bytes: 8, len_align_bytes: 8, len_max_bytes: PACKET }
     }

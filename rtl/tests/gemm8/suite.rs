@@ -83,6 +83,9 @@ impl Subject for Copies {
         let lite = LiteConfig { stalls: 100, ..LiteConfig::default() };
         RtlModel::new("gemm8", RtlConfig { memory: self.1.clone(), lite, cycle_ns: 40, ..RtlConfig::default() }).unwrap()
     }
+    fn findings(&self, model: &RtlModel) -> Vec<String> {
+        model.broken_rules().collect()
+    }
     fn memory_bytes(&self) -> usize {
         UNIT_BYTES + BIAS_BYTES
     }

@@ -75,13 +75,34 @@ fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
     let own_bytes = subject.memory_bytes().max(64);
     let own = Pool::<1>::new(region.carve(own_bytes, Align::PAGE)?, own_bytes)?;
     let device = SimDevice::with_model(&board, way.port(&board), subject.drawn(seed));
+    let verdict = on_board(subject, seed, &board, &device, (&pool, &own), tally);
+    let findings = device.model(|model| subject.findings(model))?;
+    if findings.is_empty() {
+        return verdict;
+    }
+    let first = match verdict {
+        Err(Failure::Wrong(what)) => format!("{what}; "),
+        _ => String::new(),
+    };
+    Err(Failure::Wrong(format!("{first}the model's findings: {}", findings.join("; "))))
+}
+
+/// The jobs of a seed, and what is left after them.
+fn on_board<S: Subject>(
+    subject: &S,
+    seed: u64,
+    board: &SimBoard,
+    device: &SimDevice<'_, S::Model>,
+    (pool, own): (&Pool<'_, SLOTS>, &Pool<'_, 1>),
+    tally: &mut Tally,
+) -> Verdict {
     let memory = if subject.memory_bytes() > 0 { Some(own.take()?) } else { None };
     let sent = subject.open(device.window()?, memory, |driver| {
         let queue = Queue::new(driver).map_err(|refused| Failure::from(refused.error))?;
         let rng = Rng::with_seed(seed);
         let (jobs, lost, sent) = (VecDeque::new(), false, FNV_START);
         let faults = faults_of(seed);
-        let mut run = Run { subject, device: &device, pool: &pool, queue, faults, rng, jobs, packet: 0, tags: 0, lost, sent, tally };
+        let mut run = Run { subject, device, pool, queue, faults, rng, jobs, packet: 0, tags: 0, lost, sent, tally };
         run.steps()?;
         Ok::<_, Failure>((!run.lost).then_some(run.sent))
     })??;

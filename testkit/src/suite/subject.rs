@@ -63,6 +63,12 @@ pub trait Subject {
         None
     }
 
+    /// Faults of the core that the model itself saw, such as rules of its bus that it broke. The
+    /// suite fails with them, and has them beside a failure of its own.
+    fn findings(&self, _model: &Self::Model) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How many bytes of memory the driver itself gets, at the beginning of a page. 0: none.
     fn memory_bytes(&self) -> usize {
         0
