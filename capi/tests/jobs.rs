@@ -152,6 +152,53 @@ fn ends_of_other_jobs_are_kept_for_whoever_waits_for_them() {
     board.close();
 }
 
+/// Whatever ended the jobs before, their ends are told by their handles, and no later job gets one.
+#[test]
+fn a_job_gets_no_end_of_one_before() {
+    for way in ["stopped", "poll fails", "a start fails", "late", "cancelled", "another engine"] {
+        let (board, mut core) = (Board::new(), Core::default());
+        let mut engine = open(&board, &mut core, 0);
+        let bufs = [(); 3].map(|()| board.take());
+        let mut old = [bufs[0], bufs[1]].map(|buf| start(engine, buf, &[]).1).to_vec();
+        match way {
+            "poll fails" => {
+                core.poll = -5;
+                refused(wait(old.remove(0), 1_000), CONTIGO_E_FAULT, "");
+                core.poll = CONTIGO_OK;
+            }
+            "a start fails" => {
+                // The driver has the ends of both, and of one that it says twice.
+                (core.submit, core.ends) = (-5, vec![end(0), end(1), end(1)]);
+                assert_eq!(start(engine, bufs[2], &[]).1, 0);
+                core.submit = CONTIGO_OK;
+            }
+            "late" => refused(wait(old.remove(0), 0), CONTIGO_E_TIMEOUT, ""),
+            "cancelled" => ok(contigo_job_cancel(old.remove(0))),
+            _ => {
+                core.ends = vec![end(0), end(1), end(1)];
+                ok(contigo_queue_stop(engine));
+            }
+        }
+        let told: Vec<_> = (0..3).map(|_| next(engine, 0).1).take_while(|job| *job != 0).collect();
+        assert_eq!(told, old, "{way}: each once, by its handle");
+        if way == "another engine" {
+            (core.engine, core.ends) = (0, vec![]);
+            ok(contigo_engine_close(engine));
+            core.ends = vec![end(0), end(1)];
+            engine = open(&board, &mut core, 0);
+        }
+        let (status, job) = start(engine, bufs[2], &[]);
+        ok(status);
+        assert_eq!(next(engine, 0), (CONTIGO_OK, 0), "{way}: the end was of a job before");
+        core.ends = vec![end(core.submitted.last().unwrap().0)];
+        assert_eq!(next(engine, 0), (CONTIGO_OK, job), "{way}");
+        core.engine = 0;
+        ok(contigo_engine_close(engine));
+        bufs.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+        board.close();
+    }
+}
+
 #[test]
 fn a_structure_that_cannot_be_filled_ends_no_job() {
     let (board, mut core) = (Board::new(), Core::default());

@@ -8,6 +8,8 @@
     reason = "a test that panics has failed, which is its purpose; implementing `Driver` is a promise"
 )]
 
+#[path = "queue/ends.rs"]
+mod ends;
 #[path = "queue/faults.rs"]
 mod faults;
 #[path = "queue/limits.rs"]
