@@ -687,8 +687,8 @@ typedef struct {
 /// An operand is longer than the device takes in one job.
 #define CONTIGO_E_OPERAND_TOO_LONG -152
 
-/// The device reads whole words of its bus, and the operand's first or last one is not all in the
-/// block.
+/// The device reads whole words of its bus, and the operand's first or last one is not all in
+/// the block.
 #define CONTIGO_E_READS_BESIDE -168
 
 /// A tensor is not what the exchange, or the consumer's contract, allows. The text has the rule

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 /// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have
 /// fakes of the kernel for them, and `status.rs` is the same table for all.
-const BY_OTHERS: [&str; 22] = [
+const BY_OTHERS: [&str; 23] = [
     "CONTIGO_E_TABLE_FULL",   // limits.rs
     "CONTIGO_E_OTHER",        // none yet
     "CONTIGO_E_NOT_BUILT_IN", // no_cuda.rs
@@ -37,9 +37,10 @@ const BY_OTHERS: [&str; 22] = [
     "CONTIGO_E_PIN_LIMIT",
     "CONTIGO_E_TOO_MANY", // CONTIGO_MAX_REGIONS is as many as a simulated board takes
     "CONTIGO_E_ENDED_BY_RESET",
-    "CONTIGO_E_BUSY",       // an engine in C is a queue
-    "CONTIGO_E_GPU",        // GPUs of contigo-gpu, which C does not have yet
-    "CONTIGO_E_LENGTH_CUT", // a core that is narrower than its setting says; Rust's tests of AXI DMA have one
+    "CONTIGO_E_BUSY",         // an engine in C is a queue
+    "CONTIGO_E_GPU",          // GPUs of contigo-gpu, which C does not have yet
+    "CONTIGO_E_LENGTH_CUT",   // a core that is narrower than its setting says; Rust's tests of AXI DMA have one
+    "CONTIGO_E_READS_BESIDE", // a bus that is wider than a line; Rust's tests of whole words have one
 ];
 const RARE: [&str; 2] = ["CONTIGO_E_IN_USE", "CONTIGO_E_CONTENDED"];
 

@@ -29,8 +29,8 @@ pub const CONTIGO_E_WRONG_DIRECTION: contigo_status = -119;
 /// An operand is longer than the device takes in one job.
 pub const CONTIGO_E_OPERAND_TOO_LONG: contigo_status = -152;
 
-/// The device reads whole words of its bus, and the operand's first or last one is not all in the
-/// block.
+/// The device reads whole words of its bus, and the operand's first or last one is not all in
+/// the block.
 pub const CONTIGO_E_READS_BESIDE: contigo_status = -168;
 
 /// A tensor is not what the exchange, or the consumer's contract, allows. The text has the rule
