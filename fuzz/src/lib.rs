@@ -1,0 +1,35 @@
+//! Each reader of foreign bytes, as a function of any bytes: it must come to an end, panic nowhere,
+//! and agree with itself.
+//!
+//! | module | the reader |
+//! |---|---|
+//! | [`hwh`] | `contigo::design`, and the map of a kernel in it |
+//! | [`header`], [`json`] | `contigo::drivers::ap_ctrl::describe` |
+//! | [`bitstream`] | `contigo_bringup::bitstream` |
+//! | [`device_tree`] | the tree below `/sys/firmware`, as the doctor, clocks and ports read it |
+//! | [`log`] | `contigo_log`: the ring, and the program's ELF file |
+//! | [`names`] | the names of memory and devices |
+//! | [`settings`] | a driver's settings, on its simulated core |
+
+pub mod bitstream;
+pub mod device_tree;
+pub mod header;
+pub mod hwh;
+pub mod json;
+pub mod log;
+pub mod names;
+pub mod settings;
+
+use contigo::drivers::ap_ctrl::{MapBuilder, MapError, describe};
+
+/// Builds a map and reads it again from its own JSON: both are the same.
+fn map(read: Result<MapBuilder<'_>, MapError>) {
+    match read.and_then(MapBuilder::build) {
+        Err(error) => drop(error.to_string()),
+        Ok(map) => {
+            let text = map.to_string();
+            let again = describe::json::map(text.as_bytes()).and_then(MapBuilder::build);
+            assert_eq!(again.expect("a map reads its own JSON").to_string(), text);
+        }
+    }
+}
