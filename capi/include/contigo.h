@@ -678,6 +678,9 @@ typedef struct {
 /// A setting is no number.
 #define CONTIGO_E_NOT_A_NUMBER -159
 
+/// A setting or a map is not what the simulated core is built with. Nothing was touched.
+#define CONTIGO_E_OTHER_MODEL -169
+
 /// The driver has no setting of this name. The text lists those that it has.
 #define CONTIGO_E_UNKNOWN_SETTING -160
 

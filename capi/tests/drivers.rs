@@ -137,6 +137,10 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
     let device = sim_device(board.sim, c"ap_ctrl");
     let without = engine_options(c"ap_ctrl", device, board.port, 0);
     refused(unsafe { contigo_engine_open(&without, &mut 0) }, CONTIGO_E_UNSUPPORTED, "map");
+    let moved = MAP.replace("0x24", "0x28");
+    let other = contigo_engine_options { map: moved.as_ptr(), map_bytes: moved.len(), ..without };
+    let told = "a pointer's offset in the map is 40, and for this simulated core it must be 36";
+    refused(unsafe { contigo_engine_open(&other, &mut 0) }, CONTIGO_E_OTHER_MODEL, told);
     let engine = open_engine(&contigo_engine_options { map: MAP.as_ptr(), map_bytes: MAP.len(), ..without });
     let operands = board.operands();
     let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });

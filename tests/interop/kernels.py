@@ -136,8 +136,8 @@ def a_device_that_will_not_stop_says_so():
     device = contigo.Device("sim:ap_ctrl")
     region = device.memory("sim", 1 << 20)
     pool = region.pool(1024, "uint8", 4)
-    with device.kernel(json.dumps({**COPY, "protocol": "ap_ctrl_hs"}).encode()) as wrong:
-        refused(contigo.ContigoError, lambda: wrong(pool.take(), pool.take(), n=1024), "its map says ap_ctrl_hs")
+    other = json.dumps({**COPY, "protocol": "ap_ctrl_hs"}).encode()
+    refused(contigo.ContigoError, lambda: device.kernel(other), "protocol", "is 0, and for this simulated core it must be 1")
     assert pool.free == 4
     kernel = device.kernel(json.dumps(COPY).encode(), stop_us=1)
     assert kernel(pool.take(), pool.take(), n=1024) == 1024 and pool.free == 4

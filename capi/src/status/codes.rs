@@ -20,6 +20,9 @@ pub const CONTIGO_E_ARGUMENT: contigo_status = -122;
 /// A setting is no number.
 pub const CONTIGO_E_NOT_A_NUMBER: contigo_status = -159;
 
+/// A setting or a map is not what the simulated core is built with. Nothing was touched.
+pub const CONTIGO_E_OTHER_MODEL: contigo_status = -169;
+
 /// The driver has no setting of this name. The text lists those that it has.
 pub const CONTIGO_E_UNKNOWN_SETTING: contigo_status = -160;
 
@@ -231,6 +234,7 @@ pub(super) const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_VIEW, c"CONTIGO_E_VIEW"),
     (CONTIGO_E_ARGUMENT, c"CONTIGO_E_ARGUMENT"),
     (CONTIGO_E_NOT_A_NUMBER, c"CONTIGO_E_NOT_A_NUMBER"),
+    (CONTIGO_E_OTHER_MODEL, c"CONTIGO_E_OTHER_MODEL"),
     (CONTIGO_E_UNKNOWN_SETTING, c"CONTIGO_E_UNKNOWN_SETTING"),
     (CONTIGO_E_WRONG_DIRECTION, c"CONTIGO_E_WRONG_DIRECTION"),
     (CONTIGO_E_OPERAND_TOO_LONG, c"CONTIGO_E_OPERAND_TOO_LONG"),

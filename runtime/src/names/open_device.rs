@@ -4,7 +4,7 @@
 #[cfg(feature = "sim")]
 use super::text::Text;
 use super::{
-    DeviceName, MemoryName,
+    DeviceName, DriverRow, MemoryName,
     any_device::{AnyDevice, Attachment},
     any_memory::AnyMemory,
     any_module::AnyModule,
@@ -15,6 +15,7 @@ use super::{
     shared::SharedCore,
 };
 use crate::{
+    job::Settings,
     linux::guard::Guard,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     mem::Port,
@@ -240,6 +241,17 @@ impl OpenDevice {
             return Err(name.needs_device());
         }
         name.open_of(Some(self), len_bytes)
+    }
+
+    /// Refuses what a simulated core is not built with; a real one is what the program says.
+    #[cfg_attr(not(feature = "sim"), allow(clippy::unused_self, reason = "only a model says what it is"))]
+    pub(super) fn fits(&self, row: &DriverRow, settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
+        #[cfg(feature = "sim")]
+        if let Opened::Simulated(_, models) = &self.opened {
+            return super::simulated::fits(models, row, settings, map);
+        }
+        let _ = (row, settings, map);
+        Ok(())
     }
 
     /// Is it what `owner` names?

@@ -149,7 +149,7 @@ impl OpenDevice {
     /// - [`Error::HasDriver`]: a driver has the device, or another row's drivers share it,
     ///   behind another port, or it was attached otherwise.
     /// - [`Error::TooMany`]: 65,536 drivers of it were forgotten.
-    /// - [`Error::UnknownSetting`], [`Error::NotANumber`]: told before the device is touched.
+    /// - [`Error::UnknownSetting`], [`Error::NotANumber`], [`Error::OtherModel`]: told before the device is touched.
     /// - The errors of [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's
     ///   functions.
     ///
@@ -165,6 +165,7 @@ impl OpenDevice {
     ) -> Result<Taken<'o>> {
         let this = self.get_ref();
         row.settings.map_or(Ok(()), |known| settings.only(known))?;
+        this.fits(row, settings, None)?;
         let channel = settings.number("channel", 0, u8::MAX.into())?;
         let Some(open_core) = row.core.filter(|_| channel.is_some()) else {
             let device = match port {
@@ -235,13 +236,14 @@ impl<'o> Taken<'o> {
     /// Opens the driver. `parts` has no device.
     ///
     /// # Errors
-    /// [`Error::HasDriver`]: another driver has the channel. [`Error::Unsupported`]: the core
-    /// opened a channel of another device. The error of the driver's own function.
+    /// [`Error::HasDriver`]: another driver has the channel. [`Error::OtherModel`]: the map or the
+    /// settings are not the simulated core's. [`Error::Unsupported`]: the core opened a channel of another device. The error of the driver's own function.
     ///
     /// # Safety
     /// As [`DriverRow::open`], and with the settings that the device was taken with.
     pub unsafe fn open(self, parts: Parts<'o, '_, ()>) -> Result<AnyDriver<'o>> {
         let Parts { memory, settings, map, .. } = parts;
+        self.device.fits(self.row, settings, map)?;
         match self.share {
             Share::Whole(device) => {
                 // SAFETY: the caller's promise.

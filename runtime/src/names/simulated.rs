@@ -2,9 +2,12 @@
 //! The devices of a simulated board that have names. Those of the registry have a model; another
 //! table has those that stand for more than a core, as a camera does.
 
-use super::{DeviceName, files::Files, registry};
+use super::{DeviceName, DriverRow, files::Files, registry};
+#[cfg(feature = "describe")]
+use crate::drivers;
 use crate::{
     drivers::SCENES,
+    job::Settings,
     mem::Port,
     sim::{AnyModel, Model, SimBoard, SimBus, SimDevice},
     types::Error,
@@ -118,6 +121,31 @@ pub(super) type Simulated<'o> = SimDevice<'o, LentModel<'o>>;
 pub(super) fn attach<'o>(board: &'o Board, models: &'o Models, port: Port) -> Result<Simulated<'o>, Error> {
     reset(models)?;
     lent(board, models, port)
+}
+
+/// Refuses settings and a map that are not what the model is built with, before it is touched.
+pub(super) fn fits(models: &Models, row: &DriverRow, settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
+    let Some(model) = models else { return Ok(()) };
+    let model = lock::acquire(model)?;
+    let fit = |what: &'static str, nth, value: u64| match model.fits(what, nth) {
+        Some((min, max)) if !(min..=max).contains(&value) => Err(Error::OtherModel { what, value, min, max }),
+        _ => Ok(()),
+    };
+    for &name in row.settings.unwrap_or_default() {
+        // One that is no number is the driver's to refuse.
+        if let Ok(Some(value)) = settings.number(name, 0, u64::MAX) {
+            fit(name, 0, value)?;
+        }
+    }
+    #[cfg(feature = "describe")]
+    if let Some(map) = map.filter(|_| row.name == drivers::ap_ctrl::row::NAME)
+        && let Ok(Ok(map)) = drivers::ap_ctrl::describe::any(map, "").map(|described| described.build())
+    {
+        map.layout().try_for_each(|(what, nth, value)| fit(what, nth, value))?;
+    }
+    #[cfg(not(feature = "describe"))]
+    let _ = map;
+    Ok(())
 }
 
 /// The device as it is.

@@ -12,6 +12,7 @@ trait Untyped: Send {
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>);
     fn irq_at_ns(&self) -> Option<u64>;
     fn run(&mut self, deadline_ns: u64, bus: &mut SimBus<'_>) -> u64;
+    fn fits(&self, setting: &str, nth: usize) -> Option<(u64, u64)>;
     fn reset(&mut self);
 }
 
@@ -30,6 +31,9 @@ impl<M: Model> Untyped for M {
     }
     fn run(&mut self, deadline_ns: u64, bus: &mut SimBus<'_>) -> u64 {
         Model::run(self, deadline_ns, bus)
+    }
+    fn fits(&self, setting: &str, nth: usize) -> Option<(u64, u64)> {
+        Model::fits(self, setting, nth)
     }
     fn reset(&mut self) {
         Model::reset(self);
@@ -78,6 +82,9 @@ unsafe impl Model for AnyModel {
     }
     fn run(&mut self, deadline_ns: u64, bus: &mut SimBus<'_>) -> u64 {
         self.model.get_mut().run(deadline_ns, bus)
+    }
+    fn fits(&self, setting: &str, nth: usize) -> Option<(u64, u64)> {
+        self.model.get().fits(setting, nth)
     }
     fn reset(&mut self) {
         self.model.get_mut().reset();

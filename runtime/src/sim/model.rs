@@ -48,6 +48,14 @@ pub unsafe trait Model: Send {
         self.irq_at_ns().map_or(deadline_ns, |at| at.min(deadline_ns))
     }
 
+    /// The least and the most that fits this core, of a setting of its driver, or of the number
+    /// `nth` of that name in a kernel's map. A device by name (`sim:NAME`) refuses another value
+    /// ([`Error::OtherModel`](crate::Error::OtherModel)). `None`, the default: any fits.
+    fn fits(&self, setting: &str, nth: usize) -> Option<(u64, u64)> {
+        let _ = (setting, nth);
+        None
+    }
+
     /// The reset line: everything as after power-on, whatever it was doing.
     fn reset(&mut self);
 }

@@ -6,16 +6,17 @@ use super::{
     jobs::{GEMM, GemmEngine, SLOT, engine, operands, refusal},
 };
 use contigo::{
-    Align, DevBuf, Engine, Error, JobError, MmioWindow, OperandSpec, Pool, Port, Region, Settings, Spin, Wired,
+    Align, DevBuf, Engine, Error, JobError, MmioWindow, OperandSpec, Parts, Pool, Port, Region, Settings, Spin, Wired,
     drivers::{
         ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl, describe},
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
     },
-    names::{self, DeviceName, GpuKind, MemoryName, provide},
+    names::{self, Attach, DeviceName, GpuKind, MemoryName, provide, row},
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};
 use std::{
+    pin::pin,
     ptr::NonNull,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     time::{Duration, Instant},
@@ -269,5 +270,79 @@ fn a_lock_that_somebody_keeps(port: Port) -> Error {
 pub(crate) fn whose_settings_are_wrong() -> Vec<Error> {
     let settings = Settings("channel=two, evnet=1");
     let map = describe::any(b"{\"name\": 1}", "").unwrap_err();
-    vec![settings.number("channel", 0, 31).unwrap_err(), settings.only(&["channel", "event"]).unwrap_err(), Error::from(map)]
+    vec![
+        settings.number("channel", 0, 31).unwrap_err(),
+        settings.only(&["channel", "event"]).unwrap_err(),
+        Error::from(map),
+        that_no_model_has(),
+    ]
+}
+
+/// The refusal of a driver by its name on a simulated device by its name; `None`: it is opened.
+fn by_name(device: &str, settings: &str, map: Option<&str>) -> Option<Error> {
+    let name = device.parse::<DeviceName>().unwrap();
+    let driver =
+        row(device.trim_start_matches("sim:").trim_end_matches("_camera").trim_end_matches("_sink").trim_end_matches("_hs")).unwrap();
+    let (device, settings) = (pin!(name.open().unwrap()), Settings(settings));
+    let region = Region::new(device.memory(&"sim".parse::<MemoryName>().unwrap(), 64 * 1024).unwrap()).unwrap();
+    let memory = (driver.memory_bytes > 0).then(|| region.carve(driver.memory_bytes, Align::PAGE).unwrap().into_buf());
+    // SAFETY: the model is what the driver is for, and nobody else drives it.
+    let opened = unsafe {
+        device
+            .as_ref()
+            .take(driver, settings, None, Attach::default())
+            .and_then(|taken| taken.open(Parts { device: (), memory, settings, map: map.map(str::as_bytes) }).map(drop))
+    };
+    opened.err()
+}
+
+/// What no register tells, a simulated core is built with: another number is refused with both.
+fn that_no_model_has() -> Error {
+    let refused = |device, settings, what, value, min, max| {
+        assert_eq!(by_name(device, settings, None), Some(Error::OtherModel { what, value, min, max }), "{device} {settings}");
+    };
+    refused("sim:axi_dma", "channel=0,status_stream=1", "status_stream", 1, 0, 0);
+    refused("sim:axi_dma_sink", "channel=1", "channel", 1, 0, 0);
+    refused("sim:axi_vdma_camera", "channel=1,hsize_bytes=1920,vsize_lines=1080", "hsize_bytes", 1920, 64, 64);
+    refused("sim:axi_vdma", "hsize_bytes=64,vsize_lines=64,frame_stores=1", "frame_stores", 1, 3, 32);
+    refused("sim:axi_vdma", "hsize_bytes=64,vsize_lines=64,address_bits=40", "address_bits", 40, 32, 32);
+    refused("sim:axi_dma", "address_bits=40", "address_bits", 40, 32, 32);
+    refused("sim:axi_mcdma", "channel=0,address_bits=64", "address_bits", 64, 32, 32);
+    refused("sim:msgdma", "mode=1", "mode", 1, 0, 0);
+    refused("sim:msgdma", "resp_at=0x40", "resp_at", 0x40, 0, 0);
+    refused("sim:litepcie", "reader_at=0x100", "reader_at", 0x100, 0x6020, 0x6020);
+    // Of a length and a width by its name a core has all that a design can have.
+    for (device, settings) in [
+        ("sim:axi_dma", "length_bits=26,address_bits=32,mm2s_data_bits=512"),
+        ("sim:axi_dma", "channel=1,length_bits=8"),
+        ("sim:axi_dma_camera", "channel=1,length_bits=23"),
+        ("sim:axi_mcdma", "channel=0,length_bits=26"),
+        ("sim:axi_cdma", "length_bits=26,address_bits=64,data_bits=128,dre=0"),
+        ("sim:axi_vdma", "hsize_bytes=60,vsize_lines=64,frame_stores=3,mm2s_data_bits=32,mm2s_dre=1,channel=0"),
+        ("sim:axi_vdma_sink", "channel=0,hsize_bytes=1920,vsize_lines=1080"),
+        ("sim:axi_vdma_camera", "channel=1,hsize_bytes=64,vsize_lines=64"),
+        ("sim:litepcie", "reader_at=0x6020"),
+    ] {
+        assert_eq!(by_name(device, settings, None), None, "{device} {settings}");
+    }
+    // `int fir(x, y, coef, n)`, on the kernel `copy(from, to, n)`.
+    let copy = r#"{"name": "copy", "protocol": "ap_ctrl_chain", "interrupt": true,
+        "pointers": [{"name": "from", "offset": "0x18", "direction": "in", "bytes": "n"},
+                     {"name": "to", "offset": "0x24", "direction": "out", "bytes": "n"}],
+        "scalars": [{"name": "n", "offset": "0x30"}], "results": [{"name": "ap_return", "offset": "0x10"}]}"#;
+    let without = copy.replace(r#", "results": [{"name": "ap_return", "offset": "0x10"}]"#, "");
+    for map in [copy, &without, &copy.replace("\"n\"}", "\"4*n\"}")] {
+        assert_eq!(by_name("sim:ap_ctrl", "", Some(map)), None, "the same registers, other names and lengths");
+    }
+    let other = |device, map: &str| by_name(device, "", Some(map)).unwrap();
+    let protocol = "the map's protocol (0: ap_ctrl_hs, 1: ap_ctrl_chain)";
+    assert_eq!(other("sim:ap_ctrl_hs", copy), Error::OtherModel { what: protocol, value: 1, min: 0, max: 0 });
+    let moved = |from, to| other("sim:ap_ctrl", &copy.replace(from, to));
+    assert_eq!(moved("0x24", "0x28"), Error::OtherModel { what: "a pointer's offset in the map", value: 0x28, min: 0x24, max: 0x24 });
+    assert_eq!(moved("0x30", "0x3C"), Error::OtherModel { what: "a scalar's offset in the map", value: 0x3C, min: 0x30, max: 0x30 });
+    assert_eq!(moved("0x10", "0x14"), Error::OtherModel { what: "a result's offset in the map", value: 0x14, min: 0x10, max: 0x10 });
+    let fir = copy.replace(r#""bytes": "n"}],"#, r#""bytes": "n"}, {"name": "coef", "offset": "0x3C", "bytes": "64"}],"#);
+    let failed = other("sim:ap_ctrl", &fir);
+    assert_eq!(failed, Error::OtherModel { what: "the count of pointers in the map", value: 3, min: 2, max: 2 });
+    failed
 }

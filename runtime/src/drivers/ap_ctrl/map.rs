@@ -152,6 +152,27 @@ impl KernelMap {
         self.pointers().iter().map(Pointer::bits).min().unwrap_or(u64::BITS)
     }
 
+    /// Its numbers that a kernel's registers have to match: name, which of that name, value.
+    #[cfg(feature = "sim")]
+    pub(crate) fn layout(&self) -> impl Iterator<Item = (&'static str, usize, u64)> + '_ {
+        let (pointers, scalars) = (self.pointers(), self.scalars());
+        let chain = u64::from(matches!(self.protocol, Protocol::Chain));
+        let counts = [
+            ("the map's protocol (0: ap_ctrl_hs, 1: ap_ctrl_chain)", 0, chain),
+            ("the count of pointers in the map", 0, pointers.len() as u64),
+            ("the count of scalars in the map", 0, scalars.len() as u64),
+        ];
+        let pointers = pointers.iter().enumerate().map(|(nth, pointer)| ("a pointer's offset in the map", nth, pointer.offset() as u64));
+        let at = scalars.iter().enumerate().map(|(nth, scalar)| ("a scalar's offset in the map", nth, scalar.offset() as u64));
+        let bits = scalars.iter().enumerate().map(|(nth, scalar)| ("a scalar's bits in the map", nth, scalar.bits().into()));
+        let results = self.results().iter().enumerate().map(|(nth, result)| (Self::RESULT, nth, result.offset() as u64));
+        counts.into_iter().chain(pointers).chain(at).chain(bits).chain(results)
+    }
+
+    /// A number of [`layout`](Self::layout) that a map may leave out.
+    #[cfg(feature = "sim")]
+    pub(crate) const RESULT: &'static str = "a result's offset in the map";
+
     /// How many bytes the operand of `pointer` must have where the scalars have these values. 1 at
     /// least, and `u64::MAX` where it is no 64-bit number.
     pub(super) fn need_bytes(&self, pointer: usize, scalars: &[u64]) -> u64 {

@@ -51,19 +51,25 @@ pub(crate) const PARAMETERS: &[(&str, &str)] = &[
 pub(crate) const MEMORY_BYTES: usize = 4096;
 pub(crate) const COPIES: bool = true;
 #[cfg(feature = "sim")]
-pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::AxiDmaModel::default()));
+pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| built(super::CoreSpec::default()));
 
 /// `sim:axi_dma_camera`, for the setting `channel=1`: packets of 4 KiB back to back at 400 MB/s,
 /// without end, and a FIFO of 512 bytes before the core.
 #[cfg(feature = "sim")]
 pub(crate) fn camera() -> AnyModel {
-    AnyModel::new(super::AxiDmaModel::new(super::CoreSpec::camera(SourceConfig::default(), 512)))
+    built(super::CoreSpec::camera(SourceConfig::default(), 512))
 }
 
 /// `sim:axi_dma_sink`, for the setting `channel=0`: it takes whatever comes.
 #[cfg(feature = "sim")]
 pub(crate) fn sink() -> AnyModel {
-    AnyModel::new(super::AxiDmaModel::new(super::CoreSpec { stream: StreamConfig::sink(), ..super::CoreSpec::default() }))
+    built(super::CoreSpec { stream: StreamConfig::sink(), ..super::CoreSpec::default() })
+}
+
+/// By its name a core has all bits of a length: a driver of any design uses fewer.
+#[cfg(feature = "sim")]
+fn built(spec: super::CoreSpec) -> AnyModel {
+    AnyModel::new(super::AxiDmaModel::new(super::CoreSpec { length_bits: 26, ..spec }))
 }
 
 /// Both channels as one, or one of them alone.

@@ -29,6 +29,10 @@ impl<M: Model> GatedModel<M> {
 unsafe impl<M: Model> Model for GatedModel<M> {
     const WINDOW_BYTES: usize = Self::GATE + regs::WINDOW_BYTES;
 
+    fn fits(&self, setting: &str, nth: usize) -> Option<(u64, u64)> {
+        self.core.fits(setting, nth)
+    }
+
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         if self.control == 0 {
             self.core.advance(bus);

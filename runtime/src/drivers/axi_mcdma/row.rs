@@ -34,7 +34,7 @@ pub(crate) const PARAMETERS: &[(&str, &str)] = &[
 pub(crate) const MEMORY_BYTES: usize = 64 * super::regs::DESCRIPTOR_BYTES;
 pub(crate) const COPIES: bool = false;
 #[cfg(feature = "sim")]
-pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::McdmaModel::default()));
+pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| behind(StreamConfig::default()));
 
 /// `sim:axi_mcdma_camera`, for the settings `channel=16` and `channel=17`: packets of 4 KiB back to
 /// back at 400 MB/s, without end, and a FIFO of 512 bytes before the core.
@@ -49,9 +49,11 @@ pub(crate) fn sink() -> AnyModel {
     behind(StreamConfig::sink())
 }
 
+/// By its name a core has all bits of a length: a driver of any design uses fewer.
 #[cfg(feature = "sim")]
 fn behind(stream: StreamConfig) -> AnyModel {
-    AnyModel::new(super::McdmaModel::new(super::McdmaSpec { streams: [stream; 2], ..super::McdmaSpec::default() }))
+    let config = McdmaConfig { length_bits: super::regs::LENGTH_BITS_MAX, ..McdmaConfig::default() };
+    AnyModel::new(super::McdmaModel::new(super::McdmaSpec { config, streams: [stream; 2] }))
 }
 
 /// The whole core, by one channel: 0, which sends.

@@ -44,7 +44,7 @@ pub(crate) const PARAMETERS: &[(&str, &str)] = &[
 pub(crate) const MEMORY_BYTES: usize = 0;
 pub(crate) const COPIES: bool = false;
 #[cfg(feature = "sim")]
-pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::AxiVdmaModel::default()));
+pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| behind(StreamConfig::default()));
 
 /// `sim:axi_vdma_camera`, for the setting `channel=1`: frames of 4 KiB at 400 MB/s, without end,
 /// 100 us apart.
@@ -59,9 +59,10 @@ pub(crate) fn sink() -> AnyModel {
     behind(StreamConfig::sink())
 }
 
+/// By its name a core realigns, so that a driver of any width works.
 #[cfg(feature = "sim")]
 fn behind(stream: StreamConfig) -> AnyModel {
-    AnyModel::new(super::AxiVdmaModel::new(super::AxiVdmaSpec { stream, ..super::AxiVdmaSpec::default() }))
+    AnyModel::new(super::AxiVdmaModel::new(super::AxiVdmaSpec { stream, dre: true, ..super::AxiVdmaSpec::default() }))
 }
 
 /// # Safety

@@ -80,6 +80,20 @@ Request {
         max: u64,
     } "{name} is no number: write one from {min} to {max}";
 
+    /// A setting or a map is not what the simulated core is built with. Nothing was touched.
+    OtherModel(-169 OTHER_MODEL Argument EINVAL) {
+        /// The setting, or the number of the map.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// The least that the simulated core has.
+        min: u64,
+        /// The most that it has.
+        max: u64,
+    } let has = Limits { min, max, multiple_of: 1 };
+    "{what} is {value}, and for this simulated core it must be {has}: say that, or make a model of your \
+     own core in Rust";
+
     /// The driver has no setting of this name. The text lists those that it has.
     UnknownSetting(-160 UNKNOWN_SETTING Argument EINVAL) {
         /// Which setting it is, counted from 1.

@@ -160,6 +160,13 @@ where
 {
     const WINDOW_BYTES: usize = WINDOW_BYTES;
 
+    fn fits(&self, number: &str, nth: usize) -> Option<(u64, u64)> {
+        let mut all = self.map.layout();
+        // A map may leave out what the kernel answers; one that it does not answer is at no offset.
+        let found = all.find(|(name, at, _)| (*name, *at) == (number, nth)).map(|(.., value)| (value, value));
+        found.or_else(|| (number == KernelMap::RESULT).then_some((0, 0)))
+    }
+
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         // Both may have happened since the last look, and the second only makes room for the first.
         for _ in 0..=STAGES {

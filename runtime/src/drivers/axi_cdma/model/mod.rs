@@ -191,6 +191,16 @@ impl AxiCdmaModel {
 unsafe impl Model for AxiCdmaModel {
     const WINDOW_BYTES: usize = manual::BTT + 4;
 
+    fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
+        match setting {
+            "length_bits" => Some((8, self.spec.length_bits.into())),
+            "address_bits" => Some((32, self.spec.address_bits.into())),
+            "data_bits" if !self.spec.dre => Some((self.spec.data_bits.into(), 1024)),
+            "dre" => Some((0, self.spec.dre.into())),
+            _ => None,
+        }
+    }
+
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         if self.is_stuck() {
             // It runs on behind everybody's back.

@@ -22,7 +22,7 @@ use crate::{
     mem::CpuBuf,
     sim::{
         Model, SimBus, SimDevice, SimWindow,
-        stream::{SimStream, StreamCounts},
+        stream::{SimStream, StreamCounts, StreamEnd},
     },
     types::Result,
 };
@@ -193,6 +193,20 @@ impl AxiDmaModel {
 // While it is halted it touches nothing.
 unsafe impl Model for AxiDmaModel {
     const WINDOW_BYTES: usize = pg021::END;
+
+    fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
+        match setting {
+            // A driver that uses fewer bits of a length finds the rest 0.
+            "length_bits" => Some((8, self.spec.length_bits.into())),
+            // Behind wider addresses another register is the doorbell.
+            "address_bits" if self.spec.address_bits > 32 => Some((33, 64)),
+            "address_bits" => Some((32, 32)),
+            "status_stream" | "status_driven" | "status_length" => Some((0, 0)),
+            // What sends nothing has nothing to receive.
+            "channel" if self.spec.stream.end == StreamEnd::Sink => Some((0, 0)),
+            _ => None,
+        }
+    }
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         // Each burst takes its time, so the present is reached.

@@ -243,6 +243,16 @@ impl McdmaModel {
 unsafe impl Model for McdmaModel {
     const WINDOW_BYTES: usize = pg288::END;
 
+    fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
+        match setting {
+            "length_bits" => Some((8, self.spec.config.length_bits.into())),
+            // Behind wider addresses another register is the doorbell.
+            "address_bits" if self.spec.config.address_bits > 32 => Some((33, 64)),
+            "address_bits" => Some((32, 32)),
+            _ => None,
+        }
+    }
+
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = bus.now_ns();
         // Each step of a channel takes its time, a drop too.

@@ -13,7 +13,7 @@ use super::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaCore, Side};
 use crate::{
     sim::{
         Model, SimBus, SimDevice, SimWindow,
-        stream::{SimStream, StreamConfig, StreamCounts},
+        stream::{SimStream, StreamConfig, StreamCounts, StreamEnd},
     },
     types::Result,
 };
@@ -102,6 +102,26 @@ impl AxiVdmaModel {
 // Halted is told after the last write, and a reset ends with no frame.
 unsafe impl Model for AxiVdmaModel {
     const WINDOW_BYTES: usize = manual::END;
+
+    fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
+        let AxiVdmaSpec { frame_stores, address_bits, data_bits, dre, stream } = self.spec;
+        match (setting, stream.end) {
+            // The driver writes as many addresses as it is told, and the core uses all that it has.
+            ("frame_stores", _) => Some((frame_stores as u64, 32)),
+            // Addresses of more bits have another place.
+            ("address_bits", _) if address_bits > 32 => Some((33, 64)),
+            ("address_bits", _) => Some((32, 32)),
+            ("mm2s_data_bits" | "s2mm_data_bits", _) if !dre => Some((data_bits.into(), 1024)),
+            ("mm2s_dre" | "s2mm_dre", _) => Some((0, dre.into())),
+            // A source's frames are square: as many lines as a line has bytes.
+            ("hsize_bytes" | "vsize_lines", StreamEnd::Source(source)) => {
+                let side = source.packet_bytes.isqrt() as u64;
+                Some((side, side))
+            }
+            ("channel", StreamEnd::Sink) => Some((0, 0)),
+            _ => None,
+        }
+    }
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         for lane in &mut self.lanes {

@@ -120,6 +120,20 @@ impl LitepcieModel {
 unsafe impl Model for LitepcieModel {
     const WINDOW_BYTES: usize = 0x1_0000;
 
+    fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
+        let config = &self.spec.config;
+        let only = match setting {
+            "reader_at" => config.reader_at,
+            "writer_at" => config.writer_at,
+            "loopback_at" => config.loopback_at,
+            "msi_at" => config.msi_at,
+            "reader_irq" => config.reader_irq.into(),
+            "writer_irq" => config.writer_irq.into(),
+            _ => return None,
+        };
+        Some((only.into(), only.into()))
+    }
+
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = bus.now_ns();
         while let Some((at_ns, index)) = self.next_ns().filter(|(at_ns, _)| *at_ns <= now_ns) {

@@ -172,6 +172,25 @@ impl<'p, 'd> Msgdma<'p, SimWindow<'d, MsgdmaModel>> {
 unsafe impl Model for MsgdmaModel {
     const WINDOW_BYTES: usize = 0x100;
 
+    fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
+        let config = &self.build.config;
+        let only = match setting {
+            "mode" => match config.mode {
+                MsgdmaMode::Copy => 0,
+                MsgdmaMode::Send => 1,
+                MsgdmaMode::Receive => 2,
+            },
+            "extended" => config.extended.into(),
+            "csr_at" => config.csr_at as u64,
+            "desc_at" => config.desc_at as u64,
+            "resp_at" => config.resp_at.unwrap_or(0) as u64,
+            "prefetcher_at" => config.prefetcher_at.unwrap_or(0) as u64,
+            "depth" => return Some((1, config.depth as u64)),
+            _ => return None,
+        };
+        Some((only, only))
+    }
+
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = bus.now_ns();
         if self.gone {
