@@ -2,7 +2,7 @@
 
 use crate::{
     dtype::Dtype,
-    error::{of_class, raised, refused},
+    error::{Refusal, of_class, raised, refused},
     export::{self, Counted},
     handover::Handover,
     inner::{Home, Inner},
@@ -22,7 +22,7 @@ use pyo3::{
 };
 use std::sync::Arc;
 
-pub(crate) fn no_port() -> PyErr {
+pub(crate) fn no_port() -> Refusal {
     refused(format!("this region has no port: open it with the one that the accelerator's master is wired to, {}", Wiring::FORM))
 }
 
@@ -103,14 +103,14 @@ impl Buffer {
     /// The bus address of the first element, as the region's port sees it. A number: the device may
     /// use it only from `give` to `take_back`.
     #[getter]
-    fn device_address(&self) -> PyResult<u64> {
+    fn device_address(&self) -> Result<u64, Refusal> {
         self.inner.address()
     }
 
     /// "cpu", "device" (a job's too), or "gone" (freed).
     #[getter]
-    fn owner(&self) -> PyResult<&'static str> {
-        self.inner.owner()
+    fn owner(&self, py: Python<'_>) -> Result<&'static str, Refusal> {
+        self.inner.owner(py)
     }
 
     /// How many arrays and tensors look at it now.
@@ -131,17 +131,17 @@ impl Buffer {
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
         if stream.is_some_and(|stream| !stream.is_none()) {
-            return Err(of_class("Buffer", "this memory is the CPU's: stream must be None"));
+            return Err(of_class("Buffer", "this memory is the CPU's: stream must be None").into());
         }
         if dl_device.is_some_and(|device| device != self.__dlpack_device__()) {
-            return Err(of_class("Buffer", "this memory is the CPU's, and is copied to no other device: see __dlpack_device__"));
+            return Err(of_class("Buffer", "this memory is the CPU's, and is copied to no other device: see __dlpack_device__").into());
         }
         if copy == Some(true) {
-            return Err(of_class("Buffer", "this is never copied: copy the array that you made of it"));
+            return Err(of_class("Buffer", "this is never copied: copy the array that you made of it").into());
         }
         let device = DlDevice { device_type: self.inner.device_type(), device_id: 0 };
         let at = export::Place { data: self.inner.ptr().cast(), byte_offset: 0, device };
-        export::capsule(py, self.inner.view()?, at, &self.shape, self.dtype, export::Form::of(max_version))
+        export::capsule(py, self.inner.view(py)?, at, &self.shape, self.dtype, export::Form::of(max_version))
     }
 
     /// (1, 0): the CPU's memory; (3, 0): memory that CUDA pinned.
@@ -155,7 +155,7 @@ impl Buffer {
         if self.dtype.typestr.is_empty() {
             return Err(PyValueError::new_err(format!("NumPy has no {}: use a framework's from_dlpack", self.dtype.name)));
         }
-        let view = View { view: self.inner.view()?, shape: self.shape, dtype: self.dtype };
+        let view = View { view: self.inner.view(py)?, shape: self.shape, dtype: self.dtype };
         let array = py.import("numpy")?.getattr("asarray")?.call1((Bound::new(py, view)?,))?;
         match dtype {
             Some(dtype) if !dtype.is_none() && !array.getattr("dtype")?.eq(&dtype)? => {
@@ -172,27 +172,27 @@ impl Buffer {
     /// Gives it to a device, which reads it, writes it, or both: caches are cleaned, and nobody
     /// looks. The end of a `with` takes it back, or `take_back`.
     #[pyo3(signature = (*, reads=true, writes=true))]
-    fn give(&self, reads: bool, writes: bool) -> PyResult<Handover> {
+    fn give(&self, py: Python<'_>, reads: bool, writes: bool) -> PyResult<Handover> {
         let direction = match (reads, writes) {
             (true, true) => Direction::Bidirectional,
             (true, false) => Direction::ToDevice,
             (false, true) => Direction::FromDevice,
             (false, false) => return Err(PyValueError::new_err("give(reads=False, writes=False): a device reads, or writes, or both")),
         };
-        Handover::begin(self, direction)
+        Ok(Handover::begin(self, py, direction)?)
     }
 
     /// The device has stopped: the CPU has the buffer again, with what the device wrote. A buffer
     /// that no device has is refused.
-    fn take_back(&self) -> PyResult<()> {
-        self.inner.take_back(None)
+    fn take_back(&self, py: Python<'_>) -> Result<(), Refusal> {
+        self.inner.take_back(py, None)
     }
 
     /// The name of 0.1 for `give`, for this release.
     #[pyo3(signature = (direction="both"))]
     fn to_device(&self, py: Python<'_>, direction: &str) -> PyResult<Handover> {
         renamed(py, "to_device(direction)", "give(reads=…, writes=…)")?;
-        Handover::begin(self, crate::handover::direction(py, direction)?)
+        Ok(Handover::begin(self, py, crate::handover::direction(py, direction)?)?)
     }
 
     /// An operand of a job, which the device reads: `nbytes` bytes from `offset`, all of them where
@@ -239,19 +239,19 @@ impl Buffer {
 
     /// PYNQ's name for `give()`: no array of it may be alive, and until `sync_from_device` there is
     /// none to be had.
-    fn sync_to_device(&self) -> PyResult<()> {
-        self.inner.give(Direction::Bidirectional).map(drop)
+    fn sync_to_device(&self, py: Python<'_>) -> Result<(), Refusal> {
+        self.inner.give(py, Direction::Bidirectional).map(drop)
     }
 
     /// PYNQ's name for `take_back`.
-    fn sync_from_device(&self) -> PyResult<()> {
-        self.inner.take_back(None)
+    fn sync_from_device(&self, py: Python<'_>) -> Result<(), Refusal> {
+        self.inner.take_back(py, None)
     }
 
     /// PYNQ's name: back to the region, now. Refused while arrays look at it, and while a device
     /// has it.
-    fn freebuffer(&self) -> PyResult<()> {
-        self.inner.free()
+    fn freebuffer(&self, py: Python<'_>) -> Result<(), Refusal> {
+        self.inner.free(py)
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -259,9 +259,9 @@ impl Buffer {
         usize::try_from(*first).map_err(|_| PyValueError::new_err("a dimension that is none"))
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> String {
         let address = self.inner.address().map_or(String::new(), |address| format!(", device_address={address:#x}"));
-        let owner = self.owner().unwrap_or("another process");
+        let owner = self.owner(py).unwrap_or("another process");
         format!("contigo.Buffer(shape={:?}, dtype={}{address}, owner={owner})", self.shape.dims(), self.dtype.name)
     }
 }

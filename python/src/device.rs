@@ -3,8 +3,9 @@
 
 use crate::{
     engine::Engine,
-    error::{of_class, raised, raised_as, refused},
+    error::{Refusal, of_class, raised, raised_as, refused},
     gate::GateIn,
+    lock::Plain,
     mine::Mine,
     names,
     opening::{Opening, held, stop_step},
@@ -48,18 +49,22 @@ pub(crate) struct Device {
 
 impl Device {
     /// Its opening and its window, for a driver that has the registers from now on.
-    pub(crate) fn given(&self, py: Python<'_>) -> PyResult<(&Opening, u8)> {
+    pub(crate) fn given(&self, py: Python<'_>) -> Result<(&Opening, u8), Refusal> {
         self.registers.get()?.with(py, |registers| *registers = None);
         Ok((self.opening.get()?, self.how.window))
     }
 
     /// Lets `act` use the registers. The first use takes them as a driver does.
-    fn with<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut AnyDevice<'static>) -> PyResult<R> + Send) -> PyResult<R> {
+    fn with<R: Plain + Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut AnyDevice<'static>) -> Result<R, Refusal> + Send,
+    ) -> Result<R, Refusal> {
         let opening = self.opening.get()?;
         self.registers.get()?.with(py, |registers| act(self.taken(opening, registers)?))
     }
 
-    fn taken<'r>(&self, opening: &Opening, registers: &'r mut Option<AnyDevice<'static>>) -> PyResult<&'r mut AnyDevice<'static>> {
+    fn taken<'r>(&self, opening: &Opening, registers: &'r mut Option<AnyDevice<'static>>) -> Result<&'r mut AnyDevice<'static>, Refusal> {
         match registers {
             Some(device) => Ok(device),
             none => Ok(none.insert(opening.attached(self.port, self.how).map_err(held)?)),
@@ -125,7 +130,7 @@ impl Device {
         let (row, opened) = (names::driver(name)?, self.opening.get()?.for_good());
         if self.port.is_none() && opened.port().is_none() {
             let text = format!("no kernel says how {} reaches memory: open the device with {}", self.name, Wiring::FORM);
-            return Err(refused(text));
+            return Err(refused(text).into());
         }
         let mut text = String::new();
         for (key, value) in settings.into_iter().flatten() {
@@ -190,7 +195,7 @@ impl Device {
     /// The register at `offset`, a multiple of 4 in bytes. The first use takes the device as a
     /// driver does: what is behind an IOMMU is reset, and a simulated one begins as after power-on.
     /// A device that the kernel cannot reset is read as it is, and may not master the bus.
-    fn read32(&self, py: Python<'_>, offset: usize) -> PyResult<u32> {
+    fn read32(&self, py: Python<'_>, offset: usize) -> Result<u32, Refusal> {
         let opening = self.opening.get()?;
         if let Some(vfio) = opening.device.vfio().filter(|vfio| !vfio.can_reset()) {
             return self.registers.get()?.with(py, |_| as_it_is(vfio, self.how.window, offset));
@@ -205,7 +210,7 @@ impl Device {
     /// (`buf.give()`), and that it has stopped before they are taken back.
     ///
     /// A PCI function that the kernel module guards reaches no memory without a driver.
-    fn write32(&self, py: Python<'_>, offset: usize, value: u32) -> PyResult<()> {
+    fn write32(&self, py: Python<'_>, offset: usize, value: u32) -> Result<(), Refusal> {
         self.with(py, |device| {
             inside(device, offset)?;
             // SAFETY: the program's promise, above.
@@ -234,19 +239,20 @@ impl Device {
             None => Err(of_class(
                 "Timeout",
                 format!("the register at {offset:#x} is {last:#010x} after {timeout} s, and not {value:#x} in the bits of {mask:#x}"),
-            )),
+            )
+            .into()),
         }
     }
 
     /// Forgets an interrupt that came before and lets the next one come: the file descriptor that
     /// poll(2) finds readable then, for an event loop. None: the device has no interrupt here, or
     /// was opened without (`interrupt=True`).
-    fn arm(&self, py: Python<'_>) -> PyResult<Option<i32>> {
+    fn arm(&self, py: Python<'_>) -> Result<Option<i32>, Refusal> {
         self.with(py, |device| device.arm_irq().map_err(raised))
     }
 
     /// The interrupt's file descriptor, for `select` and event loops: `arm()` first.
-    fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
+    fn fileno(&self, py: Python<'_>) -> Result<i32, Refusal> {
         let none = || refused(format!("{} has no interrupt here: Device(name, interrupt=True), where it has one", self.name));
         self.with(py, |device| device.interrupt().map(|fd| fd.as_raw_fd()).ok_or_else(none))
     }
@@ -258,7 +264,7 @@ impl Device {
     ///
     /// The program promises that no other thread calls an engine, a queue or a stream of it
     /// meanwhile: to start a job, to look, or to wait. Engines that share it (`channel=`) may.
-    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+    fn reset(&self, py: Python<'_>) -> Result<(), Refusal> {
         let device = &self.opening.get()?.device;
         // SAFETY: the program's promise, above.
         py.detach(|| unsafe { device.reset() }).map_err(raised)
@@ -288,7 +294,8 @@ impl Device {
             raised(Error::Unsupported { what, fix: "bind the device to the kernel module contigo, and open it as guard:NAME" })
         })?;
         // SAFETY: the program's promise, above.
-        unsafe { opening.arm(py, guard, &program, self.how.window.into(), false) }
+        unsafe { opening.arm(py, guard, &program, self.how.window.into(), false)? };
+        Ok(())
     }
 
     /// The kernel's facts about a guarded device, as a dict. `confined`: it reaches what was
@@ -318,7 +325,7 @@ impl Device {
     /// a job raises a `DeviceError` otherwise, and its device has been stopped.
     /// `UnsupportedError`: the device is real.
     #[pyo3(signature = (allow=true))]
-    fn allow_wrong_accesses(&self, allow: bool) -> PyResult<()> {
+    fn allow_wrong_accesses(&self, allow: bool) -> Result<(), Refusal> {
         let opening = self.opening.get()?;
         let real = Error::Unsupported { what: "the device is real", fix: "open one of a simulated board, as sim:zdma" };
         opening.device.board().ok_or_else(|| raised(real))?.allow_wrong_accesses(allow).map_err(raised)
@@ -326,7 +333,7 @@ impl Device {
 
     /// How many bytes its registers have.
     #[getter]
-    fn window_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+    fn window_bytes(&self, py: Python<'_>) -> Result<usize, Refusal> {
         self.with(py, |device| Ok(device.len_bytes()))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     engine::{Done, Engine, Job},
-    error::refused,
+    error::{Refusal, refused},
     jobs::{Jobs, Record},
 };
 use pyo3::{prelude::*, types::PyTuple};
@@ -43,7 +43,7 @@ impl Ends {
         Self { engine, taker: Some(Taker::new()) }
     }
 
-    fn parts(&self) -> PyResult<(&Engine, &Taker)> {
+    fn parts(&self) -> Result<(&Engine, &Taker), Refusal> {
         let taker = self.taker.as_ref().ok_or_else(|| refused("this queue is gone"))?;
         Ok((self.engine.get(), taker))
     }
@@ -51,6 +51,7 @@ impl Ends {
 
 impl Drop for Ends {
     /// Its jobs go on, and no one gets their ends. Those that it kept are let go of.
+    #[allow(clippy::disallowed_methods, reason = "Python frees it, and has its lock; this is behind no lock of ours")]
     fn drop(&mut self) {
         self.taker = None;
         if let Ok(core) = self.engine.get().core().get() {
@@ -82,14 +83,14 @@ impl Ends {
     }
 
     /// `Engine.stop`. Takers of other jobs hear of it.
-    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+    fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
         let (engine, taker) = self.parts()?;
         let tell = |record: &Record| !record.is_of(taker);
         engine.core().get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(tell)))
     }
 
     /// A loop was left: what it has not taken comes from `take_back`.
-    fn leave(&self, py: Python<'_>) -> PyResult<()> {
+    fn leave(&self, py: Python<'_>) -> Result<(), Refusal> {
         let (engine, taker) = self.parts()?;
         engine.core().get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.leave(taker)));
         Ok(())
@@ -97,7 +98,7 @@ impl Ends {
 
     /// Nobody gets the jobs that have come out, nor is told of a fault: a stream's. Refused where
     /// the device would not stop.
-    fn forget(&self, py: Python<'_>) -> PyResult<()> {
+    fn forget(&self, py: Python<'_>) -> Result<(), Refusal> {
         let (engine, taker) = self.parts()?;
         // Dropped where Python's lock is held: the buffers go home.
         engine.core().get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.forget(taker))).transpose().map(drop)

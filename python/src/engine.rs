@@ -3,7 +3,7 @@
 use crate::{
     buffer::Buffer,
     ends::{Ends, Taker},
-    error::{of_class, raised, refused},
+    error::{Refusal, of_class, raised, refused},
     handover::word,
     jobs::{End, Jobs, Record, SLOTS},
     mine::Mine,
@@ -88,7 +88,8 @@ impl Engine {
         let Some(record) = found.flatten() else { return Ok(None) };
         match record.completion() {
             Some(Ok(completion)) => Ok(Some(Done { completion, record })),
-            Some(Err(error)) => {
+            Some(Err(failed)) => {
+                let error = PyErr::from(failed);
                 error.value(py).setattr("job", Bound::new(py, self.job(record))?)?;
                 Err(error)
             }
@@ -102,7 +103,7 @@ impl Engine {
     }
 }
 
-fn open(jobs: &mut Option<Jobs>) -> PyResult<&mut Jobs> {
+fn open(jobs: &mut Option<Jobs>) -> Result<&mut Jobs, Refusal> {
     jobs.as_mut().ok_or_else(|| refused("this engine was closed"))
 }
 
@@ -146,7 +147,7 @@ impl Engine {
 
     /// Stops the device, whatever it is doing. Jobs that had ended stay good, the others are
     /// cancelled, and the buffers of all are the CPU's. The next job starts the device again.
-    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+    fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
         self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(|_| false)))
     }
 
@@ -176,12 +177,12 @@ impl Engine {
     /// Readies the interrupt: the file descriptor that poll(2) finds readable when a job ends.
     /// None: this device has none here, and a program looks again and again. Then look (`next(0)`),
     /// and only then sleep.
-    fn arm(&self, py: Python<'_>) -> PyResult<Option<i32>> {
+    fn arm(&self, py: Python<'_>) -> Result<Option<i32>, Refusal> {
         self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
     }
 
     /// Stops the device and lets go of it. A device that will not stop stays open.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
+    fn close(&self, py: Python<'_>) -> Result<(), Refusal> {
         self.core.get()?.detached(py, |jobs| {
             jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(|_| false))?;
             *jobs = None;
@@ -270,7 +271,7 @@ impl Job {
     }
 
     /// Its end, where it has ended.
-    fn result(&self, py: Python<'_>) -> PyResult<Option<Done>> {
+    fn result(&self, py: Python<'_>) -> Result<Option<Done>, Refusal> {
         if self.record.is_kept() {
             self.core.get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.seen(&self.record)));
         }
@@ -278,7 +279,7 @@ impl Job {
         self.record.completion().map(|end| end.map(|completion| Done { completion, record })).transpose()
     }
 
-    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+    fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
         let beside = |other: &Record| other.is_beside(&self.record);
         self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(|other| !beside(other))))
     }
@@ -298,16 +299,16 @@ impl Job {
         match (ended?, self.record.end()) {
             (false, Some(End::Cancelled) | None) => {
                 let look = "give it more time, or look why nothing came (interrupt, clock, reset, the other side of a stream)";
-                Err(of_class("Timeout", format!("the job did not end within {timeout} s; the device was stopped: {look}")))
+                Err(of_class("Timeout", format!("the job did not end within {timeout} s; the device was stopped: {look}")).into())
             }
-            _ => self.result(py)?.ok_or_else(|| refused("the job has not ended")),
+            _ => Ok(self.result(py)?.ok_or_else(|| refused("the job has not ended"))?),
         }
     }
 
     /// Waits for its end, at most `timeout` seconds: None where it goes on.
     #[pyo3(signature = (timeout=0.0))]
     fn wait_for(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Done>> {
-        if self.ended(py, limit(timeout)?)? { self.result(py) } else { Ok(None) }
+        Ok(if self.ended(py, limit(timeout)?)? { self.result(py)? } else { None })
     }
 
     /// Has it ended, well or not? Looks, and does not wait.
@@ -318,7 +319,10 @@ impl Job {
     /// Stops the device, with all jobs of its engine, unless this one has ended. Its buffers are
     /// the CPU's.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
-        if self.ended(py, Duration::ZERO)? { Ok(()) } else { self.stop(py) }
+        if !self.ended(py, Duration::ZERO)? {
+            self.stop(py)?;
+        }
+        Ok(())
     }
 
     /// Its buffers, in their order.

@@ -2,7 +2,11 @@
 //! DLPack's capsules: a buffer's tensor for any number of consumers, each with a structure of its
 //! own, which keeps the buffer.
 
-use crate::{dtype::Dtype, error::of_class, inner::Inner};
+use crate::{
+    dtype::Dtype,
+    error::{Refusal, of_class},
+    inner::Inner,
+};
 use contigo::dlpack::{
     Shape,
     abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},
@@ -59,7 +63,7 @@ impl Form {
     }
 
     /// The same for one that may not write, which only the newer form can say.
-    pub(crate) fn read_only(self) -> PyResult<Self> {
+    pub(crate) fn read_only(self) -> Result<Self, Refusal> {
         if !self.versioned {
             return Err(of_class("Buffer", "this is for reading only, which a consumer older than DLPack 1.0 would not know"));
         }

@@ -2,7 +2,8 @@
 //! Kernels of a GPU, from an image: PTX, a cubin or a fatbin; SPIR-V; a text of OpenCL C.
 
 use crate::{
-    error::raised_as,
+    error::{Refusal, raised_as},
+    lock::Lock,
     names::{kept, kept_bytes},
 };
 use contigo::{
@@ -11,10 +12,7 @@ use contigo::{
     names::{AnyModule, OpenDevice},
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
-use std::{
-    ffi::{CStr, CString},
-    sync::{Mutex, PoisonError},
-};
+use std::ffi::{CStr, CString};
 
 /// A pointer's direction, or the words of a number.
 #[derive(FromPyObject)]
@@ -57,39 +55,51 @@ pub(crate) unsafe fn driver(
     let signature = sizes.iter().try_fold(signature, sized).map_err(failed)?;
     let name = CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;
     // SAFETY: the caller's promise.
-    unsafe { module(gpu, image, entry)?.kernel(&name, signature) }.map_err(failed)
+    let module = unsafe { module(py, gpu, image, entry)? };
+    // SAFETY: as above.
+    Ok(unsafe { module.kernel(&name, signature) }.map_err(failed)?)
 }
 
 /// The image on the GPU: loaded once, for good. `entry` is for messages.
 ///
 /// # Safety
 /// As [`OpenDevice::load`].
-unsafe fn module(gpu: &'static OpenDevice, image: &[u8], entry: &str) -> PyResult<&'static AnyModule<'static>> {
+unsafe fn module(py: Python<'_>, gpu: &'static OpenDevice, image: &[u8], entry: &str) -> Result<&'static AnyModule<'static>, Refusal> {
     type Loaded = (usize, &'static [u8], &'static AnyModule<'static>);
-    static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    static LOADED: Lock<Vec<Loaded>> = Lock::new(Vec::new());
     let (on, image) = (std::ptr::from_ref(gpu).addr(), kept_bytes(image));
-    if let Some((.., module)) = loaded.iter().find(|(gpu, bytes, _)| *gpu == on && std::ptr::eq(*bytes, image)) {
-        return Ok(module);
-    }
+    // The driver's compiler takes a while: other threads of Python go on.
+    py.detach(|| {
+        LOADED.with(|loaded| {
+            if let Some((.., module)) = loaded.iter().find(|(gpu, bytes, _)| *gpu == on && std::ptr::eq(*bytes, image)) {
+                return Ok(*module);
+            }
+            // SAFETY: the caller's promise.
+            let module: &'static _ = Box::leak(Box::new(unsafe { compiled(gpu, image, entry)? }));
+            loaded.push((on, image, module));
+            Ok(module)
+        })
+    })
+}
+
+/// # Safety
+/// As [`OpenDevice::load`].
+unsafe fn compiled(gpu: &'static OpenDevice, image: &'static [u8], entry: &str) -> Result<AnyModule<'static>, Refusal> {
     // ELF's magic number is a cubin's, and the other a fatbin's (CUDA's fatbinary_section.h). A
     // text of PTX has a NUL at its end.
     let is_binary = image.starts_with(b"\x7fELF") || image.starts_with(&0xBA55_ED50_u32.to_le_bytes());
     let text = match gpu.name().kind() {
         "cuda" if !is_binary => Some(
             CString::new(image.strip_suffix(b"\0").unwrap_or(image))
-                .map_err(|_| PyValueError::new_err("this is no PTX, no cubin and no fatbin"))?,
+                .map_err(|_| Refusal::Value("this is no PTX, no cubin and no fatbin".into()))?,
         ),
         _ => None,
     };
     let mut log = String::new();
     // SAFETY: the caller's promise.
     let module = unsafe { gpu.load(text.as_deref().map_or(image, CStr::to_bytes_with_nul), &mut log) };
-    let module = module.map_err(|error| match log.trim_end() {
+    module.map_err(|error| match log.trim_end() {
         "" => raised_as(error, format!("{entry}: {error}")),
         said => raised_as(error, format!("{entry}: {error}; the driver's compiler says: {said}")),
-    })?;
-    let module: &'static AnyModule<'static> = Box::leak(Box::new(module));
-    loaded.push((on, image, module));
-    Ok(module)
+    })
 }

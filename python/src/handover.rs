@@ -4,7 +4,7 @@
 use crate::{
     buffer::Buffer,
     dtype::Dtype,
-    error::of_class,
+    error::{Refusal, of_class},
     export,
     inner::{Given, Inner},
     renamed::renamed,
@@ -60,10 +60,10 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    pub(crate) fn begin(buffer: &Buffer, direction: Direction) -> PyResult<Self> {
+    pub(crate) fn begin(buffer: &Buffer, py: Python<'_>, direction: Direction) -> Result<Self, Refusal> {
         let inner = Arc::clone(buffer.inner());
         let (shape, dtype) = buffer.layout();
-        let given = inner.give(direction)?;
+        let given = inner.give(py, direction)?;
         Ok(Self { inner, given, read_only: direction == Direction::ToDevice, shape, dtype })
     }
 }
@@ -73,7 +73,7 @@ impl Handover {
     /// The bus address of the buffer's first byte. `nbytes` from there were handed over, and no
     /// others. A GPU of Vulkan or OpenCL has no addresses: its view is the one by DLPack.
     #[getter]
-    fn address(&self) -> PyResult<u64> {
+    fn address(&self) -> Result<u64, Refusal> {
         self.inner.here()?;
         Ok(self.given.address)
     }
@@ -101,19 +101,19 @@ impl Handover {
         let Given { device, data, byte_offset, .. } = self.given;
         match stream {
             Some(_) if device.device_type != device::CUDA => {
-                return Err(of_class("Buffer", "this device has no streams: stream must be None"));
+                return Err(of_class("Buffer", "this device has no streams: stream must be None").into());
             }
             // 0 is ambiguous: the array API's standard.
             Some(stream) if stream == 0 || stream < -1 => {
-                return Err(of_class("Buffer", format!("stream {stream} is none of CUDA's: -1, 1, 2, or a stream's handle")));
+                return Err(of_class("Buffer", format!("stream {stream} is none of CUDA's: -1, 1, 2, or a stream's handle")).into());
             }
             _ => {}
         }
         if dl_device.is_some_and(|wanted| wanted != self.__dlpack_device__()) {
-            return Err(of_class("Buffer", "this is the device's view, and is copied to no other: see __dlpack_device__"));
+            return Err(of_class("Buffer", "this is the device's view, and is copied to no other: see __dlpack_device__").into());
         }
         if copy == Some(true) {
-            return Err(of_class("Buffer", "this is never copied: copy the tensor that you made of it"));
+            return Err(of_class("Buffer", "this is never copied: copy the tensor that you made of it").into());
         }
         // Not on 32 bits, for some.
         let data = usize::try_from(data).map_err(|_| {
@@ -122,7 +122,7 @@ impl Handover {
         let place = export::Place { data: std::ptr::without_provenance_mut(data), byte_offset, device };
         let form = export::Form::of(max_version);
         let form = if self.read_only { form.read_only()? } else { form };
-        export::capsule(py, self.inner.device_view(self.given.number)?, place, &self.shape, self.dtype, form)
+        export::capsule(py, self.inner.device_view(py, self.given.number)?, place, &self.shape, self.dtype, form)
     }
 
     /// (2, N): GPU number N of CUDA, (4, N) of OpenCL, (7, N) of Vulkan; (12, 0): another device,
@@ -133,14 +133,14 @@ impl Handover {
     }
 
     /// The device has stopped: the CPU's again. Refused while a framework has the device's view.
-    fn take_back(&self) -> PyResult<()> {
-        self.inner.take_back(Some(self.given.number))
+    fn take_back(&self, py: Python<'_>) -> Result<(), Refusal> {
+        self.inner.take_back(py, Some(self.given.number))
     }
 
     /// The name of 0.1 for `take_back`, for this release.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
         renamed(py, "Handover.end()", "take_back()")?;
-        self.take_back()
+        Ok(self.take_back(py)?)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -148,10 +148,10 @@ impl Handover {
     }
 
     #[pyo3(signature = (*exception))]
-    fn __exit__(&self, exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let raised = exception.iter().next().is_some_and(|kind| !kind.is_none());
-        if !raised && self.inner.is_out(self.given.number)? {
-            self.take_back()?;
+        if !raised && self.inner.is_out(py, self.given.number)? {
+            self.take_back(py)?;
         }
         Ok(false)
     }

@@ -2,7 +2,7 @@
 //! Another framework's array whose memory is a region's.
 
 use crate::{
-    error::{of_class, raised},
+    error::{Refusal, of_class, raised},
     mine::Mine,
     region::Memory,
 };
@@ -65,20 +65,20 @@ fn foreign(array: &Bound<'_, PyAny>) -> PyResult<Foreign> {
     };
     if let Some(tensor) = take(c"dltensor_versioned", c"used_dltensor_versioned") {
         // SAFETY: a producer's tensor, taken out of its capsule just now.
-        return unsafe { Foreign::from_versioned(tensor.cast()) }.map_err(raised);
+        return Ok(unsafe { Foreign::from_versioned(tensor.cast()) }.map_err(raised)?);
     }
     if let Some(tensor) = take(c"dltensor", c"used_dltensor") {
         // SAFETY: as above.
-        return unsafe { Foreign::from_legacy(tensor.cast()) }.map_err(raised);
+        return Ok(unsafe { Foreign::from_legacy(tensor.cast()) }.map_err(raised)?);
     }
-    Err(of_class("Buffer", "__dlpack__ returned no capsule with a tensor"))
+    Err(of_class("Buffer", "__dlpack__ returned no capsule with a tensor").into())
 }
 
 #[pymethods]
 impl Imported {
     /// The bus address of its lowest element.
     #[getter]
-    fn device_address(&self) -> PyResult<u64> {
+    fn device_address(&self) -> Result<u64, Refusal> {
         let port = self.memory.get()?.port.ok_or_else(crate::buffer::no_port)?;
         self.imported.dev_addr(&port).map(|address| address.0).map_err(raised)
     }

@@ -2,8 +2,9 @@
 
 use crate::{
     buffer::no_port,
-    error::{of_class, raised, refused},
+    error::{Refusal, of_class, raised, refused},
     export::Counted,
+    lock::{Lock, Plain},
     mine::Mine,
     region::Memory,
 };
@@ -13,7 +14,7 @@ use contigo::{
 };
 use pyo3::prelude::*;
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
@@ -21,7 +22,7 @@ use std::sync::{
 pub(crate) struct Inner {
     memory: &'static Memory,
     home: Home,
-    state: Mine<Mutex<State>>,
+    state: Mine<Lock<State>>,
     /// NumPy's arrays and DLPack's tensors of it. Raised under the state's lock.
     views: AtomicUsize,
     /// Nobody but the views wants it any more: a frame that was let go.
@@ -78,7 +79,7 @@ enum State {
 /// How many hand-overs there were.
 static HANDOVERS: AtomicU64 = AtomicU64::new(0);
 
-fn freed() -> PyErr {
+fn freed() -> Refusal {
     of_class(
         "Buffer",
         "this buffer was freed, by freebuffer(), or as a stream's frame; such a frame is the pool's again when the next one is asked for or \
@@ -86,7 +87,7 @@ fn freed() -> PyErr {
     )
 }
 
-fn in_a_job() -> PyErr {
+fn in_a_job() -> Refusal {
     of_class(
         "Buffer",
         "this buffer is in a job: wait() for the job; one that nobody kept is in its engine's `jobs`, and the engine's stop() ends it",
@@ -101,7 +102,7 @@ impl Inner {
         Self {
             memory,
             home,
-            state: Mine::new(Mutex::new(State::Cpu(buf))),
+            state: Mine::new(Lock::new(State::Cpu(buf))),
             views: AtomicUsize::new(0),
             let_go: AtomicBool::new(false),
             ptr,
@@ -115,8 +116,18 @@ impl Inner {
         self.memory.device_type()
     }
 
-    fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
-        Ok(self.state.get()?.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Lets `act` use the state. Without `py` this thread may be in a destructor, or have an
+    /// engine's lock: it waits as it is, for something short.
+    fn locked<R: Plain + Send>(
+        &self,
+        py: Option<Python<'_>>,
+        act: impl FnOnce(&mut State) -> Result<R, Refusal> + Send,
+    ) -> Result<R, Refusal> {
+        let state = self.state.get()?;
+        match py {
+            Some(py) => state.with_py(py, act),
+            None => state.with(act),
+        }
     }
 
     pub(crate) fn ptr(&self) -> *mut u8 {
@@ -133,79 +144,84 @@ impl Inner {
     }
 
     /// The address for a device, by the region's port.
-    pub(crate) fn address(&self) -> PyResult<u64> {
+    pub(crate) fn address(&self) -> Result<u64, Refusal> {
         self.here()?;
         self.memory.port.ok_or_else(no_port)?;
         self.address.ok_or_else(|| refused("the region's port does not reach this buffer"))
     }
 
     /// "cpu", "device" (a job's too), or "gone" (freed).
-    pub(crate) fn owner(&self) -> PyResult<&'static str> {
-        Ok(match &*self.lock()? {
-            State::Cpu(_) => "cpu",
-            State::Device(..) | State::Job => "device",
-            State::Gone => "gone",
+    pub(crate) fn owner(&self, py: Python<'_>) -> Result<&'static str, Refusal> {
+        self.locked(Some(py), |state| {
+            Ok(match state {
+                State::Cpu(_) => "cpu",
+                State::Device(..) | State::Job => "device",
+                State::Gone => "gone",
+            })
         })
     }
 
     /// Nobody but the views wants it any more: back to where it came from now, or with the last.
     pub(crate) fn let_go(&self) {
-        self.let_go.store(true, Ordering::Relaxed);
+        // SeqCst, here and at the three other places of the two: this thread looks for views behind
+        // its store, and the last view looks for it behind its own. One of them sees the other, and
+        // brings the buffer home.
+        self.let_go.store(true, Ordering::SeqCst);
         self.goes_home();
     }
 
     /// Back to where it came from, now. Refused while somebody looks, or a device has it.
-    pub(crate) fn free(&self) -> PyResult<()> {
-        go_home(self.take()?, self.home, self.memory);
+    pub(crate) fn free(&self, py: Python<'_>) -> Result<(), Refusal> {
+        go_home(self.taken(Some(py), State::Gone)?, self.home, self.memory);
         Ok(())
     }
 
     pub(crate) fn view_gone(&self) {
-        // Release: what the view's user did to the bytes is done before they are given away
-        // (`take`, Acquire).
-        let last = self.views.fetch_sub(1, Ordering::Release) == 1;
-        if last && self.let_go.load(Ordering::Relaxed) {
+        // It releases, too: what the view's user did to the bytes is done before they are given
+        // away (`taken`).
+        let last = self.views.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last && self.let_go.load(Ordering::SeqCst) {
             self.goes_home();
         }
     }
 
     /// Back to where it came from, where it is the CPU's and nobody looks.
     fn goes_home(&self) {
-        if let Ok(buf) = self.take() {
+        if let Ok(buf) = self.taken(None, State::Gone) {
             go_home(buf, self.home, self.memory);
         }
     }
 
     /// Is this the process that made it?
-    pub(crate) fn here(&self) -> PyResult<()> {
+    pub(crate) fn here(&self) -> Result<(), Refusal> {
         self.state.get().map(drop)
     }
 
     /// One view more of the device's address, while it is a device's by this hand-over.
-    pub(crate) fn device_view(self: &Arc<Self>, handover: u64) -> PyResult<Counted> {
-        match &*self.lock()? {
+    pub(crate) fn device_view(self: &Arc<Self>, py: Python<'_>, handover: u64) -> Result<Counted, Refusal> {
+        self.locked(Some(py), |state| match state {
             State::Device(buf, current) if *current == handover => {
                 // The consumer waits for nothing that the hand-over began.
                 buf.settled().map_err(raised)?;
                 self.views.fetch_add(1, Ordering::Relaxed);
-                Ok(Counted::new(Arc::clone(self)))
+                Ok(())
             }
             _ => Err(of_class("Buffer", "this hand-over has ended")),
-        }
+        })?;
+        Ok(Counted::new(Arc::clone(self)))
     }
 
     /// Is it a device's by this hand-over?
-    pub(crate) fn is_out(&self, handover: u64) -> PyResult<bool> {
-        Ok(matches!(&*self.lock()?, State::Device(_, current) if *current == handover))
+    pub(crate) fn is_out(&self, py: Python<'_>, handover: u64) -> Result<bool, Refusal> {
+        self.locked(Some(py), |state| Ok(matches!(state, State::Device(_, current) if *current == handover)))
     }
 
     /// One view more, while it is the CPU's.
-    pub(crate) fn view(self: &Arc<Self>) -> PyResult<Counted> {
-        let state = self.lock()?;
-        match &*state {
+    pub(crate) fn view(self: &Arc<Self>, py: Python<'_>) -> Result<Counted, Refusal> {
+        self.locked(Some(py), |state| match state {
             State::Cpu(_) => {
                 self.views.fetch_add(1, Ordering::Relaxed);
-                Ok(Counted::new(Arc::clone(self)))
+                Ok(())
             }
             State::Device(..) => Err(of_class(
                 "Buffer",
@@ -214,23 +230,23 @@ impl Inner {
             )),
             State::Job => Err(in_a_job()),
             State::Gone => Err(freed()),
-        }
+        })?;
+        Ok(Counted::new(Arc::clone(self)))
     }
 
-    /// The buffer, out of here, when it is the CPU's and nobody looks at it.
-    pub(crate) fn take(&self) -> PyResult<CpuBuf<'static>> {
-        self.taken(State::Gone)
+    /// The buffer, out of here, for a job, when it is the CPU's and nobody looks at it: `put` or
+    /// `put_device` ends that.
+    pub(crate) fn take_for_job(&self) -> Result<CpuBuf<'static>, Refusal> {
+        self.taken(None, State::Job)
     }
 
-    /// The same for a job: `put` or `put_device` ends that.
-    pub(crate) fn take_for_job(&self) -> PyResult<CpuBuf<'static>> {
-        self.taken(State::Job)
+    fn taken(&self, py: Option<Python<'_>>, left: State) -> Result<CpuBuf<'static>, Refusal> {
+        self.locked(py, |state| self.out_of(state, left))
     }
 
-    fn taken(&self, left: State) -> PyResult<CpuBuf<'static>> {
-        let mut state = self.lock()?;
-        let views = self.views.load(Ordering::Acquire);
-        match std::mem::replace(&mut *state, left) {
+    fn out_of(&self, state: &mut State, left: State) -> Result<CpuBuf<'static>, Refusal> {
+        let views = self.views.load(Ordering::SeqCst);
+        match std::mem::replace(state, left) {
             State::Cpu(buf) if views == 0 => Ok(buf),
             State::Cpu(buf) => {
                 *state = State::Cpu(buf);
@@ -258,20 +274,24 @@ impl Inner {
     }
 
     pub(crate) fn put(&self, buf: CpuBuf<'static>) {
-        if let Ok(mut state) = self.lock() {
-            *state = State::Cpu(buf);
-        }
+        self.becomes(State::Cpu(buf));
     }
 
     /// Back from a job, and still the device's: `take_back` tries again.
     pub(crate) fn put_device(&self, buf: DevBuf<'static>) {
-        if let Ok(mut state) = self.lock() {
-            *state = State::Device(buf, HANDOVERS.fetch_add(1, Ordering::Relaxed));
-        }
+        self.becomes(State::Device(buf, HANDOVERS.fetch_add(1, Ordering::Relaxed)));
+    }
+
+    fn becomes(&self, new: State) {
+        // A child of fork leaves it as it is, and has none.
+        let _ = self.locked(None, |state| {
+            *state = new;
+            Ok(())
+        });
     }
 
     /// To a device behind the region's port.
-    pub(crate) fn give(&self, direction: Direction) -> PyResult<Given> {
+    pub(crate) fn give(&self, py: Python<'_>, direction: Direction) -> Result<Given, Refusal> {
         let port = self.memory.port.ok_or_else(no_port)?;
         // SAFETY: the device that the Python program drives is behind the region's port, touches
         // these bytes and no others, and has stopped before `take_back`. Its programmer promises
@@ -279,7 +299,7 @@ impl Inner {
         // forgotten (`Inner`'s `Drop`).
         #[allow(unsafe_code, reason = "see above")]
         // (An empty array has a byte of its own.)
-        match unsafe { self.take()?.hand_over(&port, 64, ..self.len_bytes.max(1), direction) } {
+        match unsafe { self.taken(Some(py), State::Gone)?.hand_over(&port, 64, ..self.len_bytes.max(1), direction) } {
             Ok(buf) => {
                 let (address, number) = (buf.slice().addr.0, HANDOVERS.fetch_add(1, Ordering::Relaxed));
                 let of = |device_type, ordinal: u32| DlDevice { device_type, device_id: ordinal.cast_signed() };
@@ -291,7 +311,7 @@ impl Inner {
                     (None, Bus::Gpu(ordinal)) => (of(device::CUDA, ordinal), address, 0),
                     (None, _) => (of(device::EXT_DEV, 0), address, 0),
                 };
-                *self.lock()? = State::Device(buf, number);
+                self.becomes(State::Device(buf, number));
                 Ok(Given { address, data, byte_offset, device, number })
             }
             Err(refused) => {
@@ -302,10 +322,13 @@ impl Inner {
     }
 
     /// From the device, which has stopped; by this hand-over, or whichever it is.
-    pub(crate) fn take_back(&self, by: Option<u64>) -> PyResult<()> {
-        let mut state = self.lock()?;
+    pub(crate) fn take_back(&self, py: Python<'_>, by: Option<u64>) -> Result<(), Refusal> {
+        self.locked(Some(py), |state| self.back_to(state, by))
+    }
+
+    fn back_to(&self, state: &mut State, by: Option<u64>) -> Result<(), Refusal> {
         let views = self.views.load(Ordering::Acquire);
-        match std::mem::replace(&mut *state, State::Gone) {
+        match std::mem::replace(state, State::Gone) {
             State::Device(buf, handover) if by.is_some_and(|by| by != handover) => {
                 *state = State::Device(buf, handover);
                 Err(of_class("Buffer", "this hand-over has ended, and the buffer is a device's by another"))
@@ -349,7 +372,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // A child of fork leaves it as it is.
         let Ok(state) = self.state.get_mut() else { return };
-        match std::mem::replace(state.get_mut().unwrap_or_else(PoisonError::into_inner), State::Gone) {
+        match std::mem::replace(state.get_mut(), State::Gone) {
             State::Cpu(buf) => go_home(buf, self.home, self.memory),
             // Nobody said that the device has stopped: leaked, never given to the next.
             State::Device(buf, _) => std::mem::forget(buf),

@@ -4,11 +4,11 @@
 use crate::{
     buffer::Buffer,
     ends::Taker,
-    error::{of_class, raised, raised_as, refused},
+    error::{Refusal, of_class, raised, raised_as, refused},
     inner::Inner,
+    lock::Kept,
 };
 use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts};
-use pyo3::prelude::*;
 use std::{
     collections::VecDeque,
     mem,
@@ -24,7 +24,7 @@ type Queue = contigo::Queue<'static, AnyDriver<'static>, SLOTS, { contigo::MAX_O
 
 /// A job: its buffers, and how it ended.
 pub(crate) struct Record {
-    pub(crate) buffers: Vec<Py<Buffer>>,
+    pub(crate) buffers: Vec<Kept<Buffer>>,
     /// Who takes its end, of a job that was queued.
     taker: Option<Weak<()>>,
     /// Which push it was, to give jobs back in their order.
@@ -72,7 +72,7 @@ impl Record {
 
     /// Its completion; the exception, where it failed or was cancelled; `None` while it is in
     /// flight.
-    pub(crate) fn completion(&self) -> Option<PyResult<Completion>> {
+    pub(crate) fn completion(&self) -> Option<Result<Completion, Refusal>> {
         Some(match self.end.get()? {
             End::Done(completion) => Ok(*completion),
             End::Failed(error, text) => Err(raised_as(*error, text.clone())),
@@ -108,7 +108,7 @@ impl Record {
 }
 
 /// An operand: its buffer, the bytes of it, and what the device does with them.
-pub(crate) type Given = (Py<Buffer>, Range<usize>, Direction);
+pub(crate) type Given = (Kept<Buffer>, Range<usize>, Direction);
 
 /// A driver with its jobs.
 pub(crate) struct Jobs {
@@ -178,7 +178,7 @@ impl Jobs {
     }
 
     /// Takes all buffers, or none, and gives the device a job.
-    pub(crate) fn push(&mut self, given: Vec<Given>, words: &[u32], taker: Option<&Taker>) -> PyResult<Arc<Record>> {
+    pub(crate) fn push(&mut self, given: Vec<Given>, words: &[u32], taker: Option<&Taker>) -> Result<Arc<Record>, Refusal> {
         if given.len() > contigo::MAX_OPERANDS {
             return Err(of_class("Buffer", format!("{} operands: a job has {} at most", given.len(), contigo::MAX_OPERANDS)));
         }
@@ -234,7 +234,7 @@ impl Jobs {
 
     /// Has a job ended? It has its buffers and its end then. So have all others, where the device
     /// had to be stopped.
-    pub(crate) fn look(&mut self, timeout: Duration) -> PyResult<bool> {
+    pub(crate) fn look(&mut self, timeout: Duration) -> Result<bool, Refusal> {
         match self.landed(timeout) {
             Ok(ended) => Ok(ended),
             Err(failed) => {
@@ -279,7 +279,7 @@ impl Jobs {
     }
 
     /// The next of its queued jobs that ended before. Behind the last one, why the others ended.
-    pub(crate) fn next_ended(&mut self, taker: &Taker) -> PyResult<Option<Arc<Record>>> {
+    pub(crate) fn next_ended(&mut self, taker: &Taker) -> Result<Option<Arc<Record>>, Refusal> {
         if let Some(at) = self.ended.iter().position(|record| record.is_of(taker)) {
             return Ok(self.ended.remove(at));
         }
@@ -298,7 +298,7 @@ impl Jobs {
 
     /// Stops the device: jobs that had ended end well, the others are cancelled. Takers of those
     /// for which `tell` says so hear of it.
-    pub(crate) fn stop(&mut self, tell: impl Fn(&Record) -> bool) -> PyResult<()> {
+    pub(crate) fn stop(&mut self, tell: impl Fn(&Record) -> bool) -> Result<(), Refusal> {
         let (stopped, before) = (self.queue.stop(), self.left.len());
         self.after_a_stop(|| End::Cancelled);
         let cancelled: Vec<_> =
@@ -315,7 +315,7 @@ impl Jobs {
 
     /// All of its jobs that have come out, which are forgotten here. Of a device that would not
     /// stop, what ended is still to be told.
-    pub(crate) fn forget(&mut self, taker: &Taker) -> PyResult<Vec<Arc<Record>>> {
+    pub(crate) fn forget(&mut self, taker: &Taker) -> Result<Vec<Arc<Record>>, Refusal> {
         if self.queue.is_stopped() {
             return Err(raised(Error::QueueStopped { in_flight: self.queue.len() }));
         }
@@ -378,7 +378,7 @@ impl Drop for Jobs {
 }
 
 /// The buffers of a job's operands: all, or none.
-fn taken(given: &[Given]) -> PyResult<Vec<CpuBuf<'static>>> {
+fn taken(given: &[Given]) -> Result<Vec<CpuBuf<'static>>, Refusal> {
     let mut taken = Vec::with_capacity(given.len());
     for (index, (buffer, ..)) in given.iter().enumerate() {
         match buffer.get().inner().take_for_job() {

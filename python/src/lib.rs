@@ -11,6 +11,7 @@
 //!        │                            └── operand.rs: a part of it, for a job
 //!        └── imported.rs: a framework's array that lies there
 //!   port.rs: how an accelerator reaches memory; renamed.rs: the names of 0.1
+//!   lock.rs: every lock, and what may be done under one; error.rs: refusals, and their exceptions
 //! ```
 //! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs,
 //! `contigo/streams.py` those over frames. `contigo/kernel.py` has the call of a kernel: one of
@@ -38,6 +39,7 @@ mod imported;
 mod inner;
 mod jobs;
 mod kernel;
+mod lock;
 mod mine;
 mod names;
 mod opening;

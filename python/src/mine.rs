@@ -2,9 +2,8 @@
 //! A value that belongs to the process that made it. A child of fork finds it too, and neither uses
 //! nor drops it.
 
-use crate::error::raised;
+use crate::error::{Refusal, raised};
 use contigo::same_process;
-use pyo3::PyResult;
 use std::mem::ManuallyDrop;
 
 /// A value that a child of fork does not get.
@@ -16,13 +15,13 @@ impl<T> Mine<T> {
     }
 
     /// The value: `ForkedError` in a child.
-    pub(crate) fn get(&self) -> PyResult<&T> {
+    pub(crate) fn get(&self) -> Result<&T, Refusal> {
         same_process().map_err(raised)?;
         Ok(&self.0)
     }
 
     /// As `get`, alone.
-    pub(crate) fn get_mut(&mut self) -> PyResult<&mut T> {
+    pub(crate) fn get_mut(&mut self) -> Result<&mut T, Refusal> {
         same_process().map_err(raised)?;
         Ok(&mut self.0)
     }

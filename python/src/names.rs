@@ -1,25 +1,25 @@
 //! Names of memory and of devices, and what this machine has of both.
 
-use crate::error::raised_as;
+use crate::{
+    error::{Refusal, raised_as},
+    lock::Lock,
+};
 use contigo::names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, NameError, each_row, row};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyList},
 };
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeSet;
 
 /// Reads a name of memory. Another text is answered with what to write, and with what this machine
 /// has.
-pub(crate) fn memory(text: &str) -> PyResult<MemoryName> {
+pub(crate) fn memory(text: &str) -> Result<MemoryName, Refusal> {
     text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().memory_answer())))
 }
 
 /// The same for a device.
-pub(crate) fn device(text: &str) -> PyResult<DeviceName> {
+pub(crate) fn device(text: &str) -> Result<DeviceName, Refusal> {
     text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().device_answer())))
 }
 
@@ -31,14 +31,15 @@ pub(crate) fn kept(text: &str) -> &'static str {
 
 /// The same for bytes.
 pub(crate) fn kept_bytes(bytes: &[u8]) -> &'static [u8] {
-    static KEPT: Mutex<BTreeSet<&'static [u8]>> = Mutex::new(BTreeSet::new());
-    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = all.get(bytes) {
-        return known;
-    }
-    let new: &'static [u8] = Box::leak(bytes.into());
-    all.insert(new);
-    new
+    static KEPT: Lock<BTreeSet<&'static [u8]>> = Lock::new(BTreeSet::new());
+    KEPT.with(|all| {
+        if let Some(known) = all.get(bytes) {
+            return *known;
+        }
+        let new: &'static [u8] = Box::leak(bytes.into());
+        all.insert(new);
+        new
+    })
 }
 
 /// The driver called `name`. Another name is answered with those that there are.

@@ -2,7 +2,8 @@
 //! An opened device: its ports, its owner, and the stop that is left with the kernel.
 
 use crate::{
-    error::{raised, raised_as},
+    error::{Refusal, raised, raised_as},
+    lock::Lock,
     port::Wiring,
     shared::limit,
 };
@@ -12,7 +13,7 @@ use contigo::{
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
 use std::sync::{
-    Arc, OnceLock,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -20,20 +21,20 @@ use std::sync::{
 pub(crate) struct Opening {
     pub(crate) device: Arc<OpenDevice>,
     /// Once something is made of it that stays: a count that is never given back.
-    kept: OnceLock<&'static OpenDevice>,
+    kept: Lock<Option<&'static OpenDevice>>,
     /// The kernel has the stop that a driver left, and not the program's own.
     drivers_stop: AtomicBool,
 }
 
 impl Opening {
-    pub(crate) fn of(name: &DeviceName) -> PyResult<Self> {
+    pub(crate) fn of(name: &DeviceName) -> Result<Self, Refusal> {
         let opened = name.open().map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error))))?;
-        Ok(Self { device: Arc::new(opened), kept: OnceLock::new(), drivers_stop: AtomicBool::new(false) })
+        Ok(Self { device: Arc::new(opened), kept: Lock::new(None), drivers_stop: AtomicBool::new(false) })
     }
 
     /// Open until the process ends, as what is made of it is.
     pub(crate) fn for_good(&self) -> &'static OpenDevice {
-        self.kept.get_or_init(|| Box::leak(Box::new(Arc::clone(&self.device))))
+        self.kept.with(|kept| *kept.get_or_insert_with(|| Box::leak(Box::new(Arc::clone(&self.device)))))
     }
 
     /// The device, for one owner at a time, behind `port` where no kernel says it.
@@ -57,7 +58,14 @@ impl Opening {
     ///
     /// # Safety
     /// As [`Guard::arm`].
-    pub(crate) unsafe fn arm(&self, py: Python<'_>, guard: &Guard, program: &StopProgram, window: u32, by_driver: bool) -> PyResult<()> {
+    pub(crate) unsafe fn arm(
+        &self,
+        py: Python<'_>,
+        guard: &Guard,
+        program: &StopProgram,
+        window: u32,
+        by_driver: bool,
+    ) -> Result<(), Refusal> {
         if by_driver && program.steps().is_empty() && !self.drivers_stop.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -69,7 +77,7 @@ impl Opening {
 }
 
 /// The error. Where a driver has the device, it also says how to get it back.
-pub(crate) fn held(error: Error) -> PyErr {
+pub(crate) fn held(error: Error) -> Refusal {
     match error {
         Error::HasDriver => raised_as(error, format!("{error} (close() gives it back)")),
         other => raised(other),
@@ -86,7 +94,7 @@ pub(crate) fn stop_step(step: &Bound<'_, PyTuple>) -> PyResult<StopStep> {
     let offset = || word(1).map(|offset| offset as usize);
     let timeout_us = || -> PyResult<u32> {
         let timeout = limit(step.get_item(4).and_then(|seconds| seconds.extract()).map_err(|_| wrong())?)?;
-        contigo::timeout_us(timeout).map_err(raised)
+        Ok(contigo::timeout_us(timeout).map_err(raised)?)
     };
     match (kind.as_str(), step.len()) {
         ("write", 3) => Ok(StopStep::write(offset()?, u32::MAX, word(2)?)),

@@ -1,6 +1,6 @@
 //! A part of a buffer for a job, and what the device does with it.
 
-use crate::{buffer::Buffer, handover::word};
+use crate::{buffer::Buffer, handover::word, jobs::Given, lock::Kept};
 use contigo::{Direction, OperandSpec};
 use pyo3::{exceptions::PyTypeError, prelude::*};
 use std::ops::Range;
@@ -46,11 +46,11 @@ impl Operand {
 }
 
 /// Reads the operand number `index` of `specs` that a job is given: a buffer, or a part of one.
-pub(crate) fn given(object: &Bound<'_, PyAny>, index: usize, specs: &[OperandSpec]) -> PyResult<(Py<Buffer>, Range<usize>, Direction)> {
+pub(crate) fn given(object: &Bound<'_, PyAny>, index: usize, specs: &[OperandSpec]) -> PyResult<Given> {
     if let Ok(buffer) = object.cast::<Buffer>() {
         // One operand too many is refused with all of them.
         let direction = specs.get(index).map_or(Direction::Bidirectional, |spec| spec.direction);
-        return Ok((buffer.clone().unbind(), 0..buffer.get().len_bytes(), direction));
+        return Ok((Kept::new(buffer.clone().unbind()), 0..buffer.get().len_bytes(), direction));
     }
     let operand = object.cast::<Operand>().map_err(|_| {
         let kind = object.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string());
@@ -60,5 +60,5 @@ pub(crate) fn given(object: &Bound<'_, PyAny>, index: usize, specs: &[OperandSpe
         ))
     })?;
     let Operand { buffer, bytes, direction } = operand.get();
-    Ok((buffer.clone_ref(object.py()), bytes.clone(), *direction))
+    Ok((Kept::new(buffer.clone_ref(object.py())), bytes.clone(), *direction))
 }

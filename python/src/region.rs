@@ -3,8 +3,9 @@
 
 use crate::{
     buffer::Buffer,
-    error::{raised, raised_as},
+    error::{Refusal, raised, raised_as},
     imported::Imported,
+    lock::Lock,
     mine::Mine,
     names,
     opening::Opening,
@@ -22,7 +23,6 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a block, where nothing is said.
 const DEFAULT_BYTES: usize = 16 << 20;
@@ -32,9 +32,9 @@ pub(crate) struct Memory {
     pub(crate) region: contigo::Region<AnyMemory<'static>>,
     pub(crate) port: Option<Port>,
     /// Buffers that came back, whole. The next one that fits is used again.
-    free: Mutex<Vec<CpuBuf<'static>>>,
+    free: Lock<Vec<CpuBuf<'static>>>,
     /// Memory of drivers' own, a slot each.
-    own: Mutex<Vec<&'static contigo::Pool<'static, 1>>>,
+    own: Lock<Vec<&'static contigo::Pool<'static, 1>>>,
 }
 
 impl Memory {
@@ -53,8 +53,8 @@ impl Memory {
         Ok(Box::leak(Box::new(Self {
             region,
             port: given.or_else(|| device.and_then(OpenDevice::port)),
-            free: Mutex::default(),
-            own: Mutex::default(),
+            free: Lock::new(Vec::new()),
+            own: Lock::new(Vec::new()),
         })))
     }
 
@@ -66,46 +66,48 @@ impl Memory {
 
     /// Memory of a driver's own, `len_bytes` at least, at a multiple of 4,096: it comes back when
     /// the driver is gone.
-    pub(crate) fn own(&'static self, len_bytes: usize) -> PyResult<CpuBuf<'static>> {
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(buf) = own.iter().filter(|pool| pool.slot_bytes() >= len_bytes).find_map(|pool| pool.take().ok()) {
-            return Ok(buf);
-        }
-        let len_bytes = len_bytes.next_multiple_of(Align::PAGE.bytes());
-        let pool = contigo::Pool::new(self.region.carve(len_bytes, Align::PAGE).map_err(raised)?, len_bytes).map_err(raised)?;
-        let pool: &'static contigo::Pool<'static, 1> = Box::leak(Box::new(pool));
-        own.push(pool);
-        pool.take().map_err(raised)
+    pub(crate) fn own(&'static self, len_bytes: usize) -> Result<CpuBuf<'static>, Refusal> {
+        self.own.with(|own| {
+            if let Some(buf) = own.iter().filter(|pool| pool.slot_bytes() >= len_bytes).find_map(|pool| pool.take().ok()) {
+                return Ok(buf);
+            }
+            let len_bytes = len_bytes.next_multiple_of(Align::PAGE.bytes());
+            let pool = contigo::Pool::new(self.region.carve(len_bytes, Align::PAGE).map_err(raised)?, len_bytes).map_err(raised)?;
+            let pool: &'static contigo::Pool<'static, 1> = Box::leak(Box::new(pool));
+            own.push(pool);
+            pool.take().map_err(raised)
+        })
     }
 
     /// A buffer of so many bytes: one that came back, or a new piece.
-    pub(crate) fn take(&'static self, len_bytes: usize, align: Align) -> PyResult<CpuBuf<'static>> {
+    pub(crate) fn take(&'static self, len_bytes: usize, align: Align) -> Result<CpuBuf<'static>, Refusal> {
         let need = len_bytes.max(1).next_multiple_of(self.region.line().bytes());
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |buf: &CpuBuf<'static>| {
             let addr = buf.view::<u8>().map_or(1, |bytes| bytes.as_ptr().addr());
             buf.len_bytes() >= need && addr.is_multiple_of(align.bytes())
         };
-        let best = free.iter().enumerate().filter(|(_, buf)| fits(buf)).min_by_key(|(_, buf)| buf.len_bytes()).map(|(at, _)| at);
-        let Some(at) = best else {
-            return Ok(self.region.carve(need, align).map_err(raised)?.into_buf());
-        };
-        let buf = free.swap_remove(at);
-        if buf.len_bytes() == need {
-            return Ok(buf);
-        }
-        // The rest stays free. A buffer that cannot be cut any further is given whole.
-        Ok(match buf.split_at(need) {
-            Ok((buf, rest)) => {
-                free.push(rest);
-                buf
+        self.free.with(|free| {
+            let best = free.iter().enumerate().filter(|(_, buf)| fits(buf)).min_by_key(|(_, buf)| buf.len_bytes()).map(|(at, _)| at);
+            let Some(at) = best else {
+                return Ok(self.region.carve(need, align).map_err(raised)?.into_buf());
+            };
+            let buf = free.swap_remove(at);
+            if buf.len_bytes() == need {
+                return Ok(buf);
             }
-            Err(refused) => refused.returned,
+            // The rest stays free. A buffer that cannot be cut any further is given whole.
+            Ok(match buf.split_at(need) {
+                Ok((buf, rest)) => {
+                    free.push(rest);
+                    buf
+                }
+                Err(refused) => refused.returned,
+            })
         })
     }
 
     pub(crate) fn give_back(&self, buf: CpuBuf<'static>) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(buf.whole());
+        self.free.with(|free| free.push(buf.whole()));
     }
 }
 
@@ -128,7 +130,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    pub(crate) fn memory(&self) -> PyResult<&'static Memory> {
+    pub(crate) fn memory(&self) -> Result<&'static Memory, Refusal> {
         Ok(self.memory.get()?)
     }
 

@@ -1,12 +1,12 @@
 //! A value that threads of Python share, and that one of them waits on.
 
-use crate::error::raised;
-use pyo3::{exceptions::PyValueError, prelude::*};
+use crate::{
+    error::{Refusal, raised},
+    lock::{Lock, Plain},
+};
+use pyo3::prelude::*;
 use std::{
-    sync::{
-        Mutex, MutexGuard, PoisonError, TryLockError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -19,7 +19,7 @@ const GIVES_WAY: Duration = Duration::from_micros(100);
 
 /// A value behind a lock. No thread waits for the lock, or for a device, with Python's own lock.
 pub(crate) struct Shared<T> {
-    value: Mutex<T>,
+    value: Lock<T>,
     /// How many threads want it now.
     wanted: AtomicUsize,
     /// The kernel may hold who uses it, for milliseconds: nobody does so with Python's own lock.
@@ -34,31 +34,31 @@ impl<T: Send> Shared<T> {
     /// The same of a value that the kernel may hold a thread for: registers, while it resets the
     /// device.
     pub(crate) const fn stalling(value: T, may_stall: bool) -> Self {
-        Self { value: Mutex::new(value), wanted: AtomicUsize::new(0), may_stall }
+        Self { value: Lock::new(value), wanted: AtomicUsize::new(0), may_stall }
     }
 
-    fn lock(&self) -> MutexGuard<'_, T> {
+    fn waits<R: Plain>(&self, act: impl FnOnce(&mut T) -> R + Send) -> R {
         self.wanted.fetch_add(1, Ordering::Relaxed);
-        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
-        self.wanted.fetch_sub(1, Ordering::Relaxed);
-        value
+        self.value.with(|value| {
+            self.wanted.fetch_sub(1, Ordering::Relaxed);
+            act(value)
+        })
     }
 
-    /// Lets `act` use it, for something short, which calls nothing of Python's.
-    pub(crate) fn with<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
+    /// Lets `act` use it, for something short, which calls nothing of Python's (lock.rs).
+    pub(crate) fn with<R: Plain + Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
         if self.may_stall {
             return self.detached(py, act);
         }
-        match self.value.try_lock() {
-            Ok(mut value) => act(&mut value),
-            Err(TryLockError::Poisoned(poisoned)) => act(&mut poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => self.detached(py, act),
+        match self.value.try_with(act) {
+            Ok(result) => result,
+            Err(act) => self.detached(py, act),
         }
     }
 
     /// The same for what takes longer: other threads of Python go on.
-    pub(crate) fn detached<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
-        py.detach(|| act(&mut self.lock()))
+    pub(crate) fn detached<R: Plain + Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
+        py.detach(|| self.waits(act))
     }
 
     /// Looks until `look` finds something, for `timeout` at most; `None` when that is over. A
@@ -66,11 +66,11 @@ impl<T: Send> Shared<T> {
     ///
     /// # Errors
     /// Those of `look`, or of Python's signals: KeyboardInterrupt.
-    pub(crate) fn wait<R: Send>(
+    pub(crate) fn wait<R: Plain + Send>(
         &self,
         py: Python<'_>,
         timeout: Duration,
-        mut look: impl FnMut(&mut T, Duration) -> PyResult<Option<R>> + Send,
+        mut look: impl FnMut(&mut T, Duration) -> Result<Option<R>, Refusal> + Send,
     ) -> PyResult<Option<R>> {
         let found = self.with(py, |value| look(value, Duration::ZERO))?;
         if found.is_some() || timeout.is_zero() {
@@ -84,7 +84,7 @@ impl<T: Send> Shared<T> {
                 if self.wanted.load(Ordering::Relaxed) > 0 {
                     thread::sleep(GIVES_WAY);
                 }
-                look(&mut self.lock(), slice)
+                self.waits(|value| look(value, slice))
             })?;
             if found.is_some() || left.is_zero() {
                 return Ok(found);
@@ -96,9 +96,9 @@ impl<T: Send> Shared<T> {
 }
 
 /// A limit in seconds, as Python says it: 0 is one look, and an hour is the most.
-pub(crate) fn limit(timeout_s: f64) -> PyResult<Duration> {
+pub(crate) fn limit(timeout_s: f64) -> Result<Duration, Refusal> {
     let limit = Duration::try_from_secs_f64(timeout_s)
-        .map_err(|_| PyValueError::new_err(format!("timeout={timeout_s}: seconds, 0 or more, and not for ever")))?;
+        .map_err(|_| Refusal::Value(format!("timeout={timeout_s}: seconds, 0 or more, and not for ever")))?;
     contigo::timeout_us(limit).map_err(raised)?;
     Ok(limit)
 }

@@ -42,6 +42,18 @@ def a_queue_gives_the_ends_of_its_own_jobs():
     return []
 
 
+def no_refusal_waits_for_a_destructor():
+    """In the build of one's own, as those behind it: its assertions are on."""
+    assert by_own_build("locks.py", "alone").endswith(" refusals\n")
+    return []
+
+
+def threads_that_are_refused_all_go_on():
+    assert " calls in " in by_own_build("locks.py", "threads", "3")
+    assert " calls in " in by_own_build("locks.py", "mixed", "5")
+    return []
+
+
 def a_stream_keeps_the_runtime_s_rules():
     assert by_own_build("frames.py").endswith(" rules\n")
     return []
@@ -61,6 +73,8 @@ TESTS = [
     a_loop_that_is_left_loses_nothing,
     a_queue_gives_the_ends_of_its_own_jobs,
     a_stream_keeps_the_runtime_s_rules,
+    no_refusal_waits_for_a_destructor,
+    threads_that_are_refused_all_go_on,
     a_child_of_fork_gets_nothing,
     *FRAMEWORKS,
     *COUNTED,
