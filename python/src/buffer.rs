@@ -38,8 +38,8 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn new(memory: &'static Memory, dims: &[i64], dtype: &Bound<'_, PyAny>, align: usize, zeroed: bool) -> PyResult<Self> {
-        let (shape, dtype) = (Shape::new(dims).map_err(raised)?, Dtype::of(dtype)?);
+    pub(crate) fn new(memory: &'static Memory, dims: &[i64], dtype: Dtype, align: usize, zeroed: bool) -> PyResult<Self> {
+        let shape = Shape::new(dims).map_err(raised)?;
         let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
         let mut buf = memory.take(len_bytes, Align::new(align).map_err(raised)?)?;
         if zeroed {

@@ -34,21 +34,51 @@ pub(crate) struct Dtype {
 
 impl Dtype {
     pub(crate) const BYTES: Self = Self { name: "uint8", dlpack: DataType::U8, typestr: "|u1" };
+    pub(crate) const WORDS: Self = Self { name: "uint32", dlpack: DataType::U32, typestr: "<u4" };
 
-    /// Of `"float32"`, `numpy.float32`, or `numpy.dtype("float32")`.
-    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let name: String = match object.extract::<String>() {
-            Ok(name) => name,
-            Err(_) => match object.getattr("name") {
-                Ok(name) => name.extract()?,
-                Err(_) => object.getattr("__name__")?.extract()?,
-            },
+    /// By its name, or as NumPy writes it for short: "u4", "<i4".
+    fn called(name: &str) -> Option<Self> {
+        let short = name.strip_prefix(['<', '=', '|']).unwrap_or(name);
+        let found = TYPES.iter().find(|(known, _, typestr)| *known == name || typestr.get(1..) == Some(short));
+        found.map(|&(name, dlpack, typestr)| Self { name, dlpack, typestr })
+    }
+
+    /// Of an object that has a name: `numpy.float32`, `numpy.dtype("float32")`, which may have
+    /// another byte order.
+    fn named(object: &Bound<'_, PyAny>) -> Option<Self> {
+        if object.getattr("isnative").is_ok_and(|native| native.is_truthy().is_ok_and(|native| !native)) {
+            return None;
+        }
+        let name = object.getattr("name").or_else(|_| object.getattr("__name__")).ok()?;
+        Self::called(&name.extract::<String>().ok()?)
+    }
+
+    /// Of what NumPy knows beside that ("I", "double", `int`), where it is installed. None is no
+    /// type here: NumPy takes it for float64.
+    fn of_numpy(object: &Bound<'_, PyAny>) -> Option<Self> {
+        if object.is_none() {
+            return None;
+        }
+        Self::named(&object.py().import("numpy").ok()?.getattr("dtype").ok()?.call1((object,)).ok()?)
+    }
+}
+
+impl FromPyObject<'_, '_> for Dtype {
+    type Error = PyErr;
+
+    /// Of `"float32"`, `"f4"`, `numpy.float32`, or whatever else `numpy.dtype()` takes, in this
+    /// machine's byte order.
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let found = match object.extract::<String>() {
+            Ok(name) => Self::called(&name),
+            Err(_) => Self::named(&object),
         };
-        let found = TYPES.iter().find(|(known, ..)| *known == name);
-        let (name, dlpack, typestr) = *found.ok_or_else(|| {
+        found.or_else(|| Self::of_numpy(&object)).ok_or_else(|| {
             let known: Vec<_> = TYPES.iter().map(|(known, ..)| *known).collect();
-            PyTypeError::new_err(format!("dtype {name} is none that a device takes; these are: {}", known.join(", ")))
-        })?;
-        Ok(Self { name, dlpack, typestr })
+            let (text, known) = (object.repr().map_or_else(|_| "this".into(), |text| text.to_string()), known.join(", "));
+            PyTypeError::new_err(format!(
+                "dtype {text} is none that a device takes; these are, in this machine's byte order and also as \"u4\" or NumPy's types: {known}"
+            ))
+        })
     }
 }

@@ -25,8 +25,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(memory: &'static Memory, dims: &[i64], dtype: &Bound<'_, PyAny>, slots: usize, align: usize) -> PyResult<Self> {
-        let (shape, dtype) = (Shape::new(dims).map_err(raised)?, Dtype::of(dtype)?);
+    pub(crate) fn new(memory: &'static Memory, dims: &[i64], dtype: Dtype, slots: usize, align: usize) -> PyResult<Self> {
+        let shape = Shape::new(dims).map_err(raised)?;
         let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
         // Each slot begins where the first does: at a multiple of `align`, and of a line.
         let align = Align::new(align).map_err(raised)?.max(memory.region.line());

@@ -3,6 +3,7 @@
 
 use crate::{
     buffer::Buffer,
+    dtype::Dtype,
     error::{Refusal, raised, raised_as},
     imported::Imported,
     lock::Lock,
@@ -20,6 +21,7 @@ use contigo::{
     same_process,
 };
 use pyo3::{
+    exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyTuple},
 };
@@ -113,9 +115,13 @@ impl Memory {
 
 /// A number, or a tuple of numbers.
 fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
-    match shape.extract::<i64>() {
-        Ok(dim) => Ok(vec![dim]),
-        Err(_) => shape.cast::<PyTuple>().map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract()),
+    let dims = match shape.extract::<i64>() {
+        Ok(dim) => vec![dim],
+        Err(_) => shape.cast::<PyTuple>().map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract())?,
+    };
+    match dims.iter().find(|dim| **dim < 0) {
+        Some(dim) => Err(PyValueError::new_err(format!("shape {shape}: a dimension is 0 or more elements, and not {dim}"))),
+        None => Ok(dims),
     }
 }
 
@@ -172,18 +178,18 @@ impl Region {
         Self::open(&name, None, bytes, port)
     }
 
-    /// An array of this memory: `shape` is a number or a tuple, `dtype` a name ("float32") or
-    /// NumPy's type; `align` in bytes. Its elements are what its last owner left; `zeroed` clears
-    /// them.
-    #[pyo3(signature = (shape, dtype, *, align=256, zeroed=true))]
-    fn allocate(&self, shape: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>, align: usize, zeroed: bool) -> PyResult<Buffer> {
+    /// An array of this memory: `shape` is a number or a tuple, `dtype` a name ("float32", "f4") or
+    /// NumPy's type, in this machine's byte order; `align` in bytes. Its elements are what its last
+    /// owner left; `zeroed` clears them.
+    #[pyo3(signature = (shape, dtype=Dtype::WORDS, *, align=256, zeroed=true), text_signature = "(shape, dtype=\"uint32\", *, align=256, zeroed=True)")]
+    fn allocate(&self, shape: &Bound<'_, PyAny>, dtype: Dtype, align: usize, zeroed: bool) -> PyResult<Buffer> {
         Buffer::new(self.memory.get()?, &dims(shape)?, dtype, align, zeroed)
     }
 
     /// `slots` equal arrays of this memory, 1 to 1,024: frames that are taken and come back, at
     /// full rate. `shape`, `dtype` and `align` as `allocate` has them.
     #[pyo3(signature = (shape, dtype, slots, *, align=256))]
-    fn pool(&self, shape: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>, slots: usize, align: usize) -> PyResult<Pool> {
+    fn pool(&self, shape: &Bound<'_, PyAny>, dtype: Dtype, slots: usize, align: usize) -> PyResult<Pool> {
         Pool::new(self.memory.get()?, &dims(shape)?, dtype, slots, align)
     }
 

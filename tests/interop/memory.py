@@ -57,6 +57,21 @@ def numpy_both_ways():
     return rows
 
 
+def dtypes_are_numpy_s():
+    """By each name that NumPy has for them, and never in another byte order than they are in."""
+    short = ["u1", "i1", "u2", "i2", "<i4", "=u4", "|u1", "u8", "f2", "f4", "<f8", "c8", "?", "b1"]
+    for one in [*short, "I", "double", "single", "B", int, float, np.int16, np.dtype("<u4"), np.dtype("=f4"), bool]:
+        buf = REGION.allocate(4, one)
+        assert np.asarray(buf).dtype == np.dtype(one) and buf.dtype == np.dtype(one).name, one
+    for wrong in [">i4", "!u2", np.dtype(">i4"), np.dtype(">f8"), "S4", np.dtype([("a", "i4")]), "nothing", None, 4, object]:
+        refused(TypeError, lambda: REGION.allocate(4, wrong), "none that a device takes", "byte order", "uint32")
+        refused(TypeError, lambda: REGION.pool(4, wrong, 2), "none that a device takes")
+    assert REGION.allocate(4).dtype == "uint32"
+    for wrong in [-1, (4, -2)]:
+        refused(ValueError, lambda: REGION.allocate(wrong), f"shape {wrong}", "0 or more")
+    return []
+
+
 def a_view_blocks_the_device():
     buf = REGION.allocate(64, "float32")
     one = np.asarray(buf)
@@ -80,7 +95,7 @@ def a_view_blocks_the_device():
     refused(BufferError, buf.freebuffer, "freed")
     refused(MemoryError, lambda: REGION.allocate(1 << 40, "uint8"), str(1 << 40))
     refused(BufferError, lambda: REGION.allocate((1 << 40, 1 << 40), "uint8"), "size")
-    refused(BufferError, lambda: REGION.allocate((2, -1), "uint8"), "dimension")
+    refused(ValueError, lambda: REGION.allocate((2, -1), "uint8"), "dimension")
     refused(TypeError, lambda: REGION.allocate(4, "object"), "object", "float32")
     return []
 
@@ -194,6 +209,7 @@ def cost_of_an_export():
 
 MEMORY = [
     numpy_both_ways,
+    dtypes_are_numpy_s,
     a_view_blocks_the_device,
     a_handover_is_the_device_s_until_its_own_end,
     memory_comes_back,
