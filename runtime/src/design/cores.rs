@@ -133,6 +133,7 @@ impl<'a> Core<'_, 'a> {
     }
 
     /// The values of those that are asked for, in one pass; `name` says which each is.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
     pub(crate) fn parameters_of<'n, const N: usize>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Vec<Option<&'a str>, N> {
         let mut found = Vec::<Found<'a>, N>::new();
         // There is room for as many as the caller says.

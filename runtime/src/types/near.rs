@@ -5,6 +5,7 @@ use core::fmt;
 use heapless::Vec;
 
 /// How many names a [`Near`] has at most: as many as a line shows.
+#[cfg_attr(not(feature = "describe"), allow(unreachable_pub, reason = "`design` exports it"))]
 pub const MAX_NEAR: usize = 4;
 
 /// The names that are most like one that is not there, the nearest first.
