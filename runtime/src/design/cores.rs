@@ -1,11 +1,6 @@
 //! One instance of a design.
 
-use super::{
-    Design, DesignError, DesignRule,
-    budget::ONE_PASS,
-    module::{Found, Module},
-    text::number,
-};
+use super::{Design, DesignError, DesignRule, budget::ONE_PASS, module::Module, text::number};
 use heapless::Vec;
 
 /// How many windows of registers a core has at most: as many as a guard's node.
@@ -135,6 +130,7 @@ impl<'a> Core<'_, 'a> {
     /// The values of those that are asked for, in one pass; `name` says which each is.
     #[cfg(all(feature = "linux", target_os = "linux"))]
     pub(crate) fn parameters_of<'n, const N: usize>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Vec<Option<&'a str>, N> {
+        use super::module::Found;
         let mut found = Vec::<Found<'a>, N>::new();
         // There is room for as many as the caller says.
         let _ = names.clone().try_for_each(|_| found.push(Found::None).map_err(drop));
