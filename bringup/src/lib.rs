@@ -3,7 +3,7 @@
 //! - [`bitstream`] reads a file that configures a fabric, and says what is in it: bytes in, facts
 //!   or one typed error out. It knows no machine.
 //! - [`board`] says which board a machine is, what is loaded, and what is running.
-//! - [`file`] reads a file that the caller names, whole and bounded.
+//! - [`mod@file`] reads a file that the caller names, whole and bounded.
 //! - [`machine`] is a machine's files: of this one, or of a copy, which is read and no more.
 //! - [`power`] reads the rails that a board measures, and the energy of a piece of work.
 //! - [`clocks`] reads the kernel's clocks, compares them with a design, and sets one.

@@ -45,8 +45,8 @@ pub enum Trigger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wired<'a> {
-    /// To the processor: one of its 16 lines from the fabric, as [`Soc::shared_interrupt`] counts
-    /// them.
+    /// To the processor: one of its 16 lines from the fabric, as
+    /// [`Soc::shared_interrupt`](super::Soc::shared_interrupt) counts them.
     Processor {
         /// The line.
         line: u8,
