@@ -97,7 +97,7 @@ impl Verilator {
         for file in core.files.iter().chain(&shim) {
             fs::read(file).map_err(|error| format!("{file}: {error}"))?.hash(&mut hash);
         }
-        (core.parameters, &self.program).hash(&mut hash);
+        (core.files, core.parameters, core.foreign, &self.program).hash(&mut hash);
         let hash = hash.finish().to_string();
         if fs::read_to_string(&stamp).is_ok_and(|built| built == hash) {
             return Ok(());

@@ -32,9 +32,12 @@ async def _next(of, timeout):
         if timeout > 0 and not _asleep.get(asleep):
             fd = engine.arm()
             asleep = loop, fd
+        # Read before the look: a look of another thread's may bring the last job out in between,
+        # and then this one finds it.
+        flying = ends.in_flight
         done = ends.next(0)
         left = deadline - monotonic()
-        if done is not None or left <= 0 or ends.in_flight == 0:
+        if done is not None or left <= 0 or flying == 0:
             return done
         if fd is None:
             is_short = deadline - left - began < LOOKS_EVERY_S
@@ -214,7 +217,11 @@ class Queue:
         pass
 
     def _after(self, done):
-        if done is None and self._ends.in_flight:
+        if done is None:
+            # As in `_next`.
+            flying = self._ends.in_flight
+            done = self._ends.next(0)
+        if done is None and flying:
             raise TimeoutError(f"no job ended within {self.timeout} s; the device was stopped")
         return done
 

@@ -132,11 +132,11 @@ class Stream:
         """A frame into each free place, while the pool has any; how many the device has."""
         engine, ends = self._engine, self._ends
         # Where other jobs have every place, the first push says so.
-        while ends.in_flight == 0 or engine.in_flight < engine.depth:
+        while ends.expected == 0 or engine.in_flight < engine.depth:
             try:
                 frame = self._pool.take()
             except MemoryError:
-                if ends.in_flight == 0:
+                if ends.expected == 0:
                     raise MemoryError(f"all {len(self._pool)} frames of the pool are kept, and the device has none") from None
                 break
             try:
@@ -144,7 +144,7 @@ class Stream:
             except BaseException:
                 frame._let_go()  # not when the exception goes
                 raise
-        return ends.in_flight
+        return ends.expected
 
     def _checked(self, frame):
         operands = list(self._operands(frame))
@@ -173,6 +173,9 @@ class Stream:
             self._arm()
 
     def _after(self, done):
+        if done is None:
+            # A look of another thread's may have brought it out in between.
+            done = self._ends.next(0)
         if done is None and self.is_running:
             raise TimeoutError(f"no frame came within {self.timeout} s; the device was stopped")
         return self._frame(done)

@@ -110,4 +110,11 @@ impl Ends {
         let (engine, taker) = self.parts()?;
         Ok(engine.core().get()?.with(py, |jobs| jobs.as_ref().map_or(0, |jobs| jobs.in_flight_of(taker))))
     }
+
+    /// The same, with those that another's look has brought out, and that wait here.
+    #[getter]
+    fn expected(&self, py: Python<'_>) -> PyResult<usize> {
+        let (engine, taker) = self.parts()?;
+        Ok(engine.core().get()?.with(py, |jobs| jobs.as_ref().map_or(0, |jobs| jobs.expected_of(taker))))
+    }
 }

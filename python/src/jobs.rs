@@ -171,6 +171,11 @@ impl Jobs {
         self.flying.iter().flatten().filter(|record| record.is_of(taker)).count()
     }
 
+    /// The same, with those that have ended and wait for it.
+    pub(crate) fn expected_of(&self, taker: &Taker) -> usize {
+        self.in_flight_of(taker) + self.ended.iter().filter(|record| record.is_of(taker)).count()
+    }
+
     pub(crate) fn take_back(&mut self, taker: &Taker) -> Vec<Arc<Record>> {
         let mut back: Vec<_> = taken_out(&mut self.left, |record| record.is_of(taker));
         back.sort_by_key(|record| record.serial);
@@ -219,7 +224,18 @@ impl Jobs {
                         Err(kept) => inner.put_device(kept.returned),
                     }
                 }
+                // The others' jobs ended by the stop that the refusal asked for.
+                let others: Vec<_> = self
+                    .flying
+                    .iter()
+                    .flatten()
+                    .filter(|other| !other.is_beside(&record))
+                    .filter_map(|other| other.taker.clone())
+                    .collect();
+                let before = self.left.len();
                 self.after_a_stop(|| End::Failed(refused.cause, text.clone()));
+                let stopped = self.left.len() > before;
+                others.into_iter().filter(|_| stopped).for_each(|taker| self.fails(taker, Some((refused.cause, text.clone()))));
                 Err(raised_as(refused.error, text))
             }
         }

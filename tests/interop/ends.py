@@ -304,6 +304,32 @@ def an_exception_in_push_s_operands_is_no_other_job_s_end():
     at_rest(rig)
 
 
+def a_push_that_the_device_refuses_says_so_to_the_other_queue():
+    rig = Rig(packets=1, refuses_at=3)
+    other, mine = contigo.Queue(rig.engine), rig.push(3)
+    refused(contigo.ContigoError, lambda: other.push([rig.frames.take()]))
+    refused(contigo.ContigoError, lambda: list(rig.queue))
+    assert buffers(rig.queue.take_back())[-2:] == buffers(mine)[1:]
+    del mine, other
+    at_rest(rig)
+
+
+def a_stream_gives_the_frames_that_a_queue_s_look_brought_out():
+    rig = Rig()
+    kept = [rig.frames.take() for _ in range(SLOTS - 4)]
+    stream = contigo.Stream(rig.engine, rig.frames)
+    assert stream.start() == 4
+    rig.queue.push([kept[0]])
+    assert rig.queue.next(1).buffers[0] is kept[0]
+    # The device has none, and the pool neither.
+    loop = iter(stream)
+    assert [number(next(loop)) for _ in range(3)] == [0, 1, 2]
+    del kept, loop
+    stream.stop()
+    del stream
+    at_rest(rig)
+
+
 TESTS = [
     a_new_queue_gives_nothing_of_a_loop_that_was_left,
     nor_does_the_next_loop_over_the_same_queue,
@@ -315,6 +341,8 @@ TESTS = [
     a_stream_and_a_queue_of_an_engine_give_each_its_own,
     a_child_of_fork_takes_no_ends_of_its_parent,
     an_exception_in_push_s_operands_is_no_other_job_s_end,
+    a_push_that_the_device_refuses_says_so_to_the_other_queue,
+    a_stream_gives_the_frames_that_a_queue_s_look_brought_out,
 ]
 
 
