@@ -31,7 +31,7 @@ fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
 }
 
 /// Functions of the header that can be refused.
-const FUNCTIONS: usize = 84;
+const FUNCTIONS: usize = 85;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
@@ -149,6 +149,7 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_fabric_state(ptr::from_mut(out).cast()),
                 contigo_sim_open(&sim_options(), out),
                 contigo_sim_port(sim, 0, out),
+                contigo_sim_allow_wrong_accesses(sim, 1),
                 contigo_sim_device(sim, c"zdma".as_ptr(), out),
                 contigo_buf_lend(buf, &options(&shape), ptr::from_mut(out).cast()),
                 contigo_buf_unlend(lent),
