@@ -205,15 +205,14 @@ fn a_core_with_micro_dma_or_a_status_stream_is_refused_where_it_would_not_work()
             assert_eq!((stream(StatusStream::Driven), stream(StatusStream::Off)), ("", ""));
         }
     }
-    let sim = std::pin::pin!("sim:axi_dma".parse::<DeviceName>().unwrap().open().unwrap());
+    let sim = "sim:axi_dma".parse::<DeviceName>().unwrap().open().unwrap();
     let own = Region::new(sim.memory(&"sim".parse().unwrap(), 64 * 1024).unwrap()).unwrap();
     let by_settings = |settings| {
         let (settings, memory) = (Settings(settings), Some(own.carve(4096, Align::PAGE).unwrap().into_buf()));
-        // SAFETY: the model is the core, which nobody else drives.
-        unsafe {
-            let taken = sim.as_ref().take(row("axi_dma")?, settings, None, Attach::default())?;
-            taken.open(Parts { device: (), memory, settings, map: None }).map(|driver| driver.depth())
-        }
+        // By its function: by its name the model, which has no status stream, refuses it first.
+        let device = sim.attach(Attach::default())?;
+        // SAFETY: the model is the core, which this driver alone drives.
+        unsafe { (row("axi_dma")?.open)(Parts { device, memory, settings, map: None }).map(|driver| driver.depth()) }
     };
     assert!(by_settings("channel=1,status_stream=1,status_driven=1").is_ok());
     assert!(matches!(by_settings("channel=1,status_stream=1"), Err(Error::Unsupported { fix, .. }) if fix.contains("status_driven=1")));
