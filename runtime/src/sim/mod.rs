@@ -23,7 +23,7 @@
 //! one for any device. The models of this crate's drivers are beside them
 //! ([`drivers`](crate::drivers)).
 //!
-//! Imports: `types`, `mem`, `hw`.
+//! Imports: `types`, `trace`, `mem`, `hw`.
 
 mod any_model;
 mod block;
