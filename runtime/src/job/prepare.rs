@@ -94,7 +94,10 @@ pub(super) fn ended<T>(
         let WrongAccesses { unowned, stray } = wrong;
         return Err(Error::WrongAccess { device: driver.name(), unowned, stray });
     }
-    *before = now;
+    // Of a failed job the accesses may be another's that is in flight: its end is to say them.
+    if !failed {
+        *before = now;
+    }
     at_rest(operands);
     Ok(())
 }

@@ -123,7 +123,7 @@ impl SimBus<'_> {
         let end = addr.0.saturating_add(to.len() as u64);
         let before = addr.0 - addr.0 % word;
         self.read_beside(before, addr.0 - before)?;
-        self.read_beside(end, end.next_multiple_of(word) - end)
+        self.read_beside(end, end.checked_next_multiple_of(word).map_or(0, |next| next - end))
     }
 
     /// Reads `len` bytes of a word that has others of the operand.

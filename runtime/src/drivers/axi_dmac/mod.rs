@@ -49,8 +49,8 @@
 //! - Where a packet ends in the last burst of its buffer but one, or later, the buffer that is
 //!   queued behind may hang. So a buffer is longer than the longest packet by more than a burst.
 //!   The setting `packet_bytes` says that packet, and the driver compares each buffer with it.
-//! - A job of one burst to memory that is queued behind another may get that one's successor's
-//!   length: wrong bytes, also behind its buffer, or no end (`address_generator.v`, `bl_ready`).
+//! - A job of one burst that is queued behind another may get its successor's length: wrong bytes,
+//!   also behind its buffer, or no end (`address_generator.v`, `bl_ready`).
 //!   The driver lets it go alone, and a receiver's jobs one by one, whose packets may be so short.
 //!   It cuts lists so that no last piece is one burst. `single_bursts` says that the core has been
 //!   mended.

@@ -24,7 +24,7 @@ pub struct DmacConfig {
     /// and a third of a burst. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that the job
     /// is told while it is written.
     pub fifo_bursts: u32,
-    /// The core queues jobs of one burst to memory well. No released one does, up to 4.5 at least:
+    /// The core queues jobs of one burst well. No released one does, up to 4.5 at least:
     /// its `address_generator.v` gives them other jobs' lengths. Say it of a core in which a
     /// burst's length is taken with its address alone.
     pub single_bursts: bool,
@@ -82,7 +82,7 @@ impl DmacConfig {
 
 /// A 2D transfer, as the words of a job. A receiver from a stream takes one row: its core's report
 /// of a short packet is a sum over the rows, and tells nobody where the bytes lie. More than four
-/// rows must be long ([`DmacConfig::fifo_bursts`]), and a row to memory more than a burst
+/// rows must be long ([`DmacConfig::fifo_bursts`]), and each row more than a burst
 /// ([`DmacConfig::single_bursts`]).
 ///
 /// ```

@@ -2,12 +2,14 @@
 //!
 //! Both faults were seen with 4.5 behind memory that is slow or answers when it likes, and both
 //! write into buffers that were given back. Without the settings that say otherwise, no job meets
-//! them.
+//! them. The first was seen where the core writes; that it is there where it reads, too, follows
+//! from the Verilog, which has the same generator on both sides.
 //!
 //! **One burst behind another job.** `address_generator.v` gets the length of a job's last burst
 //! apart from its address. The one burst of a job may wait already when the job before leaves. Then
 //! it takes the length for consumed (`bl_ready`). It uses its successor's, or waits for one without
-//! end. So a job that writes to memory is alone where it or the other one is one burst. A packet
+//! end. A read uses the generator as a write does (`src_axi_mm.v`), and a send would take other
+//! bytes than its own. So a job is alone where it or the other one is one burst. A packet
 //! from a stream may be one burst whatever its buffer, so a receiver has one job in the core. Rows
 //! and pieces of a list are such jobs to that part of the core.
 //!
@@ -69,10 +71,6 @@ impl Together {
         1 + (ROW_IDS as u64 - 1) * self.bursts(job) > self.under_way
     }
 
-    const fn writes(&self) -> bool {
-        !matches!(self.kind, DmacKind::Send)
-    }
-
     /// Are the rows of this job held apart?
     pub(super) fn check(&self, job: &Job) -> Result<()> {
         if job.rows > ROW_IDS && !self.rows_are_long(job) {
@@ -80,7 +78,7 @@ impl Together {
                        or say its FIFO_SIZE where that is less";
             return Err(Error::Setting { name: "fifo_bursts", value: self.fifo_bursts.into(), fix });
         }
-        if job.rows > 1 && self.writes() && !self.single_bursts && self.bursts(job) == 1 {
+        if job.rows > 1 && !self.single_bursts && self.bursts(job) == 1 {
             let fix = "rows of one burst get each other's lengths: give each row a job, or longer rows, \
                        or say 1 where the core's Verilog is mended";
             return Err(Error::Setting { name: "single_bursts", value: 0, fix });
@@ -92,9 +90,8 @@ impl Together {
     pub(super) const fn allows(&self, before: &Job, job: &Job) -> bool {
         let ids = before.rows == 1 && job.rows == 1 || self.rows_are_long(before) && self.rows_are_long(job);
         let lengths = match self.kind {
-            DmacKind::Send => true,
             DmacKind::Receive if self.reports => self.single_bursts && self.packets,
-            DmacKind::Copy | DmacKind::Receive => self.single_bursts || self.bursts(before) > 1 && self.bursts(job) > 1,
+            DmacKind::Copy | DmacKind::Send | DmacKind::Receive => self.single_bursts || self.bursts(before) > 1 && self.bursts(job) > 1,
         };
         ids && lengths
     }

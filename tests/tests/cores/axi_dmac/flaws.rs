@@ -4,7 +4,10 @@ use super::{CONFIG, LIMIT, copier, core, pattern, receiver, with};
 use contigo::{
     DevAddr, DevSlice, Driver, Error, Queue, Result, Settings,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, DmacConfig, DmacRows, regs::Side},
-    sim::{Faults, stream::packet},
+    sim::{
+        Faults,
+        stream::{FNV_START, fnv1a, packet},
+    },
 };
 
 /// Mostly one burst of 64 bytes, in every order with longer ones.
@@ -52,6 +55,30 @@ fn copies_of_one_burst_are_right_beside_others() {
     // A core in which they do no harm is not held back.
     let flaws = AxiDmacFlaws { single_bursts: false, ..AxiDmacFlaws::ALL };
     copies(AxiDmacBuild { flaws, ..copier() }, DmacConfig { single_bursts: true, ..CONFIG }, false, &jobs);
+}
+
+#[test]
+fn sends_of_one_burst_are_right_beside_others() {
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, AxiDmacBuild { sides: [Side::Memory, Side::Stream], ..copier() });
+        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let mut sent = FNV_START;
+        for (number, &len) in LENS.iter().cycle().take(LENS.len() * ROUNDS).enumerate() {
+            if queue.is_full() {
+                drop(queue.next(LIMIT)?.unwrap_or_else(|| panic!("a send before number {number} never ends")));
+            }
+            let mut from = pool.take()?;
+            let bytes = from.view_mut::<u8>()?;
+            bytes.iter_mut().enumerate().for_each(|(index, byte)| *byte = pattern(index + number));
+            sent = fnv1a(sent, &bytes[..len]);
+            queue.push([from.to_device(..len)], &None)?;
+        }
+        while !queue.is_empty() {
+            drop(queue.next(LIMIT)?.unwrap_or_else(|| panic!("one of the last sends never ends")));
+        }
+        assert_eq!(core.model(|model| model.stream().sent_hash)?, sent, "other bytes were sent");
+        Ok(())
+    });
 }
 
 #[test]

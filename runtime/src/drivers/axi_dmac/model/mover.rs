@@ -194,8 +194,9 @@ impl AxiDmacModel {
             self.active = Some(Active { fate: Fate::Hang, ..active });
             return;
         }
-        // How long a packet is comes later.
-        let known = sides[1] == Side::Memory && sides[0] != Side::Stream;
+        // Each side that is memory has an address generator of its own. How long a packet from a
+        // stream is comes later.
+        let known = sides[0] != Side::Stream;
         if !flaws.single_bursts || !known || !active.behind || !self.is_one_burst(x_length) || bus.rng().bool() {
             return;
         }
