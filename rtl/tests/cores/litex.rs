@@ -192,7 +192,8 @@ fn the_next_job_is_whole_behind_the_gate_only() {
             let mut wrong = 0;
             for us in 0..STOPS {
                 bench.stop(0xEE, us, &device);
-                wrong += u32::from(bench.copy(&bytes).unwrap()[..128] != bytes);
+                // Alone, an old write may go to address 0 beside the job: the board refuses it.
+                wrong += u32::from(bench.copy(&bytes).map_or(true, |copied| copied[..128] != bytes));
             }
             wrong
         });
