@@ -66,6 +66,9 @@ enum Type {
 
 /// How deep types lie in each other: far more than compilers make.
 const DEPTH: u32 = 16;
+/// How many types are looked at for the sizes of all push constants. A block has some tens of
+/// members, and structures that have each other several times would take for ever.
+const LOOKS: u32 = 4096;
 
 impl Interface {
     /// Takes what an instruction says of resources.
@@ -103,11 +106,11 @@ impl Interface {
         if self.has_groups {
             return unsupported("the shader has groups of decorations", "compile it with a newer compiler: they are deprecated");
         }
-        let words = words(signature)?;
+        let (words, mut looks) = (words(signature)?, LOOKS);
         for &(class, pointer, id) in &self.variables {
             let Some(Type::Pointer(block)) = self.types.get(&pointer) else { continue };
             match class {
-                PUSH_CONSTANT => self.check_words(*block, &words)?,
+                PUSH_CONSTANT => self.check_words(*block, &words, &mut looks)?,
                 STORAGE_BUFFER => self.check_buffer(id, *block, signature.operands().len())?,
                 // So compilers for Vulkan 1.0 write a storage buffer.
                 UNIFORM if self.decorations.contains_key(&(*block, BUFFER_BLOCK)) => {
@@ -138,19 +141,18 @@ impl Interface {
     }
 
     /// Push constants: each member lies inside one parameter.
-    fn check_words(&self, block: u32, words: &[Range<u64>]) -> Result<()> {
+    fn check_words(&self, block: u32, words: &[Range<u64>], looks: &mut u32) -> Result<()> {
         let Some(Type::Struct(members)) = self.types.get(&block) else { return Ok(()) };
         for (member, of) in (0..).zip(members) {
             let at = u64::from(self.members.get(&(block, member, OFFSET)).copied().unwrap_or(0));
-            let Some(bytes) = self.size(*of, (block, member), 0) else {
+            let Some(bytes) = self.size(*of, (block, member), 0, looks) else {
                 return unsupported(
                     "the size of a push constant is not known",
                     "declare it by numbers, and not by specialisation constants",
                 );
             };
             let parameter = words.iter().find(|parameter| parameter.contains(&at));
-            let end = parameter.map_or(at, |parameter| parameter.end);
-            if parameter.is_none() || at + bytes > end {
+            if parameter.is_none_or(|parameter| at.checked_add(bytes).is_none_or(|end| end > parameter.end)) {
                 // The last place where so many bytes would be inside.
                 let max =
                     words.iter().rev().find(|parameter| parameter.start <= at).map_or(0, |parameter| parameter.end.saturating_sub(bytes));
@@ -162,10 +164,12 @@ impl Interface {
     }
 
     /// The bytes of a type, from its first to its last. `of` is the member that has it, whose
-    /// decorations say how a matrix lies. `None`: nobody knows.
-    fn size(&self, id: u32, of: (u32, u32), depth: u32) -> Option<u64> {
+    /// decorations say how a matrix lies. `None`: it is not known, or too deep, or takes more than
+    /// `looks`.
+    fn size(&self, id: u32, of: (u32, u32), depth: u32, looks: &mut u32) -> Option<u64> {
+        *looks = looks.checked_sub(1)?;
         let deeper = depth + 1;
-        let size = |id| if depth < DEPTH { self.size(id, of, deeper) } else { None };
+        let mut size = |id| if depth < DEPTH { self.size(id, of, deeper, looks) } else { None };
         match self.types.get(&id)? {
             Type::Scalar(bytes) => Some((*bytes).into()),
             Type::Vector(each, count) => size(*each)?.checked_mul((*count).into()),
@@ -184,7 +188,7 @@ impl Interface {
             Type::Struct(members) => {
                 let end = |(member, of): (u32, &u32)| {
                     let at = u64::from(*self.members.get(&(id, member, OFFSET))?);
-                    if depth < DEPTH { at.checked_add(self.size(*of, (id, member), deeper)?) } else { None }
+                    if depth < DEPTH { at.checked_add(self.size(*of, (id, member), deeper, looks)?) } else { None }
                 };
                 (0..).zip(members).map(end).try_fold(0, |most: u64, end| Some(most.max(end?)))
             }
@@ -260,5 +264,42 @@ mod tests {
         let two = Signature::new("two", &[Operand(OperandSpec::in_out()), contigo::kernel::Parameter::Words(1)]).unwrap();
         let wrong = Error::Argument { name, value: (u32::MAX - 3).into(), min: 0, max: 0, multiple_of: 1 };
         assert_eq!(module(&shader).check(&two), Err(wrong));
+    }
+
+    #[test]
+    fn a_size_is_found_in_a_bounded_number_of_looks() {
+        // Each structure has the next one twice: of 16 there are 2^16 ways to the last.
+        let [int, _, pointer, words] = variable(PUSH_CONSTANT);
+        let structures: Vec<[u32; 4]> = (0..15).map(|at| [OP_TYPE_STRUCT, 100 + at, 101 + at, 101 + at]).collect();
+        let offsets = (0..15).flat_map(|at| [[OP_MEMBER_DECORATE, 100 + at, 0, OFFSET, 0], [OP_MEMBER_DECORATE, 100 + at, 1, OFFSET, 0]]);
+        let offsets: Vec<[u32; 5]> = offsets.collect();
+        let (outer, last, word): (&[u32], &[u32], &[u32]) =
+            (&[OP_TYPE_STRUCT, 1, 100], &[OP_TYPE_STRUCT, 115, 9], &[OP_MEMBER_DECORATE, 115, 0, OFFSET, 0]);
+        let shader = [outer, last, word, &int, &pointer, &words].into_iter();
+        let shader: Vec<&[u32]> = shader.chain(structures.iter().map(|s| &s[..])).chain(offsets.iter().map(|s| &s[..])).collect();
+        assert!(matches!(refused(&shader), Some(Error::Unsupported { what, .. }) if what.contains("size of a push constant")));
+    }
+
+    #[test]
+    fn a_push_constant_whose_end_is_beyond_every_number_is_refused() {
+        let [_, _, pointer, words] = variable(PUSH_CONSTANT);
+        // A vector of vectors of bytes, in two structures at the last offset: 2^64 - 1 bytes.
+        let most = u32::MAX;
+        let shader: [&[u32]; 10] = [
+            &[OP_TYPE_INT, 9, 8, 0],
+            &[OP_TYPE_VECTOR, 10, 9, most],
+            &[OP_TYPE_VECTOR, 11, 10, most],
+            &[OP_TYPE_STRUCT, 12, 11],
+            &[OP_MEMBER_DECORATE, 12, 0, OFFSET, most],
+            &[OP_TYPE_STRUCT, 13, 12],
+            &[OP_MEMBER_DECORATE, 13, 0, OFFSET, most],
+            &[OP_TYPE_STRUCT, 1, 13],
+            &[OP_MEMBER_DECORATE, 1, 0, OFFSET, 1],
+            &pointer,
+        ];
+        let mut shader = module(&shader);
+        shader.read(&words);
+        let two = Signature::new("two", &[Operand(OperandSpec::in_out()), contigo::kernel::Parameter::Words(1)]).unwrap();
+        assert!(matches!(shader.check(&two), Err(Error::Argument { value: 1, max: 0, .. })));
     }
 }

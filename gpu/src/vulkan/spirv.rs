@@ -2,7 +2,7 @@
 
 use super::interface::Interface;
 use contigo::{Error, Result};
-use std::ffi::CString;
+use std::{collections::BTreeMap, ffi::CString};
 
 /// An entry point that computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) fn entries(words: &[u32]) -> Result<(Vec<Entry>, Option<Interface>)> 
     if magic != MAGIC {
         return Err(Error::Unexpected { name: "the first word of a module of SPIR-V", value: magic.into() });
     }
-    let (mut found, mut modes, mut interface, mut all, mut last) = (Vec::new(), Vec::new(), Interface::default(), 0, OP_FUNCTION);
+    let (mut found, mut modes, mut interface, mut all, mut last) = (Vec::new(), BTreeMap::new(), Interface::default(), 0, OP_FUNCTION);
     // Each turn takes a word at least.
     while let [first, ..] = *rest {
         let length = usize::try_from(first >> 16).unwrap_or(0);
@@ -56,7 +56,9 @@ pub(super) fn entries(words: &[u32]) -> Result<(Vec<Entry>, Option<Interface>)> 
         interface.read(instruction);
         match (first & 0xFFFF, instruction) {
             (OP_ENTRY_POINT, [_, GL_COMPUTE, id, name @ ..]) => found.push((*id, text(name))),
-            (OP_EXECUTION_MODE, [_, id, LOCAL_SIZE, x, y, z]) => modes.push((*id, [*x, *y, *z])),
+            (OP_EXECUTION_MODE, [_, id, LOCAL_SIZE, x, y, z]) => {
+                modes.entry(*id).or_insert([*x, *y, *z]);
+            }
             _ => {}
         }
         rest = behind;
@@ -64,8 +66,7 @@ pub(super) fn entries(words: &[u32]) -> Result<(Vec<Entry>, Option<Interface>)> 
     if !found.is_empty() && last != OP_FUNCTION_END {
         return Err(Error::Unexpected { name: "the last function of SPIR-V, which has no end,", value: last.into() });
     }
-    let local = |id| modes.iter().find(|(of, _)| *of == id).map(|(_, local)| *local);
-    let entries = found.into_iter().map(|(id, name)| Entry { name, local: local(id) }).collect();
+    let entries = found.into_iter().map(|(id, name)| Entry { name, local: modes.get(&id).copied() }).collect();
     Ok((entries, (all == 1).then_some(interface)))
 }
 
