@@ -29,12 +29,13 @@ pub(crate) const VARIABLE: &str = if cfg!(target_pointer_width = "64") { "NVTX_I
 /// The value that asks for no tool (`nvtxInit.h`).
 const NO_TOOL: &str = "./.";
 
-/// One module's functions, as the tool sees them.
+/// One module's functions, as the tool sees them. Nothing here is a `Box`: the tool writes through
+/// the addresses in the table, and a box that is moved counts as the only way to its slots.
 #[derive(Debug)]
 struct Module {
-    slots: Box<[AtomicPtr<c_void>]>,
+    slots: &'static [AtomicPtr<c_void>],
     /// The addresses of the slots: none for slot 0, and none behind the last.
-    table: Box<[AtomicPtr<c_void>]>,
+    table: &'static [AtomicPtr<c_void>],
 }
 
 /// All of them. They stay for as long as the program runs: the tool may write into them later.
@@ -42,11 +43,11 @@ static SLOTS: LazyLock<[Module; MODULES.len()]> = LazyLock::new(|| MODULES.map(M
 
 impl Module {
     fn new(size: usize) -> Self {
-        let slots: Box<[_]> = (0..size).map(|_| AtomicPtr::new(ptr::null_mut())).collect();
+        let slots: &[_] = Vec::leak((0..size).map(|_| AtomicPtr::new(ptr::null_mut())).collect());
         let address = |slot: &AtomicPtr<c_void>| AtomicPtr::new(slot.as_ptr().cast());
         let none = || AtomicPtr::new(ptr::null_mut());
-        let table = std::iter::once(none()).chain(slots.iter().skip(1).map(address)).chain([none()]).collect();
-        Self { slots, table }
+        let table = std::iter::once(none()).chain(slots.iter().skip(1).map(address)).chain([none()]);
+        Self { slots, table: Vec::leak(table.collect()) }
     }
 }
 
@@ -169,5 +170,39 @@ pub(crate) fn end(domain: Domain, id: RangeId) {
     if let Some(end) = unsafe { function::<DomainRangeEnd>(core2::DOMAIN_RANGE_END) } {
         // SAFETY: as above.
         unsafe { end(domain, id) }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
+    static POPPED: AtomicU32 = AtomicU32::new(0);
+
+    unsafe extern "C" fn popped(_: Domain) -> c_int {
+        c_int::try_from(POPPED.fetch_add(1, Relaxed)).unwrap()
+    }
+
+    /// As `InitializeInjectionNvtx2` of a tool does: it asks for a table, and writes a function
+    /// through the pointers there.
+    #[test]
+    fn a_tool_writes_a_function_and_it_is_called() {
+        pop(ptr::null_mut());
+        assert_eq!(POPPED.load(Relaxed), 0, "no tool");
+        let (mut table, mut size) = (ptr::null(), 0);
+        // SAFETY: the table of callbacks has that type; both places are this test's. A slot is this
+        // test's to write, with a function of its type.
+        unsafe {
+            let callbacks = get_export_table(ETID_CALLBACKS).cast::<ExportTableCallbacks>().as_ref().unwrap();
+            let module = c_uint::try_from(MODULE_CORE2).unwrap();
+            assert_eq!((callbacks.get_module_function_table)(module, &raw mut table, &raw mut size), 1);
+            assert_eq!(size as usize, MODULES[MODULE_CORE2]);
+            let slot = table.add(core2::DOMAIN_RANGE_POP).read().cast::<Option<DomainRangePop>>();
+            slot.write(Some(popped));
+        }
+        pop(ptr::null_mut());
+        assert_eq!(POPPED.load(Relaxed), 1);
     }
 }
