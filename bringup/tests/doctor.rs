@@ -276,6 +276,22 @@ fn nonsense_ends_soon() {
     assert!(error.to_string().starts_with("/nowhere/proc/meminfo cannot be read: mount /proc and /sys, or "), "{error}");
 }
 
+/// An attribute has room for 16,384 interrupts of a controller that needs no more than its phandle.
+#[test]
+fn a_tree_that_names_a_node_thousands_of_times_is_read_soon() {
+    let folder = folder();
+    let root = pynq(folder.path());
+    (0..500).for_each(|n| root.folder(&format!("{TREE}/amba/n{n}")));
+    root.cells("zz/phandle", &[77]);
+    root.cells("zz/#interrupt-cells", &[0]);
+    root.cells("amba/copy@40000000/interrupts-extended", &[77; 16_000]);
+    let began = Instant::now();
+    let found = doctor(&root.machine()).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    let second = found.iter().find(|finding| finding.check.id == "uio-one-interrupt").unwrap();
+    assert_eq!(second.outcome.verdict, Verdict::Note, "{second:?}");
+}
+
 /// Each file becomes random bytes, some of them digits, or a folder, or a link to its own folder.
 fn spoil(folder: &Path, random: &mut fastrand::Rng, depth: u32) {
     assert!(depth < 20);

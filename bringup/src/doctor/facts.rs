@@ -1,8 +1,15 @@
 //! The facts that several checks read.
 
-use crate::tree::{self, Node};
+use crate::tree::{self, Node, cells};
 use crate::{bitstream::Family, fpga::family_of, machine::Machine, ports::Fact};
-use std::{fs::Metadata, io::Read, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::BTreeMap,
+    fs::Metadata,
+    io::Read,
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
 
 /// The most bytes of a kernel's configuration; Debian's has 300 KB.
 const CONFIG_MAX_BYTES: u64 = 2 << 20;
@@ -22,6 +29,19 @@ pub(super) struct Facts<'a> {
     config: Option<String>,
     /// The platform's devices: each one's name, the path of its node, and its driver.
     platform: Vec<(String, Option<String>, Option<String>)>,
+    links: Links,
+}
+
+/// Where the references of a tree lead. A property may have thousands of them, and so may each of
+/// thousands of nodes: each file behind them is read once.
+#[derive(Debug, Default)]
+struct Links {
+    /// By phandle, the place of the first node that has it.
+    phandles: OnceCell<BTreeMap<u32, usize>>,
+    /// By phandle, the node's `#interrupt-cells`.
+    interrupt_cells: RefCell<BTreeMap<u32, Option<u32>>>,
+    /// The place of the first node with `linux,cma-default`.
+    cma: OnceCell<Option<usize>>,
 }
 
 impl<'a> Facts<'a> {
@@ -34,7 +54,42 @@ impl<'a> Facts<'a> {
             (name.clone(), link("of_node").and_then(|link| node_of(&link)), driver)
         });
         let platform = platform.collect();
-        Self { machine, nodes, command_line, family: family_of(machine), registers, config: config(machine), platform }
+        Self {
+            machine,
+            nodes,
+            command_line,
+            family: family_of(machine),
+            registers,
+            config: config(machine),
+            platform,
+            links: Links::default(),
+        }
+    }
+
+    /// The node that has a phandle.
+    pub(super) fn node_with(&self, phandle: u32) -> Option<&Node> {
+        let places = || {
+            let mut places = BTreeMap::new();
+            for (place, node) in self.nodes.iter().enumerate() {
+                if let Some(phandle) = node.cells(self.machine, "phandle").first() {
+                    places.entry(*phandle).or_insert(place);
+                }
+            }
+            places
+        };
+        self.nodes.get(*self.links.phandles.get_or_init(places).get(&phandle)?)
+    }
+
+    /// How many cells an interrupt of this controller has.
+    pub(super) fn interrupt_cells(&self, phandle: u32) -> Option<u32> {
+        let ask = || cells(&self.node_with(phandle)?.property(self.machine, "#interrupt-cells")?).first().copied();
+        *self.links.interrupt_cells.borrow_mut().entry(phandle).or_insert_with(ask)
+    }
+
+    /// The pool that the kernel takes where none is named.
+    pub(super) fn cma(&self) -> Option<&Node> {
+        let first = || self.nodes.iter().position(|node| node.property(self.machine, "linux,cma-default").is_some());
+        self.nodes.get((*self.links.cma.get_or_init(first))?)
     }
 
     /// The driver that a node's device has: by the node where sysfs says it, else by its name.

@@ -52,10 +52,12 @@ fn end_of_pool(facts: &Facts<'_>, pool: &Node) -> Option<u64> {
 
 /// The pool that a node names, or CMA.
 fn pool<'a>(facts: &'a Facts<'_>, node: &Node) -> Option<&'a Node> {
-    let has = |node: &Node, name: &str| node.property(facts.machine, name);
-    match has(node, "memory-region") {
-        Some(phandle) => facts.nodes.iter().find(|node| has(node, "phandle").as_ref() == Some(&phandle)),
-        None => facts.nodes.iter().find(|node| has(node, "linux,cma-default").is_some()),
+    match node.property(facts.machine, "memory-region") {
+        Some(named) => match *cells(&named) {
+            [phandle] => facts.node_with(phandle),
+            _ => None,
+        },
+        None => facts.cma(),
     }
 }
 

@@ -139,10 +139,8 @@ fn parameter(facts: &Facts<'_>) -> Outcome {
 fn interrupts(facts: &Facts<'_>, node: &Node) -> usize {
     let property = |node: &Node, name: &str| node.property(facts.machine, name).map(|bytes| cells(&bytes));
     let first = |node: &Node, name: &str| property(node, name)?.first().copied();
-    let controller = |phandle| facts.nodes.iter().find(|node| first(node, "phandle") == Some(phandle));
     // The GIC has three.
-    let each =
-        |phandle: Option<u32>| phandle.and_then(controller).and_then(|node| first(node, "#interrupt-cells")).map_or(3, |n| n as usize);
+    let each = |phandle: Option<u32>| phandle.and_then(|phandle| facts.interrupt_cells(phandle)).map_or(3, |n| n as usize);
     // The specification lets the second win (chapter 2.4).
     let Some(list) = property(node, "interrupts-extended") else {
         let parent = first(node, "interrupt-parent");
