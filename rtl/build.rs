@@ -4,10 +4,13 @@
 
 #[path = "build/cores.rs"]
 mod cores;
+#[path = "build/kept.rs"]
+mod kept;
 #[path = "build/ports.rs"]
 mod ports;
 
 use cores::{CORES, Core};
+use kept::Kept;
 
 use std::{
     env,
@@ -35,6 +38,8 @@ const MOST_WARNINGS: usize = 8;
 struct Verilator {
     program: PathBuf,
     root: PathBuf,
+    /// As it says it: another one makes other C++.
+    version: Vec<u8>,
 }
 
 impl Verilator {
@@ -43,7 +48,8 @@ impl Verilator {
         let root = PathBuf::from(env::var_os("VERILATOR_ROOT").unwrap_or_else(|| "/usr/share/verilator".into()));
         let programs = [root.join("bin/verilator_bin"), PathBuf::from("/usr/bin/verilator_bin")];
         let program = programs.into_iter().find(|path| path.exists())?;
-        root.join("include/verilated.cpp").exists().then_some(Self { program, root })
+        let version = Command::new(&program).env("VERILATOR_ROOT", &root).arg("--version").output().ok()?.stdout;
+        root.join("include/verilated.cpp").exists().then_some(Self { program, root, version })
     }
 
     /// A C++ build of `files` into `out`, as every part of it is built.
@@ -55,8 +61,8 @@ impl Verilator {
         build.files(files).out_dir(out).try_compile(name).map_err(|error| error.to_string())
     }
 
-    /// The C++ of `core`, in `folder`.
-    fn translate(&self, core: &Core, folder: &Path) -> Result<(), String> {
+    /// The C++ of `core`, in `folder`, and the warnings about inputs that nothing drives.
+    fn translate(&self, core: &Core, folder: &Path) -> Result<Vec<String>, String> {
         let mut command = Command::new(&self.program);
         command.env("VERILATOR_ROOT", &self.root).args(["--cc", "--trace", "--top-module", "top", "--output-split", SPLIT]);
         command.args(["--x-assign", "unique", "--x-initial", "unique"]);
@@ -79,34 +85,44 @@ impl Verilator {
         // Of what it warns about in spite of -Wno-lint these alone change results.
         let open = text.lines().filter_map(|line| UNDRIVEN.iter().find_map(|kind| line.strip_prefix(kind)));
         let open: Vec<_> = open.collect();
-        for line in open.iter().take(MOST_WARNINGS) {
-            println!("cargo::warning=core {}: an input that is not driven holds chance: {line}", core.name);
-        }
-        if open.len() > MOST_WARNINGS {
-            println!("cargo::warning=core {}: and {} more", core.name, open.len() - MOST_WARNINGS);
-        }
-        Ok(())
+        let warning = |line: &&str| format!("core {}: an input that is not driven holds chance: {line}", core.name);
+        let more = (open.len() > MOST_WARNINGS).then(|| format!("core {}: and {} more", core.name, open.len() - MOST_WARNINGS));
+        Ok(open.iter().take(MOST_WARNINGS).map(warning).chain(more).collect())
     }
 
-    /// Builds `core` into a library of its name, unless it is there already.
+    /// Builds `core` into a library of its name, unless it is there already. Its warnings are shown
+    /// either way: another build may have made it.
     fn build(&self, core: &Core, out: &Path) -> Result<(), String> {
-        let folder = out.join(core.name);
-        let stamp = out.join(format!("{}.stamp", core.name));
-        let shim = ["shim/ports.h", "shim/shim.cpp", "build.rs", "build/ports.rs"];
+        let shim = ["shim/ports.h", "shim/shim.cpp", "build.rs", "build/kept.rs", "build/ports.rs"];
         let mut hash = DefaultHasher::new();
         for file in core.files.iter().chain(&shim) {
             fs::read(file).map_err(|error| format!("{file}: {error}"))?.hash(&mut hash);
         }
-        (core.files, core.parameters, core.foreign, &self.program).hash(&mut hash);
-        let hash = hash.finish().to_string();
-        if fs::read_to_string(&stamp).is_ok_and(|built| built == hash) {
-            return Ok(());
+        (core.files, core.parameters, core.foreign, &self.program, &self.root, &self.version).hash(&mut hash);
+        let kept = Kept::of(out, core.name, hash.finish());
+        let said = |error: io::Error| error.to_string();
+        let warnings = match kept.warnings() {
+            Some(warnings) => warnings,
+            None => {
+                kept.begin().map_err(said)?;
+                let warnings = self.compile(core, out)?;
+                kept.end(&warnings).map_err(said)?;
+                warnings
+            }
+        };
+        for warning in warnings {
+            println!("cargo::warning={warning}");
         }
+        Ok(())
+    }
+
+    fn compile(&self, core: &Core, out: &Path) -> Result<Vec<String>, String> {
         if !core.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return Err("a core's name is a word of C++: letters, digits and _".to_owned());
         }
+        let folder = out.join(core.name);
         let _ = fs::remove_dir_all(&folder);
-        self.translate(core, &folder)?;
+        let warnings = self.translate(core, &folder)?;
         let name = core.name;
         ports::check(&fs::read_to_string(folder.join(format!("V{name}.h"))).map_err(|error| error.to_string())?)?;
         let shim = folder.join(SHIM);
@@ -114,9 +130,26 @@ impl Verilator {
         fs::write(&shim, text).map_err(|error| error.to_string())?;
         let files = halves(&folder).map_err(|error| error.to_string())?;
         self.library(name, files, &folder, out)?;
-        fs::write(&stamp, hash).map_err(|error| error.to_string())
+        Ok(warnings)
+    }
+
+    /// Builds the library that every core needs, unless it is there already.
+    fn build_own(&self, out: &Path) -> Result<(), String> {
+        let mut hash = DefaultHasher::new();
+        (&self.root, &self.version, fs::read("build.rs").ok()).hash(&mut hash);
+        let kept = Kept::of(out, OWN, hash.finish());
+        if kept.warnings().is_some() {
+            return Ok(());
+        }
+        let files = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"].map(|file| self.root.join("include").join(file));
+        kept.begin().map_err(|error| error.to_string())?;
+        self.library(OWN, files, out, out)?;
+        kept.end(&[]).map_err(|error| error.to_string())
     }
 }
+
+/// Verilator's own library.
+const OWN: &str = "contigo_verilated";
 
 /// The last file of a core, whose macros the others must not see.
 const SHIM: &str = "shim_of_core.inc";
@@ -203,14 +236,10 @@ fn main() {
         }
     }
     if let Some(verilator) = &verilator {
-        let files = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"].map(|file| verilator.root.join("include").join(file));
-        let built = out.join("libcontigo_verilated.a");
-        let newer = |file: &Path| fs::metadata(file).and_then(|file| file.modified()).ok();
-        let is_built = files.iter().map(PathBuf::as_path).chain([Path::new("build.rs")]).all(|file| newer(file) < newer(&built));
-        if !is_built && let Err(why) = verilator.library("contigo_verilated", files, &out, &out) {
+        if let Err(why) = verilator.build_own(&out) {
             println!("cargo::error=Verilator's library: {why}");
         }
-        println!("cargo::rustc-link-lib=static=contigo_verilated");
+        println!("cargo::rustc-link-lib=static={OWN}");
         println!("cargo::rustc-link-lib=stdc++\ncargo::rustc-link-lib=pthread");
     }
     let externs = if externs.is_empty() { externs } else { format!("unsafe extern \"C\" {{\n{externs}}}\n") };
