@@ -2,10 +2,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "the file is none of a machine's: the caller names it")]
 
-use nix::libc::{O_NOCTTY, O_NONBLOCK};
+use crate::machine::{READ, reopen};
+use nix::libc::O_PATH;
 use std::{
     fmt,
-    fs::{self, File, Metadata, OpenOptions},
+    fs::{File, Metadata, OpenOptions},
     io::{self, Read as _},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
@@ -30,17 +31,15 @@ pub enum FileError {
 
 /// Opens a regular file of at most `most` bytes.
 ///
-/// A pipe or a device is refused before it is opened: a pipe would be waited for, and opening alone
-/// does something to a watchdog.
+/// A pipe or a device is refused before it is opened, also one that takes the file's place at that
+/// moment: a pipe would be waited for, and opening alone does something to a watchdog.
 ///
 /// # Errors
 /// [`FileError`].
 pub fn open(path: &Path, most: u64) -> Result<File, FileError> {
-    right(&fs::metadata(path).map_err(FileError::Read)?, most)?;
-    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | O_NOCTTY).open(path).map_err(FileError::Read)?;
-    // Another file may have taken its place since.
-    right(&file.metadata().map_err(FileError::Read)?, most)?;
-    Ok(file)
+    let found = OpenOptions::new().read(true).custom_flags(O_PATH).open(path).map_err(FileError::Read)?;
+    right(&found.metadata().map_err(FileError::Read)?, most)?;
+    Ok(reopen(&found, READ).map_err(FileError::Read)?.into())
 }
 
 /// Reads what [`open`] opened. The file may grow meanwhile, or be of `/proc`, which says 0 bytes.
@@ -95,6 +94,7 @@ impl std::error::Error for FileError {
 mod tests {
     use super::*;
     use nix::{sys::stat::Mode, unistd::mkfifo};
+    use std::fs;
 
     #[test]
     fn only_a_regular_file_that_is_not_too_long_is_read() {

@@ -1,8 +1,12 @@
 //! The one way to a machine's files. Below a folder that stands for another machine no link leads
 //! out, and nothing but folders and regular files is opened.
 //!
+//! A path is resolved once, to a descriptor that opens nothing (`O_PATH`). The kind of the file is
+//! asked of that descriptor, and that descriptor is what is opened then: a writer of the copy who
+//! exchanges files meanwhile has no moment to do it in.
+//!
 //! # References
-//! openat2(2), `RESOLVE_IN_ROOT`; path_resolution(7); open(2), `O_PATH`.
+//! openat2(2), `RESOLVE_IN_ROOT`; path_resolution(7); open(2), `O_PATH`; proc_pid_fd(5).
 #![allow(clippy::disallowed_methods, reason = "this is the way that the others are kept to")]
 
 use nix::{
@@ -16,7 +20,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs::{self, File, Metadata},
     io::{self, ErrorKind, Read},
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     path::{Component, Path, PathBuf},
     sync::{
         Arc,
@@ -40,9 +44,8 @@ const COPY_MAX_BYTES: u64 = 1 << 30;
 /// As many links as the kernel follows on the way of one path (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
-/// How a file is opened to be read: also a pipe or a terminal that took its place meanwhile is not
-/// waited for. Where a length has 32 bits, a file may be longer.
-const READ: OFlag = OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_LARGEFILE);
+/// How a file is opened to be read. Where a length has 32 bits, a file may be longer.
+pub(crate) const READ: OFlag = OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_LARGEFILE);
 
 /// Whose files they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,23 +120,20 @@ impl Files {
 
     /// Mode, owner, group and kind of a file, which is not opened.
     pub(super) fn metadata(&self, path: impl AsRef<Path>) -> io::Result<Metadata> {
-        File::from(self.at(path.as_ref(), OFlag::O_PATH)?).metadata()
+        File::from(self.at(path.as_ref())?).metadata()
     }
 
     /// The names in a folder, sorted, each with whether it is a folder and no link to one. Names
     /// that are not text are left out.
     pub(super) fn entries(&self, path: impl AsRef<Path>) -> io::Result<Vec<(String, bool)>> {
-        let folder = Dir::from_fd(self.at(path.as_ref(), READ | OFlag::O_DIRECTORY)?)?;
+        let at = self.at(path.as_ref())?;
         let mut found = Vec::new();
-        for entry in folder.into_iter().take(ENTRIES_MAX).flatten() {
+        for entry in Dir::from_fd(reopen(&at, READ | OFlag::O_DIRECTORY)?)?.into_iter().take(ENTRIES_MAX).flatten() {
             let Some(name) = entry.file_name().to_str().ok().filter(|name| ![".", ".."].contains(name)) else { continue };
             let is_folder = match entry.file_type() {
                 Some(kind) => kind == Type::Directory,
                 // Some file systems do not say it there.
-                None => {
-                    let path = path.as_ref().join(name);
-                    self.link(&path).is_none() && self.metadata(&path).is_ok_and(|about| about.is_dir())
-                }
+                None => open_in(&at, name.as_ref()).and_then(|file| File::from(file).metadata()).is_ok_and(|about| about.is_dir()),
             };
             found.push((name.to_owned(), is_folder));
         }
@@ -143,8 +143,7 @@ impl Files {
 
     /// The text of a symbolic link, word for word.
     pub(super) fn link(&self, path: &Path) -> Option<PathBuf> {
-        let folder = self.at(path.parent()?, OFlag::O_PATH | OFlag::O_DIRECTORY).ok()?;
-        readlinkat(folder, path.file_name()?).ok().map(PathBuf::from)
+        readlinkat(self.at(path.parent()?).ok()?, path.file_name()?).ok().map(PathBuf::from)
     }
 
     /// Where a file is in the machine, with all links followed: `/sys/firmware/devicetree/base`.
@@ -161,7 +160,7 @@ impl Files {
         // O_SYNC: the kernel then maps without a cache (Linux, drivers/char/mem.c).
         let flags = OFlag::O_SYNC | OFlag::O_LARGEFILE | if writable { OFlag::O_RDWR } else { OFlag::O_RDONLY };
         match self.0.whose {
-            Whose::This => self.at(Path::new(path), flags).map(File::from),
+            Whose::This => Ok(open(&self.path(path), flags | OFlag::O_CLOEXEC, Mode::empty())?.into()),
             Whose::Copy if writable => Err(read_only()),
             _ => self.regular(Path::new(path), READ | flags),
         }
@@ -179,7 +178,7 @@ impl Files {
     pub(crate) fn folder_to_write(&self, path: impl AsRef<Path>) -> io::Result<File> {
         match self.0.whose {
             Whose::Copy => Err(read_only()),
-            _ => self.at(path.as_ref(), READ | OFlag::O_DIRECTORY).map(File::from),
+            _ => Ok(reopen(self.at(path.as_ref())?, READ | OFlag::O_DIRECTORY)?.into()),
         }
     }
 
@@ -187,25 +186,37 @@ impl Files {
         Ok(self.0.folder.as_ref().map_err(|errno| *errno)?.as_fd())
     }
 
-    /// A look first: opening alone can do something, to a watchdog or to the writer of a pipe. And
-    /// one after it, because another file may have taken its place.
     fn regular(&self, path: &Path, flags: OFlag) -> io::Result<File> {
-        let is_file = |about: Metadata| {
-            if about.is_file() { Ok(()) } else { Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")) }
-        };
-        is_file(self.metadata(path)?)?;
-        let file = File::from(self.at(path, flags)?);
-        is_file(file.metadata()?)?;
-        Ok(file)
+        regular(self.at(path)?, flags)
     }
 
-    fn at(&self, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
-        let flags = flags | OFlag::O_CLOEXEC;
-        if self.0.whose == Whose::This {
-            return Ok(open(&self.path(path), flags, Mode::empty())?);
+    /// The file at `path`, which is not opened: a descriptor that says what it is.
+    fn at(&self, path: &Path) -> io::Result<OwnedFd> {
+        match self.0.whose {
+            Whose::This => Ok(open(&self.path(path), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?),
+            _ => inside(self.folder()?, below(path)),
         }
-        inside(self.folder()?, below(path), flags)
     }
+}
+
+/// Opens a file that was found, where it is a regular one. Opening alone can do something, to a
+/// watchdog or to the writer of a pipe.
+fn regular(found: OwnedFd, flags: OFlag) -> io::Result<File> {
+    let found = File::from(found);
+    if !found.metadata()?.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    Ok(reopen(&found, flags)?.into())
+}
+
+/// Opens the very file that a descriptor with `O_PATH` stands for.
+pub(crate) fn reopen(found: impl AsFd, flags: OFlag) -> io::Result<OwnedFd> {
+    let itself = format!("/proc/self/fd/{}", found.as_fd().as_raw_fd());
+    open(itself.as_str(), flags | OFlag::O_CLOEXEC, Mode::empty()).map_err(|errno| {
+        // A file of a process that has ended is not there either.
+        let no_proc = errno == Errno::ENOENT && !Path::new("/proc/self/fd").exists();
+        if no_proc { io::Error::new(ErrorKind::Unsupported, "/proc is not mounted, by which files are opened") } else { errno.into() }
+    })
 }
 
 pub(super) fn read_only() -> io::Error {
@@ -236,15 +247,20 @@ fn below(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// Opens the file at `path` as if `root` were the root of all.
-fn inside(root: BorrowedFd<'_>, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
-    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
-    match openat2(root, path, how) {
+/// The file at `path` as if `root` were the root of all, as a descriptor with `O_PATH`.
+fn inside(root: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC);
+    match openat2(root, path, how.resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS)) {
         // Linux has the call since 5.6, and an emulator or a container may not. With EAGAIN the
         // kernel could not tell, because something was renamed meanwhile.
-        Err(Errno::ENOSYS | Errno::EPERM | Errno::EAGAIN) => walk(root, path)?.open(flags),
-        opened => Ok(opened?),
+        Err(Errno::ENOSYS | Errno::EPERM | Errno::EAGAIN) => walk(root, path)?.into_last(),
+        found => Ok(found?),
     }
+}
+
+/// The file of this name in a folder, itself and not what a link there leads to.
+fn open_in(folder: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
+    Ok(openat(folder, name, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?)
 }
 
 /// A file that [`walk`] found: the folders on its way, each with its name, and itself as the last.
@@ -266,8 +282,7 @@ fn walk<'a>(root: BorrowedFd<'a>, path: &Path) -> io::Result<Found<'a>> {
             found.way.pop();
             continue;
         }
-        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let file = File::from(openat(found.last(), name.as_os_str(), flags, Mode::empty())?);
+        let file = File::from(open_in(found.last(), &name)?);
         if !file.metadata()?.is_symlink() {
             found.way.push((name, file.into()));
             continue;
@@ -304,32 +319,37 @@ impl Found<'_> {
         Path::new("/").join(self.way.iter().map(|(name, _)| name).collect::<PathBuf>())
     }
 
-    fn open(mut self, flags: OFlag) -> io::Result<OwnedFd> {
-        let last = self.way.pop();
-        let name = last.as_ref().map_or(OsStr::new("."), |(name, _)| name);
-        Ok(openat(self.last(), name, flags | OFlag::O_NOFOLLOW, Mode::empty())?)
+    fn into_last(mut self) -> io::Result<OwnedFd> {
+        self.way.pop().map_or_else(|| self.root.try_clone_to_owned(), |(_, file)| Ok(file))
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
     use crate::machine::Machine;
-    use nix::unistd::mkfifo;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use nix::{
+        sys::inotify::{AddWatchFlags, InitFlags, Inotify},
+        unistd::mkfifo,
+    };
+    use std::{
+        os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink},
+        sync::atomic::AtomicBool,
+        thread,
+    };
 
     /// The text of the file at a path, found by the kernel and step by step.
     fn both(root: &Path, path: &str) -> [Result<String, Errno>; 2] {
         let root = open(root, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
-        let text = |opened: io::Result<OwnedFd>| {
+        let text = |found: io::Result<OwnedFd>| {
             let mut text = String::new();
-            let read = opened.and_then(|file| File::from(file).read_to_string(&mut text));
+            let read = found.and_then(|file| regular(file, READ)?.read_to_string(&mut text));
             read.map(|_| text).map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))
         };
         let path = below(Path::new(path));
-        let walked = walk(root.as_fd(), path).and_then(|found| found.open(READ | OFlag::O_CLOEXEC));
-        [text(inside(root.as_fd(), path, READ | OFlag::O_CLOEXEC)), text(walked)]
+        let walked = walk(root.as_fd(), path).and_then(Found::into_last);
+        [text(inside(root.as_fd(), path)), text(walked)]
     }
 
     #[test]
@@ -432,5 +452,60 @@ mod tests {
             (0..=COPY_MAX_BYTES / FILE_MAX_BYTES).map_while(|_| files.read("maps").ok()).map(|bytes| bytes.len() as u64).sum::<u64>();
         assert_eq!(read, COPY_MAX_BYTES - ATTRIBUTE_MAX_BYTES);
         assert_eq!(files.read("sys/name").unwrap_err().kind(), ErrorKind::FileTooLarge);
+    }
+
+    /// Opens, and lists, while another process exchanges a file and a pipe, and a folder and a pipe.
+    /// Whether the pipe was opened is what inotify(7) says: a descriptor with `O_PATH` opens nothing.
+    fn exchanged(root: &Path, open: impl Fn(&str) -> io::Result<OwnedFd>, list: impl Fn(&str) -> io::Result<OwnedFd>) {
+        // A busy machine exchanges nothing for hundreds of rounds, until the other thread's turn.
+        const ROUNDS: [usize; 2] = [4_000, 400_000];
+        fs::create_dir(root.join("one")).unwrap();
+        fs::write(root.join("file"), "text").unwrap();
+        fs::write(root.join("one/inside"), "").unwrap();
+        mkfifo(&root.join("pipe"), Mode::S_IRWXU).unwrap();
+        let opens = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).unwrap();
+        opens.add_watch(&root.join("pipe"), AddWatchFlags::IN_OPEN).unwrap();
+        let (done, mut seen) = (AtomicBool::new(false), [0; 4]);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    for what in ["file", "pipe"] {
+                        fs::hard_link(root.join(what), root.join("next")).unwrap();
+                        fs::rename(root.join("next"), root.join("name")).unwrap();
+                    }
+                    for what in ["one", "pipe"] {
+                        symlink(what, root.join("next")).unwrap();
+                        fs::rename(root.join("next"), root.join("folder")).unwrap();
+                    }
+                }
+            });
+            let [least, most] = ROUNDS;
+            for round in 0..most {
+                seen[usize::from(open("name").is_ok())] += 1;
+                seen[2 + usize::from(list("folder").is_ok())] += 1;
+                if round >= least && !seen.contains(&0) {
+                    break;
+                }
+                thread::yield_now();
+            }
+            done.store(true, Relaxed);
+        });
+        assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
+        assert_eq!(opens.read_events().map_or(0, |events| events.len()), 0, "opens of the pipe, in {seen:?}");
+        fs::File::options().read(true).custom_flags(READ.bits()).open(root.join("pipe")).unwrap();
+        assert_eq!(opens.read_events().unwrap().len(), 1, "one that is seen");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no openat")]
+    fn a_pipe_that_takes_the_place_of_a_file_meanwhile_is_not_opened() {
+        let [by_kernel, by_steps] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let files = Files::of(by_kernel.path().to_owned(), Whose::Copy);
+        let list = |path: &str| files.entries(path).and_then(|_| files.open("file").map(OwnedFd::from));
+        exchanged(by_kernel.path(), |path| files.open(path).map(OwnedFd::from), list);
+        let root = open(by_steps.path(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
+        let found = |path: &str| walk(root.as_fd(), Path::new(path)).and_then(Found::into_last);
+        let list = |path: &str| found(path).and_then(|folder| reopen(folder, READ | OFlag::O_DIRECTORY));
+        exchanged(by_steps.path(), |path| found(path).and_then(|file| regular(file, READ)).map(OwnedFd::from), list);
     }
 }

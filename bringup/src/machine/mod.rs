@@ -7,7 +7,7 @@ mod kernel;
 mod memory;
 
 use files::Whose;
-pub(crate) use files::{Files, create, remove, rename};
+pub(crate) use files::{Files, READ, create, remove, rename, reopen};
 use kernel::{Copied, Linux};
 pub use kernel::{Kernel, Ran};
 use std::{

@@ -6,7 +6,10 @@ use core::sync::atomic::{Ordering, fence};
 use std::{
     fs::{File, OpenOptions},
     io::ErrorKind,
-    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
+    },
     path::Path,
     thread,
     time::Duration,
@@ -45,11 +48,13 @@ impl Reader {
     /// # Errors
     /// [`Refused::File`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Refused> {
-        // A pipe at this path must not hold the reader.
-        let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
-        if !file.metadata()?.is_file() {
+        // Opening alone can do something, to a pipe or a watchdog: the file is looked at by a
+        // descriptor that opens nothing, and that very file is opened.
+        let found = OpenOptions::new().read(true).custom_flags(O_PATH).open(path)?;
+        if !found.metadata()?.is_file() {
             return Err(Refused::NoRing);
         }
+        let file = OpenOptions::new().read(true).open(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
         Ok(Self { file, seen: 0, within: false })
     }
 
@@ -158,8 +163,8 @@ impl Reader {
     }
 }
 
-/// `O_NONBLOCK` of the processors here: without `nix`, which the reader needs for nothing else.
-const O_NONBLOCK: i32 = 0o4000;
+/// `O_PATH` of the processors here: without `nix`, which the reader needs for nothing else.
+const O_PATH: i32 = 0o10_000_000;
 
 /// The frames in `bytes`, each of which ends with a zero. Damage is told as one piece.
 fn frames(bytes: &[u8], pieces: &mut Vec<Piece>) {
