@@ -34,6 +34,9 @@ use tempfile::NamedTempFile;
 
 /// A program that is asked to end has folders and mounts to clean up.
 const END_LIMIT: Duration = Duration::from_secs(20);
+/// A program that was killed goes at once, unless the kernel holds it in a call, as for a disk or a
+/// network that does not answer. Then it stays, and is not waited for.
+const KILLED_LIMIT: Duration = Duration::from_secs(2);
 /// Between two looks at a program that runs.
 const LOOK: Duration = Duration::from_millis(40);
 /// Lines of a log that an error shows.
@@ -275,22 +278,38 @@ impl Drop for Running {
         // waited for, no other process has its number. After that, only its own children can be in
         // the group, and an empty group is an error that means nothing.
         let _ = killpg(self.group, Signal::SIGKILL);
-        let _ = self.child.wait();
+        let _ = ends_within(KILLED_LIMIT, || self.child.try_wait());
     }
 }
 
 /// Ends a program: by SIGTERM, and by force where it does not end. It may have ended by itself.
 fn end(child: &mut Child) -> Result<()> {
+    end_after(END_LIMIT, child)
+}
+
+fn end_after(limit: Duration, child: &mut Child) -> Result<()> {
     let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
-    let until = Instant::now() + END_LIMIT;
-    while child.try_wait()?.is_none() {
-        if Instant::now() > until {
-            let _ = child.kill();
-            child.wait()?;
+    if !ends_within(limit, || child.try_wait())? {
+        let _ = child.kill();
+        if !ends_within(KILLED_LIMIT, || child.try_wait())? {
+            anyhow::bail!("process {} was killed and does not end: the kernel holds it in a call, and it is left behind", child.id());
         }
-        thread::sleep(LOOK);
     }
     Ok(())
+}
+
+/// Whether a program that `look` looks at ends in this time.
+fn ends_within(limit: Duration, mut look: impl FnMut() -> io::Result<Option<ExitStatus>>) -> io::Result<bool> {
+    let until = Instant::now() + limit;
+    loop {
+        if look()?.is_some() {
+            return Ok(true);
+        }
+        if Instant::now() >= until {
+            return Ok(false);
+        }
+        thread::sleep(LOOK.min(limit));
+    }
 }
 
 fn not_started(program: &OsString, what: &str, error: &io::Error) -> anyhow::Error {
@@ -322,4 +341,33 @@ pub fn room_bytes(place: &Path) -> Option<u64> {
     let exists = place.ancestors().find(|path| path.exists())?;
     let disk = statvfs(exists).ok()?;
     Some(disk.blocks_available().saturating_mul(disk.fragment_size()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+
+    /// No program can be made here that survives SIGKILL, so the look says that one does.
+    #[test]
+    fn a_program_that_cannot_be_killed_is_not_waited_for() {
+        let (begun, mut looks) = (Instant::now(), 0);
+        let ended = ends_within(Duration::from_millis(50), || {
+            looks += 1;
+            // A wait without a bound ends as a failure, and not never.
+            assert!(looks < 1000);
+            Ok(None)
+        });
+        assert!(!ended.unwrap() && looks > 1 && begun.elapsed() >= Duration::from_millis(50));
+        assert!(ends_within(Duration::ZERO, || Ok(Some(ExitStatus::from_raw(0)))).unwrap());
+    }
+
+    #[test]
+    fn a_program_that_ignores_sigterm_is_killed() {
+        let mut child = Command::new("sh").args(["-c", "trap '' TERM; echo ready; exec sleep 100"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = [0; 5];
+        io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        end_after(Duration::from_millis(100), &mut child).unwrap();
+        assert_eq!(child.try_wait().unwrap().and_then(|status| status.signal()), Some(9));
+    }
 }
