@@ -5,6 +5,7 @@
 //! Devicetree Specification 0.4, 2.3 (`status`, `phandle`, `ranges`, `dma-coherent`).
 
 use crate::{bitstream::Family, machine::Machine};
+use std::collections::HashMap;
 
 const BASE: &str = "sys/firmware/devicetree/base";
 /// The largest trees of the kernel's sources have about 3000 nodes.
@@ -98,33 +99,6 @@ impl Node {
         paths.into_iter().filter_map(|path| nodes.binary_search_by(|node| node.path.cmp(&path)).ok().and_then(|at| nodes.get(at)))
     }
 
-    /// The address in its name as the processor has it: through `ranges` of the buses above. A bus
-    /// without them hands on its own, as one with empty ones does.
-    pub(crate) fn address(&self, machine: &Machine) -> Option<u64> {
-        let of = |path: &str, name: &str| cells(&machine.bytes(format!("{}/{name}", folder(path))).unwrap_or_default());
-        let count = |path: &str, name: &str, default| {
-            let cells = of(path, name).first().copied().unwrap_or(default);
-            usize::try_from(cells).ok().filter(|cells| (1..=2).contains(cells))
-        };
-        let mut addr = self.unit()?;
-        for bus in above(&self.path).filter(|bus| !bus.is_empty()) {
-            let ranges = of(bus, "ranges");
-            if ranges.is_empty() {
-                continue;
-            }
-            let parent = above(bus).next().unwrap_or_default();
-            let (child, parent) = (count(bus, "#address-cells", 2)?, count(parent, "#address-cells", 2)?);
-            let size = count(bus, "#size-cells", 1)?;
-            addr = ranges.chunks_exact(child + parent + size).find_map(|range| {
-                let (first, rest) = range.split_at_checked(child)?;
-                let (to, size) = rest.split_at_checked(parent)?;
-                let offset = addr.checked_sub(joined(first)).filter(|offset| *offset < joined(size))?;
-                joined(to).checked_add(offset)
-            })?;
-        }
-        Some(addr)
-    }
-
     /// Whether the kernel takes it for coherent: the nearest node of it and those above says it
     /// (Linux, `drivers/of/address.c`, `of_dma_is_coherent`).
     pub(crate) fn is_coherent(&self, machine: &Machine) -> bool {
@@ -133,6 +107,70 @@ impl Node {
             if has("dma-coherent") { Some(true) } else { has("dma-noncoherent").then_some(false) }
         };
         says(&self.path).or_else(|| above(&self.path).find_map(says)).unwrap_or(false)
+    }
+}
+
+/// The buses of a tree, each of which is read once: thousands of nodes may be on one.
+pub(crate) struct Buses<'a> {
+    machine: &'a Machine,
+    known: HashMap<String, Bus>,
+}
+
+enum Bus {
+    /// It has no `ranges`, or empty ones: its addresses are those of the bus above.
+    HandsOn,
+    /// First address, the first address on the bus above, and how many.
+    Maps(Vec<[u64; 3]>),
+    /// The cells of its addresses are not known here.
+    Unknown,
+}
+
+impl<'a> Buses<'a> {
+    pub(crate) fn of(machine: &'a Machine) -> Self {
+        Self { machine, known: HashMap::new() }
+    }
+
+    /// The address in a node's name as the processor has it: through `ranges` of the buses above.
+    pub(crate) fn address(&mut self, node: &Node) -> Option<u64> {
+        let mut addr = node.unit()?;
+        for path in above(&node.path).filter(|path| !path.is_empty()) {
+            if !self.known.contains_key(path) {
+                let bus = self.read(path).unwrap_or(Bus::Unknown);
+                self.known.insert(path.to_owned(), bus);
+            }
+            match self.known.get(path)? {
+                Bus::HandsOn => {}
+                Bus::Unknown => return None,
+                Bus::Maps(ranges) => {
+                    addr = ranges.iter().find_map(|[first, to, size]| {
+                        let offset = addr.checked_sub(*first).filter(|offset| offset < size)?;
+                        to.checked_add(offset)
+                    })?;
+                }
+            }
+        }
+        Some(addr)
+    }
+
+    fn read(&self, bus: &str) -> Option<Bus> {
+        let of = |path: &str, name: &str| cells(&self.machine.bytes(format!("{}/{name}", folder(path))).unwrap_or_default());
+        let count = |path: &str, name: &str, default| {
+            let cells = of(path, name).first().copied().unwrap_or(default);
+            usize::try_from(cells).ok().filter(|cells| (1..=2).contains(cells))
+        };
+        let ranges = of(bus, "ranges");
+        if ranges.is_empty() {
+            return Some(Bus::HandsOn);
+        }
+        let parent = above(bus).next().unwrap_or_default();
+        let (child, parent) = (count(bus, "#address-cells", 2)?, count(parent, "#address-cells", 2)?);
+        let size = count(bus, "#size-cells", 1)?;
+        let range = |range: &[u32]| {
+            let (first, rest) = range.split_at_checked(child)?;
+            let (to, size) = rest.split_at_checked(parent)?;
+            Some([joined(first), joined(to), joined(size)])
+        };
+        Some(Bus::Maps(ranges.chunks_exact(child + parent + size).filter_map(range).collect()))
     }
 }
 
@@ -154,4 +192,84 @@ fn joined(cells: &[u32]) -> u64 {
 /// A property's cells.
 pub(crate) fn cells(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).filter_map(|cell| cell.try_into().ok().map(u32::from_be_bytes)).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use crate::{bitstream::Family, clocks, doctor::doctor, machine::Machine, ports::Cores, resets};
+    use std::{fs, path::Path};
+
+    /// A copy whose bus has `count` nodes and ranges. Each node has properties that name each other
+    /// node, as interrupts and as clocks, and its own block of memory.
+    ///
+    /// How many bytes it has.
+    fn copy(root: &Path, count: u32) -> u64 {
+        let mut size = 0;
+        let mut put = |path: String, bytes: &[u8]| {
+            size += bytes.len() as u64;
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        };
+        let cells = |cells: &[u32]| cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>();
+        put("proc/meminfo".into(), b"MemTotal: 500000 kB\n");
+        let bus = format!("{}/bus", super::BASE);
+        for name in ["#address-cells", "#size-cells"] {
+            put(format!("{}/{name}", super::BASE), &cells(&[1]));
+            put(format!("{bus}/{name}"), &cells(&[1]));
+        }
+        put(format!("{}/compatible", super::BASE), b"xlnx,zynq-7000\0");
+        put(format!("{bus}/compatible"), b"simple-bus\0");
+        put(format!("{bus}/interrupt-parent"), &cells(&[1]));
+        // Longer than all that one node has.
+        let ranges: Vec<_> = (0..16 * count).flat_map(|at| [at << 12, 0x4000_0000 + (at << 12), 0x1000]).collect();
+        put(format!("{bus}/ranges"), &cells(&ranges));
+        let names: Vec<_> = (1..=count).collect();
+        for at in 0..count {
+            let node = format!("{bus}/core@{:x}", at << 12);
+            put(format!("{node}/compatible"), [&b"generic-uio\0contigo,engine\0"[..], b"ikwzm,u-dma-buf\0"][(at % 2) as usize]);
+            put(format!("{node}/phandle"), &cells(&[at + 1]));
+            put(format!("{node}/#interrupt-cells"), &cells(&[0]));
+            put(format!("{node}/#clock-cells"), &cells(&[0]));
+            for names_all in ["interrupts-extended", "clocks"] {
+                put(format!("{node}/{names_all}"), &cells(&names));
+            }
+            put(format!("{node}/memory-region"), &cells(&[count - at]));
+            put(format!("sys/class/contigo/{at}/device/of_node/clocks"), &cells(&names));
+        }
+        size
+    }
+
+    /// How often a reader reads each byte: the doctor has several checks for one property.
+    const FEW: u64 = 8;
+
+    /// Each reader of the tree reads each byte a few times, and looks at each node a few times,
+    /// however many there are.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no openat")]
+    fn a_large_tree_is_read_a_few_times() {
+        type Reader = fn(&Machine);
+        let readers: [(&str, Reader); 4] = [
+            ("doctor", |machine| drop(doctor(machine).unwrap())),
+            ("cores", |machine| _ = Cores::of(machine, Family::Zynq7000)),
+            ("clocks", |machine| drop(clocks::wanted(machine))),
+            ("resets", |machine| drop(resets::lines(machine).map_err(|error| error.to_string()))),
+        ];
+        let [small, large] = [64, 128].map(|count| {
+            let root = tempfile::tempdir().unwrap();
+            let size = copy(root.path(), count);
+            readers.map(|(reader, read)| {
+                let machine = Machine::copy(root.path());
+                read(&machine);
+                let [bytes, looks] = machine.files().cost();
+                assert!(bytes <= FEW * size, "{reader}: {bytes} bytes of {size}");
+                looks
+            })
+        });
+        for (((reader, _), before), looks) in readers.iter().zip(small).zip(large) {
+            std::eprintln!("{reader}: {before} looks, and {looks}");
+            assert!(looks <= before * 5 / 2, "{reader}: {before} looks for 64 nodes, and {looks} for 128");
+        }
+    }
 }

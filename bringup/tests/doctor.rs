@@ -12,6 +12,7 @@ use contigo_bringup::{
     ports::{self, AccessError, Cores, DevMem, Known},
 };
 use machines::{CONFIG, Root, TREE, de10, kv260, orin, pc, pynq};
+use nix::{sys::stat::Mode, unistd::mkfifo};
 use std::{
     collections::BTreeSet,
     env, fs,
@@ -267,7 +268,8 @@ fn nonsense_ends_soon() {
         let mut random = fastrand::Rng::with_seed(seed as u64);
         spoil(&root.0, &mut random, 0);
         assert!(matches!(doctor(&root.machine()), Err(DoctorError::Nonsense(_) | DoctorError::NoProc(_))), "{seed}");
-        let _ = fs::remove_dir_all(root.0.join("proc/meminfo"));
+        let meminfo = root.0.join("proc/meminfo");
+        let _ = fs::remove_dir_all(&meminfo).or_else(|_| fs::remove_file(&meminfo));
         root.put("proc/meminfo", "MemTotal: many\nCmaTotal: 99999999999999999999 kB\n");
         assert_eq!(doctor(&root.machine()).unwrap().len(), checks().count());
     }
@@ -292,7 +294,8 @@ fn a_tree_that_names_a_node_thousands_of_times_is_read_soon() {
     assert_eq!(second.outcome.verdict, Verdict::Note, "{second:?}");
 }
 
-/// Each file becomes random bytes, some of them digits, or a folder, or a link to its own folder.
+/// Each file becomes random bytes, some of them digits, a folder, a deep one, a link to its own
+/// folder or to a device, a pipe, or a file that is longer than a disk.
 fn spoil(folder: &Path, random: &mut fastrand::Rng, depth: u32) {
     assert!(depth < 20);
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>() {
@@ -301,7 +304,11 @@ fn spoil(folder: &Path, random: &mut fastrand::Rng, depth: u32) {
             continue;
         }
         fs::remove_file(&entry).unwrap();
-        match random.u32(..8) {
+        match random.u32(..12) {
+            8 => std::os::unix::fs::symlink("/dev/zero", &entry).unwrap(),
+            9 => mkfifo(&entry, Mode::S_IRWXU).unwrap(),
+            10 => fs::File::create(&entry).and_then(|file| file.set_len(1 << 42)).unwrap(),
+            11 => fs::create_dir_all(entry.join("deep/".repeat(100))).unwrap(),
             0 => fs::create_dir(&entry).unwrap(),
             1 => std::os::unix::fs::symlink(folder, &entry).unwrap(),
             2 => fs::write(&entry, format!("{}", random.u64(..))).unwrap(),

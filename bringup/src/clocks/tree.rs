@@ -62,23 +62,28 @@ pub(crate) struct Provider {
     phandle: u32,
     /// The cells behind its name.
     cells: usize,
+    /// The clock that it makes its own of.
+    source: Vec<u32>,
     node: Node,
 }
 
+/// The providers of a tree, by phandle. Each is read once: every node may name each of them.
 pub(crate) fn providers(machine: &Machine) -> Vec<Provider> {
     let provider = |node: Node| {
         let cells = *node.cells(machine, "#clock-cells").first()?;
         let phandle = *node.cells(machine, "phandle").first()?;
-        Some(Provider { phandle, cells: usize::try_from(cells).ok()?, node })
+        Some(Provider { phandle, cells: usize::try_from(cells).ok()?, source: node.cells(machine, "clocks"), node })
     };
-    tree::nodes(machine).into_iter().filter_map(provider).collect()
+    let mut all: Vec<_> = tree::nodes(machine).into_iter().filter_map(provider).collect();
+    all.sort_by_key(|provider| provider.phandle);
+    all
 }
 
 /// The clocks in a property, in order: those of the fabric, and `None` for each other one.
 pub(crate) fn fabrics(machine: &Machine, providers: &[Provider], folder: &str, property: &str) -> Vec<Option<Found>> {
     specifiers(providers, &cells(machine, folder, property))
         .into_iter()
-        .map(|(provider, arguments)| fabric(machine, providers, provider, &arguments))
+        .map(|(provider, arguments)| fabric(providers, provider, &arguments))
         .collect()
 }
 
@@ -86,7 +91,8 @@ pub(crate) fn fabrics(machine: &Machine, providers: &[Provider], folder: &str, p
 fn specifiers<'a>(providers: &'a [Provider], cells: &[u32]) -> Vec<(&'a Provider, Vec<u32>)> {
     let (mut found, mut rest) = (Vec::new(), cells);
     while let Some((phandle, after)) = rest.split_first().filter(|_| found.len() < CLOCKS_MAX) {
-        let Some(provider) = providers.iter().find(|provider| provider.phandle == *phandle) else { break };
+        let first = providers.partition_point(|provider| provider.phandle < *phandle);
+        let Some(provider) = providers.get(first).filter(|provider| provider.phandle == *phandle) else { break };
         let Some((arguments, next)) = after.split_at_checked(provider.cells) else { break };
         found.push((provider, arguments.to_vec()));
         rest = next;
@@ -95,7 +101,7 @@ fn specifiers<'a>(providers: &'a [Provider], cells: &[u32]) -> Vec<(&'a Provider
 }
 
 /// The clock of the fabric that a provider gives, by its own or handed on.
-fn fabric(machine: &Machine, providers: &[Provider], provider: &Provider, arguments: &[u32]) -> Option<Found> {
+fn fabric(providers: &[Provider], provider: &Provider, arguments: &[u32]) -> Option<Found> {
     let (mut provider, mut arguments, mut generated) = (provider, arguments.to_vec(), false);
     for _ in 0..THROUGH_MAX {
         if let Some(&(_, family)) = CONTROLLERS.iter().find(|(compatible, _)| provider.node.is(compatible)) {
@@ -107,7 +113,7 @@ fn fabric(machine: &Machine, providers: &[Provider], provider: &Provider, argume
         // It runs if its own clock does. AMD's node hands that on as it is; a clk_wiz or a fixed
         // factor gives another rate.
         generated |= !provider.node.is(HANDS_ON);
-        let next = specifiers(providers, &provider.node.cells(machine, "clocks")).into_iter().next()?;
+        let next = specifiers(providers, &provider.source).into_iter().next()?;
         (provider, arguments) = next;
     }
     None

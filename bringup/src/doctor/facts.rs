@@ -94,8 +94,9 @@ impl<'a> Facts<'a> {
 
     /// The driver that a node's device has: by the node where sysfs says it, else by its name.
     pub(super) fn driver(&self, node: &Node) -> Option<&str> {
+        let device = node.device();
         let is = |(name, of, _): &&(String, Option<String>, Option<String>)| {
-            of.as_ref().map_or_else(|| *name == node.device(), |path| *path == node.path)
+            of.as_ref().map_or_else(|| *name == device, |path| *path == node.path)
         };
         self.platform.iter().find(is)?.2.as_deref()
     }

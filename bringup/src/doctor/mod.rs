@@ -129,6 +129,8 @@ pub enum DoctorError {
     NoProc(PathBuf),
     /// `proc/meminfo` does not say how much memory there is.
     Nonsense(PathBuf),
+    /// A copy has more files, or longer ones, than a machine: the last were not read.
+    TooLarge(PathBuf),
 }
 
 impl fmt::Display for DoctorError {
@@ -140,6 +142,11 @@ impl fmt::Display for DoctorError {
             Self::Nonsense(path) => {
                 write!(f, "{} has no line MemTotal: copy the machine's /proc, /sys and /etc again, as text", path.display())
             }
+            Self::TooLarge(path) => write!(
+                f,
+                "{} has more in its /proc and /sys than a machine, and was not read to its end: copy both again, as text",
+                path.display()
+            ),
         }
     }
 }
@@ -192,5 +199,7 @@ pub fn doctor_with(machine: &Machine, registers: Option<Result<Vec<Fact>, String
         let Outcome { verdict, found } = (check.look)(&facts);
         Finding { check, outcome: Outcome { verdict, found: plain(&found, FOUND_MAX) } }
     };
-    Ok(checks().map(look).collect())
+    let findings = checks().map(look).collect();
+    // A file that was not read would be told as one that is not there.
+    if machine.is_spent() { Err(DoctorError::TooLarge(machine.path(""))) } else { Ok(findings) }
 }

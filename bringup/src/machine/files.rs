@@ -41,6 +41,10 @@ const ATTRIBUTE_MAX_BYTES: u64 = 64 << 10;
 /// The most bytes that are read of a copy, in all. One of a busy machine has a tenth of it.
 const COPY_MAX_BYTES: u64 = 1 << 30;
 
+/// The most looks at a copy: paths that are found, and names that are listed. The doctor's are a few
+/// for each node of a tree, device and process, and a busy machine's are a tenth of it.
+const COPY_MAX_LOOKS: u64 = 1 << 20;
+
 /// As many links as the kernel follows on the way of one path (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
@@ -69,8 +73,9 @@ struct Root {
     whose: Whose,
     /// The folder itself, where it is not this machine's root.
     folder: Result<OwnedFd, Errno>,
-    /// The bytes that may still be read.
+    /// The bytes that may still be read, and the looks that may still be taken.
     left: AtomicU64,
+    looks: AtomicU64,
 }
 
 impl PartialEq for Files {
@@ -84,8 +89,8 @@ impl Eq for Files {}
 impl Files {
     pub(super) fn of(path: PathBuf, whose: Whose) -> Self {
         let folder = open(&path, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty());
-        let left = if whose == Whose::Copy { COPY_MAX_BYTES } else { u64::MAX };
-        Self(Arc::new(Root { path, whose, folder, left: left.into() }))
+        let (left, looks) = if whose == Whose::Copy { (COPY_MAX_BYTES, COPY_MAX_LOOKS) } else { (u64::MAX, u64::MAX) };
+        Self(Arc::new(Root { path, whose, folder, left: left.into(), looks: looks.into() }))
     }
 
     /// Where a file is on the machine that this program runs on: for messages, and for what
@@ -108,14 +113,25 @@ impl Files {
     pub(super) fn read(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         let (path, left) = (below(path.as_ref()), self.0.left.load(Relaxed));
         if left == 0 {
-            return Err(io::Error::new(ErrorKind::FileTooLarge, "more of the copy was read than a machine has"));
+            return Err(too_large());
         }
         let is_attribute = path.starts_with("sys") && !path.starts_with("sys/kernel/debug");
         let most = if is_attribute { ATTRIBUTE_MAX_BYTES } else { FILE_MAX_BYTES };
         let mut bytes = Vec::new();
         self.open(path)?.take(most.min(left)).read_to_end(&mut bytes)?;
-        let _ = self.0.left.fetch_update(Relaxed, Relaxed, |left| (left < u64::MAX).then(|| left.saturating_sub(bytes.len() as u64)));
+        spend(&self.0.left, bytes.len());
         Ok(bytes)
+    }
+
+    /// Whether more of a copy was asked for than a machine has. What was asked since was not read.
+    pub(super) fn are_spent(&self) -> bool {
+        self.0.left.load(Relaxed) == 0 || self.0.looks.load(Relaxed) == 0
+    }
+
+    /// The bytes and the looks that a copy has cost.
+    #[cfg(test)]
+    pub(crate) fn cost(&self) -> [u64; 2] {
+        [COPY_MAX_BYTES - self.0.left.load(Relaxed), COPY_MAX_LOOKS - self.0.looks.load(Relaxed)]
     }
 
     /// Mode, owner, group and kind of a file, which is not opened.
@@ -137,6 +153,7 @@ impl Files {
             };
             found.push((name.to_owned(), is_folder));
         }
+        spend(&self.0.looks, found.len());
         found.sort_unstable();
         Ok(found)
     }
@@ -151,6 +168,7 @@ impl Files {
         if self.0.whose == Whose::This {
             return fs::canonicalize(self.path(path));
         }
+        self.look()?;
         Ok(walk(self.folder()?, below(path.as_ref()))?.path())
     }
 
@@ -194,8 +212,16 @@ impl Files {
     fn at(&self, path: &Path) -> io::Result<OwnedFd> {
         match self.0.whose {
             Whose::This => Ok(open(&self.path(path), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?),
-            _ => inside(self.folder()?, below(path)),
+            _ => {
+                self.look()?;
+                inside(self.folder()?, below(path))
+            }
         }
+    }
+
+    fn look(&self) -> io::Result<()> {
+        spend(&self.0.looks, 1);
+        if self.0.looks.load(Relaxed) == 0 { Err(too_large()) } else { Ok(()) }
     }
 }
 
@@ -217,6 +243,15 @@ pub(crate) fn reopen(found: impl AsFd, flags: OFlag) -> io::Result<OwnedFd> {
         let no_proc = errno == Errno::ENOENT && !Path::new("/proc/self/fd").exists();
         if no_proc { io::Error::new(ErrorKind::Unsupported, "/proc is not mounted, by which files are opened") } else { errno.into() }
     })
+}
+
+/// Takes `count` away from what a copy may cost. Of this machine's files there is no count.
+fn spend(left: &AtomicU64, count: usize) {
+    let _ = left.fetch_update(Relaxed, Relaxed, |left| (left < u64::MAX).then(|| left.saturating_sub(count as u64)));
+}
+
+fn too_large() -> io::Error {
+    io::Error::new(ErrorKind::FileTooLarge, "more of the copy was read than a machine has")
 }
 
 pub(super) fn read_only() -> io::Error {
@@ -452,6 +487,14 @@ mod tests {
             (0..=COPY_MAX_BYTES / FILE_MAX_BYTES).map_while(|_| files.read("maps").ok()).map(|bytes| bytes.len() as u64).sum::<u64>();
         assert_eq!(read, COPY_MAX_BYTES - ATTRIBUTE_MAX_BYTES);
         assert_eq!(files.read("sys/name").unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert!(files.are_spent());
+        // And one whose files are empty, and asked for again and again.
+        fs::write(place.path().join("empty"), "").unwrap();
+        let files = Files::of(place.path().to_owned(), Whose::Copy);
+        assert_eq!(files.0.looks.swap(100, Relaxed), COPY_MAX_LOOKS);
+        let asked = (0..1000).take_while(|_| files.metadata("empty").is_ok()).count();
+        assert_eq!((asked, files.are_spent()), (99, true));
+        assert_eq!(files.entries("sys").unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 
     /// Opens, and lists, while another process exchanges a file and a pipe, and a folder and a pipe.

@@ -85,6 +85,12 @@ impl Machine {
         self.files.read(path).ok()
     }
 
+    /// Whether more was asked of a copy than a machine has: its files are too large or too many, and
+    /// the last ones were not read.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.files.are_spent()
+    }
+
     /// Whether there is such a file or folder.
     #[must_use]
     pub fn has(&self, path: impl AsRef<Path>) -> bool {

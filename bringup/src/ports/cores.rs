@@ -3,7 +3,7 @@
 use crate::{
     bitstream::Family,
     machine::Machine,
-    tree::{self, Node},
+    tree::{self, Buses, Node},
 };
 
 /// The classes of u-dma-buf, new and old.
@@ -33,7 +33,7 @@ impl Cores {
     #[must_use]
     pub fn of(machine: &Machine, family: Family) -> Self {
         let mut found = Self::default();
-        let nodes = tree::nodes(machine);
+        let (nodes, mut buses) = (tree::nodes(machine), Buses::of(machine));
         found.asks_for_sdram = asks_for_sdram(machine, &nodes);
         for node in nodes {
             let block = node.compatible.iter().any(|one| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf"));
@@ -41,7 +41,7 @@ impl Cores {
             if node.compatible.is_empty() || node.is("simple-bus") {
                 continue;
             }
-            let addr = node.address(machine);
+            let addr = buses.address(&node);
             let within = |&(first, last): &(u64, u64)| addr.is_some_and(|addr| (first..=last).contains(&addr));
             let fabric = family.windows().iter().any(within);
             found.coherent |= (block || fabric) && node.is_coherent(machine);
