@@ -24,6 +24,8 @@ pub(super) fn parse(file: &[u8]) -> Result<Bitstream, BitstreamError> {
         begin(file, at, letter)?;
         let length = usize::from(u16::from_be_bytes(bytes(file, at + 1, "its header")?));
         let from = at + 3;
+        #[cfg(test)]
+        super::visits::add(length);
         let said = file.get(from..from + length).ok_or_else(|| cut("its header", from + length, file))?;
         // The tool ends a text with a zero byte.
         *text = String::from_utf8_lossy(said).trim_end_matches('\0').to_owned();
@@ -67,6 +69,8 @@ fn begin(file: &[u8], offset: usize, wanted: char) -> Result<(), BitstreamError>
 }
 
 fn bytes<const N: usize>(file: &[u8], at: usize, what: &'static str) -> Result<[u8; N], BitstreamError> {
+    #[cfg(test)]
+    super::visits::add(N);
     file.get(at..).and_then(|rest| rest.first_chunk()).copied().ok_or_else(|| cut(what, at + N, file))
 }
 

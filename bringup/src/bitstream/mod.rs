@@ -186,3 +186,78 @@ impl fmt::Display for ByteOrder {
         })
     }
 }
+
+/// The bytes that this thread's readers have looked at, for the test that counts instead of timing.
+#[cfg(test)]
+mod visits {
+    use std::cell::Cell;
+
+    thread_local!(static BYTES: Cell<usize> = const { Cell::new(0) });
+
+    pub(super) fn add(bytes: usize) {
+        BYTES.set(BYTES.get() + bytes);
+    }
+
+    /// As many as were added since the last call.
+    pub(super) fn taken() -> usize {
+        BYTES.replace(0)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+
+    const SYNC: [u8; 4] = [0xaa, 0x99, 0x55, 0x66];
+    const NOTHING: [u8; 4] = [0x20, 0, 0, 0];
+    /// A write of DESYNC to CMD.
+    const END: [u8; 8] = [0x30, 0, 0x80, 1, 0, 0, 0, 0x0d];
+
+    fn bit(packets: &[u8]) -> Vec<u8> {
+        let mut file = vec![0x00, 0x09, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x00, 0x00, 0x01];
+        for letter in *b"abcd" {
+            file.extend([letter, 0xff, 0xff].into_iter().chain([b'x'; 0xffff]));
+        }
+        file.push(b'e');
+        file.extend(u32::try_from(packets.len()).unwrap().to_be_bytes());
+        file.extend(packets);
+        file
+    }
+
+    /// A container of as many sections as there is room for, of which the last is the bitstream.
+    fn xclbin(packets: &[u8], bytes: usize) -> Vec<u8> {
+        let sections = bytes / 40;
+        let from = 0x130 + 152 + sections * 40;
+        let mut file = vec![0; from];
+        file[..8].copy_from_slice(b"xclbin2\0");
+        file[0x130..0x138].copy_from_slice(&((from + packets.len()) as u64).to_le_bytes());
+        file[0x130 + 144..0x130 + 148].copy_from_slice(&u32::try_from(sections).unwrap().to_le_bytes());
+        for section in 0..sections {
+            let at = 0x130 + 152 + section * 40;
+            file[at..at + 4].copy_from_slice(&u32::from(section + 1 < sections).to_le_bytes());
+            file[at + 24..at + 32].copy_from_slice(&(from as u64).to_le_bytes());
+            file[at + 32..at + 40].copy_from_slice(&(packets.len() as u64).to_le_bytes());
+        }
+        file.extend(packets);
+        file
+    }
+
+    /// Each reader looks at each byte a few times, and how large a file is makes no difference.
+    #[test]
+    #[cfg_attr(miri, ignore = "long files, and no unsafe code")]
+    fn a_large_file_is_read_a_few_times() {
+        const FEW: usize = 4;
+        for bytes in [1 << 16, 1 << 20] {
+            let packets = [&SYNC[..], &NOTHING.repeat(bytes / 4), &END].concat();
+            let cut = [&SYNC[..], &NOTHING.repeat(bytes / 4)].concat();
+            let rbf = [&[0xff; 128][..], &[0x6a; 4], &vec![0xff; bytes]].concat();
+            let files = [("bin", packets.clone()), ("cut", cut), ("bit", bit(&packets)), ("xclbin", xclbin(&packets, bytes)), ("rbf", rbf)];
+            for (name, file) in files {
+                let (found, looked) = (Bitstream::parse(&file), visits::taken());
+                assert_eq!(found.is_ok(), name != "cut", "{name}: {found:?}");
+                assert!(looked >= bytes / 16 && looked <= FEW * file.len(), "{name}: {looked} of {}", file.len());
+            }
+        }
+    }
+}

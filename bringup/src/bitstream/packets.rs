@@ -85,6 +85,8 @@ pub(super) fn walk(payload: &[u8]) -> Result<Found, BitstreamError> {
 /// Where the sync word is, and in which order its bytes are.
 fn sync(payload: &[u8]) -> Result<(usize, ByteOrder), BitstreamError> {
     let searched = payload.len().min(SEARCH_BYTES);
+    #[cfg(test)]
+    super::visits::add(4 * searched);
     let orders = [(SYNC.to_be_bytes(), ByteOrder::BitFile), (SYNC.to_le_bytes(), ByteOrder::Swapped)];
     let head = payload.get(..searched).unwrap_or_default();
     let found = head.windows(4).enumerate().find_map(|(at, four)| {
@@ -95,6 +97,8 @@ fn sync(payload: &[u8]) -> Result<(usize, ByteOrder), BitstreamError> {
 }
 
 fn word(payload: &[u8], offset: usize, order: ByteOrder) -> Option<u32> {
+    #[cfg(test)]
+    super::visits::add(4);
     let bytes = *payload.get(offset..)?.first_chunk()?;
     Some(match order {
         ByteOrder::BitFile => u32::from_be_bytes(bytes),

@@ -22,6 +22,8 @@ pub(super) fn is(file: &[u8]) -> bool {
 
 pub(super) fn parse(file: &[u8]) -> Result<Bitstream, BitstreamError> {
     let tail = file.iter().rev().take_while(|&&byte| byte == ONES).count();
+    #[cfg(test)]
+    super::visits::add(tail);
     if tail < TAIL_BYTES {
         return Err(BitstreamError::Cut { what: "its tail of ones", needs: TAIL_BYTES as u64, has: tail as u64 });
     }

@@ -64,6 +64,8 @@ pub(super) fn bitstream(file: &[u8]) -> Result<Range<usize>, BitstreamError> {
 }
 
 fn bytes<const N: usize>(file: &[u8], at: usize) -> Result<[u8; N], BitstreamError> {
+    #[cfg(test)]
+    super::visits::add(N);
     let cut = || BitstreamError::Cut { what: "its table of sections", needs: at.saturating_add(N) as u64, has: file.len() as u64 };
     file.get(at..).and_then(|rest| rest.first_chunk()).copied().ok_or_else(cut)
 }

@@ -131,6 +131,8 @@ impl Reader {
             let part = ring.get(place..).unwrap_or_default();
             let part = part.get(..part.len().min(most)).unwrap_or_default();
             bytes.extend_from_slice(part);
+            #[cfg(test)]
+            visits::add(part.len());
             at += part.len() as u64;
         }
         self.seen = at.max(self.seen);
@@ -169,6 +171,8 @@ const O_PATH: i32 = 0o10_000_000;
 /// The frames in `bytes`, each of which ends with a zero. Damage is told as one piece.
 fn frames(bytes: &[u8], pieces: &mut Vec<Piece>) {
     let mut damaged = 0;
+    #[cfg(test)]
+    visits::add(bytes.len());
     for encoded in bytes.split_inclusive(|byte| *byte == 0) {
         match encoded.split_last() {
             // No program writes a longer one, and seven zeroes are one byte here.
@@ -191,10 +195,47 @@ fn tell(damaged: &mut u64, pieces: &mut Vec<Piece>) {
     }
 }
 
+/// The bytes that this thread's reader has looked at, for the test that counts instead of timing.
+#[cfg(test)]
+pub(super) mod visits {
+    use std::cell::Cell;
+
+    thread_local!(static BYTES: Cell<usize> = const { Cell::new(0) });
+
+    pub(crate) fn add(bytes: usize) {
+        BYTES.set(BYTES.get() + bytes);
+    }
+
+    /// As many as were added since the last call.
+    pub(super) fn taken() -> usize {
+        BYTES.replace(0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::path::PathBuf;
+
+    /// Copying, looking for frames and decoding each is a few looks at each byte of a ring, whose
+    /// size makes no difference. A byte stands for seven at most.
+    #[test]
+    fn a_large_ring_is_read_a_few_times() -> std::io::Result<()> {
+        const FEW: usize = 12;
+        for ring_bytes in [1 << 12, 1 << 20] {
+            let frame = [0x7f; FRAME_BYTES - 1].into_iter().chain([0]);
+            let fills = [vec![0; ring_bytes], vec![1; ring_bytes], [1, 0].repeat(ring_bytes / 2), frame.cycle().take(ring_bytes).collect()];
+            for ring in fills {
+                let mut reader = Reader { file: File::open("/dev/null")?, seen: 0, within: false };
+                let full = Header { ring_bytes: u32::try_from(ring_bytes).unwrap_or(0), ..header(ring_bytes as u64, ring_bytes as u64) };
+                visits::taken();
+                let pieces = reader.new_ones(&full, &ring, &full);
+                let looked = visits::taken();
+                assert!(!pieces.is_empty() && looked >= ring_bytes && looked <= FEW * ring_bytes, "{looked} of {ring_bytes}");
+            }
+        }
+        Ok(())
+    }
 
     fn header(written: u64, reserved: u64) -> Header {
         Header {

@@ -29,6 +29,8 @@ pub(super) fn frame(encoded: &[u8]) -> Option<Vec<u8>> {
             }
         }
     }
+    #[cfg(test)]
+    super::reader::visits::add(encoded.len() + backwards.len());
     backwards.reverse();
     // With its own check byte at its end, a frame's check is 0, and stays so over the zeroes that
     // fill its last symbol up.
