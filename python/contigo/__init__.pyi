@@ -238,13 +238,18 @@ class Job:
     def wait(self, timeout: float = 1.0) -> Done:
         """Waits for its end, `timeout` seconds at most.
 
-        After that the device is stopped, with all jobs of its engine: `TimeoutError`.
+        After that the device is stopped, with all jobs of its engine: `TimeoutError`. Queues and
+        streams that had jobs of these raise once. No wait of this package is without a limit:
+        None is a `TypeError`.
         """
     def wait_for(self, timeout: float = 0.0) -> Optional[Done]:
         """At most `timeout` seconds: None where it goes on."""
     def done(self) -> bool: ...
     def cancel(self) -> None:
-        """Stops the device, with all jobs of its engine, unless this one has ended."""
+        """Stops the device, with all jobs of its engine, unless this one has ended.
+
+        Queues and streams that had other jobs of these raise once.
+        """
     @property
     def buffers(self) -> list[Buffer]: ...
 
@@ -261,8 +266,14 @@ class Engine:
         """The next pushed job that ended; None where none did in `timeout` seconds.
 
         The buffers of started jobs that ended are the CPU's then, too. Nothing is stopped.
+        `timeout`: 0 to 3,600 seconds.
         """
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Stops the device. The buffers of all jobs are the CPU's.
+
+        A queue or a stream that had some of these jobs raises once, in the thread of its loop. A
+        queue's `take_back` has the jobs.
+        """
     @property
     def jobs(self) -> list[Job]:
         """The jobs in flight, in no order, also those that nobody kept."""
@@ -424,16 +435,23 @@ class Queue:
     """Several jobs in flight: `for done in queue`, `async for done in queue`.
 
     A loop that is left before its end stops the device. It gives the ends of its own jobs, and of
-    no other queue's, nor those that an earlier loop left: these come from `take_back`.
+    no other queue's, nor those that an earlier loop left: these come from `take_back`. `stop` ends
+    a loop of another thread or task, and another's stop makes it raise once.
 
     `timeout`: seconds in which a job of those in flight ends, or the loop raises `TimeoutError`.
     """
     timeout: float
     def __init__(self, engine: Union[Engine, Kernel], *, timeout: float = 1.0) -> None: ...
-    def push(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job: ...
-    def next(self, timeout: Optional[float] = None) -> Optional[Done]: ...
+    def push(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job:
+        """A job. `MemoryError`: 1,024 jobs have ended, and were not taken."""
+    def next(self, timeout: Optional[float] = None) -> Optional[Done]:
+        """The next job that ended; None where none has in `timeout` seconds, 0 to 3,600.
+
+        Without `timeout` it is the queue's.
+        """
     def stop(self) -> None: ...
-    def take_back(self) -> list[Job]: ...
+    def take_back(self) -> list[Job]:
+        """The jobs that a stop cancelled, and those that a loop that was left has not given."""
     @property
     def depth(self) -> int: ...
     @property

@@ -141,14 +141,17 @@ class Queue:
             work(done.buffers[1])
             queue.push(…)                       # as long as there is work
 
-    A loop ends when none of its jobs is in flight, and raises `TimeoutError` where none ends in
-    `timeout` seconds. A loop that is left before that, by an exception, `break` or `return`, stops
-    the device. The buffers of all jobs are the CPU's then, and `take_back` has the jobs that the
-    loop has not given. `next` looks outside of a loop, and stops nothing.
+    A loop ends when none of its jobs is in flight, also by this queue's `stop` in another thread or
+    task, and raises `TimeoutError` where none ends in `timeout` seconds, an hour at most.
+    A loop that is left before that, by an exception, `break` or `return`, stops the device. The
+    buffers of all jobs are the CPU's then, and `take_back` has the jobs that the loop has not
+    given. `next` looks outside of a loop, and stops nothing.
 
     A queue gives the ends of its own jobs, and of no others: not those of another queue of the same
     engine, nor those that an earlier loop left. A loop raises once where another's stop cancelled
-    jobs of it. The jobs of a queue that is dropped go on, and no one gets their ends.
+    jobs of it: `Engine.stop`, another queue or stream, or a job's `wait` or `cancel`. The jobs of a
+    queue that is dropped go on, and no one gets their ends. A queue keeps 1,024 ends for `next` and
+    `take_back`; then `push` raises `MemoryError` until they are taken.
     """
 
     def __init__(self, engine, *, timeout=1.0):
@@ -169,9 +172,9 @@ class Queue:
         return self._ends.next(self.timeout if timeout is None else timeout)
 
     def stop(self):
-        """Stops the device.
+        """Stops the device, and ends a loop of another thread or task.
 
-        Jobs that had ended still come from `next`, the others from `take_back`.
+        Jobs that had ended still come from `next` or the loop, the others from `take_back`.
         """
         self._ends.stop()
 

@@ -20,9 +20,9 @@ class Stream:
     buffer too, and the device gets another one of the pool, as long as there are some. `start()`
     gives it one at once.
 
-    `timeout` is for one frame, in seconds. A loop ends when the stream is stopped in it. However it
-    is left, the device is stopped, and all buffers are the pool's. `next` looks outside of a loop,
-    and stops nothing.
+    `timeout` is for one frame, in seconds, an hour at most. A loop ends when the stream is stopped,
+    in it or by another thread or task. However it is left, the device is stopped, and all buffers
+    are the pool's. `next` looks outside of a loop, and stops nothing.
 
     A fault of the channel stops the device: the frames before it come first, then the error, and
     `start`, or the next loop, begins anew. After a frame that failed alone, `next` goes on.

@@ -16,7 +16,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
-use std::{sync::Arc, time::Duration};
+use std::{ptr, sync::Arc, time::Duration};
 
 /// `None`: it was closed.
 pub(crate) type Core = Arc<Mine<Shared<Option<Jobs>>>>;
@@ -146,9 +146,11 @@ impl Engine {
     }
 
     /// Stops the device, whatever it is doing. Jobs that had ended stay good, the others are
-    /// cancelled, and the buffers of all are the CPU's. The next job starts the device again.
+    /// cancelled, and the buffers of all are the CPU's. A queue or a stream that had some of these
+    /// raises once, in the thread of its loop. The next job starts the device again.
     fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
-        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(|_| false)))
+        let tell = |record: &Record| !record.is_of(&self.taker);
+        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(tell)))
     }
 
     /// For one more who takes the ends of its own jobs: a queue, or a stream.
@@ -280,16 +282,17 @@ impl Job {
     }
 
     fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
-        let beside = |other: &Record| other.is_beside(&self.record);
-        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(|other| !beside(other))))
+        let tell = |other: &Record| !ptr::eq(other, &*self.record);
+        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(tell)))
     }
 }
 
 #[pymethods]
 impl Job {
-    /// Waits for its end, at most `timeout` seconds. After that, and after Ctrl-C, the device is
-    /// stopped, with all other jobs of its engine, and this raises `TimeoutError`. Other threads go
-    /// on meanwhile.
+    /// Waits for its end, at most `timeout` seconds: 0 to 3,600, and never without a limit. After
+    /// that, and after Ctrl-C, the device is stopped, with all other jobs of its engine, and this
+    /// raises `TimeoutError`. Queues and streams that had jobs of these raise once. Other threads
+    /// go on meanwhile.
     #[pyo3(signature = (timeout=1.0))]
     fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<Done> {
         let ended = self.ended(py, limit(timeout)?);
@@ -317,7 +320,7 @@ impl Job {
     }
 
     /// Stops the device, with all jobs of its engine, unless this one has ended. Its buffers are
-    /// the CPU's.
+    /// the CPU's. Queues and streams that had other jobs of these raise once.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         if !self.ended(py, Duration::ZERO)? {
             self.stop(py)?;

@@ -20,6 +20,10 @@ use std::{
 /// Jobs in flight at most: a ring of 64 frames of 1 ms is 64 ms of Python's pauses.
 pub(crate) const SLOTS: usize = 64;
 
+/// Ends that are kept for one taker at most, each with its buffers: a program that has left as many
+/// as 16 full queues behind takes none.
+const UNTAKEN: usize = 16 * SLOTS;
+
 type Queue = contigo::Queue<'static, AnyDriver<'static>, SLOTS, { contigo::MAX_OPERANDS }>;
 
 /// A job: its buffers, and how it ended.
@@ -64,6 +68,11 @@ impl Record {
     /// Is there still one who takes its end?
     fn is_wanted(&self) -> bool {
         self.taker.as_ref().is_some_and(|own| own.strong_count() > 0)
+    }
+
+    /// Has it ended by a fault or a stop?
+    fn is_lost(&self) -> bool {
+        matches!(self.end(), Some(End::Failed(..) | End::Cancelled))
     }
 
     pub(crate) fn end(&self) -> Option<&End> {
@@ -130,6 +139,8 @@ struct Fault {
     taker: Weak<()>,
     /// The channel's fault; `None`: another user of the device stopped it.
     why: Option<(Error, String)>,
+    /// `take_back` has given the jobs: the taker's next job begins anew.
+    is_taken_back: bool,
 }
 
 impl Jobs {
@@ -178,6 +189,9 @@ impl Jobs {
 
     pub(crate) fn take_back(&mut self, taker: &Taker) -> Vec<Arc<Record>> {
         let mut back: Vec<_> = taken_out(&mut self.left, |record| record.is_of(taker));
+        if back.iter().any(|record| record.is_lost()) {
+            self.faults.iter_mut().filter(|fault| taker.is(&fault.taker)).for_each(|fault| fault.is_taken_back = true);
+        }
         back.sort_by_key(|record| record.serial);
         back
     }
@@ -186,6 +200,12 @@ impl Jobs {
     pub(crate) fn push(&mut self, given: Vec<Given>, words: &[u32], taker: Option<&Taker>) -> Result<Arc<Record>, Refusal> {
         if given.len() > contigo::MAX_OPERANDS {
             return Err(of_class("Buffer", format!("{} operands: a job has {} at most", given.len(), contigo::MAX_OPERANDS)));
+        }
+        if let Some(taker) = taker
+            && self.untaken_of(taker) >= UNTAKEN
+        {
+            let text = format!("{UNTAKEN} jobs of this queue have ended, and are not taken: next() and take_back() give them");
+            return Err(of_class("Memory", text));
         }
         // No one looks for the jobs of a queue that is gone.
         if self.queue.is_full() && self.flying.iter().flatten().any(|record| record.is_kept() && !record.is_wanted()) {
@@ -210,6 +230,7 @@ impl Jobs {
         match pushed {
             Ok(_) => {
                 self.flies(tag, &record);
+                self.faults.retain(|fault| !fault.is_taken_back || taker.is_none_or(|taker| !taker.is(&fault.taker)));
                 Ok(record)
             }
             Err(refused) => {
@@ -290,7 +311,7 @@ impl Jobs {
     /// `taker` is to hear why its jobs ended.
     fn fails(&mut self, taker: Weak<()>, why: Option<(Error, String)>) {
         if taker.strong_count() > 0 && !self.faults.iter().any(|fault| fault.taker.ptr_eq(&taker)) {
-            self.faults.push(Fault { taker, why });
+            self.faults.push(Fault { taker, why, is_taken_back: false });
         }
     }
 
@@ -302,14 +323,27 @@ impl Jobs {
         let Some(at) = self.faults.iter().position(|fault| taker.is(&fault.taker)) else { return Ok(None) };
         Err(match self.faults.swap_remove(at).why {
             Some((error, text)) => raised_as(error, text),
-            None => refused("cancelled: another queue, stream or job of this engine stopped the device; take_back() has the jobs"),
+            None => refused(
+                "cancelled: another queue, stream or job of this engine, or its stop(), stopped the device; take_back() has the jobs",
+            ),
         })
     }
 
-    /// Somebody has seen how it ended.
+    /// Its own `wait` has said how it ended. What ended it is no news to its taker then, unless
+    /// other jobs ended by it.
     pub(crate) fn seen(&mut self, record: &Arc<Record>) {
+        let before = self.left.len();
         self.ended.retain(|other| !Arc::ptr_eq(other, record));
         self.left.retain(|other| !Arc::ptr_eq(other, record));
+        let was_left = self.left.len() < before;
+        if was_left && record.is_lost() && !self.left.iter().any(|other| other.is_beside(record) && other.is_lost()) {
+            self.faults.retain(|fault| record.taker.as_ref().is_none_or(|taker| !taker.ptr_eq(&fault.taker)));
+        }
+    }
+
+    /// Those that have ended, and that `taker` has not taken.
+    fn untaken_of(&self, taker: &Taker) -> usize {
+        self.ended.iter().chain(&self.left).filter(|record| record.is_of(taker)).count()
     }
 
     /// Stops the device: jobs that had ended end well, the others are cancelled. Takers of those

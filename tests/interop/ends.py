@@ -225,10 +225,109 @@ def jobs_that_another_queue_s_stop_cancelled_say_so():
         rig.push(1)
         rig.queue.stop()
         assert rig.queue.next(0) is None and len(rig.queue.take_back()) == 1
-        rig.push(1)
-        rig.engine.stop()
-        assert rig.queue.next(0) is None and len(rig.queue.take_back()) == 1
         del mine, other
+        at_rest(rig)
+
+
+def jobs_that_the_engine_s_stop_or_another_job_s_end_cancelled_say_so():
+    def by_a_job_s_time(rig, jobs):
+        refused(TimeoutError, lambda: jobs[1].wait(0), "stopped")
+
+    for stop in [lambda rig, jobs: rig.engine.stop(), lambda rig, jobs: jobs[1].cancel(), by_a_job_s_time]:
+        rig = Rig(packets=0)
+        jobs = rig.push(3)
+        stop(rig, jobs)
+        refused(contigo.ContigoError, lambda: list(rig.queue), "cancelled", "its stop()", "take_back()")
+        assert list(rig.queue) == [] and buffers(rig.queue.take_back()) == buffers(jobs), "it is raised once"
+        # Where the program has the jobs, its next ones begin anew.
+        jobs = rig.push(2)
+        stop(rig, jobs)
+        assert buffers(rig.queue.take_back()) == buffers(jobs)
+        (job,) = rig.push(1)
+        assert rig.queue.next(0) is None
+        # The only one that it cancels has its own error.
+        job.cancel()
+        refused(contigo.ContigoError, job.wait, "cancelled")
+        assert rig.queue.next(0) is None and rig.queue.take_back() == []
+        # The engine's own taker asked for it.
+        own = rig.engine.push([rig.frames.take()])
+        rig.engine.stop()
+        assert rig.engine.next(0) is None and buffers(rig.engine.take_back()) == buffers([own])
+        del jobs, job, own
+        at_rest(rig)
+
+
+def a_fault_is_raised_once():
+    """By the job's own `wait`, or by the loop. Where other jobs ended by it, the loop says so."""
+    rig = Rig(error_at=1)
+    jobs = rig.push(2)
+    refused(contigo.ContigoError, jobs[1].wait, ERROR)
+    assert [taken(done) for done in rig.queue] == [0] and rig.queue.next(0) is None and rig.queue.take_back() == []
+    del jobs
+    at_rest(rig)
+    rig = Rig(error_at=1)
+    jobs = rig.push(4)
+    refused(contigo.ContigoError, jobs[3].wait, ERROR)
+    refused(contigo.ContigoError, jobs[2].wait, ERROR)
+    assert taken(rig.queue.next(0)) == 0
+    refused(contigo.ContigoError, rig.queue.next, ERROR)
+    assert rig.queue.next(0) is None and buffers(rig.queue.take_back()) == buffers(jobs[1:2])
+    # Each of them by its own wait: nothing is left to say.
+    rig = Rig(error_at=1)
+    jobs = rig.push(4)
+    for job in jobs[:0:-1]:
+        refused(contigo.ContigoError, job.wait, ERROR)
+    assert [taken(done) for done in rig.queue] == [0]
+    # Or the program has taken them back, and goes on.
+    rig = Rig(error_at=1)
+    jobs = rig.push(4)
+    refused(contigo.ContigoError, jobs[1].wait, ERROR)
+    assert buffers(rig.queue.take_back()) == buffers(jobs[2:])
+    again = rig.push(2)
+    assert ends(rig.queue) == buffers([jobs[0], *again])
+    del jobs, job, again
+    at_rest(rig)
+    # One by which no job ended is raised also where `take_back` has looked in vain.
+    rig = Rig(nobodys_at=2)
+    rig.push(3)
+    assert [taken(rig.queue.next()) for _ in range(3)] == [0, 1, 2] and rig.queue.take_back() == []
+    (job,) = rig.push(1)
+    refused(contigo.ContigoError, lambda: list(rig.queue), "camera")
+    assert buffers(rig.queue.take_back()) == buffers([job])
+    del job
+    at_rest(rig)
+
+
+def ends_that_are_not_taken_have_a_bound():
+    """So many of one queue are kept, and then it takes no job before some are taken. Another one
+    does."""
+    for fills in ["ended", "left"]:
+        rig = Rig()
+        pushed = 0
+        try:
+            while pushed < 1100:
+                # The same frames again: their ends are kept, and not their buffers' bytes.
+                (job,) = rig.push(1)
+                pushed += 1
+                # Its end comes by the look of another's.
+                if fills == "ended":
+                    rig.engine.start([rig.frames.take()]).wait()
+                else:
+                    rig.queue.stop()
+                job.buffers[0].freebuffer()
+                del job
+        except contigo.MemoryError as error:
+            assert "1024 jobs" in str(error) and "next()" in str(error) and "take_back()" in str(error), error
+        assert pushed == 1024, pushed
+        other = contigo.Queue(rig.engine)
+        assert ends(other) == [] and other.push([rig.frames.take()]) and len(list(other)) == 1
+        if fills == "ended":
+            assert rig.queue.next(0).buffers
+        else:
+            assert len(rig.queue.take_back()) == 1024
+        rig.push(1)
+        rig.queue.stop()
+        rig.queue = None
         at_rest(rig)
 
 
@@ -338,6 +437,9 @@ TESTS = [
     a_fault_of_an_earlier_run_is_not_a_new_queue_s,
     two_queues_of_an_engine_give_each_its_own,
     jobs_that_another_queue_s_stop_cancelled_say_so,
+    jobs_that_the_engine_s_stop_or_another_job_s_end_cancelled_say_so,
+    a_fault_is_raised_once,
+    ends_that_are_not_taken_have_a_bound,
     a_stream_and_a_queue_of_an_engine_give_each_its_own,
     a_child_of_fork_takes_no_ends_of_its_parent,
     an_exception_in_push_s_operands_is_no_other_job_s_end,
