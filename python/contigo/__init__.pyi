@@ -236,14 +236,14 @@ class Job:
     Its buffers are the device's until the job ended, or the device was stopped.
     """
     def wait(self, timeout: float = 1.0) -> Done:
-        """Waits for its end, `timeout` seconds at most.
+        """Waits for its end, `timeout` seconds at most: 0 to 3,600.
 
         After that the device is stopped, with all jobs of its engine: `TimeoutError`. Queues and
         streams that had jobs of these raise once. No wait of this package is without a limit:
         None is a `TypeError`.
         """
     def wait_for(self, timeout: float = 0.0) -> Optional[Done]:
-        """At most `timeout` seconds: None where it goes on."""
+        """At most `timeout` seconds, as in `wait`: None where it goes on."""
     def done(self) -> bool: ...
     def cancel(self) -> None:
         """Stops the device, with all jobs of its engine, unless this one has ended.

@@ -31,8 +31,12 @@ class Channel:
         """
         if self._job is None:
             raise ValueError(f"{self.name}: there is no transfer to wait for")
-        job, self._job = self._job, None
-        done = job.wait(timeout)
+        try:
+            done = self._job.wait(timeout)
+        finally:
+            # Where it was not waited for, because `timeout` is none, it is under way still.
+            if self.idle:
+                self._job = None
         if done.last is False:
             long = f"the packet is longer than its array, which has the first {done.nbytes} bytes"
             raise BufferError(f"{self.name}: {long}; the rest comes with the next transfer: give an array for the longest packet")

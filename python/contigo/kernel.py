@@ -87,7 +87,7 @@ class Kernel:
     """
 
     def __init__(self, engine, map, timeout=1.0):
-        self.engine, self.map, self.timeout = engine, map, timeout
+        self.engine, self.map, self.timeout = engine, map, _contigo._seconds(timeout)
         # Where each is among the arguments.
         at = map.arguments.index
         self._pointers = [at(each["name"]) for each in map.pointers]

@@ -2,6 +2,7 @@
 
 from time import monotonic
 
+from ._contigo import _seconds
 from .errors import ForkedError, TimeoutError
 
 # asyncio is imported where it runs: Debian's smallest Python has none.
@@ -9,6 +10,11 @@ from .errors import ForkedError, TimeoutError
 #: Between two looks of an event loop at a device that has no interrupt: seconds. A short job has
 #: ended before: so long it looks again whenever the other tasks have had their turn.
 LOOKS_EVERY_S = 0.001
+
+#: As long as an event loop sleeps at most, where there is an interrupt: seconds. Another thread's
+#: wait, or the event loop of another thread or channel, may have taken the interrupt, and a stop
+#: makes none. A thread that waits looks as often (src/shared.rs).
+SLEEPS_S = 0.02
 
 
 #: Those that sleep until a file is readable, by their event loop and the file: two queues of one
@@ -25,7 +31,7 @@ async def _next(of, timeout):
 
     engine, ends, asleep = of._engine, of._ends, None
     loop, began = asyncio.get_running_loop(), monotonic()
-    deadline = began + timeout
+    deadline = began + _seconds(timeout)
     while True:
         # Armed before the look: what ends after that makes the file readable. Not where another
         # one sleeps, whose interrupt this would forget: that one armed it, and all of them wake.
@@ -43,7 +49,7 @@ async def _next(of, timeout):
             is_short = deadline - left - began < LOOKS_EVERY_S
             await asyncio.sleep(0 if is_short else min(left, LOOKS_EVERY_S))
         else:
-            await _readable(loop, fd, left)
+            await _readable(loop, fd, min(left, SLEEPS_S))
 
 
 async def _readable(loop, fd, timeout):
@@ -155,7 +161,7 @@ class Queue:
     """
 
     def __init__(self, engine, *, timeout=1.0):
-        self._engine, self.timeout = getattr(engine, "engine", engine), timeout
+        self._engine, self.timeout = getattr(engine, "engine", engine), _seconds(timeout)
         if not hasattr(self._engine, "next"):
             raise TypeError(f"{engine!r} takes no jobs: a queue is of an Engine, a Kernel or a Function")
         self._ends = self._engine._ends()
@@ -165,9 +171,9 @@ class Queue:
         return self._ends.push(operands, *words)
 
     def next(self, timeout=None):
-        """The next job that ended, waiting `timeout` seconds at most; None where none has.
+        """The next job that ended; None where none has in `timeout` seconds, 0 to 3,600.
 
-        Nothing is stopped.
+        Without `timeout` it is the queue's. Nothing is stopped.
         """
         return self._ends.next(self.timeout if timeout is None else timeout)
 

@@ -3,6 +3,7 @@
 The rules are those of runtime/src/job/stream.rs.
 """
 
+from ._contigo import _seconds
 from .errors import ContigoError, ForkedError, MemoryError, TimeoutError
 from .queues import _Loop
 
@@ -44,7 +45,7 @@ class Stream:
         if "writes" not in directions or (operands is None and len(directions) > 1):
             wanted = "say operands=lambda frame: […, frame, …]" if "writes" in directions else "none of them is a frame"
             raise ValueError(f"a job of {engine.name} has the operands {directions}: {wanted}")
-        self._engine, self._pool, self._words, self.timeout = engine, pool, words, timeout
+        self._engine, self._pool, self._words, self.timeout = engine, pool, words, _seconds(timeout)
         self._ends = engine._ends()
         #: Which operand is the frame, and the frame that somebody has.
         self._index, self._out = directions.index("writes"), None

@@ -12,7 +12,7 @@ use crate::{
     port::Wiring,
     region::Region,
     register::{as_it_is, inside, word},
-    shared::{Shared, limit},
+    shared::{Shared, limit, seconds},
 };
 use contigo::{
     Driver, Error, Mmio, Parts, Settings, StopProgram, Wait,
@@ -223,7 +223,7 @@ impl Device {
     /// `timeout` seconds. It looks when the interrupt comes (`Device(name, interrupt=True)`), or
     /// again and again. Returns the whole register; `TimeoutError` says what it was at the end.
     #[pyo3(signature = (offset, value, mask=0xFFFF_FFFF, *, timeout=1.0))]
-    fn wait32(&self, py: Python<'_>, offset: usize, value: u32, mask: u32, timeout: f64) -> PyResult<u32> {
+    fn wait32(&self, py: Python<'_>, offset: usize, value: u32, mask: u32, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<u32> {
         let (opening, mut last) = (self.opening.get()?, 0);
         let found = self.registers.get()?.wait(py, limit(timeout)?, |registers, slice| {
             let device = self.taken(opening, registers)?;

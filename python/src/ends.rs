@@ -4,6 +4,7 @@ use crate::{
     engine::{Done, Engine, Job},
     error::{Refusal, refused},
     jobs::{Jobs, Record},
+    shared::seconds,
 };
 use pyo3::{prelude::*, types::PyTuple};
 use std::{
@@ -71,7 +72,7 @@ impl Ends {
     }
 
     /// `Engine.next`.
-    fn next(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Done>> {
+    fn next(&self, py: Python<'_>, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<Option<Done>> {
         let (engine, taker) = self.parts()?;
         engine.next_of(py, taker, timeout)
     }

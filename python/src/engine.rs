@@ -8,7 +8,7 @@ use crate::{
     jobs::{End, Jobs, Record, SLOTS},
     mine::Mine,
     operand::given,
-    shared::{Shared, limit},
+    shared::{Shared, limit, seconds},
 };
 use contigo::{AnyDriver, Completion, OperandSpec};
 use pyo3::{
@@ -141,7 +141,7 @@ impl Engine {
     /// go on. Where the device had to be stopped, this raises once, and the jobs that had not ended
     /// come from `take_back`.
     #[pyo3(signature = (timeout=1.0))]
-    fn next(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Done>> {
+    fn next(&self, py: Python<'_>, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<Option<Done>> {
         self.next_of(py, &self.taker, timeout)
     }
 
@@ -294,7 +294,7 @@ impl Job {
     /// raises `TimeoutError`. Queues and streams that had jobs of these raise once. Other threads
     /// go on meanwhile.
     #[pyo3(signature = (timeout=1.0))]
-    fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<Done> {
+    fn wait(&self, py: Python<'_>, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<Done> {
         let ended = self.ended(py, limit(timeout)?);
         if !matches!(ended, Ok(true)) {
             self.stop(py)?;
@@ -308,9 +308,9 @@ impl Job {
         }
     }
 
-    /// Waits for its end, at most `timeout` seconds: None where it goes on.
+    /// Waits for its end, at most `timeout` seconds, as in `wait`: None where it goes on.
     #[pyo3(signature = (timeout=0.0))]
-    fn wait_for(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Done>> {
+    fn wait_for(&self, py: Python<'_>, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<Option<Done>> {
         Ok(if self.ended(py, limit(timeout)?)? { self.result(py)? } else { None })
     }
 

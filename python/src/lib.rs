@@ -87,5 +87,6 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kernel::_kernel_map, module)?)?;
     module.add_function(wrap_pyfunction!(region::open_memory, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
+    module.add_function(wrap_pyfunction!(shared::_seconds, module)?)?;
     module.add_function(wrap_pyfunction!(names::inventory, module)?)
 }

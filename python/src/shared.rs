@@ -4,7 +4,7 @@ use crate::{
     error::{Refusal, raised},
     lock::{Lock, Plain},
 };
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyTypeError, prelude::*};
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     thread,
@@ -97,10 +97,24 @@ impl<T: Send> Shared<T> {
 
 /// A limit in seconds, as Python says it: 0 is one look, and an hour is the most.
 pub(crate) fn limit(timeout_s: f64) -> Result<Duration, Refusal> {
-    let limit = Duration::try_from_secs_f64(timeout_s)
-        .map_err(|_| Refusal::Value(format!("timeout={timeout_s}: seconds, 0 or more, and not for ever")))?;
+    let limit = Duration::try_from_secs_f64(timeout_s).map_err(|_| Refusal::Value(format!("timeout={timeout_s}: {LIMIT}")))?;
     contigo::timeout_us(limit).map_err(raised)?;
     Ok(limit)
+}
+
+const LIMIT: &str = "seconds, from 0 to 3600; every wait has a limit";
+
+/// A limit of an argument: a number, and never `None`, which other packages wait for ever by.
+pub(crate) fn seconds(timeout: &Bound<'_, PyAny>) -> PyResult<f64> {
+    timeout.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyTypeError>(timeout.py()) { PyTypeError::new_err(format!("timeout={timeout}: {LIMIT}")) } else { error }
+    })
+}
+
+/// The same number, where it can be a limit: for an event loop's waits.
+#[pyfunction]
+pub(crate) fn _seconds(#[pyo3(from_py_with = seconds)] timeout: f64) -> Result<f64, Refusal> {
+    limit(timeout).map(|_| timeout)
 }
 
 /// A dict of fields, by their names.

@@ -213,7 +213,7 @@ def an_event_loop_waits_for_the_interrupt():
         for number in range(1, 4):
             asyncio.get_running_loop().call_later(number / 50, engine.ring)
         assert await loop(engine, 5.0, 3) == ["done"] * 3
-        assert engine.looks <= 8 and engine.stopped == 0, engine.looks
+        assert engine.looks <= 12 and engine.stopped == 0, engine.looks
 
     async def never_ended():
         engine = Announced()
@@ -229,7 +229,16 @@ def an_event_loop_waits_for_the_interrupt():
     async def interrupt_was_lost():
         engine = Announced(lost=True)
         asyncio.get_running_loop().call_later(0.01, engine.ring)
-        assert await loop(engine, 0.1, 1) == ["done"]
+        begun = time.monotonic()
+        assert await loop(engine, 60.0, 1) == ["done"] and time.monotonic() - begun < 30
+
+    async def none_comes():
+        engine = Announced()
+        waits = asyncio.create_task(loop(engine, 60.0, 1))
+        await asyncio.sleep(0.2)
+        assert 3 <= engine.looks <= 20, ("it sleeps in between", engine.looks)
+        engine.ring()
+        await waits
 
     async def cancelled():
         engine = Announced()
@@ -243,7 +252,7 @@ def an_event_loop_waits_for_the_interrupt():
         assert engine.stopped == 1
         assert not asyncio.get_running_loop().remove_reader(engine.read), "a reader is left"
 
-    for test in (ended_later, never_ended, interrupt_was_lost, cancelled):
+    for test in (ended_later, never_ended, interrupt_was_lost, none_comes, cancelled):
         asyncio.run(test())
     return []
 

@@ -7,12 +7,17 @@ interop.py runs it as channels.py.
 import asyncio
 import gc
 import sys
+import threading
+import time
 from contextlib import contextmanager
 
 import contigo
 from camera import ERROR, SLOTS, Rig, run, taken
 from common import refused
 from contigo import _contigo
+
+#: Longer than any test, also in a simulated device's own time: seconds.
+A_LONG_TIME = 3600.0
 
 
 def a_fault_ends_a_loop():
@@ -142,7 +147,146 @@ def a_loop_outlives_its_engine():
         rig.kept_to_itself()
 
 
+def in_threads(*bodies):
+    """What each of them returns, or raises. All of them end long before a loop's time is over."""
+    ends = [None] * len(bodies)
+
+    def run(at):
+        try:
+            ends[at] = bodies[at]()
+        except Exception as error:
+            ends[at] = error
+
+    threads = [threading.Thread(target=run, args=(at,), daemon=True) for at in range(len(bodies))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive(), "it waits on"
+    return ends
+
+
+def counted(over):
+    return sum(1 for _ in over)
+
+
+def counted_by_an_event_loop(over):
+    async def loop():
+        return sum([1 async for _ in over])
+
+    return asyncio.run(loop())
+
+
+def an_interrupt_that_another_took_costs_no_timeout():
+    """By another thread's wait, another thread's event loop, or that of another channel: here it is
+    never readable."""
+    rig = Rig(taken=1)
+    queues = [contigo.Queue(rig.engine, timeout=A_LONG_TIME) for _ in range(2)]
+    for queue in queues:
+        queue.push([rig.frames.take()])
+    assert in_threads(*[lambda queue=queue: counted_by_an_event_loop(queue) for queue in queues]) == [1, 1]
+    assert rig.engine.counts["stopped"] == 0
+    rig.engine.stop()
+    rig.at_rest()
+
+
+def a_stop_ends_a_loop_that_waits():
+    """In another thread or task, and at once. By the queue's own stop it ends, and by another's it
+    raises."""
+    told = (contigo.ContigoError, "cancelled: another")
+    stops = [
+        (lambda rig: rig.queue.stop(), None),
+        (lambda rig: rig.queue.__exit__(None, None, None), None),
+        (lambda rig: rig.engine.stop(), told),
+        (lambda rig: rig.engine.jobs[0].cancel(), told),
+        (lambda rig: contigo.Queue(rig.engine).stop(), told),
+        (lambda rig: rig.engine.close(), (contigo.ContigoError, "closed")),
+    ]
+
+    def ended(end, error, what):
+        if error is None:
+            assert end == 0, (what, end)
+        else:
+            assert isinstance(end, error[0]) and error[1] in str(end), (what, end)
+
+    for number, (stop, error) in enumerate(stops):
+        for kind in ["stream", "queue"]:
+            for settings in [{}, {"taken": 1}]:
+                for loop in [counted, counted_by_an_event_loop]:
+                    rig = Rig(packets=0, **settings)
+                    if kind == "queue":
+                        rig.push(2)
+                        rig.queue.timeout = A_LONG_TIME
+                    else:
+                        rig.queue = contigo.Stream(rig.engine, rig.frames, timeout=A_LONG_TIME)
+
+                    def stops_soon():
+                        # Behind the loop's first look.
+                        while rig.engine.in_flight == 0:
+                            time.sleep(0.001)
+                        time.sleep(0.05)
+                        stop(rig)
+
+                    end, _ = in_threads(lambda: loop(rig.queue), stops_soon)
+                    ended(end, error, (number, kind, settings, loop.__name__))
+                    # An error's traceback has the loop, and that the queue.
+                    rig.queue = end = None
+                    rig.at_rest()
+
+    # By a task of the same event loop.
+    async def together(rig, stop):
+        async def stops_soon():
+            await asyncio.sleep(0.05)
+            stop(rig)
+
+        async def loop():
+            return sum([1 async for _ in rig.queue])
+
+        waits = asyncio.create_task(loop())
+        await stops_soon()
+        begun = time.monotonic()
+        (end,) = await asyncio.gather(asyncio.wait_for(waits, 30), return_exceptions=True)
+        assert time.monotonic() - begun < 30
+        return end
+
+    for number, (stop, error) in enumerate(stops):
+        rig = Rig(packets=0, taken=1)
+        rig.push(2)
+        rig.queue.timeout = A_LONG_TIME
+        ended(asyncio.run(together(rig, stop)), error, number)
+
+
+def a_limit_is_from_0_to_an_hour():
+    """None is no limit, and every wait has one: in a thread, and in an event loop."""
+    for wrong, error, words in [
+        (None, TypeError, "None: seconds, from 0 to 3600"),
+        ("1", TypeError, "1: seconds, from 0 to 3600"),
+        (-1.0, ValueError, "-1: seconds, from 0 to 3600"),
+        (float("inf"), ValueError, "inf: seconds, from 0 to 3600"),
+        (float("nan"), ValueError, "NaN: seconds, from 0 to 3600"),
+        (3600.5, contigo.ArgumentError, "3600000000"),
+    ]:
+        rig = Rig(packets=0, taken=1)
+        (job,) = rig.push(1)
+        for call in [job.wait, job.wait_for, rig.engine.next]:
+            refused(error, lambda: call(wrong), words)
+        assert rig.engine.in_flight == 1, "nothing was done"
+        refused(error, lambda: contigo.Queue(rig.engine, timeout=wrong), words)
+        refused(error, lambda: contigo.Stream(rig.engine, rig.frames, timeout=wrong), words)
+        rig.queue.timeout = wrong
+        refused(error, rig.queue.next, words)
+        refused(error, lambda: list(rig.queue), words)
+        rig.push(1)
+        refused(error, lambda: counted_by_an_event_loop(rig.queue), words)
+        del job
+        rig.queue.take_back()
+        rig.at_rest()
+
+
 TESTS = [
+    an_interrupt_that_another_took_costs_no_timeout,
+    a_stop_ends_a_loop_that_waits,
+    a_limit_is_from_0_to_an_hour,
     a_fault_ends_a_loop,
     a_loop_that_is_left_stops_the_ring,
     a_loop_over_one_that_will_not_stop_says_so,

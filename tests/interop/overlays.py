@@ -278,6 +278,13 @@ def a_transfer_that_nobody_waited_for_is_not_dropped():
         dma.recvchannel.transfer(c)
         dma.send(a)
         assert dma.recvchannel.wait() == 1000
+        # Nor is one whose limit was refused.
+        dma.recvchannel.transfer(b)
+        for wrong in [None, -1, 1e9]:
+            refused((TypeError, ValueError), lambda: dma.recvchannel.wait(wrong))
+        assert dma.recvchannel.running
+        dma.send(a)
+        assert dma.recvchannel.wait() == 1000 and not dma.recvchannel.running
     return []
 
 
@@ -329,6 +336,21 @@ def a_design_of_another_shape_is_told_whole():
     return []
 
 
+def a_design_s_file_is_read_once():
+    with tempfile.TemporaryDirectory() as folder:
+        hwh = Path(folder, "once.hwh")
+        hwh.write_text(DESIGN.read_text())
+        ol = contigo.Overlay(hwh, simulated=7)
+        # Another file in its place is not read: the design is the one that the program opened.
+        hwh.write_text("no design")
+        with ol:
+            a, b = ol.scale_0.allocate(100, "uint8"), ol.scale_0.allocate(100, "uint8")
+            assert ol.scale_0(a, b, 100) == 100
+            ol.scale_0.describe(directions={"from_r": "reads", "to_r": "writes"})
+            assert ol.scale_0(a, b, 10) == 10 and ol.axi_dma_0.sendchannel.idle
+    return []
+
+
 OVERLAYS = [
     a_design_has_its_cores,
     a_dma_sends_and_receives,
@@ -344,4 +366,5 @@ OVERLAYS = [
     a_core_that_does_not_stop_leaves_none_running,
     a_port_is_a_core_s,
     a_design_of_another_shape_is_told_whole,
+    a_design_s_file_is_read_once,
 ]

@@ -13,6 +13,7 @@
 //! | `twice_at` | this end is the one before it, told again |
 //! | `nobodys_at` | before this end comes one of a job that there is not |
 //! | `too_long_at` | this end says a byte more than the largest buffer has |
+//! | `taken` | 1: it has an interrupt, which another thread has always taken |
 
 use contigo::{
     AnyDriver, Completion, DevSlice, Driver, Error, Parts, Result, Settings,
@@ -21,8 +22,12 @@ use contigo::{
     sim::{AnyModel, Model, SimBus, stream::SourceConfig},
 };
 use pyo3::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::{
+    io::{self, PipeReader, PipeWriter},
+    os::fd::AsRawFd,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 /// A descriptor has a line of 64 bytes.
 const LINE: usize = 64;
@@ -35,7 +40,19 @@ const LENGTH_BITS: u32 = 26;
 const NEVER: u32 = u32::MAX;
 
 pub(crate) static ROW: DriverRow = DriverRow::new("camera", "a camera: its jobs have one operand, a packet that it writes", open)
-    .settings(&["depth", "packets", "short_every", "error_at", "stuck", "refuses_at", "fails_at", "twice_at", "nobodys_at", "too_long_at"])
+    .settings(&[
+        "depth",
+        "packets",
+        "short_every",
+        "error_at",
+        "stuck",
+        "refuses_at",
+        "fails_at",
+        "twice_at",
+        "nobodys_at",
+        "too_long_at",
+        "taken",
+    ])
     .memory(DEPTH_MAX as usize * LINE)
     .model(|| AnyModel::new(Watched { camera: AxiDmaModel::new(spec(SourceConfig::default())), wrong: [NEVER; 4] }));
 
@@ -71,7 +88,9 @@ unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>>
     let config = AxiDmaConfig { depth: Some(depth), length_bits: LENGTH_BITS, s2mm_dre: true, ..AxiDmaConfig::default() };
     // SAFETY: the caller's promise.
     let camera = unsafe { AxiDmaChannel::alone(device, Side::S2mm, config, memory)? };
-    Ok(AnyDriver::new(Lying { camera, lies, refuses_at: number("refuses_at")?, jobs: 0, ends: 0, last: None, held: None }))
+    let taken = (number("taken")? == 1).then(io::pipe).transpose();
+    let taken = taken.map_err(|error| Error::Os { call: "pipe", errno: error.raw_os_error().unwrap_or(0) })?;
+    Ok(AnyDriver::new(Lying { camera, lies, refuses_at: number("refuses_at")?, jobs: 0, ends: 0, last: None, held: None, taken }))
 }
 
 fn number(settings: Settings<'_>, name: &'static str) -> Result<u32> {
@@ -97,17 +116,23 @@ struct Lying<'p> {
     last: Option<Completion>,
     /// The end that comes after a lie.
     held: Option<Completion>,
+    /// An interrupt's file, which is never readable.
+    taken: Option<(PipeReader, PipeWriter)>,
 }
 
 // SAFETY: the channel belongs to the camera, and every method is its own. Only `poll` may lie about
 // an end that there was: a job that failed, another slot, or more bytes. Nobody is harmed by a lie
 // of these kinds: the queue must find it.
 unsafe impl Driver for Lying<'_> {
-    contigo::forward!(|this| this.camera => port, addr_bits, operands, depth, in_order, check, stop_program, arm_irq, ran_dry);
+    contigo::forward!(|this| this.camera => port, addr_bits, operands, depth, in_order, check, stop_program, ran_dry);
     contigo::forward!(|this| this.camera => stop);
 
     fn name(&self) -> &'static str {
         "camera"
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        Ok(self.taken.as_ref().map(|(file, _)| file.as_raw_fd()))
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
