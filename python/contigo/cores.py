@@ -3,9 +3,10 @@
 from collections import Counter
 
 from . import _contigo
+from ._contigo import _seconds
 from .device import Device
 from .errors import ArgumentError, NotFoundError, TimeoutError, UnsupportedError
-from .queues import _readable
+from .queues import _asleep, _readable
 
 #: As many bytes as memory has that nobody gave a size.
 _MEMORY_BYTES = 1 << 20
@@ -28,7 +29,7 @@ class Core:
 
     def __init__(self, overlay, facts):
         self.overlay, self.facts, self.name = overlay, facts, facts["path"]
-        self._device = self._region = None
+        self._device = self._region = self._interrupt = None
         self._port = facts["port"]
 
     @property
@@ -142,13 +143,20 @@ class Core:
     async def interrupt(self, timeout=1.0):
         """Waits for the core's interrupt, without stopping the event loop.
 
-        One that came before is forgotten; a core that still asks for it asks again.
-        `TimeoutError` after `timeout` seconds.
+        One that came before is forgotten; a core that still asks for it asks again. Tasks that wait
+        at the same time, in one event loop, get the same one. `TimeoutError` after `timeout`
+        seconds, an hour at most.
         """
-        fd = self.device.arm()
-        if fd is None:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        timeout = _seconds(timeout)
+        # Not where another task sleeps, whose interrupt this would forget.
+        if not _asleep.get((loop, self._interrupt)):
+            self._interrupt = self.device.arm()
+        if self._interrupt is None:
             raise UnsupportedError(f"{self.name} has no interrupt here: `contigo overlay` says where it goes")
-        if not await _readable(fd, timeout):
+        if not await _readable(loop, self._interrupt, timeout):
             raise TimeoutError(f"{self.name}: no interrupt came within {timeout} s")
 
     def close(self):

@@ -53,7 +53,7 @@ async def _next(of, timeout):
 
 
 async def _readable(loop, fd, timeout):
-    """Sleeps until the file is readable, for `timeout` seconds at most."""
+    """Sleeps until the file is readable, for `timeout` seconds at most. Is it?"""
     import asyncio
 
     readable = loop.create_future()
@@ -64,6 +64,7 @@ async def _readable(loop, fd, timeout):
     try:
         # Until then at most: an interrupt that got lost costs time, and no result.
         await asyncio.wait([readable], timeout=timeout)
+        return readable.done()
     finally:
         sleepers.discard(readable)
         if not sleepers and _asleep.get((loop, fd)) is sleepers:

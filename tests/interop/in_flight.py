@@ -257,6 +257,40 @@ def an_event_loop_waits_for_the_interrupt():
     return []
 
 
+def tasks_await_a_core_s_interrupt():
+    """The same one, and neither forgets that of the other."""
+
+    async def together():
+        core, device = contigo.Core(None, {"path": "dmac", "port": None}), Announced()
+        core._device = device
+
+        async def late():
+            # It has come, and the event loop has not seen it yet.
+            await asyncio.sleep(0.01)
+            device.ring()
+            await core.interrupt(timeout=30.0)
+
+        begun = time.monotonic()
+        await asyncio.gather(core.interrupt(timeout=30.0), late())
+        assert time.monotonic() - begun < 10
+        try:
+            await core.interrupt(timeout=0.05)
+        except TimeoutError as error:
+            assert "dmac: no interrupt came within 0.05 s" in str(error), error
+        else:
+            raise AssertionError("an interrupt that was there before")
+        for wrong in [None, float("inf")]:
+            try:
+                await core.interrupt(timeout=wrong)
+            except (TypeError, ValueError) as error:
+                assert "seconds, from 0 to 3600" in str(error), error
+            else:
+                raise AssertionError("it has no limit")
+
+    asyncio.run(together())
+    return []
+
+
 def an_event_loop_looks_where_there_is_no_interrupt():
     device, region = copier()
     engine = device.driver("zdma")
@@ -319,6 +353,7 @@ IN_FLIGHT = [
     a_stream_s_loop_loses_nothing,
     an_event_loop_waits_for_the_interrupt,
     two_queues_wait_for_one_interrupt,
+    tasks_await_a_core_s_interrupt,
     an_event_loop_looks_where_there_is_no_interrupt,
     threads_share_an_engine,
     cost_of_a_job,
