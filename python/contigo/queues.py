@@ -22,7 +22,7 @@ SLEEPS_S = 0.02
 _asleep = {}
 
 
-async def _next(of, timeout):
+async def _next(of, timeout, taken):
     """`next` of a queue or a stream, for an event loop.
 
     It sleeps until the interrupt's file is readable, or looks again and again.
@@ -41,7 +41,7 @@ async def _next(of, timeout):
         # Read before the look: a look of another thread's may bring the last job out in between,
         # and then this one finds it.
         flying = ends.in_flight
-        done = ends.next(0)
+        done = ends.next(0, taken)
         left = deadline - monotonic()
         if done is not None or left <= 0 or flying == 0:
             return done
@@ -85,6 +85,8 @@ def _quiet(loop, fd):
 class _Loop:
     """One `for`, or `async for`. Leaving it before its end, in any way, stops the device."""
 
+    _of = None
+
     def __init__(self, of):
         self._of, self._first = of, True
 
@@ -95,45 +97,57 @@ class _Loop:
         return self
 
     def __next__(self):
-        of = self._of
+        of, taken = self._of, []
         try:
             item = None
             if of is not None:
                 self._before()
-                item = of._after(of._ends.next(of.timeout))
+                item = of._after(of._ends.next(of.timeout, taken), taken)
             if item is None:
                 raise StopIteration
             return item
         except BaseException as error:
-            self._end(error)
+            self._end(error, taken)
             raise
 
     async def __anext__(self):
-        of = self._of
+        of, taken = self._of, []
         try:
             item = None
             if of is not None:
                 self._before()
-                item = of._after(await _next(of, of.timeout))
+                item = of._after(await _next(of, of.timeout, taken), taken)
             if item is None:
                 raise StopAsyncIteration
             return item
         except BaseException as error:
-            self._end(error)
+            self._end(error, taken)
             raise
 
     def _before(self):
         first, self._first = self._first, False
         self._of._before(first)
 
-    def _end(self, error=None):
-        of, self._of = self._of, None
-        if of is not None:
-            of._left(error)
+    def _end(self, error=None, taken=None):
+        """`taken` has the end that came from the device, and that the loop's body does not get."""
+        of = self._of
+        if of is None:
+            return
+        try:
+            of._left(error, taken)
+        except KeyboardInterrupt:
+            # It came in between. What was done is done again, and changes nothing.
+            of._left(error, taken)
+            raise
+        finally:
+            self._of = None
 
     def __del__(self):
         try:
             self._end()
+        except KeyboardInterrupt:
+            self._end()  # it came before anything was done
+            raise
         except ForkedError:
             pass  # a child of fork collects its garbage, and stops nothing
 
@@ -176,7 +190,13 @@ class Queue:
 
         Without `timeout` it is the queue's. Nothing is stopped.
         """
-        return self._ends.next(self.timeout if timeout is None else timeout)
+        taken = []
+        try:
+            return self._ends.next(self.timeout if timeout is None else timeout, taken)
+        except BaseException:
+            if taken:
+                self._ends.untake(taken)  # Ctrl-C came behind it: the next call gives it
+            raise
 
     def stop(self):
         """Stops the device, and ends a loop of another thread or task.
@@ -226,16 +246,18 @@ class Queue:
     def _before(self, first):
         pass
 
-    def _after(self, done):
+    def _after(self, done, taken):
         if done is None:
             # As in `_next`.
             flying = self._ends.in_flight
-            done = self._ends.next(0)
+            done = self._ends.next(0, taken)
         if done is None and flying:
             raise TimeoutError(f"no job ended within {self.timeout} s; the device was stopped")
         return done
 
-    def _left(self, error):
+    def _left(self, error, taken):
+        if taken:
+            self._ends.untake(taken)
         if self._ends.in_flight:
             self._ends.stop()
         self._ends.leave()

@@ -173,7 +173,7 @@ class Stream:
         elif self.is_running:
             self._arm()
 
-    def _after(self, done):
+    def _after(self, done, taken):
         if done is None:
             # A look of another thread's may have brought it out in between.
             done = self._ends.next(0)
@@ -181,7 +181,7 @@ class Stream:
             raise TimeoutError(f"no frame came within {self.timeout} s; the device was stopped")
         return self._frame(done)
 
-    def _left(self, error):
+    def _left(self, error, taken):
         _let_go(error)
         self._give_back()
         # A device that a fault has stopped is at rest.

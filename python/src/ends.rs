@@ -6,7 +6,10 @@ use crate::{
     jobs::{Jobs, Record},
     shared::seconds,
 };
-use pyo3::{prelude::*, types::PyTuple};
+use pyo3::{
+    prelude::*,
+    types::{PyList, PyTuple},
+};
 use std::{
     ptr,
     sync::{Arc, Weak},
@@ -71,10 +74,29 @@ impl Ends {
         engine.submit(py, operands, words, Some(taker))
     }
 
-    /// `Engine.next`.
-    fn next(&self, py: Python<'_>, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<Option<Done>> {
+    /// `Engine.next`. What it returns is in the list `taken` then: Ctrl-C may come before the
+    /// caller has it.
+    #[pyo3(signature = (timeout, taken=None))]
+    fn next(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = seconds)] timeout: f64,
+        taken: Option<&Bound<'_, PyList>>,
+    ) -> PyResult<Option<Py<Done>>> {
         let (engine, taker) = self.parts()?;
-        engine.next_of(py, taker, timeout)
+        let Some(done) = engine.next_of(py, taker, timeout)? else { return Ok(None) };
+        let done = Py::new(py, done)?;
+        taken.map_or(Ok(()), |taken| taken.append(&done))?;
+        Ok(Some(done))
+    }
+
+    /// Those of `taken` that the caller did not get come from `next` again, or from `take_back`
+    /// behind `leave`. The list is empty then.
+    fn untake(&self, py: Python<'_>, taken: &Bound<'_, PyList>) -> PyResult<()> {
+        let (engine, _) = self.parts()?;
+        let records = taken.iter().map(|done| Ok(done.cast::<Done>()?.get().record())).collect::<PyResult<Vec<_>>>()?;
+        engine.core().get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.untake(records)));
+        taken.del_slice(0, taken.len())
     }
 
     /// `Engine.take_back`.

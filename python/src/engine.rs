@@ -351,6 +351,12 @@ pub(crate) struct Done {
     record: Arc<Record>,
 }
 
+impl Done {
+    pub(crate) fn record(&self) -> Arc<Record> {
+        Arc::clone(&self.record)
+    }
+}
+
 #[pymethods]
 impl Done {
     /// The job's buffers, in their order.

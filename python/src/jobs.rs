@@ -341,6 +341,11 @@ impl Jobs {
         }
     }
 
+    /// Their taker did not get them: it gets them first.
+    pub(crate) fn untake(&mut self, records: Vec<Arc<Record>>) {
+        records.into_iter().rev().for_each(|record| self.ended.push_front(record));
+    }
+
     /// Those that have ended, and that `taker` has not taken.
     fn untaken_of(&self, taker: &Taker) -> usize {
         self.ended.iter().chain(&self.left).filter(|record| record.is_of(taker)).count()

@@ -5,15 +5,18 @@ interop.py runs it as channels.py.
 """
 
 import asyncio
+import dis
 import gc
 import os
 import signal
 import sys
 import threading
+import warnings
 
 import contigo
 from camera import ERROR, SLOTS, Rig, number, run, taken
 from common import refused
+from contigo import queues
 from loops import ENDS, WAYS, left
 
 
@@ -331,6 +334,85 @@ def ends_that_are_not_taken_have_a_bound():
         at_rest(rig)
 
 
+class At:
+    """Raises KeyboardInterrupt before the given step of the package's own loops, as Ctrl-C does
+    between two of them, and never between a function's last step and its caller."""
+
+    def __init__(self, step):
+        self.left, self.raised = step, None
+
+    def __call__(self, frame, event, arg):
+        code = frame.f_code
+        if code.co_filename != queues.__file__:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode" and not dis.opname[code.co_code[frame.f_lasti]].startswith("RETURN"):
+            self.left -= 1
+            if self.left == 0:
+                sys.settrace(None)
+                self.raised = code.co_name
+                raise KeyboardInterrupt
+        return self
+
+
+def ctrl_c_loses_no_end():
+    """Wherever it comes in a loop, in `next`, and while the loop is left."""
+
+    def by_a_loop(queue, given):
+        for done in queue:
+            given.append(done.buffers[0])
+            if len(given) == 2:
+                break
+
+    def by_an_event_loop(queue, given):
+        async def loop():
+            async for done in queue:
+                given.append(done.buffers[0])
+                if len(given) == 2:
+                    break
+
+        asyncio.run(loop())
+
+    def by_next(queue, given):
+        for _ in range(2):
+            given.append(queue.next().buffers[0])
+
+    where, rig = set(), Rig()
+    for way in [by_a_loop, by_an_event_loop, by_next]:
+        for step in range(1, 1000):
+            rig.queue, at, given = contigo.Queue(rig.engine), At(step), []
+            jobs = rig.push(5)
+            # Two are ready, the third one has told its own end, and two are in flight.
+            jobs[2].wait()
+            expected = buffers(jobs[:2] + jobs[3:])
+            hook, sys.unraisablehook = sys.unraisablehook, lambda what: None
+            warnings.simplefilter("ignore", RuntimeWarning)  # of a coroutine that has not begun
+            sys.settrace(at)
+            try:
+                way(rig.queue, given)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(None)
+                gc.collect()
+                sys.unraisablehook = hook
+            if at.raised is None:
+                break
+            where.add(at.raised)
+            # A loop or a destructor that has not begun stops nothing.
+            stopped = way is not by_next and at.raised not in ["__iter__", "__aiter__", "__init__", "__del__"]
+            assert not stopped or rig.engine.in_flight == 0, (way.__name__, step, at.raised)
+            rig.queue.stop()
+            rest = [*buffers(iter(lambda: rig.queue.next(0), None)), *buffers(rig.queue.take_back())]
+            assert given + rest == expected, (way.__name__, step, at.raised, len(given), len(rest))
+        else:
+            raise AssertionError("it has no end")
+    assert where >= {"__next__", "__anext__", "_next", "_before", "_after", "_end", "_left", "next"}, where
+    del jobs, given, rest, expected
+    rig.queue = None
+    at_rest(rig)
+
+
 def a_stream_and_a_queue_of_an_engine_give_each_its_own():
     rig = Rig()
     stream, jobs = contigo.Stream(rig.engine, rig.frames), rig.push(3)
@@ -440,6 +522,7 @@ TESTS = [
     jobs_that_the_engine_s_stop_or_another_job_s_end_cancelled_say_so,
     a_fault_is_raised_once,
     ends_that_are_not_taken_have_a_bound,
+    ctrl_c_loses_no_end,
     a_stream_and_a_queue_of_an_engine_give_each_its_own,
     a_child_of_fork_takes_no_ends_of_its_parent,
     an_exception_in_push_s_operands_is_no_other_job_s_end,

@@ -137,7 +137,7 @@ class Announced:
             pass
         return self.read
 
-    def next(self, timeout):
+    def next(self, timeout, taken=None):
         assert timeout == 0, "an event loop is kept waiting"
         self.looks += 1
         if not self.ended:
