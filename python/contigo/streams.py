@@ -4,7 +4,7 @@ The rules are those of runtime/src/job/stream.rs.
 """
 
 from ._contigo import _seconds
-from .errors import ContigoError, ForkedError, MemoryError, TimeoutError
+from .errors import ForkedError, MemoryError, TimeoutError
 from .queues import _Loop
 
 
@@ -77,11 +77,16 @@ class Stream:
         Nothing is stopped, and nothing is started. First the device gets back the frame that came
         last, and what else the pool has. `MemoryError`: the device has no frame, nor has the pool.
         """
+        taken = []
         try:
             self._before(False)
-            return self._frame(self._ends.next(self.timeout if timeout is None else timeout))
-        except ContigoError as error:
+            return self._frame(self._ends.next(self.timeout if timeout is None else timeout, taken))
+        except BaseException as error:
             _let_go(error)
+            if taken:
+                # Ctrl-C came behind it: the next call gives it.
+                self._out = None
+                self._ends.untake(taken)
             raise
 
     def stop(self):

@@ -1,6 +1,7 @@
 """A camera behind an AXI DMA, a ring of descriptors in which things go wrong (own/src/camera.rs):
 for programs that interop.py runs."""
 
+import dis
 import faulthandler
 import gc
 import sys
@@ -8,7 +9,7 @@ import traceback
 
 import contigo
 import numpy as np
-from contigo import _contigo
+from contigo import _contigo, queues, streams
 
 PACKET, SLOTS = 4096, 12
 # The text of the error that `error_at` makes.
@@ -49,6 +50,31 @@ class Rig:
         assert wrong == [0] * 4, seen
 
 
+#: The package's own loops.
+LOOPS = [queues.__file__, streams.__file__]
+
+
+class At:
+    """Raises KeyboardInterrupt before the given step of the package's own loops, as Ctrl-C does
+    between two of them, and never between a function's last step and its caller."""
+
+    def __init__(self, step):
+        self.left, self.raised = step, None
+
+    def __call__(self, frame, event, arg):
+        code = frame.f_code
+        if code.co_filename not in LOOPS:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode" and not dis.opname[code.co_code[frame.f_lasti]].startswith("RETURN"):
+            self.left -= 1
+            if self.left == 0:
+                sys.settrace(None)
+                self.raised = code.co_name
+                raise KeyboardInterrupt
+        return self
+
+
 def packet(number, nbytes=PACKET):
     """The bytes of a packet: contigo::sim::stream::packet."""
     index = np.arange(nbytes // 4, dtype=np.uint32)
@@ -71,10 +97,10 @@ def taken(done):
 
 def run(tests, what):
     """Runs all of them; the status for the shell."""
-    # A test that hangs is shown where it does.
-    faulthandler.dump_traceback_later(60, exit=True)
     failed = 0
     for test in tests:
+        # One that hangs is shown where it does.
+        faulthandler.dump_traceback_later(60, exit=True)
         try:
             test()
         except Exception as error:  # every test is run, whatever became of the one before

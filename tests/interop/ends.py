@@ -5,7 +5,6 @@ interop.py runs it as channels.py.
 """
 
 import asyncio
-import dis
 import gc
 import os
 import signal
@@ -14,9 +13,8 @@ import threading
 import warnings
 
 import contigo
-from camera import ERROR, SLOTS, Rig, number, run, taken
+from camera import ERROR, SLOTS, At, Rig, number, run, taken
 from common import refused
-from contigo import queues
 from loops import ENDS, WAYS, left
 
 
@@ -332,27 +330,6 @@ def ends_that_are_not_taken_have_a_bound():
         rig.queue.stop()
         rig.queue = None
         at_rest(rig)
-
-
-class At:
-    """Raises KeyboardInterrupt before the given step of the package's own loops, as Ctrl-C does
-    between two of them, and never between a function's last step and its caller."""
-
-    def __init__(self, step):
-        self.left, self.raised = step, None
-
-    def __call__(self, frame, event, arg):
-        code = frame.f_code
-        if code.co_filename != queues.__file__:
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if event == "opcode" and not dis.opname[code.co_code[frame.f_lasti]].startswith("RETURN"):
-            self.left -= 1
-            if self.left == 0:
-                sys.settrace(None)
-                self.raised = code.co_name
-                raise KeyboardInterrupt
-        return self
 
 
 def ctrl_c_loses_no_end():

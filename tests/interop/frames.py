@@ -7,7 +7,7 @@ import sys
 
 import contigo
 import numpy as np
-from camera import ERROR, PACKET, SLOTS, Rig, number, run
+from camera import ERROR, PACKET, SLOTS, At, Rig, number, run
 from common import refused
 from contigo import _contigo
 
@@ -248,6 +248,30 @@ def what_is_refused_goes_back_to_the_pool():
     assert frames.free == 1
 
 
+def ctrl_c_loses_no_frame():
+    """Wherever it comes in `next`, the frame that it had taken comes next."""
+    where = set()
+    for step in range(1, 1000):
+        (rig, stream), at, seen = rig_and_stream(), At(step), []
+        stream.start()
+        sys.settrace(at)
+        try:
+            for _ in range(2):
+                seen.append(number(stream.next(A_WHILE)))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        where.add(at.raised)
+        seen += [number(stream.next(A_WHILE)) for _ in range(3)]
+        assert seen == list(range(len(seen))), (step, at.raised, seen)
+        stream.stop()
+        rig.at_rest()
+        if at.raised is None:
+            break
+    assert where >= {"next", "_before", "_frame", "_arm"}, where
+
+
 TESTS = [
     frames_before_a_fault_come_first_then_the_error_then_it_begins_anew,
     a_fault_starts_nothing_before_it_is_told,
@@ -261,6 +285,7 @@ TESTS = [
     a_stream_that_nobody_keeps_is_stopped,
     a_child_of_fork_stops_nothing,
     what_is_refused_goes_back_to_the_pool,
+    ctrl_c_loses_no_frame,
 ]
 
 
