@@ -138,9 +138,12 @@ class _Loop:
         except KeyboardInterrupt:
             # It came in between. What was done is done again, and changes nothing.
             of._left(error, taken)
-            raise
-        finally:
             self._of = None
+            raise
+        except BaseException:
+            self._of = None  # the error of a device that would not stop is raised once
+            raise
+        self._of = None
 
     def __del__(self):
         try:
