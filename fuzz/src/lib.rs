@@ -7,12 +7,14 @@
 //! | [`header`], [`json`] | `contigo::drivers::ap_ctrl::describe` |
 //! | [`bitstream`] | `contigo_bringup::bitstream` |
 //! | [`device_tree`] | the tree below `/sys/firmware`, as the doctor, clocks and ports read it |
+//! | [`doctor`] | a copied machine, as each reader of bring-up sees it |
 //! | [`log`] | `contigo_log`: the ring, and the program's ELF file |
 //! | [`names`] | the names of memory and devices |
 //! | [`settings`] | a driver's settings, on its simulated core |
 
 pub mod bitstream;
 pub mod device_tree;
+pub mod doctor;
 pub mod header;
 pub mod hwh;
 pub mod json;
