@@ -20,7 +20,8 @@ pub struct Register<'a> {
 }
 
 impl<'a> Core<'_, 'a> {
-    /// Its registers, in the file's order; those that this configuration leaves out are left out.
+    /// Its registers, in the file's order. Those that this configuration leaves out are left out,
+    /// and so are those that have no place in a window: their offset is not there, or empty.
     ///
     /// # Errors
     /// [`DesignRule::NotANumber`], with the line, instead of a register whose offset or size is no
@@ -28,7 +29,8 @@ impl<'a> Core<'_, 'a> {
     pub fn registers(&self) -> impl Iterator<Item = Result<Register<'a>, DesignError>> {
         let module: Module<'a> = self.module;
         let mut tags = module.each_tag(ONE_PASS);
-        let (mut interface, mut register, mut enabled, mut in_field) = ("", None::<Register<'a>>, true, false);
+        let (mut interface, mut register, mut in_field) = ("", None::<Register<'a>>, false);
+        let (mut enabled, mut placed) = (true, false);
         let mut wrong = None;
         core::iter::from_fn(move || {
             loop {
@@ -38,15 +40,16 @@ impl<'a> Core<'_, 'a> {
                     ("REGISTER", false) => {
                         let name = tag.text("NAME");
                         register = Some(Register { interface, name, offset: 0, bits: 32, read_only: false, argument: None });
-                        (enabled, in_field, wrong) = (true, false, None);
+                        (enabled, placed, in_field, wrong) = (true, false, false, None);
                     }
                     ("REGISTER", true) => match register.take() {
-                        Some(found) if enabled => return Some(wrong.take().map_or(Ok(found), Err)),
+                        Some(found) if enabled && placed => return Some(wrong.take().map_or(Ok(found), Err)),
                         _ => {}
                     },
                     ("FIELD", ends) => in_field = !ends && !tag.alone,
                     ("PROPERTY", false) if !in_field => {
                         if let (Some(register), Some(value)) = (&mut register, tag.get("VALUE")) {
+                            placed |= tag.get("NAME") == Some("ADDRESS_OFFSET") && !value.trim_ascii().is_empty();
                             match tag.text("NAME") {
                                 "IS_ENABLED" => enabled = !value.eq_ignore_ascii_case("false"),
                                 key if register.property(key, value).is_none() => {
@@ -69,9 +72,11 @@ impl<'a> Register<'a> {
     fn property(&mut self, key: &str, value: &'a str) -> Option<()> {
         let small = || number(value).and_then(|value| u32::try_from(value).ok());
         match key {
+            // Empty: the file does not say it.
+            "ADDRESS_OFFSET" | "SIZE" if value.trim_ascii().is_empty() => {}
             "ADDRESS_OFFSET" => self.offset = small()?,
             // An array in the window has more bits than a register.
-            "SIZE" if !value.is_empty() => self.bits = small()?.clamp(1, 64),
+            "SIZE" => self.bits = small()?.clamp(1, 64),
             "ACCESS" => self.read_only = value == "read-only",
             "DESCRIPTION" => self.argument = value.strip_prefix("Data signal of ").map(str::trim_ascii),
             _ => {}

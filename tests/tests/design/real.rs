@@ -166,6 +166,14 @@ fn a_number_that_is_none_is_refused() {
     };
     assert_eq!((register("16", "32"), register("1.6e1", "8.0"), register("0x10", "")), (Ok((16, 32)), Ok((16, 8)), Ok((16, 32))));
     assert_eq!(register("x", "32").unwrap_err().rule, DesignRule::NotANumber("ADDRESS_OFFSET"));
+    // Without an offset it is in no window. At 0, where it would be otherwise, another one is.
+    let named = |name: &str, property: &str| format!("<REGISTER NAME=\"{name}\">{property}</REGISTER>");
+    let offset = |value: &str| format!("<PROPERTY NAME=\"ADDRESS_OFFSET\" VALUE=\"{value}\"/>");
+    let registers = [named("A", &offset("")), named("B", ""), named("C", &offset(" ")), named("D", &offset("0"))].concat();
+    gain(&zynq(&registers, ""), |gain| {
+        let names = gain.registers().map(|register| register.map(|register| (register.name, register.offset)));
+        assert_eq!(names.collect::<Vec<_>>(), [Ok(("D", 0))]);
+    });
     assert_eq!(register("16", "many").unwrap_err().rule, DesignRule::NotANumber("SIZE"));
 
     let master = |attributes: &str, inside: &str| {
