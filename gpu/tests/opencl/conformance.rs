@@ -104,6 +104,10 @@ impl Harness for OnOpenCl {
         unsafe { (cl3::event::release_event(event.unwrap()).unwrap(), cl3::command_queue::release_command_queue(queue).unwrap()) };
         Ok(())
     }
+
+    fn unowned_accesses(&self) -> Option<u64> {
+        None
+    }
 }
 
 conformance! {

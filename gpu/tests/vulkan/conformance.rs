@@ -106,6 +106,10 @@ impl Harness for OnDevice {
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         Self::transfer(addr, &mut bytes.to_vec(), true)
     }
+
+    fn unowned_accesses(&self) -> Option<u64> {
+        None
+    }
 }
 
 conformance! {

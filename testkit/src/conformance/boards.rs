@@ -27,10 +27,10 @@ macro_rules! by_board {
             let $this = self;
             transfer($board?, self.port, addr, Transfer::Probe(bytes))
         }
-        fn unowned_accesses(&self) -> u64 {
+        fn unowned_accesses(&self) -> Option<u64> {
             let $this = self;
             let board: Result<&SimBoard, BusError> = $board;
-            board.map_or(0, |board| board.counts().unowned_accesses)
+            board.ok().map(|board| board.counts().unowned_accesses)
         }
     };
 }
@@ -180,6 +180,12 @@ impl Harness for OnOtherBoard {
     }
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         write(&self.bus, self.port, addr, bytes)
+    }
+    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        transfer(&self.bus, self.port, addr, Transfer::Probe(bytes))
+    }
+    fn unowned_accesses(&self) -> Option<u64> {
+        Some(self.bus.counts().unowned_accesses)
     }
 }
 

@@ -90,6 +90,10 @@ impl Harness for OnFakeModule {
     fn sees_freed_memory(&self) -> bool {
         false
     }
+
+    fn unowned_accesses(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A dma-heap of a kernel before 6.9: contiguous frames that pagemap shows, each block at a place
@@ -150,6 +154,10 @@ impl Harness for OnFakeVfio {
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         self.kernel.device_write(addr.0, bytes).map_err(|_| BusError { addr })
     }
+
+    fn unowned_accesses(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A dma-heap's blocks, imported for the device of a fake guard.
@@ -192,5 +200,9 @@ impl Harness for OnFakePort {
 
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         self.kernel.device_write(addr.0, bytes).map_err(|_| BusError { addr })
+    }
+
+    fn unowned_accesses(&self) -> Option<u64> {
+        None
     }
 }

@@ -161,7 +161,7 @@ impl<H: Harness> Harness for Mutated<H> {
     fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
         self.inner.probe(addr, bytes)
     }
-    fn unowned_accesses(&self) -> u64 {
+    fn unowned_accesses(&self) -> Option<u64> {
         self.inner.unowned_accesses()
     }
     fn sees_freed_memory(&self) -> bool {

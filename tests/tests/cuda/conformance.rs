@@ -73,6 +73,10 @@ impl Harness for OnGpu {
         }
         Ok(())
     }
+
+    fn unowned_accesses(&self) -> Option<u64> {
+        None
+    }
 }
 
 conformance! {

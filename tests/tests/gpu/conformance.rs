@@ -85,6 +85,10 @@ impl Harness for OnGpu {
         unsafe { raw.copy(addr.0, mapping.base.raw(), bytes.len()) };
         Ok(())
     }
+
+    fn unowned_accesses(&self) -> Option<u64> {
+        None
+    }
 }
 
 conformance! {
