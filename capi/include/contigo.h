@@ -260,6 +260,9 @@ typedef struct {
 /// them one at a time, from the thread that calls the engine. They must not unwind or jump out.
 /// **A function that calls its own engine is refused with CONTIGO_E_IN_CALL. One that never
 /// returns cannot be interrupted**: it holds the thread and the engine for ever.
+///
+/// The library does not know the device. On a simulated board a job fails with
+/// CONTIGO_E_WRONG_ACCESS for what any device of the board touched meanwhile.
 typedef struct {
     /// sizeof(contigo_driver_ops).
     size_t struct_size;

@@ -20,7 +20,10 @@ use contigo::{
     sim::AnyModel,
 };
 use contigo_c::*;
-use core::{ffi::CStr, ptr};
+use core::{
+    ffi::{CStr, c_void},
+    ptr,
+};
 use std::time::Duration;
 
 /// An argument at which its check panics.
@@ -31,7 +34,7 @@ struct Twice<D: Device>(Zdma<'static, D>, u32);
 
 // SAFETY: every method is the channel's own.
 unsafe impl<D: Device> Driver for Twice<D> {
-    contigo::forward!(|this| this.0 => port, addr_bits, operands, depth, in_order);
+    contigo::forward!(|this| this.0 => port, simulated, addr_bits, operands, depth, in_order);
     contigo::forward!(|this| this.0 => stop);
     fn name(&self) -> &'static str {
         "twice"
@@ -188,6 +191,87 @@ fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
     release_all(&operands);
     ok(contigo_engine_close(engine));
     ok(contigo_device_close(device));
+    board.close();
+}
+
+const fn at(offset_bytes: u32, access: u32) -> contigo_register {
+    contigo_register { offset_bytes, access }
+}
+const CTRL: contigo_register = at(0, CONTIGO_READ_CLEARS);
+
+/// The same kernel's driver in C, as `capi/examples/own_driver.c` has it; it believes its argument.
+fn copier_in_c(operands: &[contigo_operand_spec; 2]) -> contigo_driver_ops {
+    unsafe fn registers(context: *mut c_void) -> contigo_registers {
+        unsafe { *context.cast() }
+    }
+    unsafe extern "C" fn submit(
+        context: *mut c_void,
+        _: u32,
+        operands: *const contigo_dev_slice,
+        _: usize,
+        args: *const u32,
+        _: usize,
+    ) -> contigo_status {
+        let (registers, from, to) = unsafe { (registers(context), (*operands).addr, (*operands.add(1)).addr) };
+        let low = |addr: u64| u32::try_from(addr).unwrap();
+        for (offset, value) in [(0x18, low(from)), (0x1C, 0), (0x24, low(to)), (0x28, 0), (0x30, unsafe { *args })] {
+            ok(unsafe { contigo_registers_write(registers, at(offset, 0), value) });
+        }
+        unsafe { contigo_registers_write(registers, CTRL, 1) }
+    }
+    unsafe extern "C" fn poll(context: *mut c_void, timeout_us: u32, _: *mut contigo_completion, ended: *mut u32) -> contigo_status {
+        let registers = unsafe { registers(context) };
+        match unsafe { contigo_registers_wait_until(registers, CTRL, 2, 2, timeout_us, ptr::null_mut()) } {
+            CONTIGO_OK => unsafe {
+                *ended = 1;
+                ok(contigo_registers_write(registers, CTRL, 0x10));
+                contigo_registers_read(registers, CTRL, &mut 0)
+            },
+            CONTIGO_E_TIMEOUT => CONTIGO_OK,
+            status => status,
+        }
+    }
+    let [first, _] = operands;
+    contigo_driver_ops { name: c"in C".as_ptr(), n_operands: 2, submit: Some(submit), poll: Some(poll), ..own_driver(first) }
+}
+
+/// The library does not know which device a driver in C has: any of the board's counts.
+#[test]
+fn a_driver_in_c_fails_with_what_its_device_touched_by_whatever_port() {
+    let board = Board::new();
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let mut registers = answer(|registers| unsafe { contigo_device_attach(device, board.port, 0, 1, registers) });
+    let specs = [CONTIGO_READS, CONTIGO_WRITES].map(|r#use| contigo_operand_spec { r#use, ..Default::default() });
+    let operands = board.operands();
+    let ops = copier_in_c(&specs);
+    let run = |port, registers: &mut contigo_registers, n: u32| {
+        let engine = answer(|engine| unsafe { contigo_engine_open_driver(&ops, ptr::from_mut(registers).cast(), port, engine) });
+        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job) });
+        let status = wait(job, 20_000);
+        let said = last_error();
+        ok(contigo_engine_close(engine));
+        (status, said)
+    };
+    assert_eq!(run(board.port, &mut registers, 64).0, CONTIGO_OK);
+    assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
+    let (status, said) = run(board.port, &mut registers, 65);
+    assert!(status == CONTIGO_E_WRONG_ACCESS && said.contains("in C, simulated, made 2 accesses"), "{status} {said}");
+    let options = contigo_port_options {
+        struct_size: size_of::<contigo_port_options>(),
+        name: c"mine".as_ptr(),
+        offset: 0,
+        window_first: 0,
+        window_last: 0xFFFF_FFFF,
+        addr_bits: 32,
+        coherent: 0,
+        sim: board.sim,
+    };
+    let mine = answer(|port| unsafe { contigo_port_define(&options, port) });
+    let (status, said) = run(mine, &mut registers, 64);
+    assert!(status == CONTIGO_E_WRONG_ACCESS, "its device is behind another port: {status} {said}");
+    assert_eq!(run(board.port, &mut registers, 64).0, CONTIGO_OK, "it is blamed once");
+    release_all(&operands);
+    [contigo_registers_close(registers), contigo_port_close(mine), contigo_device_close(device)].into_iter().for_each(|status| ok(status));
     board.close();
 }
 

@@ -2,7 +2,7 @@
 //! The driver of LiteX's DMA reader and writer, joined by a FIFO (`cores/litex`): they copy.
 
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, TypedDriver, exactly,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, TypedDriver, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
     no_report, poll_every,
 };
@@ -85,9 +85,7 @@ unsafe impl<D: Device> Driver for LitexDma<D> {
         "litex_dma"
     }
 
-    fn port(&self) -> &Port {
-        self.0.port()
-    }
+    contigo::forward!(|this| this.0 => port, simulated);
 
     fn addr_bits(&self) -> u32 {
         32

@@ -3,7 +3,7 @@
 //! core's memory map: scratch, scores, pixels, weights.
 
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, TypedDriver, exactly,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, TypedDriver, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
     poll_until,
 };
@@ -80,9 +80,7 @@ unsafe impl<D: Device> Driver for NnGen<D> {
         "nngen"
     }
 
-    fn port(&self) -> &Port {
-        self.0.port()
-    }
+    contigo::forward!(|this| this.0 => port, simulated);
 
     fn addr_bits(&self) -> u32 {
         32

@@ -3,7 +3,7 @@
 //! waits, each into a buffer.
 
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, TypedDriver, exactly,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, TypedDriver, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
     no_report, poll_every, poll_until,
 };
@@ -115,9 +115,7 @@ unsafe impl<D: Device> Driver for S2mm<D> {
         "s2mm"
     }
 
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
+    contigo::forward!(|this| this.device => port, simulated);
 
     fn addr_bits(&self) -> u32 {
         64

@@ -153,7 +153,7 @@ pub use job::{
 };
 pub use mem::{
     AnyThread, Api, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Handle, Holder, LocalPool, Mapping, OneThread, Operand,
-    Pool, Port, Region, Requirements, Segment, SyncScope, WrongAccesses,
+    Pool, Port, Region, Requirements, Segment, SimulatedDevice, SyncScope, WrongAccesses,
 };
 #[doc(hidden)]
 pub use mem::{RawPool, RawSlots};

@@ -15,7 +15,7 @@ mod bell;
 mod channels;
 
 use contigo::{
-    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Result, TypedDriver, exactly,
+    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Result, TypedDriver, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
     poll_every, poll_until,
     sim::{Model, SimBus, SimDevice, SimWindow},
@@ -121,9 +121,7 @@ unsafe impl<D: Device> Driver for Copier<'_, D> {
     fn name(&self) -> &'static str {
         "twin"
     }
-    fn port(&self) -> &Port {
-        self.channel.port()
-    }
+    contigo::forward!(|this| this.channel => port, simulated);
     fn addr_bits(&self) -> u32 {
         32
     }

@@ -2,23 +2,40 @@
 //! jobs, and only that device's jobs have.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a driver and a model that go too far")]
 
+#[allow(dead_code, reason = "another test needs the rest")]
+mod source;
+
 use contigo::{
-    Align, Completion, Core, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Queue, Region, Result, Stream,
-    TypedDriver,
+    Align, Completion, Core, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Queue, Region, Result,
+    SimulatedDevice, Stream, TypedDriver,
     drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl},
     mmio::{ReadOnly, ReadWrite, Register},
     names::{Attach, DeviceName},
     poll_until,
     sim::{Model, SimBoard, SimBus, SimDevice},
 };
-use std::{collections::VecDeque, time::Duration};
+use contigo_gemm8::{Gemm8, SimGemm8};
+use contigo_testkit::edu::{Edu, EduModel};
+use source::{root, sources};
+use std::{
+    collections::VecDeque,
+    fs, hint,
+    sync::atomic::{AtomicU8, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
 
 const LIMIT: Duration = Duration::from_millis(20);
 const SLOT: usize = 256;
 const DEPTH: usize = 4;
 
+/// The ways of a job: its second argument.
+const WRITES: u32 = 0;
+const READS_BYTES: u32 = 1;
+const READS_A_BEAT: u32 = 2;
+
 const LEN: Register<ReadWrite> = Register::at(0x00);
-const READS: Register<ReadWrite> = Register::at(0x04);
+const WAY: Register<ReadWrite> = Register::at(0x04);
 const GO: Register<ReadWrite> = Register::at(0x08);
 const STOP: Register<ReadWrite> = Register::at(0x0C);
 const DONE: Register<ReadOnly> = Register::at(0x10);
@@ -27,7 +44,7 @@ const DONE: Register<ReadOnly> = Register::at(0x10);
 #[derive(Default)]
 struct Filler {
     len: u32,
-    reads: bool,
+    way: u32,
     done: u32,
     jobs: VecDeque<Ordered>,
     /// A stop says that it has stopped, and the jobs go on.
@@ -37,7 +54,7 @@ struct Filler {
 struct Ordered {
     addr: u64,
     len: usize,
-    reads: bool,
+    way: u32,
     ends_at_ns: u64,
 }
 
@@ -51,7 +68,11 @@ unsafe impl Model for Filler {
             let Some(job) = self.jobs.pop_front() else { break };
             let mut bytes = vec![7; job.len];
             let at = DevAddr(job.addr);
-            let _ = if job.reads { bus.read(at, &mut bytes) } else { bus.write(at, &bytes) };
+            let _ = match job.way {
+                WRITES => bus.write(at, &bytes),
+                READS_BYTES => bus.read(at, &mut bytes),
+                _ => bus.read_beat(at, &mut bytes),
+            };
             self.done += 1;
         }
     }
@@ -63,11 +84,11 @@ unsafe impl Model for Filler {
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
         match offset {
             0x00 => self.len = value,
-            0x04 => self.reads = value != 0,
+            0x04 => self.way = value,
             0x08 => {
                 let begins_at_ns = self.jobs.back().map_or(bus.now_ns(), |last| last.ends_at_ns);
-                let (len, reads) = (self.len as usize, self.reads);
-                self.jobs.push_back(Ordered { addr: value.into(), len, reads, ends_at_ns: begins_at_ns + 1_000 });
+                let (len, way) = (self.len as usize, self.way);
+                self.jobs.push_back(Ordered { addr: value.into(), len, way, ends_at_ns: begins_at_ns + 1_000 });
             }
             _ if self.stubborn => {}
             _ => self.jobs.clear(),
@@ -86,13 +107,15 @@ unsafe impl Model for Filler {
 /// Its driver, which believes its argument. `NUMBERED`: it passes its device's number on.
 struct Fills<D, const NUMBERED: bool = true> {
     device: D,
+    /// In place of its device's.
+    port: Option<Port>,
     told: u32,
     oldest: usize,
 }
 
 impl<D: Device, const NUMBERED: bool> Fills<D, NUMBERED> {
     fn new(device: D) -> Self {
-        Self { device, told: 0, oldest: 0 }
+        Self { device, port: None, told: 0, oldest: 0 }
     }
 }
 
@@ -102,9 +125,9 @@ unsafe impl<D: Device, const NUMBERED: bool> Driver for Fills<D, NUMBERED> {
         "filler"
     }
     fn port(&self) -> &Port {
-        self.device.port()
+        self.port.as_ref().unwrap_or_else(|| self.device.port())
     }
-    fn simulated(&self) -> Option<u32> {
+    fn simulated(&self) -> Option<&dyn SimulatedDevice> {
         self.device.simulated().filter(|_| NUMBERED)
     }
     fn addr_bits(&self) -> u32 {
@@ -123,7 +146,7 @@ unsafe impl<D: Device, const NUMBERED: bool> Driver for Fills<D, NUMBERED> {
         // SAFETY: as `Driver`.
         unsafe {
             LEN.write(&self.device, args[0]);
-            READS.write(&self.device, args[1]);
+            WAY.write(&self.device, args[1]);
             GO.write(&self.device, u32::try_from(operands[0].addr.0).unwrap().wrapping_add(args[2]));
         }
         Ok(())
@@ -267,6 +290,145 @@ fn of_two_devices_the_one_that_was_wrong_is_blamed() {
     assert_eq!(both::<false>(), [Some(wrong(1, 0)); 2]);
 }
 
+/// A driver that passes no number on and names another port than its device's, as one in C can, is
+/// counted with every device of the board.
+#[test]
+fn a_driver_with_a_port_of_its_own_does_not_escape() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let port = Port { name: "mine", ..board.port() };
+        let driver = Fills::<_, false> { port: Some(port), ..Fills::new(device.window().unwrap()) };
+        let mut engine = Engine::new(driver).unwrap();
+        let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        assert_eq!(job.wait(LIMIT).map(drop).unwrap_err().error, wrong(1, 0), "no byte was given to its device's port");
+    });
+}
+
+/// A kernel of numbers gets two of them that another kernel takes for addresses.
+#[test]
+fn a_job_without_operands_fails_too() {
+    let map = KernelMap::named("add", Protocol::Hs).interrupt(true).scalar("a", 0x18, 64).scalar("b", 0x24, 64).scalar("n", 0x30, 32);
+    let map = map.build().unwrap();
+    with_board(|board, _| {
+        let device = SimApCtrl::with_model(board, board.port(), contigo::drivers::ap_ctrl::ApCtrlModel::copier_hs());
+        // SAFETY: as in the next test.
+        let driver = unsafe { ApCtrl::open(device.window().unwrap(), map) }.unwrap();
+        let mut queue = Queue::<_, DEPTH, 1>::new(driver).unwrap();
+        for _ in 0..2 {
+            queue.push_list(&mut Default::default(), &[1, 0, 2, 0, 3], 0).unwrap();
+            let failed = queue.next_each(Duration::from_secs(1), |_, _, _| {}).unwrap_err();
+            assert!(matches!(failed.error, Error::WrongAccess { device: "ap_ctrl", unowned: 0, stray: 1.. }), "{failed}");
+            while queue.take_back_each(|_, _, _| {}).is_some() {}
+        }
+    });
+}
+
+/// What a thread does with the board while a job ends.
+static BUSY: AtomicU8 = AtomicU8::new(0);
+const FREE: u8 = 0;
+const WANTED: u8 = 1;
+const HELD: u8 = 2;
+
+/// Waits, and not longer than a test may.
+fn wait_for(state: u8) {
+    let begun = Instant::now();
+    while BUSY.load(Ordering::Acquire) != state && begun.elapsed() < Duration::from_secs(20) {
+        hint::spin_loop();
+    }
+}
+
+/// A core whose work takes as long as the test wants, with the board held.
+struct Holds;
+
+// SAFETY: it touches no memory.
+unsafe impl Model for Holds {
+    const WINDOW_BYTES: usize = 4;
+    fn advance(&mut self, _: &mut SimBus<'_>) {
+        BUSY.store(HELD, Ordering::Release);
+        wait_for(FREE);
+    }
+    fn read32(&mut self, _: usize, _: &mut SimBus<'_>) -> u32 {
+        0
+    }
+    fn write32(&mut self, _: usize, _: u32, _: &mut SimBus<'_>) {}
+    fn irq_at_ns(&self) -> Option<u64> {
+        None
+    }
+    fn reset(&mut self) {}
+}
+
+/// Its poll has an end, and then the board belongs to another thread until the device is stopped.
+struct Slow<D>(Fills<D>);
+
+// SAFETY: every method is the driver's own.
+unsafe impl<D: Device> Driver for Slow<D> {
+    contigo::forward!(|this| this.0 => name, port, simulated, addr_bits, operands, depth, check, submit);
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let end = self.0.poll(timeout)?;
+        if end.is_some() {
+            BUSY.store(WANTED, Ordering::Release);
+            wait_for(HELD);
+        }
+        Ok(end)
+    }
+    fn stop(&mut self) -> Result<()> {
+        BUSY.store(FREE, Ordering::Release);
+        self.0.stop()
+    }
+}
+
+impl<D: Device> TypedDriver<1> for Slow<D> {
+    type Args = [u32; 3];
+    type Words = [u32; 3];
+    type Report = ();
+    fn words(args: &[u32; 3]) -> [u32; 3] {
+        *args
+    }
+    fn report(&self, _: &Completion) {}
+}
+
+/// Nobody can say then whether the job is right.
+#[test]
+fn a_job_that_ends_while_another_thread_has_the_board_fails() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let holds = SimDevice::with_model(board, board.port(), Holds);
+        let mut engine = Engine::new(Slow(Fills::<_>::new(device.window().unwrap()))).unwrap();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                wait_for(WANTED);
+                holds.run_for(1).unwrap();
+            });
+            let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &TOO_LONG).unwrap();
+            let ended = job.wait(LIMIT).map(drop);
+            BUSY.store(FREE, Ordering::Release);
+            let failed = ended.unwrap_err();
+            assert!(matches!(failed.error, Error::Contended { .. }) && failed.buffers.is_some(), "{failed}");
+        });
+    });
+    with_board(|board, pool| {
+        // A port that snoops: nothing but the hand-over needs the board.
+        let device = SimDevice::<Filler>::new(board, board.coherent_port());
+        let holds = SimDevice::with_model(board, board.port(), Holds);
+        let mut engine = Engine::new(Fills::<_>::new(device.window().unwrap())).unwrap();
+        let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        let [buf] = job.wait_device(LIMIT).unwrap().buffers;
+        BUSY.store(WANTED, Ordering::Release);
+        thread::scope(|threads| {
+            threads.spawn(|| holds.run_for(1).unwrap());
+            wait_for(HELD);
+            assert_eq!(board.counts().unowned_accesses, u64::MAX, "nobody takes it for none");
+            drop(buf);
+            BUSY.store(FREE, Ordering::Release);
+        });
+        let mut run = || engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap().wait(LIMIT).map(drop);
+        let failed = run().unwrap_err();
+        assert!(matches!(failed.error, Error::Contended { .. }), "the board did not hear that no device has them: {failed}");
+        drop(failed);
+        assert!(run().is_ok());
+    });
+}
+
 #[test]
 fn what_a_device_does_after_its_job_is_not_the_next_ones() {
     with_board(|board, pool| {
@@ -281,9 +443,10 @@ fn what_a_device_does_after_its_job_is_not_the_next_ones() {
     });
 }
 
-/// A core of 128 bits reads whole words: the rest of a word behind an operand is read and dropped.
+/// A length that is too long by any number of bytes is seen, also within the bus word of the last
+/// byte: a master says which bytes it uses, or that it does not say.
 #[test]
-fn a_read_to_the_end_of_the_bus_word_is_not_wrong() {
+fn a_length_that_is_a_byte_too_long_is_wrong() {
     let run = |handed_over: usize, args: [u32; 3]| {
         with_board(|board, pool| {
             let device = SimDevice::<Filler>::new(board, board.port());
@@ -293,11 +456,45 @@ fn a_read_to_the_end_of_the_bus_word_is_not_wrong() {
             (ended, board.counts().unowned_accesses)
         })
     };
-    assert_eq!(run(33, [48, 1, 0]), (Ok(()), 0), "15 bytes of the third word");
-    assert_eq!(run(33, [15, 1, 33]), (Ok(()), 0), "the same alone");
-    assert_eq!(run(33, [49, 1, 0]), (Err(wrong(1, 0)), 1), "a byte of the fourth");
-    assert_eq!(run(32, [33, 1, 0]), (Err(wrong(1, 0)), 1), "a byte of a word of which it has none");
-    assert_eq!(run(33, [34, 0, 0]), (Err(wrong(1, 0)), 1), "a write has strobes");
+    for handed_over in [32, 33] {
+        let exact = u32::try_from(handed_over).unwrap();
+        for way in [WRITES, READS_BYTES] {
+            assert_eq!(run(handed_over, [exact, way, 0]), (Ok(()), 0));
+            for more in 1..=16 {
+                assert_eq!(run(handed_over, [exact + more, way, 0]), (Err(wrong(1, 0)), 1), "{more} bytes, {way}");
+                assert_eq!(run(handed_over, [more, way, exact]), (Err(wrong(1, 0)), 1), "{more} bytes alone, {way}");
+            }
+        }
+    }
+    assert_eq!(run(33, [16, READS_A_BEAT, 32]), (Ok(()), 0), "a beat with a byte of the operand");
+    assert_eq!(run(32, [16, READS_A_BEAT, 32]), (Err(wrong(1, 0)), 1), "a beat with none");
+}
+
+/// Where one does not, its jobs fail for what another device did.
+#[test]
+fn every_driver_of_a_device_passes_it_on() {
+    let board = SimBoard::new(1);
+    let gemm8 = SimGemm8::new(&board, board.port());
+    let driver = Gemm8::open_simulated(gemm8.window().unwrap()).unwrap();
+    assert_eq!(driver.simulated().map(SimulatedDevice::number), Some(gemm8.number()));
+    let edu = SimDevice::with_model(&board, board.port(), EduModel::<32>::new());
+    let driver = Edu::open_simulated(edu.window().unwrap()).unwrap();
+    assert_eq!(driver.simulated().map(SimulatedDevice::number), Some(edu.number()));
+    let (mut seen, mut silent) = (0, vec![]);
+    for file in sources(root()).into_iter().filter(|file| !file.components().any(|part| part.as_os_str() == "target")) {
+        let text = fs::read_to_string(&file).unwrap();
+        for block in text.split("\nunsafe impl<").skip(1) {
+            let block = block.split("\n}\n").next().unwrap();
+            let head = block.split('{').next().unwrap();
+            let wraps = ["Driver for ", "Device for "].iter().any(|what| head.contains(what))
+                && [": Device", ": Driver", ": Model"].iter().any(|what| head.contains(what));
+            seen += u32::from(wraps);
+            if wraps && !block.contains("simulated") {
+                silent.push(format!("{}: {head}", file.display()));
+            }
+        }
+    }
+    assert!(seen > 30 && silent.is_empty(), "{seen} were read, and of these do not: {silent:#?}");
 }
 
 /// `int fir(const int *x, int *y, const int *coef, int n)`.
@@ -336,10 +533,10 @@ fn a_device_by_name_answers_for_itself() {
     let [one, two] = [(); 2].map(|()| "sim:zdma".parse::<DeviceName>().unwrap().open().unwrap());
     let numbers = [&one, &two].map(|opening| {
         let device = opening.attach(Attach::default()).unwrap();
-        let number = device.simulated().unwrap();
+        let number = device.simulated().unwrap().number();
         let core = Core::new(device);
         // SAFETY: nobody drives it.
-        assert_eq!(unsafe { core.channel(0, 0..4) }.unwrap().simulated(), Some(number));
+        assert_eq!(unsafe { core.channel(0, 0..4) }.unwrap().simulated().map(SimulatedDevice::number), Some(number));
         number
     });
     assert_ne!(numbers[0], numbers[1]);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{doctor::Entry, failure::Failure};
 use contigo::{
-    Completion, DevSlice, Device, Driver, Engine, OperandSpec, Port, Region, Result, TypedDriver,
+    Completion, DevSlice, Device, Driver, Engine, OperandSpec, Region, Result, TypedDriver,
     drivers::zdma::{SimZdma, Zdma},
     exactly,
     names::NameError,
@@ -42,9 +42,7 @@ unsafe impl<D: Device> Driver for Broken<Zdma<'_, D>> {
     fn operands(&self) -> &[OperandSpec] {
         self.inner.operands()
     }
-    fn port(&self) -> &Port {
-        self.inner.port()
-    }
+    contigo::forward!(|this| this.inner => port, simulated);
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         self.inner.check(operands, args)
     }

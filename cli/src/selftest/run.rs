@@ -129,7 +129,7 @@ struct Copier<'a>(AnyDriver<'a>);
 
 // SAFETY: every method is the driver's own.
 unsafe impl Driver for Copier<'_> {
-    forward!(|this| this.0 => name, port, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+    forward!(|this| this.0 => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
 }
 
 impl TypedDriver<2> for Copier<'_> {

@@ -211,7 +211,7 @@ impl<D: std::os::fd::AsFd> std::os::fd::AsFd for Gemm8<D> {
 // else. 2. AP_DONE and AP_IDLE rise after the last write response has arrived, and ABORT raises
 // AP_IDLE only then. 4. to 8. `ApCtrl`; ABORT starts nothing.
 unsafe impl<D: Device> Driver for Gemm8<D> {
-    contigo::forward!(|this| this.kernel => name, port, addr_bits, operands, arm_irq);
+    contigo::forward!(|this| this.kernel => name, port, simulated, addr_bits, operands, arm_irq);
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         Gemm::from_words(exactly(words)?).check(exactly(operands)?)

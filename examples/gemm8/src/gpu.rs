@@ -68,7 +68,7 @@ impl<F> Gemm8Kernel<F> {
 // SAFETY: all of it is the kernel's, with fewer jobs: its threads touch bytes inside
 // `operand_bytes` (`new`), which `check` compares with the operands.
 unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
-    forward!(|this| this.kernel => name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry);
+    forward!(|this| this.kernel => name, port, simulated, addr_bits, operands, depth, in_order, stop_program, ran_dry);
     forward!(|this| this.kernel => poll, stop, arm_irq);
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {

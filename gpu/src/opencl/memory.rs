@@ -14,8 +14,7 @@ use cl3::{
     types::CL_FALSE,
 };
 use contigo::{
-    Api, Backend, BaseAddr, DevAddr, Direction, Error, Handle, Holder, Mapping, Port, Refused, Result, Spin, SyncScope, WrongAccesses,
-    poll_until,
+    Api, Backend, BaseAddr, DevAddr, Direction, Error, Handle, Holder, Mapping, Refused, Result, Spin, SyncScope, WrongAccesses, poll_until,
 };
 use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration};
 
@@ -297,8 +296,8 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
         self.backend.held_by(range, holder);
     }
 
-    fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
-        self.backend.wrong_accesses(port, device)
+    fn wrong_accesses(&self) -> Result<WrongAccesses> {
+        self.backend.wrong_accesses()
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::Pages;
 use contigo::{
-    Api, Backend, BaseAddr, DevAddr, Direction, Error, Export, Handle, Holder, Mapping, Port, Refused, Result, SyncScope, WrongAccesses,
+    Api, Backend, BaseAddr, DevAddr, Direction, Error, Export, Handle, Holder, Mapping, Refused, Result, SyncScope, WrongAccesses,
 };
 use core::{fmt, mem::ManuallyDrop, ops::Range};
 
@@ -178,8 +178,8 @@ unsafe impl<B: Backend> Backend for VulkanMemory<B> {
         self.backend.held_by(range, holder);
     }
 
-    fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
-        self.backend.wrong_accesses(port, device)
+    fn wrong_accesses(&self) -> Result<WrongAccesses> {
+        self.backend.wrong_accesses()
     }
 }
 

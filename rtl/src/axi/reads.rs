@@ -143,7 +143,7 @@ impl Read {
         let (word, lanes) = self.burst.lanes(self.taken, cycle.bus_bytes);
         let mut bytes = [cycle.bus.rng().u8(..); 4 * DATA_WORDS];
         let addr = DevAddr(word + lanes.start as u64);
-        let read = bytes.get_mut(lanes).map(|to| cycle.bus.read(addr, to));
+        let read = bytes.get_mut(lanes).map(|to| cycle.bus.read_beat(addr, to));
         let response = match read {
             Some(Err(_)) => 3,
             _ if self.fate == Fate::Error => 2,

@@ -7,7 +7,7 @@ use super::{
     jobs::{self, Bytes, Job, Plan, STOP_EVERY},
 };
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, TypedDriver,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, TypedDriver,
     drivers::axi_gate::{self, AxiGate, Gated, Part},
     exactly,
     mmio::{ReadWrite, Register},
@@ -73,9 +73,7 @@ unsafe impl<D: Device> Driver for Words<D> {
         self.map.name
     }
 
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
+    contigo::forward!(|this| this.device => port, simulated);
 
     fn addr_bits(&self) -> u32 {
         32

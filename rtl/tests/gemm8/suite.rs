@@ -39,7 +39,7 @@ impl<D: contigo::Device> Copier<'_, D> {
 // SAFETY: it is the driver of gemm8 for the operands that it was given, with two of its own that
 // the device only reads and that nobody frees.
 unsafe impl<D: contigo::Device> Driver for Copier<'_, D> {
-    contigo::forward!(|this| this.gemm8 => name, port, addr_bits, arm_irq);
+    contigo::forward!(|this| this.gemm8 => name, port, simulated, addr_bits, arm_irq);
 
     fn operands(&self) -> &[OperandSpec] {
         const { &[OperandSpec::to_device(), OperandSpec::from_device()] }

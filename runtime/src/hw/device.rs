@@ -32,10 +32,10 @@ pub unsafe trait Device: Mmio + Wait {
         0
     }
 
-    /// Its number, where it is simulated: by it the board counts what it touches that was not handed
-    /// over. `None`, the default: it is real, or it passes the number of the device below it not on,
-    /// and is counted with all behind its port.
-    fn simulated(&self) -> Option<u32> {
+    /// Itself, where it is simulated: its board counts what it touches that was not handed over
+    /// ([`WrongAccesses`](crate::WrongAccesses)). `None`, the default: it is real, or it does not pass
+    /// on the device below it, and is counted with all of the board.
+    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
         None
     }
 }

@@ -106,7 +106,7 @@ unsafe impl<D: Device> Device for CoreChannel<'_, D> {
         self.core.device.port()
     }
 
-    fn simulated(&self) -> Option<u32> {
+    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
         self.core.device.simulated()
     }
 

@@ -22,7 +22,7 @@ use core::time::Duration;
 ///
 /// ```
 /// # #[cfg(all(feature = "sim", feature = "linux"))] {
-/// use contigo::{Align, Completion, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Region, Result, TypedDriver, exactly, poll_until};
+/// use contigo::{Align, Completion, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Region, Result, TypedDriver, exactly, forward, poll_until};
 /// use core::time::Duration;
 /// use contigo::mmio::{Pointer, ReadClears, ReadWrite, Register};
 /// use contigo::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
@@ -53,7 +53,7 @@ use core::time::Duration;
 /// // write was answered. The port is the device's.
 /// unsafe impl<D: Device> Driver for Xor<D> {
 ///     fn name(&self) -> &'static str { "xor" }
-///     fn port(&self) -> &Port { self.0.port() }
+///     forward!(|this| this.0 => port, simulated);
 ///     fn addr_bits(&self) -> u32 { 64 }
 ///     fn operands(&self) -> &[OperandSpec] { const { &[OperandSpec::to_device(), OperandSpec::from_device()] } }
 ///     fn check(&self, operands: &[DevSlice], _key: &[u32]) -> Result<()> {
@@ -279,9 +279,9 @@ pub unsafe trait Driver {
     }
 
     /// [`Device::simulated`](crate::Device::simulated), of its device: so that a simulated board
-    /// blames the right job for what was touched and not handed over. With the default all devices
-    /// behind the port are counted together.
-    fn simulated(&self) -> Option<u32> {
+    /// blames the right job for what was touched and not handed over. With the default all devices of
+    /// the board that the operands are on are counted together, and none for a job without operands.
+    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
         None
     }
 }

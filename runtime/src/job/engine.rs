@@ -48,7 +48,7 @@ pub struct Engine<D, const OPERANDS: usize> {
     /// The slot of the job under way, or else of the next one: in a circle, from 0 after a stop.
     pub(super) slot: usize,
     /// On a simulated board: what the device had touched wrongly when the job under way began.
-    pub(super) wrong: WrongAccesses,
+    pub(super) wrong: Result<WrongAccesses>,
     /// The device was stopped, and its driver may keep ends of before.
     forget: bool,
     pub(super) jobs: JobCounts,
@@ -83,7 +83,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
                 busy: false,
                 most_bytes: 0,
                 slot: 0,
-                wrong: WrongAccesses::default(),
+                wrong: Ok(WrongAccesses::default()),
                 forget: true,
                 jobs: JobCounts::default(),
                 place: JobPlace::new(),

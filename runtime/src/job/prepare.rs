@@ -71,40 +71,41 @@ fn one<T>(operand: &Operand<'_, T>, index: usize, spec: &OperandSpec, port: &Por
 /// far. Apart from the fast path.
 #[cold]
 #[inline(never)]
-pub(super) fn tell_given<T>(driver: &impl Driver, port: &Port, operands: &[Operand<'_, T>]) -> WrongAccesses {
+pub(super) fn tell_given<T>(driver: &impl Driver, port: &Port, operands: &[Operand<'_, T>]) -> Result<WrongAccesses> {
     operands.iter().for_each(|operand| operand.given().is_given(port, operand.direction()));
-    wrong_accesses(driver, port, operands)
+    wrong_accesses(driver, operands)
 }
 
 /// The job of `operands` ended on a simulated board. Where its device touched something wrongly
-/// since `before`, which is when the first of the jobs in flight began, none of their results can be
-/// trusted. A job that failed by the device's own word has its error already.
+/// since `before`, which is when the first of the jobs in flight began, or where nobody knows, none
+/// of their results can be trusted ([`WrongAccesses`]). A job that failed by the device's own word
+/// has its error already.
 #[cold]
 #[inline(never)]
-pub(super) fn ended<T>(
-    driver: &impl Driver,
-    port: &Port,
-    operands: &[Operand<'_, T>],
-    failed: bool,
-    before: &mut WrongAccesses,
-) -> Result<()> {
-    let now = wrong_accesses(driver, port, operands);
-    let wrong = now.since(*before);
-    if !wrong.is_none() && !failed {
+pub(super) fn ended<T>(driver: &impl Driver, operands: &[Operand<'_, T>], failed: bool, before: &mut Result<WrongAccesses>) -> Result<()> {
+    // First: a board that does not hear it says so below.
+    at_rest(operands);
+    // Of a failed job the accesses may be another's that is in flight: its end is to say them.
+    if failed {
+        return Ok(());
+    }
+    let now = wrong_accesses(driver, operands)?;
+    let wrong = now.since((*before)?);
+    if !wrong.is_none() {
         let WrongAccesses { unowned, stray } = wrong;
         return Err(Error::WrongAccess { device: driver.name(), unowned, stray });
     }
-    // Of a failed job the accesses may be another's that is in flight: its end is to say them.
-    if !failed {
-        *before = now;
-    }
-    at_rest(operands);
+    *before = Ok(now);
     Ok(())
 }
 
 /// Every operand is on the device's board: `prepare` compared their buses.
-fn wrong_accesses<T>(driver: &impl Driver, port: &Port, operands: &[Operand<'_, T>]) -> WrongAccesses {
-    operands.first().map_or_else(WrongAccesses::default, |operand| operand.given().wrong_accesses(port, driver.simulated()))
+fn wrong_accesses<T>(driver: &impl Driver, operands: &[Operand<'_, T>]) -> Result<WrongAccesses> {
+    match (driver.simulated(), operands.first()) {
+        (Some(device), _) => device.wrong_accesses(),
+        (None, Some(operand)) => operand.given().wrong_accesses(),
+        (None, None) => Ok(WrongAccesses::default()),
+    }
 }
 
 /// It hears that no device has the buffers any more.

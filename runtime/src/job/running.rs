@@ -143,7 +143,7 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         completion.verify(engine.driver.name(), completion.slot == engine.slot, engine.most_bytes)?;
         if engine.port.is_simulated() {
             let mut before = self.engine.wrong;
-            ended(&self.engine.driver, &self.engine.port, self.operands(), completion.failed.is_some(), &mut before)?;
+            ended(&self.engine.driver, self.operands(), completion.failed.is_some(), &mut before)?;
         }
         let engine = &mut *self.engine;
         if let Some(what) = completion.failed {

@@ -152,12 +152,15 @@ pub unsafe trait Backend: Send + Sync {
         let _ = (range, holder);
     }
 
-    /// How often, on this memory's simulated board, `device` touched what was not handed over to it;
-    /// where it has no number, all devices behind `port`. The job layer compares this at the
-    /// beginning and at the end of a job. A backend over another one passes it on: otherwise wrong
-    /// accesses go unnoticed. The default is for memory that no simulated device reaches.
-    fn wrong_accesses(&self, port: &super::Port, device: Option<u32>) -> super::WrongAccesses {
-        let _ = (port, device);
-        super::WrongAccesses::default()
+    /// How often the devices of this memory's simulated board touched what was not handed over to
+    /// them. The job layer asks where a driver does not say which device it has
+    /// ([`Driver::simulated`](crate::Driver::simulated)). A backend over another one passes it on:
+    /// otherwise wrong accesses go unnoticed. The default is for memory that no simulated device
+    /// reaches.
+    ///
+    /// # Errors
+    /// As [`SimulatedDevice::wrong_accesses`](super::SimulatedDevice::wrong_accesses).
+    fn wrong_accesses(&self) -> Result<super::WrongAccesses, Error> {
+        Ok(super::WrongAccesses::default())
     }
 }

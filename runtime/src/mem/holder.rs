@@ -1,7 +1,7 @@
 //! Who may touch a byte of a simulated board's memory: what the hand-over says of it, and
 //! what was touched all the same.
 
-use crate::mem::Port;
+use crate::{mem::Port, types::Result};
 
 /// Who may touch some bytes.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,21 @@ pub enum Holder<'a> {
 }
 
 /// How often simulated devices touched what was not handed over to them.
+///
+/// An engine and a queue compare the counts when a job ends well with those when the first of their
+/// jobs in flight began, and fail the job where they differ
+/// ([`Error::WrongAccess`](crate::Error::WrongAccess)):
+///
+/// - The count is of the device, and so of all its channels: a wrong access of one fails the jobs in
+///   flight of all, because the board cannot tell whose it was. Where the driver passes no device on
+///   ([`Driver::simulated`](crate::Driver::simulated)), it is of all devices of the board.
+/// - A queue takes the count anew with each job that ends well, and when it is empty. A job that
+///   failed by its device's word leaves the count as it was: another job in flight may have made it.
+///   So no job answers for what was touched before it began.
+/// - Between two jobs nothing in flight can answer for an access. It is in
+///   [`SimBoard::counts`](crate::sim::SimBoard::counts) alone.
+/// - Where the board could not be asked, or did not hear of a hand-over
+///   ([`Error::Contended`](crate::Error::Contended)), the job fails with that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WrongAccesses {
     /// Bytes that were not handed over, or only to be read.
@@ -38,4 +53,17 @@ impl WrongAccesses {
     pub const fn is_none(self) -> bool {
         self.unowned == 0 && self.stray == 0
     }
+}
+
+/// A simulated device, as the job layer asks for it: [`Device::simulated`](crate::Device::simulated).
+pub trait SimulatedDevice {
+    /// No other simulated device of this process has it.
+    fn number(&self) -> u32;
+
+    /// How often it touched what was not handed over to it, except while the program allowed it.
+    ///
+    /// # Errors
+    /// [`Error::Contended`](crate::Error::Contended): another thread has the board, or the board did
+    /// not hear of a hand-over.
+    fn wrong_accesses(&self) -> Result<WrongAccesses>;
 }

@@ -22,7 +22,7 @@ pub use arena::Arena;
 pub use backend::{Backend, Mapping, Segment, SyncScope};
 pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand};
 pub use handle::{Api, Handle};
-pub use holder::{Holder, WrongAccesses};
+pub use holder::{Holder, SimulatedDevice, WrongAccesses};
 pub use pool::{LocalPool, Pool};
 #[doc(hidden)]
 pub use pool::{RawPool, RawSlots};

@@ -269,10 +269,10 @@ unsafe impl Device for AnyDevice<'_> {
         &self.port
     }
 
-    fn simulated(&self) -> Option<u32> {
+    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
         match &self.attachment {
             #[cfg(feature = "sim")]
-            Attachment::Simulated(device) => Some(device.number()),
+            Attachment::Simulated(device) => Some(device),
             _ => None,
         }
     }

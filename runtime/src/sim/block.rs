@@ -9,10 +9,6 @@ use crate::{
 use core::{ops::Range, ptr::NonNull};
 use fastrand::Rng;
 
-/// The widest bus word of a master here, 128 bits: a core that reads an odd length reads whole
-/// words, and drops the rest.
-const BUS_WORD_BYTES: usize = 16;
-
 /// A block that the bus reaches. Plain pointers: whoever made it takes it from the board before the
 /// memory goes.
 #[derive(Clone, Copy, Debug)]
@@ -94,25 +90,22 @@ impl SimBlock {
         }
     }
 
-    /// May a device behind port number `port` read `range`, or write it? It may read the whole bus
-    /// word of a byte that it may read. The range lies inside the block (`find`).
+    /// May a device behind port number `port` read all of `range`, or write it? The range lies inside
+    /// the block (`find`).
     pub(super) fn is_held(&self, range: Range<usize>, port: Option<usize>, writes: bool) -> bool {
         let mut known = (Mark::NOBODY.0, false);
         // Neighbours mostly have the same mark.
-        self.marks_of(range.clone()).iter().zip(range).all(|(&mark, at)| {
+        self.marks_of(range).iter().all(|&mark| {
             if mark != known.0 {
                 known = (mark, Mark(mark).allows(port, writes));
             }
-            known.1 || !writes && self.reads_in_word(at, port)
+            known.1
         })
     }
 
-    /// May it read any byte of the bus word of the byte at `at`?
-    #[cold]
-    fn reads_in_word(&self, at: usize, port: Option<usize>) -> bool {
-        let start = at - at % BUS_WORD_BYTES;
-        let end = (start + BUS_WORD_BYTES).min(self.len_bytes);
-        self.marks_of(start..end).iter().any(|&mark| Mark(mark).allows(port, false))
+    /// May it read at least one byte of `range`, which is not empty?
+    pub(super) fn is_partly_held(&self, range: Range<usize>, port: Option<usize>) -> bool {
+        self.marks.is_none() || self.marks_of(range).iter().any(|&mark| Mark(mark).allows(port, false))
     }
 
     /// The marks of `range`, which lies inside the block; all bytes are anyone's where nobody keeps

@@ -52,6 +52,8 @@ pub struct SimConfig {
 /// ```
 pub struct SimBoard {
     state: Mutex<BoardState>,
+    /// A hand-over was not heard, after so many tries for the lock. 0: all were.
+    unheard: AtomicU32,
     faults: Faults,
     seed: u64,
     bus: Bus,
@@ -76,7 +78,6 @@ pub(super) struct BoardState {
 /// A device that has touched what was not handed over to it.
 struct Astray {
     device: u32,
-    port: Port,
     count: WrongAccesses,
 }
 
@@ -88,9 +89,10 @@ pub struct SimCounts {
     pub stray_accesses: u64,
     /// Accesses by a device to memory that was not handed over to a device behind its port, or was
     /// handed over only to be read and is written. Behind a port that snoops too, and the driver's
-    /// own memory included. No sync tells of these: the hand-over does. A read that goes on to the
-    /// end of the bus word of the last byte is none. A job during which its device makes one fails
-    /// ([`Error::WrongAccess`]).
+    /// own memory included. No sync tells of these: the hand-over does. The rest of the bus words of
+    /// an operand's first and last byte is none where a model says that it reads whole words
+    /// ([`SimBus::read_words`](super::SimBus::read_words)). A job during which its device makes one
+    /// fails ([`Error::WrongAccess`]).
     pub unowned_accesses: u64,
     /// Dirty lines that left the cache over what a device had written: each is a sync that was
     /// missing.
@@ -104,6 +106,18 @@ pub struct SimCounts {
     pub bytes_beside: u64,
     /// Bytes that devices wrote.
     pub bytes_written: u64,
+}
+
+impl SimCounts {
+    const UNKNOWN: Self = Self {
+        stray_accesses: u64::MAX,
+        unowned_accesses: u64::MAX,
+        evictions: u64::MAX,
+        lost_writes: u64::MAX,
+        bytes_read: u64::MAX,
+        bytes_beside: u64::MAX,
+        bytes_written: u64::MAX,
+    };
 }
 
 /// No memory answers at that address: AXI's DECERR.
@@ -135,7 +149,7 @@ impl SimBoard {
             astray: Vec::new(),
             others: WrongAccesses::default(),
         };
-        Self { state: Mutex::new(state), faults: config.faults, seed: config.seed, bus: next_bus() }
+        Self { state: Mutex::new(state), unheard: AtomicU32::new(0), faults: config.faults, seed: config.seed, bus: next_bus() }
     }
 
     /// A block of `len_bytes` of its memory: non-coherent, in 64-byte lines, synchronised by range.
@@ -189,10 +203,11 @@ impl SimBoard {
         self.seed
     }
 
-    /// The counts so far. All zero where the board's lock could not be had.
+    /// The counts so far. All `u64::MAX` where another thread has the board: nobody takes that for
+    /// none.
     #[must_use]
     pub fn counts(&self) -> SimCounts {
-        self.lock().map(|state| state.counts).unwrap_or_default()
+        self.lock().map_or(SimCounts::UNKNOWN, |state| state.counts)
     }
 
     /// Virtual time since the board was made, in nanoseconds.
@@ -212,15 +227,19 @@ impl SimBoard {
         Ok(())
     }
 
-    /// How often `device`, or else all devices behind `port`, touched what was not handed over,
-    /// except while the program allowed it.
-    pub(super) fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
-        let Ok(state) = self.lock() else { return WrongAccesses::default() };
-        let of_it = |astray: &&Astray| device.map_or(astray.port == *port, |device| astray.device == device);
-        state.astray.iter().filter(of_it).fold(state.others, |sum, Astray { count, .. }| WrongAccesses {
+    /// How often `device`, or else any device, touched what was not handed over, except while the
+    /// program allowed it. [`Error::Contended`] also where the board did not hear of a hand-over
+    /// since this was asked last.
+    pub(super) fn wrong_accesses(&self, device: Option<u32>) -> Result<WrongAccesses> {
+        let state = self.lock()?;
+        if let tries @ 1.. = self.unheard.swap(0, Ordering::Relaxed) {
+            return Err(Error::Contended { tries });
+        }
+        let of_it = |astray: &&Astray| device.is_none_or(|device| astray.device == device);
+        Ok(state.astray.iter().filter(of_it).fold(state.others, |sum, Astray { count, .. }| WrongAccesses {
             unowned: sum.unowned + count.unowned,
             stray: sum.stray + count.stray,
-        })
+        }))
     }
 
     /// What goes wrong.
@@ -245,11 +264,12 @@ impl SimBoard {
     }
 
     /// `holder` has `range` of `block` from here on. Where the board's lock cannot be had, nothing
-    /// changes: a device that was given bytes is counted as astray then, and one whose job has
-    /// ended is not.
+    /// changes, and `wrong_accesses` says so.
     pub(super) fn hold(&self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
-        if let Ok(mut state) = self.lock() {
-            state.hold(block, range, holder);
+        match self.lock() {
+            Ok(mut state) => state.hold(block, range, holder),
+            Err(Error::Contended { tries }) => self.unheard.store(tries, Ordering::Relaxed),
+            Err(_) => {}
         }
     }
 
@@ -290,9 +310,11 @@ impl BoardState {
         self.now_ns = self.now_ns.saturating_add(ACCESS_NS);
     }
 
-    pub(super) fn read(&mut self, master: Master<'_>, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
+    pub(super) fn read(&mut self, master: Master<'_>, addr: DevAddr, to: &mut [u8], beat: bool) -> Result<(), BusError> {
         let (block, offset) = self.access(master, addr, to.len())?;
-        self.look_who_holds(&block, offset..offset + to.len(), master, false);
+        let (range, port) = (offset..offset + to.len(), self.number(master.port));
+        let held = if beat { block.is_partly_held(range, port) } else { block.is_held(range, port, false) };
+        self.look_who_holds(held, master);
         block.device_read(offset, to, master.port.coherent);
         self.counts.bytes_read += to.len() as u64;
         Ok(())
@@ -312,7 +334,7 @@ impl BoardState {
 
     pub(super) fn write(&mut self, master: Master<'_>, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
         let (block, offset) = self.access(master, addr, from.len())?;
-        self.look_who_holds(&block, offset..offset + from.len(), master, true);
+        self.look_who_holds(block.is_held(offset..offset + from.len(), self.number(master.port), true), master);
         block.device_write(offset, from, master.port.coherent);
         self.counts.bytes_written += from.len() as u64;
         Ok(())
@@ -339,10 +361,10 @@ impl BoardState {
         self.ports.iter().position(|known| known == port)
     }
 
-    fn look_who_holds(&mut self, block: &SimBlock, range: Range<usize>, master: Master<'_>, writes: bool) {
-        if !block.is_held(range, self.number(master.port), writes) {
+    fn look_who_holds(&mut self, held: bool, master: Master<'_>) {
+        if !held {
             self.counts.unowned_accesses += 1;
-            self.astray(master, WrongAccesses { unowned: 1, stray: 0 });
+            self.astray(master.device, WrongAccesses { unowned: 1, stray: 0 });
         }
     }
 
@@ -350,20 +372,20 @@ impl BoardState {
     fn access(&mut self, master: Master<'_>, addr: DevAddr, len: usize) -> Result<(SimBlock, usize), BusError> {
         self.find(master.port, addr, len).ok_or_else(|| {
             self.counts.stray_accesses += 1;
-            self.astray(master, WrongAccesses { unowned: 0, stray: 1 });
+            self.astray(master.device, WrongAccesses { unowned: 0, stray: 1 });
             BusError { addr }
         })
     }
 
     /// A device has touched what was not handed over to it: the job layer asks at the job's end.
     #[cold]
-    fn astray(&mut self, Master { port, device }: Master<'_>, WrongAccesses { unowned, stray }: WrongAccesses) {
+    fn astray(&mut self, device: u32, WrongAccesses { unowned, stray }: WrongAccesses) {
         if self.allows_wrong {
             return;
         }
         let known = self.astray.iter().position(|astray| astray.device == device);
         let at = known.or_else(|| {
-            let new = Astray { device, port: *port, count: WrongAccesses::default() };
+            let new = Astray { device, count: WrongAccesses::default() };
             self.astray.push(new).ok().map(|()| self.astray.len() - 1)
         });
         let count = match at.and_then(|at| self.astray.get_mut(at)) {

@@ -102,7 +102,7 @@ impl SimBus<'_> {
     /// [`BusError`] where no memory is.
     pub fn read(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
         match &mut self.world {
-            World::Board { state, master } => state.read(*master, addr, to),
+            World::Board { state, master } => state.read(*master, addr, to, false),
             World::Other { memory, .. } => memory.read(addr, to),
         }
     }
@@ -124,6 +124,20 @@ impl SimBus<'_> {
         let before = addr.0 - addr.0 % word;
         self.read_beside(before, addr.0 - before)?;
         self.read_beside(end, end.checked_next_multiple_of(word).map_or(0, |next| next - end))
+    }
+
+    /// Reads one beat of a bus, for a master that does not say which of its bytes it uses, as one of
+    /// gates does not. It is wrong where none of them was handed over. So a length that is too long
+    /// by less than a beat is not seen here; a model knows its bytes, and has
+    /// [`read_words`](Self::read_words).
+    ///
+    /// # Errors
+    /// [`BusError`] where no memory is.
+    pub fn read_beat(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
+        match &mut self.world {
+            World::Board { state, master } => state.read(*master, addr, to, true),
+            World::Other { memory, .. } => memory.read(addr, to),
+        }
     }
 
     /// Reads `len` bytes of a word that has others of the operand.

@@ -4,7 +4,7 @@
 use super::{Model, SimBoard, SimBus, bus::Master};
 use crate::{
     hw::{Device, mmio::Mmio, wait::Wait},
-    mem::Port,
+    mem::{Port, SimulatedDevice, WrongAccesses},
     trace::stats::Counter,
     types::{Error, Result, lock},
 };
@@ -117,11 +117,6 @@ impl<'b, M: Model> SimDevice<'b, M> {
         })
     }
 
-    /// As its window's [`Device::simulated`].
-    pub(crate) const fn number(&self) -> u32 {
-        self.number
-    }
-
     /// As its window's [`Mmio::len_bytes`].
     pub(crate) const fn len_bytes(&self) -> usize {
         self.window_bytes
@@ -195,6 +190,16 @@ fn next_number() -> u32 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+impl<M: Model> SimulatedDevice for SimDevice<'_, M> {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn wrong_accesses(&self) -> Result<WrongAccesses> {
+        self.board.wrong_accesses(Some(self.number))
+    }
+}
+
 impl<M: Model> SimWindow<'_, M> {
     /// Looks at the model behind it.
     ///
@@ -245,8 +250,8 @@ unsafe impl<M: Model> Device for SimWindow<'_, M> {
         &self.device.port
     }
 
-    fn simulated(&self) -> Option<u32> {
-        Some(self.device.number())
+    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
+        Some(self.device)
     }
 }
 

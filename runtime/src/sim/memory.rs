@@ -3,7 +3,7 @@
 
 use super::{SimBoard, block::SimBlock};
 use crate::{
-    mem::{Backend, Holder, Mapping, Port, Segment, SyncScope, WrongAccesses},
+    mem::{Backend, Holder, Mapping, Segment, SyncScope, WrongAccesses},
     types::{Align, BaseAddr, Direction, Error, Result, platform::Anonymous},
 };
 use core::{fmt, ops::Range, ptr::NonNull};
@@ -153,8 +153,8 @@ unsafe impl Backend for Sim<'_> {
         self.board.hold(&self.block, range, holder);
     }
 
-    fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
-        self.board.wrong_accesses(port, device)
+    fn wrong_accesses(&self) -> Result<WrongAccesses> {
+        self.board.wrong_accesses(None)
     }
 }
 

@@ -39,7 +39,7 @@ pub mod stream;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod words;
 
-pub use crate::mem::{Holder, WrongAccesses};
+pub use crate::mem::{Holder, SimulatedDevice, WrongAccesses};
 pub use any_model::AnyModel;
 pub use board::{BusError, SimBoard, SimConfig, SimCounts};
 pub use bus::{SimBus, SimMemory};

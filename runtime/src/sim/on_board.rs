@@ -4,7 +4,7 @@
 use super::{SimBoard, block::SimBlock};
 use crate::types::forward::forward;
 use crate::{
-    mem::{Backend, Holder, Mapping, Port, WrongAccesses},
+    mem::{Backend, Holder, Mapping, WrongAccesses},
     types::{
         Direction, Result,
         platform::{Anonymous, HAS_MEMORY},
@@ -66,8 +66,8 @@ unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
     fn held_by(&self, range: Range<usize>, holder: Holder<'_>) {
         self.board.hold(&self.block, range, holder);
     }
-    fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
-        self.board.wrong_accesses(port, device)
+    fn wrong_accesses(&self) -> Result<WrongAccesses> {
+        self.board.wrong_accesses(None)
     }
 }
 

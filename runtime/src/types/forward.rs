@@ -110,8 +110,8 @@ macro_rules! forward {
     };
 
     (@ wrong_accesses $to:tt) => {
-        fn wrong_accesses(&self, port: &$crate::Port, device: ::core::option::Option<u32>) -> $crate::WrongAccesses {
-            $crate::forward!(@@ self $to inner => inner.wrong_accesses(port, device))
+        fn wrong_accesses(&self) -> $crate::Result<$crate::WrongAccesses> {
+            $crate::forward!(@@ self $to inner => inner.wrong_accesses())
         }
     };
 
@@ -221,7 +221,7 @@ macro_rules! forward {
 
     // ---- Device and Driver.
     (@ simulated $to:tt) => {
-        fn simulated(&self) -> ::core::option::Option<u32> {
+        fn simulated(&self) -> ::core::option::Option<&dyn $crate::SimulatedDevice> {
             $crate::forward!(@@ self $to inner => inner.simulated())
         }
     };

@@ -25,8 +25,8 @@ pub use self::{
 };
 
 use contigo::{
-    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, TypedDriver, exactly, poll_until,
-    timeout_us, wait::poll_every,
+    Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep, TypedDriver, exactly, poll_until, timeout_us,
+    wait::poll_every,
 };
 use std::time::Duration;
 
@@ -164,9 +164,7 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
         const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
     }
 
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
+    contigo::forward!(|this| this.device => port, simulated);
 
     fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let [from, to] = exactly(operands)?;

@@ -13,7 +13,7 @@ use crate::{
         mmio::{Pointer, ReadOnly, ReadWrite, Register},
     },
     job::{Completion, Driver, OperandSpec, exactly},
-    mem::{DevSlice, Port},
+    mem::{DevSlice, Port, SimulatedDevice},
     types::{Error, Result},
 };
 use core::time::Duration;
@@ -55,6 +55,9 @@ unsafe impl<D: Device> Driver for Widget<D> {
     }
     fn port(&self) -> &Port {
         self.device.port()
+    }
+    fn simulated(&self) -> Option<&dyn SimulatedDevice> {
+        self.device.simulated()
     }
     fn addr_bits(&self) -> u32 {
         64

@@ -87,7 +87,7 @@ impl<D: Wait> Wait for Shared<'_, D> {
 
 // SAFETY: the window's.
 unsafe impl<D: Device> Device for Shared<'_, D> {
-    forward!(|this| this.0 => port);
+    forward!(|this| this.0 => port, simulated);
 }
 
 /// The kernel's stop, done by the runtime on the model: the program stops a channel at work.

@@ -123,6 +123,7 @@ unsafe impl<D: Driver> Driver for Liar<D> {
     fn port(&self) -> &Port {
         &self.port
     }
+    contigo::forward!(|this| this.inner => simulated);
     fn addr_bits(&self) -> u32 {
         self.inner.addr_bits()
     }

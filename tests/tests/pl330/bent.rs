@@ -33,5 +33,5 @@ impl<D: Device, F> Wait for Bent<D, F> {
 
 // SAFETY: `inner`'s.
 unsafe impl<D: Device, F: Fn(usize, u32) -> u32> Device for Bent<D, F> {
-    forward!(|this| this.inner => port);
+    forward!(|this| this.inner => port, simulated);
 }

@@ -67,7 +67,7 @@ impl<D: Wait> Wait for Misheard<'_, D> {
 
 // SAFETY: the device's.
 unsafe impl<D: Device> Device for Misheard<'_, D> {
-    forward!(|this| this.0 => port);
+    forward!(|this| this.0 => port, simulated);
 }
 
 #[test]

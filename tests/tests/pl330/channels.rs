@@ -107,7 +107,7 @@ impl<D: Wait> Wait for Yielding<D> {
 
 // SAFETY: the device's.
 unsafe impl<D: Device> Device for Yielding<D> {
-    forward!(|this| this.0 => port);
+    forward!(|this| this.0 => port, simulated);
 }
 
 /// `count` copies on `driver`, one after the other.

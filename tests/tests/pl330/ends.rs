@@ -276,7 +276,7 @@ impl<D: Device> Wait for Revoked<'_, D> {
 
 // SAFETY: `inner`'s.
 unsafe impl<D: Device> Device for Revoked<'_, D> {
-    forward!(|this| this.inner => port);
+    forward!(|this| this.inner => port, simulated);
 }
 
 #[test]

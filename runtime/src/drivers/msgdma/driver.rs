@@ -151,7 +151,7 @@ unsafe impl<D: Device> Driver for Msgdma<'_, D> {
         self.device.port()
     }
 
-    fn simulated(&self) -> Option<u32> {
+    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
         self.device.simulated()
     }
 

@@ -86,7 +86,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         barrier::after_completion();
         let Some(InFlight { operands, .. }) = job else { return Ok(None) };
         if self.port.is_simulated()
-            && let Err(error) = ended(&self.driver, &self.port, operands, completion.failed.is_some(), &mut self.wrong)
+            && let Err(error) = ended(&self.driver, operands, completion.failed.is_some(), &mut self.wrong)
         {
             return Err(self.channel_failed(error, site));
         }

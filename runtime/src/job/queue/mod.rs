@@ -93,7 +93,7 @@ pub struct Queue<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize = 1, T
     state: State,
     /// On a simulated board: what the device had touched wrongly when the first of the jobs in
     /// flight began.
-    wrong: WrongAccesses,
+    wrong: Result<WrongAccesses>,
     counts: QueueCounts,
 }
 
@@ -209,7 +209,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             (&raw mut (*queue).len).write(0);
             (&raw mut (*queue).next_slot).write(0);
             (&raw mut (*queue).state).write(State::AtWork);
-            (&raw mut (*queue).wrong).write(WrongAccesses::default());
+            (&raw mut (*queue).wrong).write(Ok(WrongAccesses::default()));
             (&raw mut (*queue).counts).write(QueueCounts::default());
             Ok(place.assume_init_mut())
         }

@@ -141,8 +141,8 @@ impl<'p, T> DevBuf<'p, T> {
     }
 
     /// Of the board that its memory is on: [`Backend::wrong_accesses`](crate::Backend::wrong_accesses).
-    pub(crate) fn wrong_accesses(&self, port: &Port, device: Option<u32>) -> WrongAccesses {
-        self.chunk.backend().wrong_accesses(port, device)
+    pub(crate) fn wrong_accesses(&self) -> Result<WrongAccesses, Error> {
+        self.chunk.backend().wrong_accesses()
     }
 
     /// From here on a consumer on the device's side of the caches uses `part`.

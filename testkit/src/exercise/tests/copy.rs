@@ -63,6 +63,7 @@ unsafe impl<D: Device> Driver for Copy<D> {
     fn port(&self) -> &Port {
         &self.port
     }
+    forward!(|this| this.device => simulated);
 
     fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let [from, to] = exactly(operands)?;

@@ -124,7 +124,7 @@ struct Lying<'p> {
 // an end that there was: a job that failed, another slot, or more bytes. Nobody is harmed by a lie
 // of these kinds: the queue must find it.
 unsafe impl Driver for Lying<'_> {
-    contigo::forward!(|this| this.camera => port, addr_bits, operands, depth, in_order, check, stop_program, ran_dry);
+    contigo::forward!(|this| this.camera => port, simulated, addr_bits, operands, depth, in_order, check, stop_program, ran_dry);
     contigo::forward!(|this| this.camera => stop);
 
     fn name(&self) -> &'static str {
