@@ -1,7 +1,7 @@
 //! The simulated board: bus, clock and seed.
 
 use super::SimSpec;
-use super::{Faults, Sim, block::SimBlock, bus::Master, holder::Mark};
+use super::{Faults, Sim, Struck, block::SimBlock, bus::Master, holder::Mark};
 use crate::{
     mem::{Holder, Port, WrongAccesses},
     types::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Result, lock},
@@ -68,6 +68,7 @@ pub(super) struct BoardState {
     next_base: u64,
     next_id: u32,
     pub(super) counts: SimCounts,
+    pub(super) struck: Struck,
     /// The program provokes wrong accesses: they end no job.
     allows_wrong: bool,
     astray: Vec<Astray, MAX_ASTRAY>,
@@ -145,6 +146,7 @@ impl SimBoard {
             next_base: FIRST_BASE,
             next_id: 1,
             counts: SimCounts::default(),
+            struck: Struck::default(),
             allows_wrong: false,
             astray: Vec::new(),
             others: WrongAccesses::default(),
@@ -208,6 +210,18 @@ impl SimBoard {
     #[must_use]
     pub fn counts(&self) -> SimCounts {
         self.lock().map_or(SimCounts::UNKNOWN, |state| state.counts)
+    }
+
+    /// How often each of the board's faults struck a model so far: how often [`SimBus::strikes`] was
+    /// true with its number. Two kinds that have one number count together. So a test whose numbers
+    /// differ knows which faults it has seen.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    ///
+    /// [`SimBus::strikes`]: super::SimBus::strikes
+    pub fn struck(&self) -> Result<Struck> {
+        Ok(self.lock()?.struck)
     }
 
     /// Virtual time since the board was made, in nanoseconds.

@@ -201,9 +201,14 @@ impl SimBus<'_> {
         self.faults
     }
 
-    /// True in `per_mille` cases of 1,000.
+    /// True in `per_mille` cases of 1,000. The board counts them by kind
+    /// ([`SimBoard::struck`](super::SimBoard::struck)).
     pub fn strikes(&mut self, per_mille: u16) -> bool {
-        per_mille > 0 && self.rng().u16(..1000) < per_mille
+        let struck = per_mille > 0 && self.rng().u16(..1000) < per_mille;
+        if let (true, World::Board { state, .. }) = (struck, &mut self.world) {
+            state.struck.by(per_mille, self.faults);
+        }
+        struck
     }
 }
 

@@ -17,6 +17,41 @@ pub struct Faults {
     pub stuck: u16,
 }
 
+/// How often each fault struck: [`SimBoard::struck`](super::SimBoard::struck).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Struck {
+    /// As [`Faults::late_irq`].
+    pub late_irq: u64,
+    /// As [`Faults::lost_irq`].
+    pub lost_irq: u64,
+    /// As [`Faults::error`].
+    pub error: u64,
+    /// As [`Faults::short`].
+    pub short: u64,
+    /// As [`Faults::hang`].
+    pub hang: u64,
+    /// As [`Faults::stuck`].
+    pub stuck: u64,
+}
+
+impl Struck {
+    /// A model that asked with this number was struck.
+    pub(super) fn by(&mut self, per_mille: u16, faults: &Faults) {
+        let Faults { late_irq, lost_irq, error, short, hang, stuck } = *faults;
+        let kinds = [
+            (late_irq, &mut self.late_irq),
+            (lost_irq, &mut self.lost_irq),
+            (error, &mut self.error),
+            (short, &mut self.short),
+            (hang, &mut self.hang),
+            (stuck, &mut self.stuck),
+        ];
+        for (_, count) in kinds.into_iter().filter(|(kind, _)| *kind == per_mille) {
+            *count += 1;
+        }
+    }
+}
+
 impl Faults {
     /// Nothing goes wrong.
     pub const NONE: Self = Self { late_irq: 0, lost_irq: 0, error: 0, short: 0, hang: 0, stuck: 0 };

@@ -44,7 +44,7 @@ pub use any_model::AnyModel;
 pub use board::{BusError, SimBoard, SimConfig, SimCounts};
 pub use bus::{SimBus, SimMemory};
 pub use device::{SimAccesses, SimDevice, SimWindow};
-pub use faults::Faults;
+pub use faults::{Faults, Struck};
 pub use memory::{Sim, SimSpec};
 pub use model::Model;
 pub use on_board::OnBoard;

@@ -3,6 +3,7 @@
 use super::{
     Kind, Subject, Way,
     bench::{Job, SLOT_BYTES, draw},
+    sight::all_seen,
 };
 use crate::{
     conformance::{Failure, Verdict},
@@ -11,7 +12,7 @@ use crate::{
 use contigo::{
     Align, Completion, DevBuf, Driver, Error, Pool, Queue, Region,
     sim::{
-        Faults, Sim, SimBoard, SimConfig, SimDevice,
+        Faults, Sim, SimBoard, SimConfig, SimDevice, Struck,
         stream::{FNV_START, fnv1a},
     },
 };
@@ -38,32 +39,42 @@ pub struct Tally {
     pub cancelled: u64,
     /// How often the device would not stop, and was reset from outside.
     pub resets: u64,
+    /// Runs whose last jobs did not end by themselves.
+    pub hung: u64,
+    /// Of the cancelled ones, those on a board without faults.
+    pub stopped: u64,
+    /// What the models made of the boards' faults.
+    pub struck: Struck,
 }
 
 /// Runs each seed of `seeds`: random jobs, and faults that the seed decides. The ways to memory
 /// take turns.
 ///
 /// # Errors
-/// [`Failure::Wrong`], with the subject's name and the seed.
+/// [`Failure::Wrong`], with the subject's name and the seed; or, of 64 seeds or more, with what none
+/// of them saw ([`Sight`](super::Sight)).
 pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
     let mut tally = Tally::default();
+    let count = seeds.end.saturating_sub(seeds.start);
     for seed in seeds {
         one(subject, seed, &mut tally).map_err(|failure| match failure {
             Failure::Wrong(what) => Failure::Wrong(format!("{}, seed {seed}: {what}", subject.name())),
             skipped @ Failure::Skipped(_) => skipped,
         })?;
     }
+    all_seen(subject, count, &tally)?;
     Ok(tally)
 }
 
-/// The faults of a seed: none, all that a job recovers from, interrupts alone, and a device that
-/// will not stop.
+/// The faults of a seed: none, interrupts alone, all that a job recovers from, and a device that
+/// will not stop. No two kinds have one number, so that the board tells them apart
+/// ([`SimBoard::struck`]).
 const fn faults_of(seed: u64) -> Faults {
     match seed % 4 {
         0 => Faults::NONE,
-        1 => Faults { late_irq: 300, lost_irq: 300, ..Faults::NONE },
-        2 => Faults::OFTEN,
-        _ => Faults { stuck: 60, hang: 60, error: 60, ..Faults::NONE },
+        1 => Faults { late_irq: 301, lost_irq: 303, ..Faults::NONE },
+        2 => Faults { late_irq: 101, lost_irq: 103, error: 99, short: 97, hang: 95, stuck: 0 },
+        _ => Faults { stuck: 61, hang: 63, error: 59, ..Faults::NONE },
     }
 }
 
@@ -76,6 +87,7 @@ fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
     let own = Pool::<1>::new(region.carve(own_bytes, Align::PAGE)?, own_bytes)?;
     let device = SimDevice::with_model(&board, way.port(&board), subject.drawn(seed));
     let verdict = on_board(subject, seed, &board, &device, (&pool, &own), tally);
+    tally.struck = sum(tally.struck, board.struck()?);
     let findings = device.model(|model| subject.findings(model))?;
     if findings.is_empty() {
         return verdict;
@@ -85,6 +97,17 @@ fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
         _ => String::new(),
     };
     Err(Failure::Wrong(format!("{first}the model's findings: {}", findings.join("; "))))
+}
+
+fn sum(a: Struck, b: Struck) -> Struck {
+    Struck {
+        late_irq: a.late_irq + b.late_irq,
+        lost_irq: a.lost_irq + b.lost_irq,
+        error: a.error + b.error,
+        short: a.short + b.short,
+        hang: a.hang + b.hang,
+        stuck: a.stuck + b.stuck,
+    }
 }
 
 /// The jobs of a seed, and what is left after them.
@@ -156,6 +179,7 @@ impl<S: Subject> Run<'_, '_, '_, S> {
             }
         }
         if !self.queue.is_empty() {
+            self.tally.hung += 1;
             self.stop()?;
         }
         ensure!(self.queue.is_empty() && self.jobs.is_empty(), "{} jobs are left", self.jobs.len());
@@ -268,6 +292,7 @@ impl<S: Subject> Run<'_, '_, '_, S> {
             let mut buffers = Vec::new();
             let Some(tag) = self.queue.take_back_each(|_, _, buf| buffers.push(buf)) else { break };
             self.tally.cancelled += 1;
+            self.tally.stopped += u64::from(self.faults == Faults::NONE);
             self.job(tag)?.compare(self.subject.kind(), None, buffers, &mut self.packet)?;
         }
         Ok(())

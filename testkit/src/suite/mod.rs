@@ -12,6 +12,10 @@
 //!   missing;
 //! - the driver works again.
 //!
+//! After all seeds each kind of fault has been seen, and a stop of a job under way ([`Sight`]), or the
+//! subject says that its core never does that ([`Subject::never`]). A model that asks for no fault
+//! (`bus.strikes(bus.faults().error)`) fails the suite.
+//!
 //! [`per_packet`] counts the price of a job: register accesses and syncs, with one, eight or more
 //! in flight.
 //!
@@ -20,14 +24,17 @@
 //! | `subject.rs` | a driver in one mode |
 //! | `bench.rs` | the board, its memory, and the jobs in flight |
 //! | `faults.rs` | the random run |
+//! | `sight.rs` | what a run must have seen to have checked anything |
 //! | `price.rs` | the counts of a job |
 
 mod bench;
 mod faults;
 mod price;
+mod sight;
 mod subject;
 
 pub use bench::SLOT_BYTES;
 pub use faults::{Tally, faults};
 pub use price::{Price, per_packet};
+pub use sight::Sight;
 pub use subject::{Kind, Subject, Way};

@@ -1,5 +1,6 @@
 //! A driver in one mode, over its model.
 
+use super::Sight;
 use crate::exercise::Limits;
 use contigo::{
     CpuBuf, Driver, Error, Port, Result,
@@ -93,6 +94,12 @@ pub trait Subject {
     /// takes every other error for the driver's mistake. One that a completion has in words is an
     /// [`Error::Fault`] with these words here. [`Error::WillNotStop`] is a fault's of every core.
     fn may_fail(&self, error: &Error) -> bool;
+
+    /// What its core, or the model, never does. The suite fails where it saw something else that
+    /// never happened, and where one of these did: a check that had nothing to see is no check.
+    fn never(&self) -> &'static [Sight] {
+        &[]
+    }
 
     /// The argument words of a job whose operand 0 has `len_bytes`.
     fn words(&self, _len_bytes: usize) -> Vec<u32> {

@@ -5,7 +5,7 @@ use contigo::{
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol},
     sim::{BusError, SimWindow},
 };
-use contigo_testkit::suite::{Kind, Subject};
+use contigo_testkit::suite::{Kind, Sight, Subject};
 use std::time::Duration;
 
 /// `int copy(const char *from, char *to, unsigned n)`, which returns `n`.
@@ -47,6 +47,13 @@ impl Subject for Copier {
     }
     fn words(&self, len_bytes: usize) -> Vec<u32> {
         vec![u32::try_from(len_bytes).unwrap()]
+    }
+    fn never(&self) -> &'static [Sight] {
+        match self.1 {
+            // Its stop waits, and what ended meanwhile is done.
+            Protocol::Hs => &[Sight::Error, Sight::Short, Sight::Stopped],
+            Protocol::Chain => &[Sight::Error, Sight::Short],
+        }
     }
     fn may_fail(&self, _: &Error) -> bool {
         false

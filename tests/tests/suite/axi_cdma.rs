@@ -9,7 +9,7 @@ use contigo::{
 };
 use contigo_testkit::{
     exercise::Limits,
-    suite::{Kind, Subject},
+    suite::{Kind, Sight, Subject},
 };
 
 /// One way of building and driving it.
@@ -42,6 +42,9 @@ impl Subject for InMode {
     }
     fn limits(&self) -> Limits {
         self.limits
+    }
+    fn never(&self) -> &'static [Sight] {
+        &[Sight::Short]
     }
     fn may_fail(&self, error: &Error) -> bool {
         let Error::FaultAt { device: "axi_cdma", what, .. } = error else { return false };

@@ -11,7 +11,7 @@ use contigo::{
 };
 use contigo_testkit::{
     exercise::Limits,
-    suite::{Kind, Subject},
+    suite::{Kind, Sight, Subject},
 };
 
 /// The packets of the source.
@@ -70,6 +70,9 @@ impl Subject for AxiDmaJobs {
     }
     fn packet_bytes(&self) -> usize {
         PACKET_BYTES
+    }
+    fn never(&self) -> &'static [Sight] {
+        if self.kind() == Kind::Receive { &[] } else { &[Sight::Short] }
     }
     fn may_fail(&self, error: &Error) -> bool {
         // Both as one answer a sibling's error without an address.

@@ -11,7 +11,7 @@ use contigo::{
 };
 use contigo_testkit::{
     exercise::Limits,
-    suite::{Kind, Subject},
+    suite::{Kind, Sight, Subject},
 };
 
 struct Built {
@@ -129,6 +129,9 @@ impl Subject for Built {
             Rows::Many => DmacRows { row_bytes: pair, rows: len_bytes / pair, from_stride: pair, to_stride: pair },
         };
         rows.words().into()
+    }
+    fn never(&self) -> &'static [Sight] {
+        &[Sight::Short]
     }
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::Fault { device: "axi_dmac", status: u32::MAX, what } if what.starts_with("bits that it never sets"))

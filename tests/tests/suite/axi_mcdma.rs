@@ -11,7 +11,7 @@ use contigo::{
 };
 use contigo_testkit::{
     exercise::Limits,
-    suite::{Kind, Subject},
+    suite::{Kind, Sight, Subject},
 };
 
 /// A channel, and how its core is built.
@@ -66,6 +66,9 @@ impl Subject for Channel {
     }
     fn packet_bytes(&self) -> usize {
         if self.kind() == Kind::Receive { 1500 } else { 0 }
+    }
+    fn never(&self) -> &'static [Sight] {
+        if self.kind() == Kind::Receive { &[] } else { &[Sight::Short] }
     }
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::FaultAt { device: "axi_mcdma", what, .. } if what.starts_with("DMASlvErr"))

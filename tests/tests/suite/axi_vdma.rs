@@ -11,7 +11,7 @@ use contigo::{
 };
 use contigo_testkit::{
     exercise::Limits,
-    suite::{Kind, Subject},
+    suite::{Kind, Sight, Subject},
 };
 
 const HSIZE: u32 = 64;
@@ -58,6 +58,9 @@ impl Subject for Frames {
     }
     fn packet_bytes(&self) -> usize {
         FRAME_BYTES
+    }
+    fn never(&self) -> &'static [Sight] {
+        &[Sight::Short]
     }
     fn may_fail(&self, error: &Error) -> bool {
         let Error::FaultAt { device, what, .. } = error else { return false };

@@ -11,7 +11,7 @@ use contigo::{
 };
 use contigo_testkit::{
     exercise::Limits,
-    suite::{Kind, Subject},
+    suite::{Kind, Sight, Subject},
 };
 
 /// A side, of a card that is ordered or not.
@@ -47,6 +47,9 @@ impl Subject for Part {
     }
     fn packet_bytes(&self) -> usize {
         if self.1 == Side::Writer { 1024 } else { 0 }
+    }
+    fn never(&self) -> &'static [Sight] {
+        &[Sight::Short]
     }
     fn may_fail(&self, _: &Error) -> bool {
         false

@@ -12,7 +12,7 @@ use contigo::{
 };
 use contigo_testkit::{
     exercise::Limits,
-    suite::{Kind, Subject},
+    suite::{Kind, Sight, Subject},
 };
 
 struct Built(&'static str, MsgdmaConfig);
@@ -98,6 +98,9 @@ impl Subject for Built {
     }
     fn packet_bytes(&self) -> usize {
         1536
+    }
+    fn never(&self) -> &'static [Sight] {
+        &[Sight::Short]
     }
     fn may_fail(&self, error: &Error) -> bool {
         let Error::Fault { what, status, .. } = error else { return false };
