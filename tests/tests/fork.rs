@@ -7,7 +7,13 @@
     reason = "fork, and a fake's dma-buf is imported; a test that panics has failed, which is its purpose"
 )]
 
-use contigo::{Backend, DmaBuf, DmaHeap, HugeTlb, Mmio};
+use contigo::{
+    Align, Backend, Bus, Completion, DevSlice, Device, DmaBuf, DmaHeap, Driver, HugeTlb, Mmio, OperandSpec, Pool, Port, Queue, Region,
+    Result, Spin, TypedDriver, Wired,
+    drivers::zdma::{SimZdma, Zdma},
+    no_report, poll_until,
+    sim::SimBoard,
+};
 use contigo_testkit::{
     emulated,
     fake_devices::FakeDevices,
@@ -19,11 +25,16 @@ use nix::{
     sys::{
         memfd::{MFdFlags, memfd_create},
         signal::{Signal, kill},
-        wait::waitpid,
+        wait::{WaitStatus, waitpid},
     },
     unistd::{ForkResult, fork, ftruncate, pause},
 };
-use std::{fs, os::fd::AsFd, sync::Arc};
+use std::{
+    fs,
+    os::{fd::AsFd, unix::fs::FileExt as _},
+    sync::Arc,
+    time::Duration,
+};
 
 /// The mappings of this process, and of a child that it makes now.
 fn maps_here_and_in_a_child() -> [String; 2] {
@@ -97,4 +108,136 @@ fn registers_stay_with_the_parent() {
     let registers = guard.registers(0).unwrap();
     assert_eq!(registers.len_bytes(), 0x1000);
     stays_with_the_parent("guard-registers");
+}
+
+/// The end of a child that does `act`, which neither allocates nor panics.
+fn in_a_child(act: impl FnOnce()) -> WaitStatus {
+    // SAFETY: the child ends without a destructor.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Child => {
+            act();
+            // SAFETY: it returns to nobody.
+            unsafe { nix::libc::_exit(0) }
+        }
+        ForkResult::Parent { child } => waitpid(child, None).unwrap(),
+    }
+}
+
+const DONE: usize = 0x100;
+const STOPS: usize = 0x104;
+const LIMIT: Duration = Duration::from_millis(20);
+
+/// A driver of registers that are a file's: the test ends its jobs, and sees its stops.
+struct Counts<D> {
+    device: D,
+    told: u32,
+}
+
+// SAFETY: there is no device.
+unsafe impl<D: Device> Driver for Counts<D> {
+    contigo::forward!(|this| this.device => port, simulated);
+    fn name(&self) -> &'static str {
+        "counts"
+    }
+    fn addr_bits(&self) -> u32 {
+        32
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::from_device()] }
+    }
+    fn depth(&self) -> usize {
+        4
+    }
+    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<()> {
+        Ok(())
+    }
+    unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<()> {
+        Ok(())
+    }
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let told = self.told;
+        let ended = poll_until(&self.device, timeout, |device| device.read32(DONE) != told)?;
+        self.told += u32::from(ended);
+        Ok(ended.then_some(Completion::of(told as usize % 4)))
+    }
+    fn stop(&mut self) -> Result<()> {
+        // SAFETY: as above.
+        unsafe { self.device.write32(STOPS, self.device.read32(STOPS) + 1) };
+        self.told = self.device.read32(DONE);
+        Ok(())
+    }
+}
+
+impl<D: Device> TypedDriver<1> for Counts<D> {
+    no_report!();
+}
+
+/// A child has the value of its parent's queue, and no registers: what it does with the queue ends
+/// it before anything of a job is touched.
+#[test]
+fn a_queue_in_a_child_takes_no_end_and_stops_nothing() {
+    if skipped("a_queue_in_a_child_takes_no_end_and_stops_nothing") {
+        return;
+    }
+    let tree = FakeDevices::new();
+    tree.uio(0, None, "core");
+    let (registers, _irq) = tree.open(0).unwrap().into_parts();
+    let module = FakeUDmaBuf::new(Config::default());
+    let region = Region::new(module.open().unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * 256, Align::LINE).unwrap(), 256).unwrap();
+    let port = Port { name: "fake", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: false };
+    // SAFETY: no device is behind the registers.
+    let device = unsafe { Wired::new(registers, Spin, port) };
+    let mut queue = Queue::<_, 4, 1>::new(Counts { device, told: 0 }).unwrap();
+    for _ in 0..2 {
+        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    }
+    let ended = |jobs: u32| {
+        let file = fs::File::options().write(true).open(tree.path("dev/uio0")).unwrap();
+        file.write_all_at(&jobs.to_le_bytes(), DONE as u64).unwrap();
+    };
+    let stops = || tree.word("dev/uio0", STOPS as u64);
+    ended(1);
+    let before = (stops(), queue.counts());
+    let fault = |status| assert!(matches!(status, WaitStatus::Signaled(_, Signal::SIGSEGV, _)), "{status:?}");
+    fault(in_a_child(|| drop(queue.next(Duration::ZERO))));
+    fault(in_a_child(|| drop(queue.next_device(Duration::ZERO))));
+    fault(in_a_child(|| {
+        let _ = queue.stop();
+    }));
+    fault(in_a_child(|| {
+        let _ = queue.clear();
+    }));
+    fault(in_a_child(|| {
+        // SAFETY: the child's copy, which it does not use again.
+        drop(unsafe { std::ptr::read(&raw const queue) });
+    }));
+    assert_eq!((stops(), queue.counts(), queue.len()), (before.0, before.1, 2));
+    assert_eq!(queue.next(LIMIT).unwrap().map(|done| done.completion.slot), Some(0));
+    assert!(queue.next(Duration::ZERO).unwrap().is_none(), "the second goes on");
+    ended(2);
+    assert_eq!(queue.next(LIMIT).unwrap().map(|done| done.completion.slot), Some(1));
+}
+
+/// On the simulated board a child has copies, and takes the ends of these.
+#[test]
+fn a_child_that_works_on_its_copy_of_a_board_leaves_the_parents_jobs() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * 256, Align::LINE).unwrap(), 256).unwrap();
+    let device = SimZdma::new(&board, board.port());
+    let mut queue = Queue::<_, 4, 2>::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap();
+    let mut from = pool.take().unwrap();
+    from.view_mut::<u8>().unwrap().fill(7);
+    queue.push([from.to_device(..), pool.take().unwrap().from_device(..)], &()).unwrap();
+    let took = in_a_child(|| {
+        let ended = matches!(queue.next(LIMIT), Ok(Some(_)));
+        let again = queue.stop().is_ok() && queue.is_empty();
+        // SAFETY: it returns to nobody.
+        unsafe { nix::libc::_exit(i32::from(!(ended && again))) }
+    });
+    assert!(matches!(took, WaitStatus::Exited(_, 0)), "{took:?}");
+    assert_eq!((queue.len(), board.now_ns() < 1_000_000, pool.taken()), (1, true, 2), "nothing of it reached the parent");
+    let [_, to] = queue.next(LIMIT).unwrap().unwrap().buffers;
+    assert_eq!(to.view::<u8>().unwrap(), [7; 256]);
 }
