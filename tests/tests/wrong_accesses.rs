@@ -323,6 +323,61 @@ fn a_job_without_operands_fails_too() {
     });
 }
 
+/// A core of two channels.
+#[derive(Default)]
+struct Pair([Filler; 2]);
+
+// SAFETY: as for `Filler`.
+unsafe impl Model for Pair {
+    const WINDOW_BYTES: usize = 2 * Filler::WINDOW_BYTES;
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        self.0.iter_mut().for_each(|channel| channel.advance(bus));
+    }
+    fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
+        self.0[offset / Filler::WINDOW_BYTES].read32(offset % Filler::WINDOW_BYTES, bus)
+    }
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        self.0[offset / Filler::WINDOW_BYTES].write32(offset % Filler::WINDOW_BYTES, value, bus);
+    }
+    fn irq_at_ns(&self) -> Option<u64> {
+        self.0.iter().filter_map(Model::irq_at_ns).min()
+    }
+    fn reset(&mut self) {
+        self.0.iter_mut().for_each(Model::reset);
+    }
+}
+
+/// The board cannot tell which channel was wrong: the jobs in flight of both fail, and none later.
+#[test]
+fn a_channel_fails_with_its_sibling_and_no_later_job_does() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Pair>::new(board, board.port());
+        let core = Core::new(device.window().unwrap());
+        let mut queues = [0, 1].map(|n| {
+            let from = n * Filler::WINDOW_BYTES;
+            // SAFETY: the channels share no register.
+            let channel = unsafe { core.channel(n, from..from + Filler::WINDOW_BYTES) }.unwrap();
+            Queue::<_, DEPTH, 1>::new(Fills::<_>::new(channel)).unwrap()
+        });
+        for (queue, args) in queues.iter_mut().zip([RIGHT, TOO_LONG]) {
+            queue.push([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+        }
+        device.run_for(100).unwrap();
+        for queue in &mut queues {
+            assert_eq!(queue.next(LIMIT).map(drop).unwrap_err().error, wrong(1, 0));
+            while queue.take_back().is_some() {}
+        }
+        // One after the other: what a sibling did before a job began is not its own.
+        for (n, args) in [(0, RIGHT), (1, RIGHT), (0, RIGHT), (1, TOO_LONG), (0, RIGHT), (1, RIGHT)] {
+            queues[n].push([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+            let ended = queues[n].next(LIMIT).map(|done| assert!(done.is_some())).map_err(|failed| failed.error);
+            assert_eq!(ended, if args == RIGHT { Ok(()) } else { Err(wrong(1, 0)) });
+            while queues[n].take_back().is_some() {}
+        }
+        assert_eq!(board.counts().unowned_accesses, 2);
+    });
+}
+
 /// What a thread does with the board while a job ends.
 static BUSY: AtomicU8 = AtomicU8::new(0);
 const FREE: u8 = 0;

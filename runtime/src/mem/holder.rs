@@ -29,8 +29,7 @@ pub enum Holder<'a> {
 /// - A queue takes the count anew with each job that ends well, and when it is empty. A job that
 ///   failed by its device's word leaves the count as it was: another job in flight may have made it.
 ///   So no job answers for what was touched before it began.
-/// - Between two jobs nothing in flight can answer for an access. It is in
-///   [`SimBoard::counts`](crate::sim::SimBoard::counts) alone.
+/// - Between two jobs nothing in flight can answer for an access. It is in `SimBoard::counts` alone.
 /// - Where the board could not be asked, or did not hear of a hand-over
 ///   ([`Error::Contended`](crate::Error::Contended)), the job fails with that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
