@@ -138,6 +138,13 @@ impl fmt::Display for BitstreamError {
     }
 }
 
+/// The same, of a bitstream.
+///
+/// ```
+/// use contigo_bringup::{bitstream::BitstreamError, file};
+/// let error: BitstreamError = file::read("/".as_ref(), 1).unwrap_err().into();
+/// assert!(matches!(error, BitstreamError::NotAFile));
+/// ```
 impl From<FileError> for BitstreamError {
     fn from(error: FileError) -> Self {
         match error {

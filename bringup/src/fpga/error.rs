@@ -249,6 +249,13 @@ impl std::error::Error for FpgaError {
     }
 }
 
+/// The file is refused before it is loaded.
+///
+/// ```
+/// use contigo_bringup::{bitstream::Bitstream, fpga::FpgaError};
+/// let error: FpgaError = Bitstream::parse(b"no bitstream").unwrap_err().into();
+/// assert!(matches!(error, FpgaError::Bitstream(_)));
+/// ```
 impl From<BitstreamError> for FpgaError {
     fn from(error: BitstreamError) -> Self {
         Self::Bitstream(error)

@@ -105,6 +105,12 @@ impl std::error::Error for Refused {
     }
 }
 
+/// The file, or its kernel, refused.
+///
+/// ```
+/// let error: contigo_log::Refused = std::fs::read("no/such/file").unwrap_err().into();
+/// assert!(matches!(error, contigo_log::Refused::File(_)));
+/// ```
 impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
         Self::File(error)

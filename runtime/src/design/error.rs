@@ -119,7 +119,13 @@ impl DesignError {
     }
 }
 
-/// The line and the rule, without names and numbers, for whoever has one type of error.
+/// The line and the rule, without names and numbers, for a program that has one type of error.
+///
+/// ```
+/// use contigo::{Error, design::Design};
+/// let error = Design::read(b"no design").unwrap_err();
+/// assert!(matches!(error.into(), Error::BadMap { line: 1, .. }));
+/// ```
 impl From<DesignError> for Error {
     fn from(error: DesignError) -> Self {
         Self::BadMap { line: error.line, rule: error.rule.text() }
@@ -156,6 +162,12 @@ impl fmt::Display for DesignError {
 impl core::error::Error for DesignError {}
 
 /// With its whole text.
+///
+/// ```
+/// use contigo::design::Design;
+/// let error = Design::read(b"no design").unwrap_err();
+/// assert_eq!(std::io::Error::from(error).to_string(), error.to_string());
+/// ```
 #[cfg(feature = "std")]
 impl From<DesignError> for crate::types::IoError {
     fn from(error: DesignError) -> Self {

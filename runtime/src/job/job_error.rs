@@ -42,6 +42,13 @@ impl<B> JobError<B> {
     }
 }
 
+/// It drops the buffers.
+///
+/// ```
+/// use contigo::{Error, JobError};
+/// let failed = JobError { error: Error::Busy, cause: Error::Busy, operand: None, buffers: Some("a buffer") };
+/// assert_eq!(Error::from(failed), Error::Busy);
+/// ```
 impl<B> From<JobError<B>> for Error {
     fn from(failed: JobError<B>) -> Self {
         failed.error
@@ -49,6 +56,12 @@ impl<B> From<JobError<B>> for Error {
 }
 
 /// It keeps the error, and drops the buffers, which returns them to their pools.
+///
+/// ```
+/// use contigo::{Error, JobError};
+/// let failed = JobError { error: Error::Busy, cause: Error::Busy, operand: None, buffers: Some("a buffer") };
+/// assert_eq!(std::io::Error::from(failed).to_string(), Error::Busy.to_string());
+/// ```
 #[cfg(feature = "std")]
 impl<B> From<JobError<B>> for crate::types::IoError {
     fn from(failed: JobError<B>) -> Self {

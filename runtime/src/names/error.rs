@@ -97,14 +97,25 @@ fn either(f: &mut fmt::Formatter<'_>, syntaxes: impl Iterator<Item = (&'static s
     Ok(())
 }
 
+/// The rule and the place are lost.
+///
+/// ```
+/// use contigo::{Error, names::MemoryName};
+/// let error = "ddr:0".parse::<MemoryName>().unwrap_err();
+/// assert!(matches!(error.into(), Error::BadName { len_bytes: 5, .. }));
+/// ```
 impl From<NameError> for Error {
-    /// For who passes errors on; the rule and the place are lost.
     fn from(error: NameError) -> Self {
         Self::BadName { len_bytes: error.len_bytes, max_bytes: super::text::Text::MAX_BYTES }
     }
 }
 
 /// With its whole text.
+///
+/// ```
+/// let error = "ddr:0".parse::<contigo::names::MemoryName>().unwrap_err();
+/// assert_eq!(std::io::Error::from(error).to_string(), error.to_string());
+/// ```
 #[cfg(feature = "std")]
 impl From<NameError> for crate::types::IoError {
     fn from(error: NameError) -> Self {

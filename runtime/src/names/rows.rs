@@ -96,6 +96,17 @@ macro_rules! blocks {
         }
 
         $($(#[$condition])*
+        /// The block, for a program that chooses its memory as it runs.
+        ///
+        /// ```
+        /// # #[cfg(feature = "sim")] {
+        /// use contigo::{Region, names::AnyMemory, sim::SimBoard};
+        /// let board = SimBoard::new(1);
+        /// let memory: AnyMemory<'_> = board.memory(4096)?.into();
+        /// assert_eq!(Region::new(memory)?.len_bytes(), 4096);
+        /// # }
+        /// # Ok::<(), contigo::Error>(())
+        /// ```
         impl<'d> From<$type> for AnyMemory<'d> {
             fn from(block: $type) -> Self {
                 Self::of(Block::$variant(block))

@@ -165,6 +165,13 @@ impl Among {
     }
 }
 
+/// So many, whose names the error does not have.
+///
+/// ```
+/// use contigo::Error;
+/// let error = Error::NotFound { what: "UIO device", among: 3.into() };
+/// assert_eq!(error.to_string(), "there is no such UIO device; others that are here: 3");
+/// ```
 impl From<u32> for Among {
     fn from(all: u32) -> Self {
         Self::of(all)

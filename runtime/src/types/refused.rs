@@ -19,6 +19,13 @@ impl<T> Refused<T> {
     }
 }
 
+/// It drops the value that came back.
+///
+/// ```
+/// use contigo::{Error, Refused};
+/// let refused = Refused { error: Error::Busy, returned: "a buffer" };
+/// assert_eq!(Error::from(refused), Error::Busy);
+/// ```
 impl<T> From<Refused<T>> for Error {
     fn from(refused: Refused<T>) -> Self {
         refused.error

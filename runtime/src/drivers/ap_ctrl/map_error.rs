@@ -113,7 +113,15 @@ impl MapRule {
     }
 }
 
-/// The line and the rule, without names and numbers, for whoever has one type of error.
+/// The line and the rule, without names and numbers, for a program that has one type of error.
+///
+/// ```
+/// # #[cfg(feature = "describe")] {
+/// use contigo::{Error, drivers::ap_ctrl::describe::json};
+/// let error = json::map(b"no map").unwrap_err();
+/// assert!(matches!(error.into(), Error::BadMap { line: 1, .. }));
+/// # }
+/// ```
 impl From<MapError> for Error {
     fn from(error: MapError) -> Self {
         Self::BadMap { line: error.line, rule: error.rule.text() }
@@ -153,6 +161,14 @@ impl fmt::Display for MapError {
 impl core::error::Error for MapError {}
 
 /// With its whole text.
+///
+/// ```
+/// # #[cfg(feature = "describe")] {
+/// use contigo::drivers::ap_ctrl::describe::json;
+/// let error = json::map(b"no map").unwrap_err();
+/// assert_eq!(std::io::Error::from(error).to_string(), error.to_string());
+/// # }
+/// ```
 #[cfg(feature = "std")]
 impl From<MapError> for crate::types::IoError {
     fn from(error: MapError) -> Self {

@@ -254,6 +254,17 @@ impl<T> Drop for CpuBuf<'_, T> {
 }
 
 /// A buffer that may move can also stay: so that one job can take buffers of both kinds.
+///
+/// ```
+/// # #[cfg(feature = "sim")] {
+/// use contigo::{Align, CpuBuf, OneThread, Region, sim::SimBoard};
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(4096)?)?;
+/// let buf: CpuBuf<'_, OneThread> = region.carve(256, Align::LINE)?.into_buf().into();
+/// assert_eq!(buf.len_bytes(), 256);
+/// # }
+/// # Ok::<(), contigo::Error>(())
+/// ```
 impl<'p> From<CpuBuf<'p, AnyThread>> for CpuBuf<'p, OneThread> {
     fn from(buf: CpuBuf<'p, AnyThread>) -> Self {
         let span = buf.span;
