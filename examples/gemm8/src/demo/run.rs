@@ -6,9 +6,7 @@ use super::{
     network::{self, HIDDEN, INPUTS, LAYER1, LAYER2, Layer, SCORES},
 };
 use crate::{Gemm, Gemm8, SimGemm8};
-use contigo::{
-    Align, Backend, BaseAddr, CpuBuf, Driver, Engine, JobCounts, Operand, Pool, Port, Region, Stats, TypedDriver, sim::SimBoard,
-};
+use contigo::{Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, TypedDriver, sim::SimBoard};
 use core::time::Duration;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -97,7 +95,7 @@ pub fn stream<B: Backend>(
 /// # Errors
 /// As [`stream`].
 #[cfg(any(feature = "cuda", feature = "opencl", feature = "vulkan"))]
-pub fn stream_on_gpu<B: Backend, F: Driver>(
+pub fn stream_on_gpu<B: Backend, F: contigo::Driver>(
     memory: B,
     kernel: crate::gpu::Gemm8Kernel<F>,
     engine: &'static str,
