@@ -99,6 +99,32 @@ fn cores_that_cannot_be_driven_are_refused() {
 }
 
 #[test]
+fn settings_and_bursts_that_no_core_works_with_are_refused() {
+    let opened = |build, config| {
+        let board = SimBoard::new(1);
+        let core = core(&board, build);
+        AxiDmac::open_simulated(core.window().unwrap(), config).map(drop)
+    };
+    let old = AxiDmacBuild { version: 0x0004_0361, ..copier() };
+    for (build, config, name, value) in [
+        (copier(), DmacConfig { fifo_bursts: 12, ..CONFIG }, "fifo_bursts", 12),
+        (copier(), DmacConfig { fifo_bursts: 0, ..CONFIG }, "fifo_bursts", 0),
+        (copier(), DmacConfig { fifo_bursts: 64, ..CONFIG }, "fifo_bursts", 64),
+        (copier(), DmacConfig { burst_bytes: 96, ..CONFIG }, "burst_bytes", 96),
+        (copier(), DmacConfig { burst_bytes: 8192, ..CONFIG }, "burst_bytes", 8192),
+        // One beat of the wider side.
+        (AxiDmacBuild { words: [8, 64], ..copier() }, CONFIG, "MAX_BYTES_PER_BURST", 64),
+        (AxiDmacBuild { words: [64, 8], ..copier() }, CONFIG, "MAX_BYTES_PER_BURST", 64),
+        (AxiDmacBuild { words: [8, 128], ..old }, CONFIG, "MAX_BYTES_PER_BURST", 128),
+    ] {
+        let refused = opened(build, config).unwrap_err();
+        assert!(matches!(refused, Error::Setting { name: found, value: had, .. } if (found, had) == (name, value)), "{refused}");
+    }
+    assert_eq!(opened(AxiDmacBuild { words: [8, 32], ..copier() }, DmacConfig { fifo_bursts: 16, ..CONFIG }), Ok(()));
+    assert_eq!(opened(AxiDmacBuild { words: [8, 64], ..old }, CONFIG), Ok(()));
+}
+
+#[test]
 fn a_core_with_few_address_bits_says_so_and_reaches_no_further() {
     let memory = [Side::Memory; 2];
     let (send, receive) = ([Side::Memory, Side::Stream], [Side::Stream, Side::Memory]);

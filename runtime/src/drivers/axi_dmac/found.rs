@@ -139,6 +139,11 @@ pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound
     let told = regs::burst(interface);
     let burst_bytes = if told > 1 { told } else { burst_bytes };
     let words = [source_word, destination_word];
+    if burst_bytes < 2 * source_word.max(destination_word) {
+        // `axi_dmac_burst_memory.v` counts beats of the wider word, with one bit at least.
+        let fix = "a burst has two words of the wider side at least: build the core so, or before 4.5 say it by burst_bytes";
+        return Err(Error::Setting { name: "MAX_BYTES_PER_BURST", value: burst_bytes as u64, fix });
+    }
     // The register takes less, and the write's WLAST comes before its AWLEN says then.
     let source_align = if kind == DmacKind::Copy && source_word > destination_word { source_word } else { 1 };
     Ok(DmacFound {

@@ -182,10 +182,16 @@ impl Jobs {
         Some(completion)
     }
 
-    /// Looks for ends.
+    /// Looks for ends, and gives the core what was held back for them.
     pub(super) fn look(&mut self, device: &impl Device, found: &DmacFound) -> Result<()> {
+        self.look_for_ends(device)?;
+        self.launch(device, found)
+    }
+
+    /// Looks for ends, and starts nothing.
+    pub(super) fn look_for_ends(&mut self, device: &impl Device) -> Result<()> {
         if self.given == 0 {
-            return self.launch(device, found);
+            return Ok(());
         }
         // The newest first: a job that is confirmed after DONE was read could be an old one there.
         let confirmed = self.is_confirmed(device)?;
@@ -220,7 +226,7 @@ impl Jobs {
                 place.ended |= ended >> id & 1 != 0;
             }
         }
-        self.launch(device, found)
+        Ok(())
     }
 
     fn done(&self, device: &impl Device) -> Result<u32> {

@@ -7,7 +7,7 @@
 //! | copy | from | the bytes to copy, all of them | to the device |
 //! | | to | where they go; at least as many | from the device |
 //! | send | packet | one packet, all of it | to the device |
-//! | receive | packet | one packet, from its beginning; longer than the longest that comes, by more than a burst | from the device |
+//! | receive | packet | one packet, from its beginning; longer than the longest that comes | from the device |
 //!
 //! **The kind is the core's own.** `INTERFACE_DESCRIPTION_1` tells the types of its two sides, and
 //! what more is built in is tried: registers that are not there hold nothing ([`DmacFound`]).
@@ -47,8 +47,8 @@
 //! - A packet that fills its buffer has no report. One that is longer looks the same, and its rest
 //!   comes next: give buffers that are longer than the longest packet.
 //! - Where a packet ends in the last burst of its buffer but one, or later, the buffer that is
-//!   queued behind may hang. So a buffer is longer than the longest packet by more than a burst.
-//!   The setting `packet_bytes` says that packet, and the driver compares each buffer with it.
+//!   queued behind may hang. So a buffer goes alone, unless it has two bursts more than the longest
+//!   packet, which the setting `packet_bytes` says.
 //! - A job of one burst that is queued behind another may get its successor's length: wrong bytes,
 //!   also behind its buffer, or no end (`address_generator.v`, `bl_ready`).
 //!   The driver lets it go alone, and a receiver's jobs one by one, whose packets may be so short.
@@ -60,6 +60,8 @@
 //!   [`DmacConfig`]. A job of shorter rows is alone in the core.
 //! - ENABLE at 0 does not end accesses under way, and no documented register tells their end. The
 //!   debug word at 0x43C does, and a core without it (`DISABLE_DEBUG_REGISTERS`) is refused.
+//! - A burst of one word, of the wider side, has an extra beat behind each ("Known Issues"): it is
+//!   refused.
 //! - HWDESC at 0 together with ENABLE makes the core forget the read of a descriptor under way. Its
 //!   answer goes into the next list, so a stop leaves HWDESC as it is.
 //! - AXI errors are not reported: a transfer to where no memory is ends well. The engine gives no
@@ -136,8 +138,8 @@ impl<'p, D: Device> AxiDmac<'p, D> {
     ///
     /// # Errors
     /// - [`Error::RegisterWindow`], [`Error::WrongDevice`]: another core.
-    /// - [`Error::Setting`]: a version before 4.3, or a port that snoops with a core that is not
-    ///   built for it.
+    /// - [`Error::Setting`]: a version before 4.3, a setting or a burst that no core works with, or
+    ///   a port that snoops with a core that is not built for it.
     /// - [`Error::Unsupported`]: a core without memory, or without its debug registers.
     /// - [`Error::Unexpected`]: registers contradict each other.
     /// - [`Error::WillNotStop`]: it does not end what another program left.
@@ -207,7 +209,7 @@ impl<'p, D: Device> AxiDmac<'p, D> {
     /// The job, where the core takes it.
     fn job(&self, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
         let longest = self.lists.as_ref().map_or(self.found.max_bytes, Lists::longest);
-        let job = rows::job(&self.found, longest, self.config.packet_bytes, operands, args)?;
+        let job = rows::job(&self.found, longest, operands, args)?;
         self.jobs.together().check(&job)?;
         Ok(job)
     }
@@ -308,7 +310,7 @@ unsafe impl<D: Device> Driver for AxiDmac<'_, D> {
     fn stop(&mut self) -> Result<()> {
         if !self.stopped {
             // Registers that say what cannot be: the core is stopped all the same.
-            let _ = self.jobs.look(&self.device, &self.found);
+            let _ = self.jobs.look_for_ends(&self.device);
         }
         self.halt()?;
         self.jobs.stopped();

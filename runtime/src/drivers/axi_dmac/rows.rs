@@ -13,13 +13,16 @@ use crate::{
 /// `FIFO_SIZE`, as `axi_dmac_ip.tcl` offers it.
 const FIFO_MIN: u32 = 2;
 const FIFO_MAX: u32 = 32;
+/// `MAX_BYTES_PER_BURST`: two beats of a byte, and what AXI allows a burst.
+const BURST_MIN: usize = 2;
+const BURST_MAX: usize = 4096;
 
 /// The settings of an AXI DMAC: what its registers do not tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmacConfig {
     /// `MAX_BYTES_PER_BURST`, for versions before 4.5, which do not tell it.
     pub burst_bytes: usize,
-    /// `FIFO_SIZE`, in bursts: 2 to 32. More than four rows in one job must be so long that the
+    /// `FIFO_SIZE`, in bursts: 2, 4, 8, 16 or 32. More than four rows in one job must be so long that the
     /// core cannot have four of them under way. In bursts they are longer than two thirds of this
     /// and a third of a burst. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that the job
     /// is told while it is written.
@@ -29,8 +32,10 @@ pub struct DmacConfig {
     /// burst's length is taken with its address alone.
     pub single_bursts: bool,
     /// The longest packet of the stream, in bytes; 0 where the program does not say. Each buffer
-    /// must be longer by more than a burst then, and the core of a receiver with `single_bursts`
-    /// gets several. A packet that ends in the last burst but one or later may hang the next.
+    /// must hold it then, and the core of a receiver with `single_bursts` gets several buffers at
+    /// once, where each has two bursts more than such a packet. A packet that ends in the last
+    /// burst but one or later may hang the buffer behind, so a shorter buffer has the core to
+    /// itself.
     pub packet_bytes: u32,
     /// The limit of a stop, in microseconds.
     pub stop_us: u32,
@@ -46,15 +51,18 @@ impl Default for DmacConfig {
 
 impl DmacConfig {
     /// # Errors
-    /// [`Error::Argument`]: a FIFO that no core has.
+    /// [`Error::Setting`]: a FIFO or a burst that no core has.
     pub(super) const fn check(&self) -> Result<()> {
-        match self.fifo_bursts {
-            FIFO_MIN..=FIFO_MAX => Ok(()),
-            value => {
-                let (value, min, max) = (value as u64, FIFO_MIN as u64, FIFO_MAX as u64);
-                Err(Error::Argument { name: "fifo_bursts", value, min, max, multiple_of: 1 })
-            }
+        let Self { fifo_bursts, burst_bytes, .. } = *self;
+        if !fifo_bursts.is_power_of_two() || fifo_bursts < FIFO_MIN || fifo_bursts > FIFO_MAX {
+            let fix = "FIFO_SIZE is a power of two from 2 to 32: say what the core is built with";
+            return Err(Error::Setting { name: "fifo_bursts", value: fifo_bursts as u64, fix });
         }
+        if !burst_bytes.is_power_of_two() || burst_bytes < BURST_MIN || burst_bytes > BURST_MAX {
+            let fix = "MAX_BYTES_PER_BURST is a power of two from 2 to 4096: say what the core is built with";
+            return Err(Error::Setting { name: "burst_bytes", value: burst_bytes as u64, fix });
+        }
+        Ok(())
     }
 
     /// The names that [`from_settings`](Self::from_settings) knows.
@@ -63,20 +71,18 @@ impl DmacConfig {
     /// As settings have it, each with its default.
     ///
     /// # Errors
-    /// As [`Settings::number`]; [`Error::NotPowerOfTwo`].
+    /// As [`Settings::number`]; [`Error::Setting`] for a FIFO or a burst that no core has.
     #[allow(clippy::cast_possible_truncation, reason = "each number has its limit")]
     pub fn from_settings(settings: &Settings<'_>) -> Result<Self> {
         let default = Self::default();
-        let burst_bytes = settings.number("burst_bytes", 2, 4096)?.map_or(default.burst_bytes, |bytes| bytes as usize);
+        let burst_bytes =
+            settings.number("burst_bytes", BURST_MIN as u64, BURST_MAX as u64)?.map_or(default.burst_bytes, |bytes| bytes as usize);
         let fifo_bursts = settings.value("fifo_bursts", FIFO_MIN, FIFO_MAX, default.fifo_bursts)?;
         let single_bursts = settings.flag("single_bursts", default.single_bursts)?;
         let packet_bytes = settings.value("packet_bytes", 0, u32::MAX, default.packet_bytes)?;
         let stop_us = settings.number("stop_us", 1, 1_000_000)?.map_or(default.stop_us, |us| us as u32);
-        if burst_bytes.is_power_of_two() {
-            Ok(Self { burst_bytes, fifo_bursts, single_bursts, packet_bytes, stop_us })
-        } else {
-            Err(Error::NotPowerOfTwo { align_bytes: burst_bytes })
-        }
+        let config = Self { burst_bytes, fifo_bursts, single_bursts, packet_bytes, stop_us };
+        config.check().map(|()| config)
     }
 }
 
@@ -136,8 +142,8 @@ impl AsRef<[u32]> for DmacWords {
 }
 
 /// The job of these operands and words, where the core takes it. `longest`: the most bytes of one
-/// row; `packet_bytes`: of a packet, where the program said it.
-pub(super) fn job(found: &DmacFound, longest: u64, packet_bytes: u32, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
+/// row.
+pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
     let (first, second) = match found.kind {
         DmacKind::Copy => {
             let [from, to] = exactly(operands)?;
@@ -154,13 +160,6 @@ pub(super) fn job(found: &DmacFound, longest: u64, packet_bytes: u32, operands: 
     let (row_bytes, most) = rows.map_or((first.len_bytes as u64, longest), |rows| (rows.row_bytes.into(), found.max_bytes));
     if row_bytes == 0 || row_bytes > most || !row_bytes.is_multiple_of(found.length_align as u64) {
         return refused("bytes of a job, or of a row", row_bytes, most, found.length_align);
-    }
-    if found.reports && packet_bytes > 0 {
-        let need_bytes = u64::from(packet_bytes) + found.burst_bytes as u64 + 1;
-        if row_bytes < need_bytes {
-            let have_bytes = first.len_bytes;
-            return Err(Error::BufferSize { index: 0, need_bytes, have_bytes });
-        }
     }
     let (from, to) = match found.kind {
         DmacKind::Copy => (Some(first), second),

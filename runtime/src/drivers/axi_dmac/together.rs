@@ -1,6 +1,6 @@
 //! Which jobs may be in the core together: what its Verilog loses where several are.
 //!
-//! Both faults were seen with 4.5 behind memory that is slow or answers when it likes, and both
+//! All three faults were seen with 4.5 behind memory that is slow or answers when it likes, and both
 //! write into buffers that were given back. Without the settings that say otherwise, no job meets
 //! them. The first was seen where the core writes; that it is there where it reads, too, follows
 //! from the Verilog, which has the same generator on both sides.
@@ -12,6 +12,13 @@
 //! bytes than its own. So a job is alone where it or the other one is one burst. A packet
 //! from a stream may be one burst whatever its buffer, so a receiver has one job in the core. Rows
 //! and pieces of a list are such jobs to that part of the core.
+//!
+//! **A packet that ends late.** `request_generator.v` takes bursts back that it asked for behind a
+//! packet's end. Where the packet ends in its buffer's last burst but one or later, the generator
+//! may be in the next job already, which then may hang. The core counts bursts, and each buffer
+//! begins with one, as does each packet in it. So both lengths are compared in whole bursts: by
+//! bytes a packet of 1 and a buffer of two bursts and a byte less would do, whose end is in the
+//! last burst but one. Such a buffer goes alone.
 //!
 //! **Rows.** `dmac_2d_transfer.v` notes for each row whether it is the last, in four places. A
 //! fifth row that begins before the first has ended overwrites its note: the first ends the job, or
@@ -41,8 +48,8 @@ pub(super) struct Together {
     fifo_bursts: u32,
     /// Jobs of one burst may be queued.
     single_bursts: bool,
-    /// Buffers were compared with the longest packet.
-    packets: bool,
+    /// The longest packet; 0 where the program does not say.
+    packet_bytes: u64,
     reports: bool,
 }
 
@@ -56,7 +63,7 @@ impl Together {
             under_way,
             fifo_bursts: config.fifo_bursts,
             single_bursts: config.single_bursts,
-            packets: config.packet_bytes > 0,
+            packet_bytes: config.packet_bytes.into(),
             reports: found.reports,
         }
     }
@@ -71,8 +78,17 @@ impl Together {
         1 + (ROW_IDS as u64 - 1) * self.bursts(job) > self.under_way
     }
 
-    /// Are the rows of this job held apart?
+    /// May others wait behind this buffer? Its longest packet ends before its last burst but one.
+    const fn packets_end_early(&self, job: &Job) -> bool {
+        self.packet_bytes > 0 && self.bursts(job) >= self.packet_bytes.div_ceil(self.burst_bytes) + 2
+    }
+
+    /// Are the rows of this job held apart, and does a packet fit?
     pub(super) fn check(&self, job: &Job) -> Result<()> {
+        if self.reports && job.row_bytes < self.packet_bytes {
+            let have_bytes = usize::try_from(job.row_bytes).unwrap_or(usize::MAX);
+            return Err(Error::BufferSize { index: 0, need_bytes: self.packet_bytes, have_bytes });
+        }
         if job.rows > ROW_IDS && !self.rows_are_long(job) {
             let fix = "it loses the ends of more than four rows so short: give four rows a job, or longer ones, \
                        or say its FIFO_SIZE where that is less";
@@ -90,7 +106,7 @@ impl Together {
     pub(super) const fn allows(&self, before: &Job, job: &Job) -> bool {
         let ids = before.rows == 1 && job.rows == 1 || self.rows_are_long(before) && self.rows_are_long(job);
         let lengths = match self.kind {
-            DmacKind::Receive if self.reports => self.single_bursts && self.packets,
+            DmacKind::Receive if self.reports => self.single_bursts && self.packets_end_early(before),
             DmacKind::Copy | DmacKind::Send | DmacKind::Receive => self.single_bursts || self.bursts(before) > 1 && self.bursts(job) > 1,
         };
         ids && lengths

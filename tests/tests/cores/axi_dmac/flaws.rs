@@ -110,21 +110,55 @@ fn received(build: AxiDmacBuild, config: DmacConfig, packet_bytes: usize, buffer
     });
 }
 
-#[test]
-fn a_buffer_is_longer_than_the_longest_packet_by_more_than_a_burst() {
-    let flaws = AxiDmacFlaws { single_bursts: false, ..AxiDmacFlaws::ALL };
-    let build = AxiDmacBuild { flaws, ..receiver(300) };
-    let deep = DmacConfig { single_bursts: true, packet_bytes: 300, ..CONFIG };
+/// How many bytes the core writes into four buffers of this length before any look.
+fn written(build: AxiDmacBuild, config: DmacConfig, buffer_bytes: usize) -> u64 {
+    let mut bytes = 0;
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, build);
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, deep)?)?;
-        let refused = queue.push([pool.take()?.from_device(..364)], &None).unwrap_err();
-        assert!(matches!(refused.error, Error::BufferSize { index: 0, need_bytes: 365, have_bytes: 364 }), "{refused}");
+        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, config)?)?;
+        for _ in 0..4 {
+            queue.push([pool.take()?.from_device(..buffer_bytes)], &None)?;
+        }
+        core.run_for(20)?;
+        bytes = board.counts().bytes_written;
+        queue.stop()?;
+        while queue.take_back().is_some() {}
         Ok(())
     });
-    received(build, deep, 300, 365);
-    // Without that number a core has one buffer, behind which none can hang.
-    received(build, DmacConfig { packet_bytes: 0, ..deep }, 300, 301);
+    bytes
+}
+
+/// Counted in bursts, of which a packet begins the first: with bursts of 64 bytes, 300 bytes end
+/// in the fifth, and one byte in the first.
+#[test]
+fn a_buffer_in_whose_last_bursts_a_packet_may_end_goes_alone() {
+    let flaws = AxiDmacFlaws { single_bursts: false, ..AxiDmacFlaws::ALL };
+    for (packet_bytes, room_bytes) in [(300, 6 * 64), (320, 6 * 64), (321, 7 * 64), (4, 2 * 64), (64, 2 * 64)] {
+        let build = AxiDmacBuild { flaws, ..receiver(packet_bytes) };
+        let deep = DmacConfig { single_bursts: true, packet_bytes: u32::try_from(packet_bytes).unwrap(), ..CONFIG };
+        let found = [room_bytes, room_bytes + 1].map(|bytes| written(build, deep, bytes) / packet_bytes as u64);
+        assert_eq!(found, [1, 4], "packets of {packet_bytes} bytes");
+        for buffer_bytes in [packet_bytes + 1, room_bytes, room_bytes + 1] {
+            received(build, deep, packet_bytes, buffer_bytes);
+        }
+        // Without that number each buffer is alone, and without mended Verilog as well.
+        received(build, DmacConfig { packet_bytes: 0, ..deep }, packet_bytes, packet_bytes + 1);
+        received(build, DmacConfig { single_bursts: false, ..deep }, packet_bytes, packet_bytes + 1);
+    }
+}
+
+#[test]
+fn a_buffer_that_is_shorter_than_the_longest_packet_is_refused() {
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, receiver(300));
+        let driver = AxiDmac::open_simulated(core.window()?, DmacConfig { packet_bytes: 300, ..CONFIG })?;
+        let mut queue: Queue<'_, _, 4, 1> = Queue::new(driver)?;
+        let refused = queue.push([pool.take()?.from_device(..299)], &None).unwrap_err();
+        assert!(matches!(refused.error, Error::BufferSize { index: 0, need_bytes: 300, have_bytes: 299 }), "{refused}");
+        queue.push([pool.take()?.from_device(..300)], &None)?;
+        assert_eq!(queue.next(LIMIT)?.unwrap().completion.bytes, None, "the whole buffer");
+        Ok(())
+    });
 }
 
 /// The driver's answer to a job of these rows of contiguous bytes. One that it takes is carried
@@ -202,6 +236,10 @@ fn settings_are_read_as_text() {
     let expected = DmacConfig { burst_bytes: 256, fifo_bursts: 16, single_bursts: true, packet_bytes: 1500, ..DmacConfig::default() };
     assert_eq!(DmacConfig::from_settings(&text), Ok(expected));
     assert_eq!(DmacConfig::from_settings(&Settings("")), Ok(DmacConfig::default()));
+    for (text, name, value) in [("fifo_bursts=12", "fifo_bursts", 12), ("burst_bytes=96", "burst_bytes", 96)] {
+        let refused = DmacConfig::from_settings(&Settings(text)).unwrap_err();
+        assert!(matches!(refused, Error::Setting { name: found, value: had, .. } if (found, had) == (name, value)), "{refused}");
+    }
     let refused = DmacConfig::from_settings(&Settings("fifo_bursts=64"));
     assert!(matches!(refused, Err(Error::Argument { value: 64, min: 2, max: 32, .. })), "{refused:?}");
 }

@@ -7,6 +7,7 @@ use contigo::{
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, regs},
     sim::Faults,
 };
+use std::time::Duration;
 
 #[test]
 fn the_stop_program_stops_a_core_at_work() {
@@ -88,6 +89,29 @@ fn the_stop_program_leaves_what_makes_the_core_wait_for_a_descriptor() {
         }
         assert_eq!(window.read32(regs::CONTROL.offset()), regs::HWDESC);
         drop(pool.take()?);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_stop_starts_no_job_that_was_held_back() {
+    with(Faults::NONE, |board, pool, _own| {
+        let core = core(board, copier());
+        let mut queue: Queue<'_, _, 4, 2> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        // Of one burst each: the second waits until the first has been seen to end.
+        for _ in 0..2 {
+            let (mut from, mut to) = (pool.take()?, pool.take()?);
+            from.view_mut::<u8>()?.fill(7);
+            to.view_mut::<u8>()?.fill(0xFF);
+            queue.push([from.to_device(..64), to.from_device(..64)], &None)?;
+        }
+        core.run_for(20)?;
+        let reads = board.counts().bytes_read;
+        queue.stop()?;
+        assert_eq!(board.counts().bytes_read, reads, "the stop let it begin");
+        let [_, to] = queue.next(Duration::ZERO)?.unwrap().buffers;
+        assert_eq!(to.view_at::<u8>(..64)?, [7; 64]);
+        assert!(queue.take_back().is_some());
         Ok(())
     });
 }
