@@ -203,7 +203,7 @@ unsafe impl<D: Device> Driver for AxiDma<'_, D> {
         }
         let config = self.send.config;
         // Before the reset: what was sent of a packet may come back as the beginning of an answer.
-        if self.both().into_iter().any(|(lane, at)| lane.is_busy(&at)) {
+        if self.both().into_iter().any(|(lane, at)| lane.may_be_busy(&at)) {
             self.receive.cut();
         }
         for (lane, at) in self.both() {

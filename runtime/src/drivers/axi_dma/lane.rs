@@ -138,6 +138,12 @@ impl<'p> Lane<'p> {
         self.runs && self.in_flight > 0 && !is_idle(regs::DMASR.read(at))
     }
 
+    /// May a job be under way? Idle is told late after a doorbell: it counts after a look that came
+    /// behind the last one.
+    pub(super) fn may_be_busy(&self, at: &impl Mmio) -> bool {
+        self.is_busy(at) || self.runs && self.in_flight > 0 && !self.looked
+    }
+
     /// The channel has stopped.
     pub(super) fn stopped(&mut self) {
         if self.runs && self.ring.is_none() {

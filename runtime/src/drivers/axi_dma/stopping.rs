@@ -17,17 +17,18 @@ impl<D: Device> AxiDmaChannel<'_, '_, D> {
                 self.lane.cut();
             }
         }
-        let (busy, held) = (self.lane.is_busy(&at), self.is_held());
+        let (busy, held, unsure) = (self.lane.is_busy(&at), self.is_held(), self.lane.may_be_busy(&at));
         let sibling_works = self.siblings.is_some_and(|siblings| siblings.is_busy_beside(self.lane.side));
         // RS=0 waits for the packet of a receive, which may never come.
         let at_once = busy && !sibling_works && self.lane.side == Side::S2mm;
         let halted = !at_once && halt::halt(&at, &self.lane.config);
+        // A channel that did not halt was at work, and one that is held may have taken the
+        // beginning of a packet for its next job. Before the reset, which may fail.
+        if unsure || !halted || held {
+            self.lane.cut();
+        }
         if !halted || held || busy && !sibling_works {
             self.reset_core()?;
-        }
-        // Idle is told late after a doorbell, and a channel that did not halt was at work.
-        if busy || !halted {
-            self.lane.cut();
         }
         self.lane.stopped();
         self.epoch = self.device.reset_epoch();

@@ -3,12 +3,13 @@
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
     Align, Completion, CpuBuf, Done, Driver, Error, Pool, Queue, Region,
-    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, PacketReport, Side},
+    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, PacketReport, Side, regs},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
+use contigo_testkit::lent::Lent;
 use std::time::Duration;
 
 /// One channel sends to the other, which is stopped while it waits.
@@ -234,6 +235,65 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
         }
         assert_eq!(flags, [false, true, false]);
     }
+}
+
+/// Idle is told late after a doorbell. Here it is told always: a stop before any look does not
+/// believe that nothing was under way.
+#[test]
+fn a_stop_that_reads_idle_of_the_time_before_says_that_the_next_answer_may_be_torn() {
+    let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
+    let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+    let device = core(&board, CoreSpec { resets_stream: false, ..WITH_SG });
+    let window = device.window().unwrap();
+    let status = |side: Side| if side == Side::Mm2s { 0x04 } else { 0x34 };
+    let sends = Lent::with_bits(&window, status(Side::Mm2s), regs::IDLE);
+    // SAFETY: the model is built so.
+    let driver = unsafe { AxiDma::open(Lent::with_bits(&sends, status(Side::S2mm), regs::IDLE), config, Some(ring(&region))) }.unwrap();
+    let mut queue = Queue::<'_, _, 4, 2>::new(driver).unwrap();
+    let mut flags = [0; 4];
+    for (flag, stops) in flags.iter_mut().zip([false, true, false, false]) {
+        queue.push([pool.take().unwrap().to_device(..16_000), pool.take().unwrap().from_device(..16_000)], &()).unwrap();
+        if stops {
+            device.run_for(5).unwrap();
+            queue.stop().unwrap();
+            assert!(queue.take_back().is_some());
+        } else {
+            *flag = queue.next(SOON).unwrap().unwrap().completion.words[0];
+        }
+    }
+    assert_eq!(flags, [0, 0, 1, 0]);
+}
+
+/// A receive without a job that its sibling's error holds at its halt: only the core's reset frees
+/// it, which drops what it had taken of a packet.
+#[test]
+fn the_first_packet_after_the_reset_of_a_channel_that_was_held_is_maybe_torn() {
+    let board = SimBoard::new(6);
+    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+    let device = core(&board, WITH_SG);
+    let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+    let config = AxiDmaConfig { length_bits: 20, stop_us: 50, ..AxiDmaConfig::default() };
+    // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
+    let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap()).unwrap();
+    let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
+    let mut flags = [false; 3];
+    for (index, flag) in flags.iter_mut().enumerate() {
+        if index == 1 {
+            // The core's length register reads it as 0, and fails.
+            send.push([pool.take().unwrap().to_device(..1 << 14)], &()).unwrap();
+            device.run_for(20).unwrap();
+            receive.stop().unwrap();
+            assert!(send.next(SOON).is_err());
+            assert!(send.take_back().is_some());
+        }
+        receive.push([pool.take().unwrap().from_device(..2_000)], &()).unwrap();
+        send.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
+        *flag = receive.next(SOON).unwrap().unwrap().report.maybe_torn;
+        assert!(send.next(SOON).unwrap().is_some());
+    }
+    assert_eq!(flags, [false, true, false]);
 }
 
 /// More packets than one interrupt, and the tail moves while the channel runs.
