@@ -3,7 +3,7 @@
 //! meanwhile, and one of a program that loses the processor.
 
 use contigo::{
-    Device, Mmio, Result, Wait, forward,
+    Device, Error, Mmio, Result, Wait, forward,
     sim::{Model, SimDevice, SimWindow},
 };
 use std::cell::Cell;
@@ -45,6 +45,65 @@ impl<D: Wait> Wait for Lent<'_, D> {
 
 // SAFETY: the window's port and epoch.
 unsafe impl<D: Device> Device for Lent<'_, D> {
+    forward!(|this| *this.window => port, reset_epoch, simulated);
+}
+
+/// What a [`Watched`] window saw of its driver, and does to it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// How often the driver waited.
+    pub waits: Cell<u32>,
+    /// The interrupt's file fails with this.
+    pub fails: Cell<Option<Error>>,
+    /// The register at this byte has these bits too, up to this time.
+    pub bits: Cell<(usize, u32, u64)>,
+    /// The interrupt's file.
+    pub file: Cell<Option<i32>>,
+}
+
+/// The registers of a window, for a driver that owns its device and is watched.
+#[derive(Debug)]
+pub struct Watched<'w, D> {
+    window: &'w D,
+    watch: &'w Watch,
+}
+
+impl<'w, D> Watched<'w, D> {
+    /// The window, watched.
+    #[must_use]
+    pub const fn new(window: &'w D, watch: &'w Watch) -> Self {
+        Self { window, watch }
+    }
+}
+
+// SAFETY: the window's registers, one of which may say more.
+unsafe impl<D: Mmio + Wait> Mmio for Watched<'_, D> {
+    forward!(|this| *this.window => len_bytes, write32);
+
+    fn read32(&self, offset: usize) -> u32 {
+        let (at, bits, until_us) = self.watch.bits.get();
+        self.window.read32(offset) | if offset == at && self.window.now_us() < until_us { bits } else { 0 }
+    }
+}
+
+impl<D: Wait> Wait for Watched<'_, D> {
+    forward!(|this| *this.window => now_us, looks_before_clock);
+
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        Ok(self.watch.file.get())
+    }
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        self.watch.waits.set(self.watch.waits.get() + 1);
+        match self.watch.fails.get() {
+            Some(error) => Err(error),
+            None => self.window.wait_at_most(timeout_us),
+        }
+    }
+}
+
+// SAFETY: the window's port and epoch.
+unsafe impl<D: Device> Device for Watched<'_, D> {
     forward!(|this| *this.window => port, reset_epoch, simulated);
 }
 

@@ -61,6 +61,47 @@ pub fn poll_until<I: Wait>(device: &I, timeout: Duration, done: impl FnMut(&I) -
     poll_every(device, u32::MAX, timeout, done)
 }
 
+/// What a look found, where an end may be told some time after it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settling {
+    /// No end.
+    Nothing,
+    /// One that was seen, and cannot be told yet.
+    Waits,
+    /// One that can be told, or an error.
+    Over,
+}
+
+/// As [`poll_until`], where an end is told `settle_us` after it was seen, which no interrupt
+/// announces: it sleeps up to an interrupt, and looks every `settle_us` only while an end waits.
+///
+/// # Errors
+/// As [`poll_until`].
+pub(crate) fn poll_settling<I: Wait>(
+    device: &I,
+    settle_us: u32,
+    timeout: Duration,
+    mut look: impl FnMut(&I) -> Settling,
+) -> Result<(), Error> {
+    if settle_us == 0 || timeout.is_zero() {
+        return poll_until(device, timeout, |device| look(device) == Settling::Over).map(|_| ());
+    }
+    timeout_us(timeout)?;
+    let (from_us, step_us) = (device.now_us(), settle_us.saturating_add(1));
+    // Two steps are left to see an end whose interrupt got lost, and to wait for it.
+    let asleep = timeout.saturating_sub(Duration::from_micros(2 * u64::from(step_us)));
+    let mut seen = Settling::Nothing;
+    poll_every(device, u32::MAX, asleep, |device| {
+        seen = look(device);
+        seen != Settling::Nothing
+    })?;
+    if seen == Settling::Over {
+        return Ok(());
+    }
+    let left = timeout.saturating_sub(Duration::from_micros(device.now_us().saturating_sub(from_us)));
+    poll_every(device, step_us, left, |device| look(device) == Settling::Over).map(|_| ())
+}
+
 /// As [`poll_until`], with a look every `step_us` at least: for what no interrupt announces.
 ///
 /// # Errors

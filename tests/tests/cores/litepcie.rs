@@ -10,6 +10,7 @@ use contigo::{
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
+use contigo_testkit::lent::{Watch, Watched};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_millis(5);
@@ -236,4 +237,50 @@ fn a_request_that_never_ends_keeps_its_buffer_until_a_reset() {
     card.reset().unwrap();
     queue.clear().unwrap();
     assert_eq!(pool.taken(), 0);
+}
+
+#[test]
+fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
+    for (side, ordered, packets, faults, ends) in [
+        (Side::Writer, false, 0, Faults::NONE, false),
+        (Side::Writer, false, 100, Faults::NONE, true),
+        (Side::Writer, false, 100, Faults { lost_irq: 1000, ..Faults::NONE }, true),
+        (Side::Writer, true, 0, Faults::NONE, false),
+        (Side::Reader, true, 0, Faults::NONE, true),
+        (Side::Reader, true, 0, Faults { hang: 1000, ..Faults::NONE }, false),
+    ] {
+        let board = SimBoard::with(SimConfig { seed: 1, faults });
+        ground!(board, pool);
+        let config = LitepcieConfig { ordered, settle_us: 10, ..LitepcieConfig::default() };
+        let source = SourceConfig { packets, packet_bytes: 1024, ..SourceConfig::default() };
+        let stream = if side == Side::Writer { StreamConfig::source(source, 4096) } else { StreamConfig::sink() };
+        let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(LitepcieSpec { config, stream }));
+        let (window, watch) = (card.window().unwrap(), Watch::default());
+        // SAFETY: the model is built so.
+        let driver = unsafe { Litepcie::open(Watched::new(&window, &watch), side, config) }.unwrap();
+        watch.waits.set(0);
+        let mut queue: Queue<'_, _, 8, 1> = Queue::new(driver).unwrap();
+        let buf = pool.take().unwrap();
+        queue.push([if side == Side::Writer { buf.from_device(..1024) } else { buf.to_device(..1024) }], &()).unwrap();
+        assert_eq!(queue.next(LIMIT).unwrap().is_some(), ends, "{side:?} {faults:?}");
+        assert!(watch.waits.get() <= 8, "{side:?} {faults:?}: it woke {} times in 5 ms", watch.waits.get());
+        queue.stop().unwrap();
+        while queue.take_back().is_some() {}
+    }
+}
+
+/// An event loop that sleeps by it would find no end until the next interrupt.
+#[test]
+fn an_event_loop_has_no_file_where_ends_come_after_their_interrupts() {
+    let armed = |side, ordered| {
+        let board = SimBoard::new(1);
+        let config = LitepcieConfig { ordered, ..LitepcieConfig::default() };
+        let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(LitepcieSpec { config, ..LitepcieSpec::default() }));
+        let (window, watch) = (card.window().unwrap(), Watch::default());
+        watch.file.set(Some(7));
+        // SAFETY: the model is built so.
+        unsafe { Litepcie::open(Watched::new(&window, &watch), side, config) }.unwrap().arm_irq().unwrap()
+    };
+    assert_eq!([armed(Side::Reader, true), armed(Side::Writer, false), armed(Side::Loopback, false)], [None; 3]);
+    assert_eq!([armed(Side::Writer, true), armed(Side::Loopback, true)], [Some(7); 2]);
 }

@@ -10,7 +10,7 @@ use crate::{
     hw::{
         Device,
         mmio::{ReadWrite, Register},
-        wait::poll_every,
+        wait::{Settling, poll_settling},
     },
     job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
     mem::DevSlice,
@@ -166,7 +166,7 @@ unsafe fn begin(device: &impl Device, config: &LitepcieConfig, loopback: bool) {
 // `open`'s caller promised it. 7. The program takes RUN away and waits for the idle bit; only a
 // writer that is `ordered` has one. 8. Every wait has a limit. 9. `runs` is set first.
 unsafe impl<D: Device> Driver for Litepcie<D> {
-    forward!(|this| *this.device => port, simulated, arm_irq);
+    forward!(|this| *this.device => port, simulated);
 
     fn name(&self) -> &'static str {
         DEVICE
@@ -240,13 +240,17 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
         let (epoch, told, looks_at_reader) = (self.epoch, self.told, self.side == Side::Reader);
         let lane = if looks_at_reader { &mut self.reader } else { &mut self.writer };
         let mut found = Ok(());
-        poll_every(&*self.device, lane.step_us(), timeout, |device| {
+        poll_settling(&*self.device, lane.settle_us(), timeout, |device| {
             found = lane.look(device);
             // After the registers: what they said before a reset counts.
             if device.reset_epoch() != epoch {
                 found = Err(Error::EndedByReset { device: DEVICE });
             }
-            found.is_err() || lane.over != told
+            match found {
+                Ok(()) if lane.over == told && lane.waits() => Settling::Waits,
+                Ok(()) if lane.over == told => Settling::Nothing,
+                Ok(()) | Err(_) => Settling::Over,
+            }
         })?;
         found?;
         self.next_end()
@@ -254,6 +258,12 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
 
     fn stop(&mut self) -> Result<()> {
         self.stop_lanes()
+    }
+
+    /// There is none where an end is told some time after its interrupt.
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        let lane = if self.side == Side::Reader { &self.reader } else { &self.writer };
+        if lane.settle_us() > 0 { Ok(None) } else { self.device.arm_irq() }
     }
 
     /// An ordered writer's. No register tells that a reader's requests were answered, nor that

@@ -34,9 +34,14 @@ impl Lane {
         Self { regs: regs::Lane::at(base as usize), seen: (0, 0), over: 0, settle_us, stop_us: config.stop_us, stopped: true }
     }
 
-    /// How often a wait looks at it, at least.
-    pub(super) const fn step_us(&self) -> u32 {
-        if self.settle_us > 0 { self.settle_us } else { u32::MAX }
+    /// From an end that is seen, at its interrupt, to the moment when it may be told.
+    pub(super) const fn settle_us(&self) -> u32 {
+        self.settle_us
+    }
+
+    /// Was an end seen that cannot be told yet?
+    pub(super) const fn waits(&self) -> bool {
+        self.settle_us > 0 && self.seen.0 != self.over
     }
 
     /// Is a lane there, which answers as one does?
@@ -119,7 +124,7 @@ impl Lane {
     /// Stops it, and counts what ended before.
     ///
     /// # Errors
-    /// [`Error::WillNotStop`]
+    /// [`Error::WillNotStop`], or that of the interrupt's file.
     pub(super) fn stop(&mut self, device: &impl Device) -> Result<()> {
         if self.stopped {
             return Ok(());
@@ -128,20 +133,20 @@ impl Lane {
         unsafe { self.regs.enable.write(device, 0) };
         let (mut enable, mut idle) = (0, false);
         // An interrupt's file that fails only ends the waiting; the register counts.
-        let _ = poll_every(device, STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
+        let waited = poll_every(device, STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
             enable = self.regs.enable.read(device);
             idle = enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE;
             idle
         });
         if !idle {
-            return Err(Error::WillNotStop { device: DEVICE, status: enable, waited_us: self.stop_us });
+            return Err(waited.err().unwrap_or(Error::WillNotStop { device: DEVICE, status: enable, waited_us: self.stop_us }));
         }
         if self.settle_us > 0 {
             // Requests that left before are answered, and writes are in memory.
             let until_us = device.now_us().saturating_add(self.settle_us.into());
             let settled =
-                poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(self.settle_us)), |device| device.now_us() > until_us);
-            if settled != Ok(true) {
+                poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(self.settle_us)), |device| device.now_us() > until_us)?;
+            if !settled {
                 return Err(Error::WillNotStop { device: DEVICE, status: enable, waited_us: self.settle_us });
             }
         }

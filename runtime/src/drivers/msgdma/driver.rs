@@ -10,7 +10,10 @@ use super::{
     window::At,
 };
 use crate::{
-    hw::{Device, wait::poll_every},
+    hw::{
+        Device,
+        wait::{Settling, poll_settling},
+    },
     job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
     mem::{CpuBuf, DevSlice, Port},
     types::platform::forward_as_fd,
@@ -46,6 +49,8 @@ pub struct Msgdma<'p, D: Device> {
     stopped: bool,
     /// A stop cut a copy, and the core has not been reset from outside.
     pub(super) spoilt: bool,
+    /// CONTROL says so, until that reset.
+    pub(super) marked: bool,
 }
 
 /// How descriptors reach the core.
@@ -77,7 +82,7 @@ impl<'p, D: Device> Msgdma<'p, D> {
             });
         }
         is_msgdma(&device, &config)?;
-        Ok(Self { device, config, operands: config.operands(), way: Way::Slave(Slave::new(config)), stopped: true, spoilt: false })
+        Ok(Self::with(device, config, Way::Slave(Slave::new(config))))
     }
 
     /// The driver of `device`, whose prefetcher fetches descriptors from `descriptors`. A
@@ -105,7 +110,11 @@ impl<'p, D: Device> Msgdma<'p, D> {
             return Err(Refused::new(error, descriptors));
         }
         let way = Way::Prefetch(Prefetch::new(config, at, descriptors, device.port())?);
-        Ok(Self { device, config, operands: config.operands(), way, stopped: true, spoilt: false })
+        Ok(Self::with(device, config, way))
+    }
+
+    fn with(device: D, config: MsgdmaConfig, way: Way<'p>) -> Self {
+        Self { device, config, operands: config.operands(), way, stopped: true, spoilt: false, marked: false }
     }
 
     /// The registers that no job changes, after a reset.
@@ -217,14 +226,17 @@ unsafe impl<D: Device> Driver for Msgdma<'_, D> {
             return Ok(told);
         }
         let mut found = Ok(None);
-        // No interrupt announces that an end may be told.
-        let step_us = if config.settles_us() > 0 { config.settles_us() } else { u32::MAX };
-        poll_every(device, step_us, timeout, |device| {
-            found = match way {
-                Way::Slave(slave) => slave.look(device).map(|ended| if ended { slave.tell() } else { None }),
-                Way::Prefetch(prefetch) => prefetch.look(device),
+        poll_settling(device, config.settles_us(), timeout, |device| {
+            let waits;
+            (found, waits) = match way {
+                Way::Slave(slave) => (slave.look(device).map(|ended| if ended { slave.tell() } else { None }), slave.waits()),
+                Way::Prefetch(prefetch) => (prefetch.look(device), prefetch.waits()),
             };
-            !matches!(found, Ok(None))
+            match found {
+                Ok(None) if waits => Settling::Waits,
+                Ok(None) => Settling::Nothing,
+                Ok(Some(_)) | Err(_) => Settling::Over,
+            }
         })?;
         // Once a wait also where no register says anything: an interconnect may deliver a
         // descriptor after its interrupt, which was acknowledged then.

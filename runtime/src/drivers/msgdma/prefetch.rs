@@ -199,6 +199,11 @@ impl<'p> Prefetch<'p> {
         self.settle.needs_time()
     }
 
+    /// Was an end seen that cannot be told yet?
+    pub(super) const fn waits(&self) -> bool {
+        self.settle.waits()
+    }
+
     /// Counts the descriptors that were written back: the oldest alone where an end needs no time.
     fn see(&mut self) -> Result<()> {
         let most = if self.settle.needs_time() { self.launched } else { 1 };

@@ -5,7 +5,10 @@
 //! end, and says that the core has stopped, after that.
 
 use super::config::MsgdmaConfig;
-use crate::hw::{Device, Wait, wait::poll_every};
+use crate::{
+    hw::{Device, Wait, wait::poll_every},
+    types::Result,
+};
 use core::time::Duration;
 
 /// The ends that may be told.
@@ -71,13 +74,16 @@ impl Settle {
     }
 }
 
-/// Waits until writes that `device` has made before are in memory.
-pub(super) fn settle(device: &impl Device, us: u32) -> bool {
+/// Waits until writes that `device` has made before are in memory. False: its clock stands.
+///
+/// # Errors
+/// That of the interrupt's file, which ends the wait early.
+pub(super) fn settle(device: &impl Device, us: u32) -> Result<bool> {
     /// No interrupt announces the end of a wait.
     const STEP_US: u32 = 5;
     if us == 0 {
-        return true;
+        return Ok(true);
     }
     let until_us = device.now_us().saturating_add(us.into());
-    poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(us)), |device| device.now_us() > until_us) == Ok(true)
+    poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(us)), |device| device.now_us() > until_us)
 }

@@ -148,6 +148,11 @@ impl Slave {
         self.settle.needs_time()
     }
 
+    /// Was an end seen that cannot be told yet?
+    pub(super) const fn waits(&self) -> bool {
+        self.settle.waits()
+    }
+
     /// Looks for ends that may be told.
     pub(super) fn look(&mut self, device: &impl Device) -> Result<bool> {
         self.look_for_ends(device)?;

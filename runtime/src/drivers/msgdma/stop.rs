@@ -34,74 +34,93 @@ use core::time::Duration;
 /// Between two looks while it waits: no interrupt announces the end of a stop.
 const STOP_STEP_US: u32 = 5;
 /// How long each wait of the kernel's program is, where this program is gone: six of them, and two
-/// of `settle_us`, are less than a second.
+/// of `settle_us`, are less than a second with those below.
 const PROGRAM_US: u32 = 130_000;
 /// The last look, after all of these.
 const ANSWER_US: u32 = 10_000;
+/// One look at a mark that was written before.
+const MARK_US: u32 = 1;
 /// A word that STATUS never says, also where the registers are gone and read ones.
 const NEVER: u32 = 1 << 10;
 
 impl<D: Device> Msgdma<'_, D> {
-    /// Waits for `done`, at most for the limit. The error is the register's last word.
-    fn wait_for(&self, mut register: impl FnMut(&D) -> u32, done: impl Fn(u32) -> bool) -> Result<(), u32> {
+    /// Waits for `done`, at most for the limit.
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`], with the register's last word; or that of the interrupt's file.
+    fn wait_for(&self, mut register: impl FnMut(&D) -> u32, done: impl Fn(u32) -> bool) -> Result<()> {
         let (mut status, mut met) = (0, false);
         // An interrupt's file that fails only ends the waiting: what counts is the register.
-        let _ = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
+        let waited = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
             status = register(device);
             met = done(status);
             met
         });
-        if met { Ok(()) } else { Err(status) }
+        if met { Ok(()) } else { Err(waited.err().unwrap_or_else(|| self.will_not(status))) }
+    }
+
+    /// The descriptor's end, the masters' stop, the prefetcher's, and a reset: two times at most.
+    const fn will_not(&self, status: u32) -> Error {
+        Error::WillNotStop { device: "msgdma", status, waited_us: self.config.stop_us.saturating_mul(8) }
     }
 
     /// Stops and resets the core. Between the two, ends are kept that a reset would clear.
     pub(super) fn halt(&mut self) -> Result<()> {
-        // The descriptor's end, the masters' stop, the prefetcher's, and a reset: two times at
-        // most.
-        let waited_us = self.config.stop_us.saturating_mul(8);
-        let will_not = |status| Error::WillNotStop { device: "msgdma", status, waited_us };
         let control = regs::CONTROL.read(&At(&self.device, self.config.csr_at));
-        if self.spoilt && control & regs::STOP != 0 {
-            return Err(will_not(control));
+        if self.marked {
+            if control & regs::STOP != 0 {
+                return Err(self.will_not(control));
+            }
+            (self.spoilt, self.marked) = (false, false);
         }
-        self.spoilt = false;
+        let stopped = self.rest(control);
+        if !self.spoilt {
+            return stopped;
+        }
+        // Also where the reset was late: the next stop would find a core at rest.
+        let stop = regs::STOP | regs::STOP_DESCRIPTORS;
+        // SAFETY: a core that stops starts nothing. This is what a reset from outside clears.
+        unsafe { regs::CONTROL.write(&At(&self.device, self.config.csr_at), stop) };
+        self.marked = true;
+        Err(stopped.err().unwrap_or_else(|| self.will_not(stop)))
+    }
+
+    /// Stops and resets the core; `control` is what it said before.
+    fn rest(&mut self, control: u32) -> Result<()> {
         let stopped = self.stop_dispatcher();
+        if let Err(error) = stopped
+            && !matches!(error, Error::WillNotStop { .. })
+        {
+            return Err(error);
+        }
         if let Some(at) = self.config.prefetcher_at {
             // SAFETY: a core that stops starts nothing.
             unsafe { regs::FETCH_CONTROL.write(&At(&self.device, at), regs::FETCH_RESET) };
             if self.prefetcher_stops(at).is_err() {
                 // It may wait for room.
-                self.reset_dispatcher(0).map_err(will_not)?;
+                self.reset_dispatcher(0)?;
                 let _ = self.stop_dispatcher();
-                self.prefetcher_stops(at).map_err(will_not)?;
+                self.prefetcher_stops(at)?;
             }
             // SAFETY: acknowledging moves no data.
             unsafe { regs::FETCH_STATUS.write(&At(&self.device, at), regs::FETCH_IRQ) };
         } else if let (Way::Slave(slave), Ok(())) = (&mut self.way, stopped) {
             slave.drain(&self.device);
         }
-        self.reset_dispatcher(regs::EMPTY).map_err(will_not)?;
-        if !settle(&self.device, self.config.settles_us()) {
-            return Err(will_not(control));
-        }
-        if self.spoilt {
-            let stop = regs::STOP | regs::STOP_DESCRIPTORS;
-            // SAFETY: a core that stops starts nothing. This is what a reset from outside clears.
-            unsafe { regs::CONTROL.write(&At(&self.device, self.config.csr_at), stop) };
-            return Err(will_not(stop));
-        }
-        Ok(())
+        self.reset_dispatcher(regs::EMPTY)?;
+        if settle(&self.device, self.config.settles_us())? { Ok(()) } else { Err(self.will_not(control)) }
     }
 
     /// Lets no descriptor begin, and waits for the one at work; stops the masters where that takes
     /// too long.
-    fn stop_dispatcher(&mut self) -> Result<(), u32> {
+    fn stop_dispatcher(&mut self) -> Result<()> {
         let csr_at = self.config.csr_at;
         // SAFETY: a core that stops starts nothing.
         unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::STOP_DESCRIPTORS) };
         let (bits, stopped) = (regs::STOPPED | regs::RESERVED, regs::STOPPED);
         let done = self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == stopped);
-        if done.is_ok() {
+        // An interrupt's file that failed gave the descriptor no time.
+        if !matches!(done, Err(Error::WillNotStop { .. })) {
             return done;
         }
         self.spoilt |= self.config.is_spoilt_by_stop();
@@ -110,13 +129,13 @@ impl<D: Device> Msgdma<'_, D> {
         self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == stopped)
     }
 
-    fn prefetcher_stops(&self, at: usize) -> Result<(), u32> {
+    fn prefetcher_stops(&self, at: usize) -> Result<()> {
         let bits = regs::RUN | regs::FETCH_RESET | regs::FETCH_RESERVED;
         self.wait_for(|device| regs::FETCH_CONTROL.read(&At(device, at)), |status| status & bits == 0)
     }
 
     /// Resets the dispatcher and the masters. `empty`: it must be idle then, with this bit.
-    fn reset_dispatcher(&self, empty: u32) -> Result<(), u32> {
+    fn reset_dispatcher(&self, empty: u32) -> Result<()> {
         let csr_at = self.config.csr_at;
         // SAFETY: a core that is reset starts nothing.
         unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::RESET) };
@@ -127,7 +146,8 @@ impl<D: Device> Msgdma<'_, D> {
     /// The same as data. The polls are of registers with bits that the core never sets. The second
     /// part stops the masters, and makes room for a prefetcher. A core that needs time gets it by a
     /// poll that is never met. So the second part always runs there, and a third one has the
-    /// answer.
+    /// answer. A mark in CONTROL, which a reset clears, says that the second part has waited: a core
+    /// that is idle only after its last poll has not.
     pub(super) fn program(&self) -> StopProgram {
         let (control, status) = (self.config.csr_at + regs::CONTROL.offset(), self.config.csr_at + regs::STATUS.offset());
         let wait = StopStep::write(control, u32::MAX, regs::STOP_DESCRIPTORS);
@@ -144,23 +164,28 @@ impl<D: Device> Msgdma<'_, D> {
             (begin, StopStep::poll_until(fetch, regs::RUN | regs::FETCH_RESET | regs::FETCH_RESERVED, 0, PROGRAM_US))
         });
         let settles_us = self.config.settles_us();
-        let settled = (settles_us > 0).then_some(StopStep::poll_until(status, NEVER | NEVER << 1, NEVER, settles_us));
+        let settled = (settles_us > 0).then_some([
+            StopStep::write(control, u32::MAX, regs::STOP_DESCRIPTORS),
+            StopStep::poll_until(status, NEVER | NEVER << 1, NEVER, settles_us),
+        ]);
+        let settled = settled.as_ref().map_or(&[][..], |steps| &steps[..]);
+        let marked = StopStep::poll_until(control, regs::RESET | regs::STOP_DESCRIPTORS, regs::STOP_DESCRIPTORS, MARK_US);
         let spoilt = self.config.is_spoilt_by_stop().then_some(stop);
         let steps = |parts: &[&[StopStep]]| StopProgram::of(parts.iter().flat_map(|part| part.iter().copied()));
         let program = || {
             let (first, second) = match &fetch {
                 Some((begin, done)) => {
-                    let first = steps(&[&[wait, ended, *begin, *done, reset, over], settled.as_slice()])?;
+                    let first = steps(&[&[wait, ended, *begin, *done, reset, over], settled])?;
                     let second = [stop, *begin, reset, room, stop, *done, reset, over];
-                    (first, steps(&[&second, spoilt.as_slice(), settled.as_slice()])?)
+                    (first, steps(&[&second, spoilt.as_slice(), settled])?)
                 }
                 None => {
-                    let first = steps(&[&[wait, ended, reset, over], settled.as_slice()])?;
-                    (first, steps(&[&[stop, reset, over], spoilt.as_slice(), settled.as_slice()])?)
+                    let first = steps(&[&[wait, ended, reset, over], settled])?;
+                    (first, steps(&[&[stop, reset, over], spoilt.as_slice(), settled])?)
                 }
             };
             let both = first.or_else(&second)?;
-            if settled.is_some() { both.or_else(&steps(&[&[answer]])?) } else { Ok(both) }
+            if settled.is_empty() { Ok(both) } else { both.or_else(&steps(&[&[answer, marked]])?) }
         };
         program().unwrap_or_default()
     }

@@ -10,7 +10,7 @@ use contigo::{
         stream::{StreamConfig, packet},
     },
 };
-use contigo_testkit::lent::Lent;
+use contigo_testkit::lent::{Lent, Watch, Watched};
 use std::time::Duration;
 
 /// Copies with each way to their ends.
@@ -188,9 +188,15 @@ fn a_receiver_is_stopped_in_a_packet_and_while_it_waits_for_one() {
 #[test]
 fn an_event_loop_has_no_file_where_ends_come_after_their_interrupts() {
     with(Faults::NONE, |board, _pool, _own| {
-        let core = core(board, COPY, StreamConfig::sink());
-        let queue: Queue<'_, _, 8, 2> = Queue::new(Msgdma::open_simulated(core.window()?, COPY)?)?;
-        assert_eq!(queue.arm_irq(), Ok(None));
+        for (write_responses, file) in [(false, None), (true, Some(7))] {
+            let config = MsgdmaConfig { write_responses, ..COPY };
+            let core = core(board, config, StreamConfig::sink());
+            let (window, watch) = (core.window()?, Watch::default());
+            watch.file.set(Some(7));
+            // SAFETY: the model is built so.
+            let driver = unsafe { Msgdma::open(Watched::new(&window, &watch), config) }?;
+            assert_eq!(driver.arm_irq(), Ok(file));
+        }
         Ok(())
     });
     let refused = |settle_us| {
@@ -200,4 +206,123 @@ fn an_event_loop_has_no_file_where_ends_come_after_their_interrupts() {
     };
     assert!(matches!(refused(0), Err(Error::Argument { name: "settle_us", value: 0, .. })));
     assert_eq!(refused(1), Ok(()));
+}
+
+/// The driver behind a watched window.
+fn watched<'p, 'w, 'd>(
+    window: &'w SimWindow<'d, MsgdmaModel>,
+    watch: &'w Watch,
+    config: MsgdmaConfig,
+    own: CpuBuf<'p>,
+) -> Result<Queue<'p, Msgdma<'p, Watched<'w, SimWindow<'d, MsgdmaModel>>>, 8, 2>> {
+    // SAFETY: the model is built so.
+    let driver = unsafe {
+        match config.prefetcher_at {
+            Some(_) => Msgdma::prefetched(Watched::new(window, watch), config, own)?,
+            None => Msgdma::open(Watched::new(window, watch), config)?,
+        }
+    };
+    Ok(Queue::new(driver)?)
+}
+
+#[test]
+fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
+    for config in WAYS {
+        let config = MsgdmaConfig { settle_us: 10, ..config };
+        for (faults, ends) in [
+            (Faults { hang: 1000, ..Faults::NONE }, false),
+            (Faults::NONE, true),
+            // The end is found all the same.
+            (Faults { lost_irq: 1000, ..Faults::NONE }, true),
+        ] {
+            with(faults, |board, pool, own| {
+                let core = core(board, config, StreamConfig::sink());
+                let (window, watch) = (core.window()?, Watch::default());
+                let mut queue = watched(&window, &watch, config, own)?;
+                queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
+                assert_eq!(queue.next(LIMIT)?.is_some(), ends, "{config:?} {faults:?}");
+                // While an end waits, a line that nobody has acknowledged may end each sleep.
+                let most = if ends { 200 } else { 8 };
+                assert!(watch.waits.get() <= most, "{config:?} {faults:?}: it woke {} times in 5 ms", watch.waits.get());
+                let _ = queue.stop();
+                while queue.take_back().is_some() {}
+                if !ends {
+                    core.reset()?;
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_interrupts_file_is_what_a_stop_answers() {
+    for config in WAYS {
+        with(Faults::NONE, |board, pool, own| {
+            let core = core(board, config, StreamConfig::sink());
+            let (window, watch) = (core.window()?, Watch::default());
+            let mut queue = watched(&window, &watch, config, own)?;
+            queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
+            watch.fails.set(Some(Error::Contended { tries: 1 }));
+            assert_eq!(queue.stop(), Err(Error::Contended { tries: 1 }), "{config:?}");
+            watch.fails.set(None);
+            queue.stop()?;
+            while queue.next(Duration::ZERO)?.is_some() {}
+            while queue.take_back().is_some() {}
+            Ok(())
+        });
+    }
+}
+
+/// The masters were stopped in a copy, and then the reset took too long: the next stop finds a core
+/// at rest, which is spoilt.
+#[test]
+fn a_core_that_a_stop_spoilt_is_not_well_because_its_reset_was_late() {
+    for (resp_at, prefetcher_at) in [(None, None), (Some(0x40), None), (None, Some(0x60))] {
+        let config = MsgdmaConfig { resp_at, prefetcher_at, write_responses: true, ..COPY };
+        with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
+            let core = core(board, config, StreamConfig::sink());
+            let (window, watch) = (core.window()?, Watch::default());
+            let mut queue = watched(&window, &watch, config, own)?;
+            queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
+            core.run_for(5)?;
+            watch.bits.set((config.csr_at + regs::STATUS.offset(), regs::RESETTING, u64::MAX));
+            assert!(matches!(queue.stop(), Err(Error::WillNotStop { .. })));
+            watch.bits.set((0, 0, 0));
+            for _ in 0..2 {
+                assert!(matches!(queue.stop(), Err(Error::WillNotStop { .. })), "{config:?}");
+            }
+            core.reset()?;
+            queue.stop()?;
+            assert!(queue.take_back().is_some());
+            Ok(())
+        });
+    }
+}
+
+/// A core whose reset ends only after the last poll but one of the kernel's program has not waited
+/// for its writes.
+#[test]
+fn a_stop_program_does_not_take_a_core_for_stopped_that_has_not_waited() {
+    for (late_us, stopped) in [(0, true), (200_000, true), (265_000, false)] {
+        let config = MsgdmaConfig { settle_us: 2_000, ..COPY };
+        with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
+            let core = core(board, config, StreamConfig::sink());
+            let (window, watch) = (core.window()?, Watch::default());
+            let mut queue = watched(&window, &watch, config, own)?;
+            queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
+            core.run_for(5)?;
+            let until_us = board.now_ns() / 1_000 + late_us;
+            watch.bits.set((config.csr_at + regs::STATUS.offset(), regs::RESETTING, until_us));
+            // SAFETY: the steps stop.
+            let answer = unsafe { queue.driver().stop_program().run(&Watched::new(&window, &watch), 5) };
+            assert_eq!(answer.is_ok(), stopped, "late by {late_us} us: {answer:?}");
+            let waited_us = (board.now_ns() / 1_000).saturating_sub(until_us);
+            assert!(answer.is_err() || waited_us >= 2_000, "late by {late_us} us: it waited {waited_us} us");
+            core.reset()?;
+            queue.stop()?;
+            assert!(queue.take_back().is_some());
+            Ok(())
+        });
+    }
 }
