@@ -40,12 +40,13 @@ pub(super) fn reset(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaConfig) 
     // SAFETY: a core that is reset starts nothing.
     unsafe { regs::DMACR.write(at, regs::RESET) };
     let (mut control, mut over) = (0, false);
-    let _ = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
+    let waited = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
         control = regs::CONTROL.read(at);
         over = control & regs::RESET == 0 && is_halted(regs::DMASR.read(at));
         over
     });
-    if over { Ok(()) } else { Err(Error::WillNotStop { device: side.name(), status: control, waited_us: 2 * config.stop_us }) }
+    let will_not = Error::WillNotStop { device: side.name(), status: control, waited_us: 2 * config.stop_us };
+    if over { Ok(()) } else { Err(waited.err().unwrap_or(will_not)) }
 }
 
 /// Halted, and no all ones.

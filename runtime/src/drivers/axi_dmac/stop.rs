@@ -49,12 +49,12 @@ pub(super) fn halt(device: &impl Device, stop_us: u32) -> Result<()> {
         regs::CONTROL.write(device, lists);
     }
     // An interrupt's file that fails only ends the waiting: what counts is what the register says.
-    let _ = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
+    let waited = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
         status = regs::STATE.read(device);
         met = status & (regs::STATE_BITS | regs::STATE_RESERVED) == regs::STATE_RESET;
         met
     });
-    if met { Ok(()) } else { Err(Error::WillNotStop { device: "axi_dmac", status, waited_us: stop_us }) }
+    if met { Ok(()) } else { Err(waited.err().unwrap_or(Error::WillNotStop { device: "axi_dmac", status, waited_us: stop_us })) }
 }
 
 /// The same as data.

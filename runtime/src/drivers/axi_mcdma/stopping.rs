@@ -22,12 +22,13 @@ pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -
     let mut control = 0;
     let mut over = false;
     // An interrupt's file that fails only ends the waiting; the registers count.
-    let _ = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
+    let waited = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
         control = common.control.read(device);
         over = control & regs::RESET == 0 && is_halted(common.status.read(device));
         over
     });
-    if over { Ok(()) } else { Err(Error::WillNotStop { device: fault::DEVICE, status: control, waited_us: stop_us }) }
+    let will_not = Error::WillNotStop { device: fault::DEVICE, status: control, waited_us: stop_us };
+    if over { Ok(()) } else { Err(waited.err().unwrap_or(will_not)) }
 }
 
 /// Does the common status say Halted, and nothing that cannot be?

@@ -204,13 +204,14 @@ fn reset(device: &impl Device, side: Side, stop_us: u32) -> Result<()> {
     // SAFETY: the reset starts nothing.
     unsafe { registers.control.write(device, regs::RESET) };
     // An interrupt's file that fails only ends the waiting: what counts is what registers say.
-    let _ = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
+    let waited = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
         control = registers.control.read(device);
         let status = registers.status.read(device);
         over = control & regs::RESET == 0 && status & (regs::HALTED | regs::RESERVED) == regs::HALTED;
         over
     });
-    if over { Ok(()) } else { Err(Error::WillNotStop { device: side.name(), status: control, waited_us: stop_us }) }
+    let will_not = Error::WillNotStop { device: side.name(), status: control, waited_us: stop_us };
+    if over { Ok(()) } else { Err(waited.err().unwrap_or(will_not)) }
 }
 
 // SAFETY: 1. PG020: the channel reads, or writes, VSIZE lines of HSIZE bytes, STRIDE apart, from

@@ -99,7 +99,7 @@ impl Stopping {
         let mut stopped = false;
         // An interrupt's file that fails only ends the waiting: what counts is what the registers
         // say.
-        let _ = poll_every(device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
+        let waited = poll_every(device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
             match self.next(device) {
                 Next::Stopped => stopped = true,
                 Next::Wait => {}
@@ -112,7 +112,8 @@ impl Stopping {
             }
             stopped
         });
-        if stopped { Ok(()) } else { Err(Error::WillNotStop { device: fault::DEVICE, status: self.last, waited_us: STOP_US }) }
+        let will_not = Error::WillNotStop { device: fault::DEVICE, status: self.last, waited_us: STOP_US };
+        if stopped { Ok(()) } else { Err(waited.err().unwrap_or(will_not)) }
     }
 
     /// Waits for what will end by itself, and kills one thread that will not. Stopped: all these

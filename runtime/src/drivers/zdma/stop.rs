@@ -39,7 +39,7 @@ impl<D: Device> Zdma<'_, D> {
         // SAFETY: masking moves no data.
         unsafe { regs::IDS.write(&self.device, regs::INT_ALL) };
         let copy_us = STOP_US + self.jobs.running_bytes() / STOP_BYTES_PER_US;
-        let mut left_over = self.not_idle(copy_us);
+        let mut left_over = self.not_idle(copy_us)?;
         // SAFETY: clearing EN starts nothing; CONT with EN at 0 leads from the paused state to the
         // disabled one.
         unsafe {
@@ -49,7 +49,7 @@ impl<D: Device> Zdma<'_, D> {
             }
         }
         if left_over.is_some() {
-            left_over = self.not_idle(STOP_US);
+            left_over = self.not_idle(STOP_US)?;
         }
         if let Some(status) = left_over {
             return Err(Error::WillNotStop { device: "zdma", status, waited_us: copy_us + STOP_US });
@@ -60,15 +60,18 @@ impl<D: Device> Zdma<'_, D> {
     }
 
     /// Waits until the channel is idle, at most for `limit_us`: `None`, or what STATUS said last.
-    fn not_idle(&mut self, limit_us: u32) -> Option<u32> {
+    ///
+    /// # Errors
+    /// That of the interrupt's file, where the wait ended by it.
+    fn not_idle(&mut self, limit_us: u32) -> Result<Option<u32>> {
         let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
         // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
-        let _ = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(limit_us.into()), |device| {
+        let waited = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(limit_us.into()), |device| {
             status = regs::STATUS.read(device);
             idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
             idle_looks >= IDLE_LOOKS
         });
-        (idle_looks < IDLE_LOOKS).then_some(status)
+        if idle_looks >= IDLE_LOOKS { Ok(None) } else { waited.map(|_| Some(status)) }
     }
 
     /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is

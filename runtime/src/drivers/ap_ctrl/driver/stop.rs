@@ -36,7 +36,7 @@ impl<D: Device> ApCtrl<D> {
         unsafe { regs::CTRL.write(&self.device, 0) };
         let Self { device, map, slots, ended, .. } = self;
         // An interrupt's file that fails only ends the waiting: what counts is what CTRL says.
-        let _ = poll_every(&*device, STOP_STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
+        let waited = poll_every(&*device, STOP_STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
             status = regs::CTRL.read_and_clear(device);
             if regs::is_done(status) {
                 let words = results(device, map);
@@ -48,7 +48,7 @@ impl<D: Device> ApCtrl<D> {
             idle
         });
         if !idle {
-            return Err(Error::WillNotStop { device: self.name, status, waited_us: self.stop_us });
+            return Err(waited.err().unwrap_or(Error::WillNotStop { device: self.name, status, waited_us: self.stop_us }));
         }
         self.slots.clear();
         if self.map.has_interrupt() {
