@@ -1,0 +1,245 @@
+#![allow(unsafe_code, reason = "a driver that believes a register of the job before is a lie on purpose")]
+//! A core whose registers still tell the job before, its end or its error: none of that is the next
+//! job's. A row for each driver and mode, and a driver that believes it, which the check finds.
+
+use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
+use contigo::{
+    Align, Completion, CpuBuf, DevSlice, Driver, Error, Pool, Queue, Region, Result,
+    drivers::{
+        pl330::{PROGRAM_BYTES, Pl330, Pl330Model, Pl330Spec},
+        zdma::{Zdma, ZdmaModel},
+    },
+    forward,
+    sim::{Faults, Sim, SimBoard, SimConfig, SimDevice, SimWindow},
+};
+use contigo_testkit::suite::{Kind, SLOT_BYTES, Subject, Way};
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+
+const LIMIT: Duration = Duration::from_millis(20);
+/// All jobs but those that hang have ended or failed by then.
+const LONG_US: u32 = 5_000;
+/// It has no jobs of its own: it stands before another core.
+const NO_JOBS: &str = "axi_gate";
+
+/// What became of the job before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// It was told, and the core was not stopped.
+    Told,
+    /// It was told, and then the core was stopped.
+    ToldAndStopped,
+    /// It ended, and the core was stopped before any look.
+    Unseen,
+    /// The core was stopped in the middle.
+    Cut,
+    /// It failed, and was told so.
+    Failed,
+    /// It failed, and the core was stopped before any look.
+    FailedUnseen,
+}
+
+const ALL: [Before; 6] = [Before::Told, Before::ToldAndStopped, Before::Unseen, Before::Cut, Before::Failed, Before::FailedUnseen];
+
+type Jobs<'p, 'r, 'd> = Queue<'p, &'r mut (dyn Driver + 'd), 8, 2>;
+
+/// Gives it one job, as long as it can be.
+fn push<'p, S: Subject>(subject: &S, pool: &'p Pool<'p, 6>, queue: &mut Jobs<'p, '_, '_>) -> Result<()> {
+    let (limits, kind) = (subject.limits(), subject.kind());
+    let unit = limits.len_align_bytes.max(1);
+    let len = match kind {
+        Kind::Receive => subject.packet_bytes().next_multiple_of(unit).min(SLOT_BYTES),
+        Kind::Copy | Kind::Send => limits.len_max_bytes.min(SLOT_BYTES) / unit * unit,
+    };
+    let from = (kind != Kind::Receive).then(|| pool.take().map(|buf| buf.to_device(..len))).transpose()?;
+    let to = (kind != Kind::Send).then(|| pool.take().map(|buf| buf.from_device(..len))).transpose()?;
+    let mut operands = from.into_iter().chain(to).collect();
+    queue.push_list(&mut operands, &subject.words(len), 0).map(drop).map_err(|failed| failed.cause)
+}
+
+/// Stops it, by a reset from outside where it will not, and takes all jobs back.
+fn stop<S: Subject>(device: &SimDevice<'_, S::Model>, queue: &mut Jobs<'_, '_, '_>) -> Result<()> {
+    if let Err(Error::WillNotStop { .. }) = queue.stop() {
+        device.reset()?;
+        queue.stop()?;
+    }
+    while let Ok(Some(_)) = queue.next_each(Duration::ZERO, |_, _, _| ()) {}
+    while queue.take_back_each(|_, _, _| ()).is_some() {}
+    Ok(())
+}
+
+/// The first look at a job behind another one, at the moment when it is given. `Err`: what it takes
+/// for the job's end.
+fn look<S: Subject>(subject: &S, before: Before) -> Result<(), String> {
+    let fails = matches!(before, Before::Failed | Before::FailedUnseen);
+    let board = SimBoard::with(SimConfig { seed: 7, faults: Faults { error: if fails { 1000 } else { 0 }, ..Faults::NONE } });
+    let own_bytes = subject.memory_bytes().max(64);
+    let region: Region<Sim<'_>> = Region::new(board.memory(6 * SLOT_BYTES + own_bytes.next_multiple_of(4096)).unwrap()).unwrap();
+    let pool = Pool::<6>::new(region.carve(6 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
+    let own = Pool::<1>::new(region.carve(own_bytes, Align::PAGE).unwrap(), own_bytes).unwrap();
+    let device = SimDevice::with_model(&board, Way::Plain.port(&board), subject.model());
+    let memory = (subject.memory_bytes() > 0).then(|| own.take().unwrap());
+    let seen = subject.open(device.window().unwrap(), memory, |driver| {
+        let mut queue: Jobs<'_, '_, '_> = Queue::new(driver).unwrap();
+        let first = push(subject, &pool, &mut queue);
+        assert!(fails || first.is_ok(), "{}: {first:?}", subject.name());
+        match before {
+            Before::Told | Before::ToldAndStopped => {
+                let told = queue.next_each(LIMIT, |_, _, _| ()).unwrap();
+                assert!(told.is_some(), "{}: it never ends", subject.name());
+            }
+            Before::Cut => device.run_for(1).unwrap(),
+            Before::Unseen | Before::FailedUnseen => device.run_for(LONG_US).unwrap(),
+            Before::Failed => {
+                let told = queue.next_each(LIMIT, |_, _, _| ());
+                let well = matches!(told, Ok(Some((_, completion))) if completion.failed.is_none());
+                assert!(first.is_err() || !well || !subject.tells_failures(), "{}: it does not fail", subject.name());
+            }
+        }
+        if before != Before::Told {
+            stop::<S>(&device, &mut queue).unwrap();
+        }
+        let seen = match push(subject, &pool, &mut queue) {
+            Ok(()) => queue.next_each(Duration::ZERO, |_, _, _| ()).map_err(|failed| failed.cause),
+            Err(error) => Err(error),
+        };
+        let _ = queue.next_each(LIMIT, |_, _, _| ());
+        stop::<S>(&device, &mut queue).unwrap();
+        seen
+    });
+    let counts = board.counts();
+    match seen.unwrap() {
+        Ok(None) if counts.unowned_accesses == 0 => Ok(()),
+        // Its registers are gone since this job began.
+        Err(Error::Fault { status: u32::MAX, .. }) if fails => Ok(()),
+        seen => Err(format!("{}, {before:?}: {seen:?}, {counts:?}", subject.name())),
+    }
+}
+
+#[derive(Default)]
+struct Rows {
+    drivers: BTreeSet<String>,
+    wrong: Vec<String>,
+}
+
+impl See for Rows {
+    fn see(&mut self, subject: &impl Subject) {
+        // Its two protocols are named.
+        let name = subject.name().split([',', ' ']).next().map_or("", |name| if name.starts_with("ap_ctrl") { "ap_ctrl" } else { name });
+        self.drivers.insert(name.to_owned());
+        self.wrong.extend(ALL.into_iter().filter_map(|before| look(subject, before).err()));
+    }
+}
+
+#[test]
+fn no_driver_takes_what_registers_tell_of_the_job_before_for_the_next_ones_end() {
+    let mut rows = Rows::default();
+    ap_ctrl::each(&mut rows);
+    msgdma::each(&mut rows);
+    axi_dma::each(&mut rows);
+    axi_mcdma::each(&mut rows);
+    axi_vdma::each(&mut rows);
+    axi_cdma::each(&mut rows);
+    axi_dmac::each(&mut rows);
+    litepcie::each(&mut rows);
+    zdma::each(&mut rows);
+    rows.see(&Dma330);
+    assert!(rows.wrong.is_empty(), "{:#?}", rows.wrong);
+    let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/src/drivers");
+    let drivers = fs::read_dir(drivers).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir());
+    let drivers: BTreeSet<_> = drivers.map(|entry| entry.file_name().into_string().unwrap()).filter(|name| name != NO_JOBS).collect();
+    assert_eq!(rows.drivers, drivers, "each driver has a row");
+}
+
+/// The PL330, which has no suite: its jobs are compared elsewhere.
+struct Dma330;
+
+impl Subject for Dma330 {
+    type Model = Pl330Model;
+
+    fn name(&self) -> &'static str {
+        "pl330"
+    }
+    fn kind(&self) -> Kind {
+        Kind::Copy
+    }
+    fn model(&self) -> Pl330Model {
+        Pl330Model::new(Pl330Spec::default())
+    }
+    fn memory_bytes(&self) -> usize {
+        PROGRAM_BYTES
+    }
+    fn may_fail(&self, _: &Error) -> bool {
+        true
+    }
+    fn open<R>(
+        &self,
+        window: SimWindow<'_, Pl330Model>,
+        memory: Option<CpuBuf<'_>>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
+        Ok(act(&mut Pl330::open_simulated(window, memory.unwrap())?))
+    }
+}
+
+/// A driver that takes what it saw last for the next job's end, once.
+struct Believes<D> {
+    driver: D,
+    last: Option<Result<Completion>>,
+    begins: bool,
+}
+
+// SAFETY: it lies, and its jobs are given back while the core has them: the simulated board counts
+// what that touches.
+unsafe impl<D: Driver> Driver for Believes<D> {
+    forward!(|this| this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check, stop, stop_program);
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        self.begins = true;
+        // SAFETY: the caller's promise.
+        unsafe { self.driver.submit(slot, operands, args) }
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if core::mem::take(&mut self.begins)
+            && let Some(last) = self.last.take()
+        {
+            return last.map(Some);
+        }
+        let seen = self.driver.poll(timeout);
+        match seen {
+            Ok(Some(completion)) => self.last = Some(Ok(completion)),
+            Err(error) => self.last = Some(Err(error)),
+            Ok(None) => {}
+        }
+        seen
+    }
+}
+
+struct Believing;
+
+impl Subject for Believing {
+    type Model = ZdmaModel;
+
+    fn name(&self) -> &'static str {
+        "zdma, believing"
+    }
+    fn kind(&self) -> Kind {
+        Kind::Copy
+    }
+    fn model(&self) -> ZdmaModel {
+        ZdmaModel::new()
+    }
+    fn may_fail(&self, _: &Error) -> bool {
+        true
+    }
+    fn open<R>(&self, window: SimWindow<'_, ZdmaModel>, _: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+        Ok(act(&mut Believes { driver: Zdma::simple_simulated(window)?, last: None, begins: false }))
+    }
+}
+
+#[test]
+fn a_driver_that_takes_the_job_befores_end_for_the_next_ones_is_found() {
+    for before in [Before::ToldAndStopped, Before::Failed] {
+        assert!(look(&Believing, before).is_err(), "{before:?}");
+    }
+}
