@@ -119,7 +119,7 @@ impl Subject for Built {
     fn packet_bytes(&self) -> usize {
         // More than a packet: one that fills its buffer has no report. Behind one that almost does
         // others hang, where there are others.
-        let deep = (PACKET_BYTES.div_ceil(BURST_BYTES) + 1) * BURST_BYTES + 1;
+        let deep = (PACKET_BYTES.div_ceil(BURST_BYTES) + 2) * BURST_BYTES + 1;
         (if self.mended { deep } else { PACKET_BYTES + 8 }) as usize
     }
     fn words(&self, len_bytes: usize) -> Vec<u32> {

@@ -46,8 +46,8 @@
 //!   the report away. Four wait at most; a fifth stops the core.
 //! - A packet that fills its buffer has no report. One that is longer looks the same, and its rest
 //!   comes next: give buffers that are longer than the longest packet.
-//! - Where a packet ends in the last burst of its buffer but one, or later, the buffer that is
-//!   queued behind may hang. So a buffer goes alone, unless it has two bursts more than the longest
+//! - Where a packet ends in one of the last three bursts of its buffer, the buffer that is queued
+//!   behind may hang. So a buffer goes alone, unless it has three bursts more than the longest
 //!   packet, which the setting `packet_bytes` says.
 //! - A job of one burst that is queued behind another may get its successor's length: wrong bytes,
 //!   also behind its buffer, or no end (`address_generator.v`, `bl_ready`).

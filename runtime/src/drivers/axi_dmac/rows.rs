@@ -33,9 +33,8 @@ pub struct DmacConfig {
     pub single_bursts: bool,
     /// The longest packet of the stream, in bytes; 0 where the program does not say. Each buffer
     /// must hold it then, and the core of a receiver with `single_bursts` gets several buffers at
-    /// once, where each has two bursts more than such a packet. A packet that ends in the last
-    /// burst but one or later may hang the buffer behind, so a shorter buffer has the core to
-    /// itself.
+    /// once, where each has three bursts more than such a packet. A packet that ends in one of the
+    /// last three bursts may hang the buffer behind, so a shorter buffer has the core to itself.
     pub packet_bytes: u32,
     /// The limit of a stop, in microseconds.
     pub stop_us: u32,

@@ -14,11 +14,10 @@
 //! and pieces of a list are such jobs to that part of the core.
 //!
 //! **A packet that ends late.** `request_generator.v` takes bursts back that it asked for behind a
-//! packet's end. Where the packet ends in its buffer's last burst but one or later, the generator
-//! may be in the next job already, which then may hang. The core counts bursts, and each buffer
-//! begins with one, as does each packet in it. So both lengths are compared in whole bursts: by
-//! bytes a packet of 1 and a buffer of two bursts and a byte less would do, whose end is in the
-//! last burst but one. Such a buffer goes alone.
+//! packet's end. Where the packet ends in one of its buffer's last three bursts, the generator may be
+//! in the next job already, which then may hang: seen up to two bursts behind a packet of 1,024
+//! bytes, and never at three. The core counts bursts, and each buffer begins with one, as does each
+//! packet in it. So both lengths are compared in whole bursts. A shorter buffer goes alone.
 //!
 //! **Rows.** `dmac_2d_transfer.v` notes for each row whether it is the last, in four places. A
 //! fifth row that begins before the first has ended overwrites its note: the first ends the job, or
@@ -34,6 +33,8 @@ use crate::types::{Error, Result};
 
 /// The places of `last_req`.
 const ROW_IDS: u32 = 4;
+/// In so many last bursts of a buffer a packet ends late.
+const LATE_BURSTS: u64 = 3;
 /// Bursts that were answered and have not reached the notes: one each in the response's FIFO, in
 /// its manager and before the notes.
 const ANSWERED: u64 = 3;
@@ -78,9 +79,9 @@ impl Together {
         1 + (ROW_IDS as u64 - 1) * self.bursts(job) > self.under_way
     }
 
-    /// May others wait behind this buffer? Its longest packet ends before its last burst but one.
+    /// May others wait behind this buffer? Its longest packet ends before its last three bursts.
     const fn packets_end_early(&self, job: &Job) -> bool {
-        self.packet_bytes > 0 && self.bursts(job) >= self.packet_bytes.div_ceil(self.burst_bytes) + 2
+        self.packet_bytes > 0 && self.bursts(job) >= self.packet_bytes.div_ceil(self.burst_bytes) + LATE_BURSTS
     }
 
     /// Are the rows of this job held apart, and does a packet fit?

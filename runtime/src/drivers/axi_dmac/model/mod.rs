@@ -39,7 +39,7 @@ pub struct AxiDmacFlaws {
     /// A job, a row or a piece of one burst to memory that was queued behind another takes its
     /// successor's length, or waits for it without end.
     pub single_bursts: bool,
-    /// A packet that ends within the last two bursts of its buffer may hang the buffer that is
+    /// A packet that ends within the last three bursts of its buffer may hang the buffer that is
     /// queued behind.
     pub late_packet_ends: bool,
     /// A length that is no multiple of the source's word, where that is wider, ends a burst early.

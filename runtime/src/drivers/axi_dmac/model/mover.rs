@@ -321,7 +321,7 @@ impl AxiDmacModel {
             // `up_dma_enable_tlen_reporting`: as FLAGS is now, not as it was submitted.
             let report = (self.request.flags & m::FLAG_PARTIAL_REPORTING != 0).then_some(active.total);
             let burst_of = |byte: u32| byte as usize / self.burst_bytes();
-            let late = burst_of(x_length) - burst_of(active.done.saturating_sub(1)) <= 1 && !self.queue.is_empty();
+            let late = burst_of(x_length) - burst_of(active.done.saturating_sub(1)) <= 2 && !self.queue.is_empty();
             self.rewound = self.build.flaws.late_packet_ends && late && bus.rng().bool();
             (active.over, active.next_ns) = (Some(report), at_ns + RESPONSE_NS);
         } else if row_ends && !last_row {
