@@ -41,6 +41,8 @@ def in_an_event_loop(queue):
 
 def interrupted(over, leave, wait=False):
     """Leaves the loop by Ctrl-C, while its body runs."""
+    # What a shell runs in the background ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         for count, _ in enumerate(over):
             if count == 2:
