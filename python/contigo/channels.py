@@ -1,5 +1,6 @@
 """DMA engines between memory and a stream: `send` to the core behind them, `recv` from it."""
 
+from ._contigo import _seconds
 from .cores import Core, close_all
 from .errors import ArgumentError, BufferError, UnsupportedError
 
@@ -31,12 +32,10 @@ class Channel:
         """
         if self._job is None:
             raise ValueError(f"{self.name}: there is no transfer to wait for")
-        try:
-            done = self._job.wait(timeout)
-        finally:
-            # Where it was not waited for, because `timeout` is none, it is under way still.
-            if self.idle:
-                self._job = None
+        # A transfer that was not waited for, because `timeout` is none, stays as it is.
+        timeout = _seconds(timeout)
+        job, self._job = self._job, None
+        done = job.wait(timeout)
         if done.last is False:
             long = f"the packet is longer than its array, which has the first {done.nbytes} bytes"
             raise BufferError(f"{self.name}: {long}; the rest comes with the next transfer: give an array for the longest packet")

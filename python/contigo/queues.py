@@ -107,7 +107,11 @@ class _Loop:
                 raise StopIteration
             return item
         except BaseException as error:
-            self._end(error, taken)
+            try:
+                self._end(error, taken)
+            except KeyboardInterrupt:
+                self._end(error, taken)  # as in `__del__`
+                raise
             raise
 
     async def __anext__(self):
@@ -121,7 +125,11 @@ class _Loop:
                 raise StopAsyncIteration
             return item
         except BaseException as error:
-            self._end(error, taken)
+            try:
+                self._end(error, taken)
+            except KeyboardInterrupt:
+                self._end(error, taken)  # as in `__del__`
+                raise
             raise
 
     def _before(self):

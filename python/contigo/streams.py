@@ -150,6 +150,8 @@ class Stream:
             except BaseException:
                 frame._let_go()  # not when the exception goes
                 raise
+        if not self.is_running:
+            ends.stop()  # another thread's stop came in between, and a push started it again
         return ends.expected
 
     def _checked(self, frame):

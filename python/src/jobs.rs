@@ -139,6 +139,8 @@ struct Fault {
     taker: Weak<()>,
     /// The channel's fault; `None`: another user of the device stopped it.
     why: Option<(Error, String)>,
+    /// Jobs of the taker ended by it.
+    has_lost: bool,
     /// `take_back` has given the jobs: the taker's next job begins anew.
     is_taken_back: bool,
 }
@@ -310,8 +312,15 @@ impl Jobs {
 
     /// `taker` is to hear why its jobs ended.
     fn fails(&mut self, taker: Weak<()>, why: Option<(Error, String)>) {
-        if taker.strong_count() > 0 && !self.faults.iter().any(|fault| fault.taker.ptr_eq(&taker)) {
-            self.faults.push(Fault { taker, why, is_taken_back: false });
+        if taker.strong_count() == 0 {
+            return;
+        }
+        let has_lost = self.left.iter().any(|record| record.is_lost() && record.taker.as_ref().is_some_and(|own| own.ptr_eq(&taker)));
+        match self.faults.iter_mut().find(|fault| fault.taker.ptr_eq(&taker)) {
+            // Its jobs were taken back, and this one's were not.
+            Some(fault) if fault.is_taken_back => (fault.why, fault.has_lost, fault.is_taken_back) = (why, has_lost, false),
+            Some(_) => {}
+            None => self.faults.push(Fault { taker, why, has_lost, is_taken_back: false }),
         }
     }
 
@@ -337,7 +346,7 @@ impl Jobs {
         self.left.retain(|other| !Arc::ptr_eq(other, record));
         let was_left = self.left.len() < before;
         if was_left && record.is_lost() && !self.left.iter().any(|other| other.is_beside(record) && other.is_lost()) {
-            self.faults.retain(|fault| record.taker.as_ref().is_none_or(|taker| !taker.ptr_eq(&fault.taker)));
+            self.faults.retain(|fault| !fault.has_lost || record.taker.as_ref().is_none_or(|taker| !taker.ptr_eq(&fault.taker)));
         }
     }
 

@@ -248,6 +248,17 @@ def jobs_that_the_engine_s_stop_or_another_job_s_end_cancelled_say_so():
         assert buffers(rig.queue.take_back()) == buffers(jobs)
         (job,) = rig.push(1)
         assert rig.queue.next(0) is None
+        # A job that was in flight meanwhile is told of, too.
+        rig.engine.stop()
+        assert buffers(rig.queue.take_back()) == buffers([job])
+        jobs = rig.push(2)
+        rig.engine.stop()
+        (job,) = rig.push(1)
+        assert buffers(rig.queue.take_back()) == buffers(jobs)
+        rig.engine.stop()
+        refused(contigo.ContigoError, rig.queue.next, "cancelled", "its stop()")
+        assert buffers(rig.queue.take_back()) == buffers([job])
+        (job,) = rig.push(1)
         # The only one that it cancels has its own error.
         job.cancel()
         refused(contigo.ContigoError, job.wait, "cancelled")

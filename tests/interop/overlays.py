@@ -284,6 +284,9 @@ def a_transfer_that_nobody_waited_for_is_not_dropped():
             refused((TypeError, ValueError), lambda: dma.recvchannel.wait(wrong))
         assert dma.recvchannel.running
         dma.send(a)
+        while not dma.recvchannel.idle:
+            pass
+        refused(TypeError, lambda: dma.recvchannel.wait(None))
         assert dma.recvchannel.wait() == 1000 and not dma.recvchannel.running
     return []
 
