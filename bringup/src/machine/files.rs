@@ -10,7 +10,6 @@
 #![allow(clippy::disallowed_methods, reason = "this is the way that the others are kept to")]
 
 use nix::{
-    dir::{Dir, Type},
     errno::Errno,
     fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlinkat, renameat},
     sys::stat::Mode,
@@ -144,14 +143,12 @@ impl Files {
     pub(super) fn entries(&self, path: impl AsRef<Path>) -> io::Result<Vec<(String, bool)>> {
         let at = self.at(path.as_ref())?;
         let mut found = Vec::new();
-        for entry in Dir::from_fd(reopen(&at, READ | OFlag::O_DIRECTORY)?)?.into_iter().take(ENTRIES_MAX).flatten() {
-            let Some(name) = entry.file_name().to_str().ok().filter(|name| ![".", ".."].contains(name)) else { continue };
-            let is_folder = match entry.file_type() {
-                Some(kind) => kind == Type::Directory,
-                // Some file systems do not say it there.
-                None => open_in(&at, name.as_ref()).and_then(|file| File::from(file).metadata()).is_ok_and(|about| about.is_dir()),
-            };
-            found.push((name.to_owned(), is_folder));
+        // By the standard library's readdir64: where an inode has more than 32 bits, nix's ends early
+        // on a processor of 32 bits.
+        for entry in fs::read_dir(itself(&at))?.take(ENTRIES_MAX) {
+            let entry = entry?;
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            found.extend(entry.file_name().into_string().ok().map(|name| (name, is_folder)));
         }
         spend(&self.0.looks, found.len());
         found.sort_unstable();
@@ -235,10 +232,14 @@ fn regular(found: OwnedFd, flags: OFlag) -> io::Result<File> {
     Ok(reopen(&found, flags)?.into())
 }
 
+/// The path of the very file that a descriptor stands for.
+fn itself(found: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", found.as_fd().as_raw_fd())
+}
+
 /// Opens the very file that a descriptor with `O_PATH` stands for.
 pub(crate) fn reopen(found: impl AsFd, flags: OFlag) -> io::Result<OwnedFd> {
-    let itself = format!("/proc/self/fd/{}", found.as_fd().as_raw_fd());
-    open(itself.as_str(), flags | OFlag::O_CLOEXEC, Mode::empty()).map_err(|errno| {
+    open(itself(&found).as_str(), flags | OFlag::O_CLOEXEC, Mode::empty()).map_err(|errno| {
         // A file of a process that has ended is not there either.
         let no_proc = errno == Errno::ENOENT && !Path::new("/proc/self/fd").exists();
         if no_proc { io::Error::new(ErrorKind::Unsupported, "/proc is not mounted, by which files are opened") } else { errno.into() }
