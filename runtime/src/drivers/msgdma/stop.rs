@@ -43,6 +43,15 @@ const MARK_US: u32 = 1;
 /// A word that STATUS never says, also where the registers are gone and read ones.
 const NEVER: u32 = 1 << 10;
 
+/// Has it not stopped in its time? An interrupt's file that failed gave it none, and is the error.
+const fn is_late(stopped: Result<()>) -> Result<bool> {
+    match stopped {
+        Ok(()) => Ok(false),
+        Err(Error::WillNotStop { .. }) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
 impl<D: Device> Msgdma<'_, D> {
     /// Waits for `done`, at most for the limit.
     ///
@@ -88,18 +97,14 @@ impl<D: Device> Msgdma<'_, D> {
     /// Stops and resets the core; `control` is what it said before.
     fn rest(&mut self, control: u32) -> Result<()> {
         let stopped = self.stop_dispatcher();
-        if let Err(error) = stopped
-            && !matches!(error, Error::WillNotStop { .. })
-        {
-            return Err(error);
-        }
+        is_late(stopped)?;
         if let Some(at) = self.config.prefetcher_at {
             // SAFETY: a core that stops starts nothing.
             unsafe { regs::FETCH_CONTROL.write(&At(&self.device, at), regs::FETCH_RESET) };
-            if self.prefetcher_stops(at).is_err() {
+            if is_late(self.prefetcher_stops(at))? {
                 // It may wait for room.
                 self.reset_dispatcher(0)?;
-                let _ = self.stop_dispatcher();
+                is_late(self.stop_dispatcher())?;
                 self.prefetcher_stops(at)?;
             }
             // SAFETY: acknowledging moves no data.
@@ -119,9 +124,8 @@ impl<D: Device> Msgdma<'_, D> {
         unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::STOP_DESCRIPTORS) };
         let (bits, stopped) = (regs::STOPPED | regs::RESERVED, regs::STOPPED);
         let done = self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == stopped);
-        // An interrupt's file that failed gave the descriptor no time.
-        if !matches!(done, Err(Error::WillNotStop { .. })) {
-            return done;
+        if !is_late(done)? {
+            return Ok(());
         }
         self.spoilt |= self.config.is_spoilt_by_stop();
         // SAFETY: as above.
@@ -169,7 +173,8 @@ impl<D: Device> Msgdma<'_, D> {
             StopStep::poll_until(status, NEVER | NEVER << 1, NEVER, settles_us),
         ]);
         let settled = settled.as_ref().map_or(&[][..], |steps| &steps[..]);
-        let marked = StopStep::poll_until(control, regs::RESET | regs::STOP_DESCRIPTORS, regs::STOP_DESCRIPTORS, MARK_US);
+        let marks = regs::RESET | regs::STOP | regs::STOP_DESCRIPTORS;
+        let marked = StopStep::poll_until(control, marks, regs::STOP_DESCRIPTORS, MARK_US);
         let spoilt = self.config.is_spoilt_by_stop().then_some(stop);
         let steps = |parts: &[&[StopStep]]| StopProgram::of(parts.iter().flat_map(|part| part.iter().copied()));
         let program = || {

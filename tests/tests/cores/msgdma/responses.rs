@@ -326,3 +326,27 @@ fn a_stop_program_does_not_take_a_core_for_stopped_that_has_not_waited() {
         });
     }
 }
+
+/// Nor a prefetcher that still fetches: its descriptors begin when they come.
+#[test]
+fn a_stop_program_does_not_take_a_prefetcher_that_runs_for_stopped() {
+    for write_responses in [false, true] {
+        let config = MsgdmaConfig { prefetcher_at: Some(0x60), write_responses, settle_us: 2_000, ..COPY };
+        with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
+            let core = core(board, config, StreamConfig::sink());
+            let (window, watch) = (core.window()?, Watch::default());
+            let mut queue = watched(&window, &watch, config, own)?;
+            queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
+            core.run_for(5)?;
+            watch.bits.set((0x60 + regs::FETCH_CONTROL.offset(), regs::RUN, u64::MAX));
+            // SAFETY: the steps stop.
+            let answer = unsafe { queue.driver().stop_program().run(&Watched::new(&window, &watch), 5) };
+            assert!(answer.is_err(), "write_responses {write_responses}");
+            watch.bits.set((0, 0, 0));
+            core.reset()?;
+            queue.stop()?;
+            assert!(queue.take_back().is_some());
+            Ok(())
+        });
+    }
+}
