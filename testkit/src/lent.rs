@@ -6,7 +6,7 @@ use contigo::{
     Device, Error, Mmio, Result, Wait, forward,
     sim::{Model, SimDevice, SimWindow},
 };
-use std::cell::Cell;
+use std::{cell::Cell, sync::Mutex};
 
 /// The registers of `window`, for a driver that owns its device.
 #[derive(Debug)]
@@ -48,17 +48,39 @@ unsafe impl<D: Device> Device for Lent<'_, D> {
     forward!(|this| *this.window => port, reset_epoch, simulated);
 }
 
+/// A value that the test and the driver share; the driver's core may be another thread's.
+#[derive(Debug, Default)]
+pub struct Said<T>(Mutex<T>);
+
+impl<T: Copy> Said<T> {
+    /// The value now.
+    ///
+    /// # Panics
+    /// A thread panicked here.
+    pub fn get(&self) -> T {
+        *self.0.lock().unwrap()
+    }
+
+    /// From now on it is this.
+    ///
+    /// # Panics
+    /// As [`get`](Self::get).
+    pub fn set(&self, value: T) {
+        *self.0.lock().unwrap() = value;
+    }
+}
+
 /// What a [`Watched`] window saw of its driver, and does to it.
 #[derive(Debug, Default)]
 pub struct Watch {
     /// How often the driver waited.
-    pub waits: Cell<u32>,
+    pub waits: Said<u32>,
     /// The interrupt's file fails with this.
-    pub fails: Cell<Option<Error>>,
+    pub fails: Said<Option<Error>>,
     /// The register at this byte has these bits too, up to this time.
-    pub bits: Cell<(usize, u32, u64)>,
+    pub bits: Said<(usize, u32, u64)>,
     /// The interrupt's file.
-    pub file: Cell<Option<i32>>,
+    pub file: Said<Option<i32>>,
 }
 
 /// The registers of a window, for a driver that owns its device and is watched.

@@ -209,7 +209,7 @@ unsafe impl<D: Device> Driver for AxiDma<'_, D> {
         for (lane, at) in self.both() {
             // RS=0 waits for the packet of a receive, which may never come.
             if lane.side == Side::Mm2s || !lane.is_busy(&at) {
-                halt::halt(&at, &config);
+                halt::halt(&at, &config)?;
             }
         }
         let [(_, receive), (_, send)] = self.both();

@@ -36,8 +36,9 @@ impl Lane<'_> {
         if !self.runs {
             return self.look_stopped();
         }
-        self.looked = true;
         let seen = core::mem::take(&mut self.seen);
+        // What was read before the last doorbell says nothing of what came behind it.
+        self.looked = seen == 0;
         let status = if seen == 0 { regs::DMASR.read(at) } else { seen };
         if status == u32::MAX {
             return Err(self.fault(at, status));

@@ -19,16 +19,21 @@ const STOP_STEP_US: u32 = 1;
 
 /// Clears RS and waits for the transfers under way: is the channel halted, and without an error?
 /// One that waits for a packet halts when that has come, so the wait may be in vain.
-pub(super) fn halt(at: &(impl Mmio + Wait), config: &AxiDmaConfig) -> bool {
+///
+/// # Errors
+/// The interrupt's file failed: the channel had no time to halt.
+pub(super) fn halt(at: &(impl Mmio + Wait), config: &AxiDmaConfig) -> Result<bool> {
     // SAFETY: a channel that does not run starts nothing.
     unsafe { regs::DMACR.write(at, 0) };
     let mut status = 0;
-    // An interrupt's file that fails only ends the waiting: what counts is what DMASR says.
-    let _ = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
+    let waited = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
         status = regs::DMASR.read(at);
         is_halted(status)
     });
-    is_halted(status) && status & regs::ERRORS == 0
+    match waited {
+        Err(error) if !is_halted(status) => Err(error),
+        _ => Ok(is_halted(status) && status & regs::ERRORS == 0),
+    }
 }
 
 /// Resets the whole core by one channel's register, and waits until it is over. The transfers under
@@ -88,7 +93,7 @@ pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDma
 pub(super) fn found_beside(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaConfig, siblings: &dyn Siblings) -> Result<bool> {
     config.check()?;
     let sg = is_there(at, side, config)?;
-    let halted = halt(at, config);
+    let halted = halt(at, config)?;
     if !halted || !siblings.is_busy_beside(side) {
         siblings.reset_all(&mut || reset(at, side, config))?;
     }

@@ -21,7 +21,7 @@ impl<D: Device> AxiDmaChannel<'_, '_, D> {
         let sibling_works = self.siblings.is_some_and(|siblings| siblings.is_busy_beside(self.lane.side));
         // RS=0 waits for the packet of a receive, which may never come.
         let at_once = busy && !sibling_works && self.lane.side == Side::S2mm;
-        let halted = !at_once && halt::halt(&at, &self.lane.config);
+        let halted = !at_once && halt::halt(&at, &self.lane.config)?;
         // A channel that did not halt was at work, and one that is held may have taken the
         // beginning of a packet for its next job. Before the reset, which may fail.
         if unsure || !halted || held {

@@ -62,7 +62,7 @@ impl<H: Host> McdmaChannel<'_, H> {
             return Ok(());
         }
         let was_reset = self.was_reset()?;
-        if !was_reset && !self.drained() {
+        if !was_reset && !self.drained()? {
             let (common, stop_us) = (self.common, self.config.stop_us);
             self.device.reset(|whole| reset(whole, common, stop_us))?;
             self.cut = true;
@@ -73,17 +73,20 @@ impl<H: Host> McdmaChannel<'_, H> {
     }
 
     /// It fetches no more. True: it has none left either.
-    fn drained(&mut self) -> bool {
+    ///
+    /// # Errors
+    /// The interrupt's file failed: the channel had no time.
+    fn drained(&mut self) -> Result<bool> {
         let device = &*self.device;
         // SAFETY: a channel that does not run starts nothing.
         unsafe { self.regs.control.write(device, regs::IRQS | regs::THRESHOLD_1) };
         if self.in_flight == 0 {
-            return true;
+            return Ok(true);
         }
         let newest = self.ring.after(self.oldest, self.in_flight - 1);
         let (registers, at, epoch, ring) = (self.regs, self.status_at(), self.epoch, &mut self.ring);
         let mut done = false;
-        let _ = poll_every(device, STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
+        let waited = poll_every(device, STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
             let status = registers.status.read(device);
             let hopeless = status & (regs::ERROR | regs::OTHER_ERROR) != 0 || device.reset_epoch() != epoch;
             // The register first: a look at a descriptor is a sync. They end in order.
@@ -93,7 +96,7 @@ impl<H: Host> McdmaChannel<'_, H> {
             }
             done || hopeless
         });
-        done
+        if done { Ok(true) } else { waited.map(|_| false) }
     }
 
     /// The reset as steps. It ends the jobs of all channels.

@@ -9,7 +9,7 @@ use contigo::{
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
-use contigo_testkit::lent::Lent;
+use contigo_testkit::lent::{Lent, Watch, Watched};
 use std::time::Duration;
 
 /// One channel sends to the other, which is stopped while it waits.
@@ -78,6 +78,34 @@ fn a_receive_that_waits_is_ended_by_a_reset_which_the_sibling_hears_of() {
         assert!(send.next(SOON).unwrap().is_some() || send.take_back().is_some());
         assert!(receive.next(Duration::from_micros(50)).unwrap().is_none(), "it goes on");
         assert_eq!(board.counts().unowned_accesses, 0);
+    }
+}
+
+/// The interrupt's file fails while a stop waits: that is the stop's answer, and no reset ends what
+/// the other channel does.
+#[test]
+fn a_stop_whose_interrupts_file_fails_resets_no_core() {
+    for spec in [DIRECT, WITH_SG] {
+        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 200, ..AxiDmaConfig::default() });
+        let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
+        let pool = Pool::<2>::new(region.carve(2 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+        let device = core(&board, spec);
+        let (window, watch) = (device.window().unwrap(), Watch::default());
+        // SAFETY: the model is built so.
+        let whole = unsafe { AxiDmaCore::open(Watched::new(&window, &watch)) };
+        // SAFETY: as above.
+        let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap()).unwrap();
+        let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
+        // 16,000 bytes take 20 us.
+        receive.push([pool.take().unwrap().from_device(..16_000)], &()).unwrap();
+        send.push([pool.take().unwrap().to_device(..16_000)], &()).unwrap();
+        device.run_for(2).unwrap();
+        watch.fails.set(Some(Error::Contended { tries: 1 }));
+        assert_eq!(send.stop(), Err(Error::Contended { tries: 1 }), "{spec:?}");
+        watch.fails.set(None);
+        send.stop().unwrap();
+        assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(16_000), "{spec:?}");
+        assert!(send.next(SOON).unwrap().is_some() || send.take_back().is_some());
     }
 }
 
