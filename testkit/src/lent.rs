@@ -6,7 +6,10 @@ use contigo::{
     Device, Error, Mmio, Result, Wait, forward,
     sim::{Model, SimDevice, SimWindow},
 };
-use std::{cell::Cell, sync::Mutex};
+use std::{
+    cell::Cell,
+    sync::{Mutex, PoisonError},
+};
 
 /// The registers of `window`, for a driver that owns its device.
 #[derive(Debug)]
@@ -54,19 +57,13 @@ pub struct Said<T>(Mutex<T>);
 
 impl<T: Copy> Said<T> {
     /// The value now.
-    ///
-    /// # Panics
-    /// A thread panicked here.
     pub fn get(&self) -> T {
-        *self.0.lock().unwrap()
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on it is this.
-    ///
-    /// # Panics
-    /// As [`get`](Self::get).
     pub fn set(&self, value: T) {
-        *self.0.lock().unwrap() = value;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
     }
 }
 
