@@ -37,6 +37,7 @@ pub type Scores = [i32; SCORES];
 /// As [`jobs::run`].
 pub fn run(core: &str, setting: &Setting, jobs: u64, stop_every: u64, seen: impl FnMut(Scores)) -> Result<Tally, TableError> {
     let board = SimBoard::new(setting.seed);
+    board.allow_wrong_accesses(true)?;
     let window_bytes = if core == GATED { GATE + regs::WINDOW_BYTES } else { WINDOW_BYTES };
     let device = setting.device(&board, core, window_bytes, true)?;
     let (window, on) = (device.window()?, (&board, &device));

@@ -46,6 +46,7 @@ const FIFO_BYTES: usize = 64;
 pub fn run(fault: u32, setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     const FAULT: Register<ReadWrite> = Register::at(0x2C);
     let board = SimBoard::new(setting.seed);
+    board.allow_wrong_accesses(true)?;
     let stream = StreamConfig::source(SOURCE, FIFO_BYTES);
     let device = setting.device_with(&board, "s2mm", RtlConfig { window_bytes: WINDOW_BYTES, stream, ..RtlConfig::default() })?;
     let window = device.window()?;

@@ -19,11 +19,13 @@ const SLOT_BYTES: usize = 256 << 10;
 /// As [`jobs::run`].
 pub fn run(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     let board = SimBoard::new(setting.seed);
+    board.allow_wrong_accesses(true)?;
     let device = setting.device(&board, "gemm8", regs::WINDOW_BYTES, true)?;
     // SAFETY: the core behind the window is gemm8's Verilog, and this is the only window.
     let driver = unsafe { Gemm8::open(device.window()?)? };
 
     let apart = SimBoard::new(setting.seed);
+    apart.allow_wrong_accesses(true)?;
     let oracle = SimGemm8::new(&apart, apart.coherent_port());
     let mut oracle = Engine::new(Gemm8::open_simulated(oracle.window()?)?)?;
     let region = Region::new(apart.memory(4 * SLOT_BYTES)?)?;

@@ -142,6 +142,7 @@ impl<D: Device> TypedDriver<2> for Words<D> {
 pub fn copies(core: &str, fault: u32, setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     const FAULT: Register<ReadWrite> = Register::at(0x18);
     let board = SimBoard::new(setting.seed);
+    board.allow_wrong_accesses(true)?;
     let device = setting.device(&board, core, WINDOW_BYTES, false)?;
     let window = device.window()?;
     // SAFETY: nothing runs.
@@ -161,6 +162,7 @@ pub fn copies(core: &str, fault: u32, setting: &Setting, jobs: u64) -> Result<Ta
 /// As [`jobs::run`].
 pub fn gated(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     let board = SimBoard::new(setting.seed);
+    board.allow_wrong_accesses(true)?;
     let device = setting.device(&board, "gated", WINDOW_BYTES + axi_gate::regs::WINDOW_BYTES, false)?;
     let window = device.window()?;
     // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
@@ -178,6 +180,7 @@ pub fn gated(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
 /// As [`jobs::run`].
 pub fn ungated(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     let board = SimBoard::new(setting.seed);
+    board.allow_wrong_accesses(true)?;
     let device = setting.device(&board, "ungated", WINDOW_BYTES, false)?;
     let driver = Words { device: device.window()?, map: Map::writes() };
     jobs::run(setting, (&board, &device), driver, &plan(jobs), counted, |_| Ok(()))

@@ -6,7 +6,7 @@ use contigo::{Completion, CpuBuf, DevSlice, Driver, DriverBuf, Error, OperandSpe
 use contigo_gemm8::Gemm8;
 use contigo_rtl::{
     RtlConfig, RtlModel,
-    axi::{LiteConfig, SlaveConfig},
+    axi::{Breach, Finding, LiteConfig, SlaveConfig},
 };
 use contigo_testkit::{
     conformance::report,
@@ -84,7 +84,10 @@ impl Subject for Copies {
         RtlModel::new("gemm8", RtlConfig { memory: self.1.clone(), lite, cycle_ns: 40, ..RtlConfig::default() }).unwrap()
     }
     fn findings(&self, model: &RtlModel) -> Vec<String> {
-        model.broken_rules().collect()
+        // A core that waits for an answer that was lost, which is a fault, takes no other one.
+        let explained = |found: &Finding| matches!(found.breach, Breach::AnswerNotTaken { .. });
+        let explained: Vec<_> = model.findings().iter().filter(|found| explained(found)).map(ToString::to_string).collect();
+        model.broken_rules().filter(|rule| !explained.contains(rule)).collect()
     }
     fn memory_bytes(&self) -> usize {
         UNIT_BYTES + BIAS_BYTES

@@ -10,7 +10,7 @@ use super::{
 };
 use contigo::{
     Align, Pool, Queue, Region,
-    drivers::litepcie::{Litepcie, Side},
+    drivers::litepcie::{Litepcie, LitepcieConfig, Side},
     linux::vfio::{Interrupt, VfioDevice},
 };
 use contigo_testkit::fake_vfio::Machine;
@@ -22,8 +22,9 @@ fn the_guides_program_sleeps_until_the_interrupt_and_takes_every_end() {
     let region = Region::new(vfio.memory(1 << 20).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
     let card = Card::that_waits(VfioDevice::open(&vfio, 0, Interrupt::Msi).unwrap(), &kernel);
+    // Its writes are in memory when it counts them, so that an end comes with its interrupt.
     // SAFETY: the card is one with LitePCIe.
-    let driver = unsafe { Litepcie::open(Bar(&card), Side::Loopback, config()) }.unwrap();
+    let driver = unsafe { Litepcie::open(Bar(&card), Side::Loopback, LitepcieConfig { ordered: true, ..config() }) }.unwrap();
     let mut queue: Queue<'_, _, 4, 2> = Queue::new(driver).unwrap();
     for job in 0..3_u8 {
         let mut from = pool.take().unwrap();
