@@ -106,7 +106,7 @@ unsafe impl<D: Device> Device for CoreChannel<'_, D> {
         self.core.device.port()
     }
 
-    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
+    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         self.core.device.simulated()
     }
 

@@ -269,7 +269,7 @@ unsafe impl Device for AnyDevice<'_> {
         &self.port
     }
 
-    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
+    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         match &self.attachment {
             #[cfg(feature = "sim")]
             Attachment::Simulated(device) => Some(device),

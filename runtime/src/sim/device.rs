@@ -250,7 +250,7 @@ unsafe impl<M: Model> Device for SimWindow<'_, M> {
         &self.device.port
     }
 
-    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
+    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         Some(self.device)
     }
 }

@@ -256,7 +256,7 @@ unsafe impl<D: Device> Driver for AxiDmac<'_, D> {
         self.device.port()
     }
 
-    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
+    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         self.device.simulated()
     }
 

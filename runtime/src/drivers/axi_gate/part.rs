@@ -63,7 +63,7 @@ unsafe impl<D: Device> Device for Part<'_, D> {
         self.device.port()
     }
 
-    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
+    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         self.device.simulated()
     }
 

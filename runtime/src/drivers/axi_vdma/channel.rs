@@ -234,7 +234,7 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<'_, D> {
         self.device.port()
     }
 
-    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
+    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         self.device.simulated()
     }
 

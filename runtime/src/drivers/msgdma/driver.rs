@@ -160,7 +160,7 @@ unsafe impl<D: Device> Driver for Msgdma<'_, D> {
         self.device.port()
     }
 
-    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
+    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         self.device.simulated()
     }
 

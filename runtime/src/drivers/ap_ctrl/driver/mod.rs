@@ -169,7 +169,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         self.device.port()
     }
 
-    fn simulated(&self) -> Option<&dyn crate::SimulatedDevice> {
+    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         self.device.simulated()
     }
 
