@@ -17,18 +17,15 @@ const STOP_STEP_US: u32 = 10;
 
 /// Resets a core, and waits for the reset's end.
 pub(super) fn reset(device: &impl Device, stop_us: u32) -> Result<()> {
-    let (mut status, mut over) = (0, false);
+    let mut status = 0;
     // SAFETY: the reset starts nothing.
     unsafe { regs::CDMACR.write(device, regs::RESET) };
-    // An interrupt's file that fails only ends the waiting: what counts is what registers say.
-    let waited = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
+    let over = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
         status = regs::CDMACR.read(device);
         let resting = regs::CDMASR.read(device) & (regs::IDLE | regs::CDMASR_ZEROES) == regs::IDLE;
-        over = resting && status & (regs::RESET | regs::CDMACR_ZEROES) == 0;
-        over
-    });
-    let will_not = Error::WillNotStop { device: "axi_cdma", status, waited_us: stop_us };
-    if over { Ok(()) } else { Err(waited.err().unwrap_or(will_not)) }
+        resting && status & (regs::RESET | regs::CDMACR_ZEROES) == 0
+    })?;
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: "axi_cdma", status, waited_us: stop_us }) }
 }
 
 impl<D: Device> AxiCdma<'_, D> {

@@ -26,32 +26,27 @@ pub(super) fn halt(at: &(impl Mmio + Wait), config: &AxiDmaConfig) -> Result<boo
     // SAFETY: a channel that does not run starts nothing.
     unsafe { regs::DMACR.write(at, 0) };
     let mut status = 0;
-    let waited = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
+    let halted = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
         status = regs::DMASR.read(at);
         is_halted(status)
-    });
-    match waited {
-        Err(error) if !is_halted(status) => Err(error),
-        _ => Ok(is_halted(status) && status & regs::ERRORS == 0),
-    }
+    })?;
+    Ok(halted && status & regs::ERRORS == 0)
 }
 
 /// Resets the whole core by one channel's register, and waits until it is over. The transfers under
 /// way end first: a reset is "accomplished gracefully" (PG021, DMACR.Reset).
 ///
 /// # Errors
-/// [`Error::WillNotStop`].
+/// [`Error::WillNotStop`], or that of the interrupt's file.
 pub(super) fn reset(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaConfig) -> Result<()> {
     // SAFETY: a core that is reset starts nothing.
     unsafe { regs::DMACR.write(at, regs::RESET) };
-    let (mut control, mut over) = (0, false);
-    let waited = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
+    let mut control = 0;
+    let over = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
         control = regs::CONTROL.read(at);
-        over = control & regs::RESET == 0 && is_halted(regs::DMASR.read(at));
-        over
-    });
-    let will_not = Error::WillNotStop { device: side.name(), status: control, waited_us: 2 * config.stop_us };
-    if over { Ok(()) } else { Err(waited.err().unwrap_or(will_not)) }
+        control & regs::RESET == 0 && is_halted(regs::DMASR.read(at))
+    })?;
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: side.name(), status: control, waited_us: 2 * config.stop_us }) }
 }
 
 /// Halted, and no all ones.

@@ -138,8 +138,8 @@ impl<'p> Lane<'p> {
         self.runs && self.in_flight > 0 && !is_idle(regs::DMASR.read(at))
     }
 
-    /// May a job be under way? Idle is told late after a doorbell: it counts after a look that came
-    /// behind the last one.
+    /// May a job be under way? The core says Idle late after a doorbell: it counts after a look
+    /// that came behind the last one.
     pub(super) fn may_be_busy(&self, at: &impl Mmio) -> bool {
         self.is_busy(at) || self.runs && self.in_flight > 0 && !self.looked
     }

@@ -22,10 +22,10 @@ const BURST_MAX: usize = 4096;
 pub struct DmacConfig {
     /// `MAX_BYTES_PER_BURST`, for versions before 4.5, which do not tell it.
     pub burst_bytes: usize,
-    /// `FIFO_SIZE`, in bursts: 2, 4, 8, 16 or 32. More than four rows in one job must be so long that the
-    /// core cannot have four of them under way. In bursts they are longer than two thirds of this
-    /// and a third of a burst. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that the job
-    /// is told while it is written.
+    /// `FIFO_SIZE`, in bursts: 2, 4, 8, 16 or 32. More than four rows in one job must be so long
+    /// that the core cannot have four of them under way. In bursts they are longer than two thirds
+    /// of this and a third of a burst. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that
+    /// the job is told while it is written.
     pub fifo_bursts: u32,
     /// The core queues jobs of one burst well. No released one does, up to 4.5 at least:
     /// its `address_generator.v` gives them other jobs' lengths. Say it of a core in which a

@@ -41,20 +41,18 @@ impl<D: Device> AxiDmac<'_, D> {
 
 /// Disables the core behind `device`, and waits until it has reset itself. HWDESC stays.
 pub(super) fn halt(device: &impl Device, stop_us: u32) -> Result<()> {
-    let (mut status, mut met) = (0, false);
+    let mut status = 0;
     let lists = regs::CONTROL.read(device) & regs::HWDESC;
     // SAFETY: a core that is disabled starts nothing.
     unsafe {
         regs::IRQ_MASK.write(device, regs::IRQ_QUEUED | regs::IRQ_ENDED);
         regs::CONTROL.write(device, lists);
     }
-    // An interrupt's file that fails only ends the waiting: what counts is what the register says.
-    let waited = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
+    let met = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
         status = regs::STATE.read(device);
-        met = status & (regs::STATE_BITS | regs::STATE_RESERVED) == regs::STATE_RESET;
-        met
-    });
-    if met { Ok(()) } else { Err(waited.err().unwrap_or(Error::WillNotStop { device: "axi_dmac", status, waited_us: stop_us })) }
+        status & (regs::STATE_BITS | regs::STATE_RESERVED) == regs::STATE_RESET
+    })?;
+    if met { Ok(()) } else { Err(Error::WillNotStop { device: "axi_dmac", status, waited_us: stop_us }) }
 }
 
 /// The same as data.

@@ -1,9 +1,9 @@
 //! Which jobs may be in the core together: what its Verilog loses where several are.
 //!
-//! All three faults were seen with 4.5 behind memory that is slow or answers when it likes, and both
-//! write into buffers that were given back. Without the settings that say otherwise, no job meets
-//! them. The first was seen where the core writes; that it is there where it reads, too, follows
-//! from the Verilog, which has the same generator on both sides.
+//! All three faults were seen with 4.5 behind memory that is slow or answers when it likes. The
+//! first and the last write into buffers that were given back, and the second one hangs. Without
+//! the settings that say otherwise, no job meets them. The first was seen where the core writes; that it is there where it reads, too,
+//! follows from the Verilog, which has the same generator on both sides.
 //!
 //! **One burst behind another job.** `address_generator.v` gets the length of a job's last burst
 //! apart from its address. The one burst of a job may wait already when the job before leaves. Then
@@ -14,8 +14,8 @@
 //! and pieces of a list are such jobs to that part of the core.
 //!
 //! **A packet that ends late.** `request_generator.v` takes bursts back that it asked for behind a
-//! packet's end. Where the packet ends in one of its buffer's last three bursts, the generator may be
-//! in the next job already, which then may hang: seen up to two bursts behind a packet of 1,024
+//! packet's end. Where the packet ends in one of its buffer's last three bursts, the generator may
+//! be in the next job already, which then may hang: seen up to two bursts behind a packet of 1,024
 //! bytes, and never at three. The core counts bursts, and each buffer begins with one, as does each
 //! packet in it. So both lengths are compared in whole bursts. A shorter buffer goes alone.
 //!

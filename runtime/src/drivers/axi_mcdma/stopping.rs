@@ -15,20 +15,16 @@ const STEP_US: u32 = 1;
 /// Resets the core, both directions, by the register of direction `common`.
 ///
 /// # Errors
-/// [`Error::WillNotStop`]: the reset does not end.
+/// [`Error::WillNotStop`]: the reset does not end; or that of the interrupt's file.
 pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -> Result<()> {
     // SAFETY: a core in reset starts nothing.
     unsafe { common.control.write(device, regs::RESET) };
     let mut control = 0;
-    let mut over = false;
-    // An interrupt's file that fails only ends the waiting; the registers count.
-    let waited = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
+    let over = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
         control = common.control.read(device);
-        over = control & regs::RESET == 0 && is_halted(common.status.read(device));
-        over
-    });
-    let will_not = Error::WillNotStop { device: fault::DEVICE, status: control, waited_us: stop_us };
-    if over { Ok(()) } else { Err(waited.err().unwrap_or(will_not)) }
+        control & regs::RESET == 0 && is_halted(common.status.read(device))
+    })?;
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: fault::DEVICE, status: control, waited_us: stop_us }) }
 }
 
 /// Does the common status say Halted, and nothing that cannot be?
@@ -86,7 +82,7 @@ impl<H: Host> McdmaChannel<'_, H> {
         let newest = self.ring.after(self.oldest, self.in_flight - 1);
         let (registers, at, epoch, ring) = (self.regs, self.status_at(), self.epoch, &mut self.ring);
         let mut done = false;
-        let waited = poll_every(device, STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
+        poll_every(device, STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
             let status = registers.status.read(device);
             let hopeless = status & (regs::ERROR | regs::OTHER_ERROR) != 0 || device.reset_epoch() != epoch;
             // The register first: a look at a descriptor is a sync. They end in order.
@@ -95,8 +91,8 @@ impl<H: Host> McdmaChannel<'_, H> {
                 done = ring.read(newest, at, &mut words).is_ok() && words[0] & (regs::COMPLETE | regs::FAILED) == regs::COMPLETE;
             }
             done || hopeless
-        });
-        if done { Ok(true) } else { waited.map(|_| false) }
+        })?;
+        Ok(done)
     }
 
     /// The reset as steps. It ends the jobs of all channels.

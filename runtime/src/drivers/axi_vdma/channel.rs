@@ -200,18 +200,15 @@ impl<'c, D: Device> AxiVdmaChannel<'c, D> {
 
 /// Resets one channel, and waits for the reset's end.
 fn reset(device: &impl Device, side: Side, stop_us: u32) -> Result<()> {
-    let (registers, mut control, mut over) = (side.registers(), 0, false);
+    let (registers, mut control) = (side.registers(), 0);
     // SAFETY: the reset starts nothing.
     unsafe { registers.control.write(device, regs::RESET) };
-    // An interrupt's file that fails only ends the waiting: what counts is what registers say.
-    let waited = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
+    let over = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
         control = registers.control.read(device);
         let status = registers.status.read(device);
-        over = control & regs::RESET == 0 && status & (regs::HALTED | regs::RESERVED) == regs::HALTED;
-        over
-    });
-    let will_not = Error::WillNotStop { device: side.name(), status: control, waited_us: stop_us };
-    if over { Ok(()) } else { Err(waited.err().unwrap_or(will_not)) }
+        control & regs::RESET == 0 && status & (regs::HALTED | regs::RESERVED) == regs::HALTED
+    })?;
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: side.name(), status: control, waited_us: stop_us }) }
 }
 
 // SAFETY: 1. PG020: the channel reads, or writes, VSIZE lines of HSIZE bytes, STRIDE apart, from

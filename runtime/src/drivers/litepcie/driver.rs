@@ -260,7 +260,7 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
         self.stop_lanes()
     }
 
-    /// There is none where an end is told some time after its interrupt.
+    /// There is none where the driver tells an end some time after its interrupt.
     fn arm_irq(&self) -> Result<Option<i32>> {
         let lane = if self.side == Side::Reader { &self.reader } else { &self.writer };
         if lane.settle_us() > 0 { Ok(None) } else { self.device.arm_irq() }

@@ -131,15 +131,13 @@ impl Lane {
         }
         // SAFETY: a lane that does not run starts no request.
         unsafe { self.regs.enable.write(device, 0) };
-        let (mut enable, mut idle) = (0, false);
-        // An interrupt's file that fails only ends the waiting; the register counts.
-        let waited = poll_every(device, STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
+        let mut enable = 0;
+        let idle = poll_every(device, STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
             enable = self.regs.enable.read(device);
-            idle = enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE;
-            idle
-        });
+            enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE
+        })?;
         if !idle {
-            return Err(waited.err().unwrap_or(Error::WillNotStop { device: DEVICE, status: enable, waited_us: self.stop_us }));
+            return Err(Error::WillNotStop { device: DEVICE, status: enable, waited_us: self.stop_us });
         }
         if self.settle_us > 0 {
             // Requests that left before are answered, and writes are in memory.

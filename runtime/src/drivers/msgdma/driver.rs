@@ -49,7 +49,7 @@ pub struct Msgdma<'p, D: Device> {
     stopped: bool,
     /// A stop cut a copy, and the core has not been reset from outside.
     pub(super) spoilt: bool,
-    /// CONTROL says so, until that reset.
+    /// CONTROL has STOP for that, which the reset clears.
     pub(super) marked: bool,
 }
 

@@ -58,14 +58,12 @@ impl<D: Device> Msgdma<'_, D> {
     /// # Errors
     /// [`Error::WillNotStop`], with the register's last word; or that of the interrupt's file.
     fn wait_for(&self, mut register: impl FnMut(&D) -> u32, done: impl Fn(u32) -> bool) -> Result<()> {
-        let (mut status, mut met) = (0, false);
-        // An interrupt's file that fails only ends the waiting: what counts is the register.
-        let waited = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
+        let mut status = 0;
+        let met = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
             status = register(device);
-            met = done(status);
-            met
-        });
-        if met { Ok(()) } else { Err(waited.err().unwrap_or_else(|| self.will_not(status))) }
+            done(status)
+        })?;
+        if met { Ok(()) } else { Err(self.will_not(status)) }
     }
 
     /// The descriptor's end, the masters' stop, the prefetcher's, and a reset: two times at most.
@@ -150,8 +148,8 @@ impl<D: Device> Msgdma<'_, D> {
     /// The same as data. The polls are of registers with bits that the core never sets. The second
     /// part stops the masters, and makes room for a prefetcher. A core that needs time gets it by a
     /// poll that is never met. So the second part always runs there, and a third one has the
-    /// answer. A mark in CONTROL, which a reset clears, says that the second part has waited: a core
-    /// that is idle only after its last poll has not.
+    /// answer. A mark in CONTROL, which a reset clears, says that the second part has waited: a
+    /// core that is idle only after its last poll has not.
     pub(super) fn program(&self) -> StopProgram {
         let (control, status) = (self.config.csr_at + regs::CONTROL.offset(), self.config.csr_at + regs::STATUS.offset());
         let wait = StopStep::write(control, u32::MAX, regs::STOP_DESCRIPTORS);

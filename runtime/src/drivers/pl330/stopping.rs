@@ -94,14 +94,11 @@ impl Stopping {
     /// Stops them. `kill` gives DMAKILL for a thread, and says whether it could.
     ///
     /// # Errors
-    /// [`Error::WillNotStop`].
+    /// [`Error::WillNotStop`], or that of the interrupt's file.
     pub(super) fn run<D: Device>(mut self, device: &D, kill: impl Fn(&D, u32) -> bool) -> Result<()> {
-        let mut stopped = false;
-        // An interrupt's file that fails only ends the waiting: what counts is what the registers
-        // say.
-        let waited = poll_every(device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
+        let stopped = poll_every(device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
             match self.next(device) {
-                Next::Stopped => stopped = true,
+                Next::Stopped => return true,
                 Next::Wait => {}
                 Next::Kill(thread) => {
                     if kill(device, thread) {
@@ -110,10 +107,9 @@ impl Stopping {
                     }
                 }
             }
-            stopped
-        });
-        let will_not = Error::WillNotStop { device: fault::DEVICE, status: self.last, waited_us: STOP_US };
-        if stopped { Ok(()) } else { Err(waited.err().unwrap_or(will_not)) }
+            false
+        })?;
+        if stopped { Ok(()) } else { Err(Error::WillNotStop { device: fault::DEVICE, status: self.last, waited_us: STOP_US }) }
     }
 
     /// Waits for what will end by itself, and kills one thread that will not. Stopped: all these

@@ -65,13 +65,12 @@ impl<D: Device> Zdma<'_, D> {
     /// That of the interrupt's file, where the wait ended by it.
     fn not_idle(&mut self, limit_us: u32) -> Result<Option<u32>> {
         let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
-        // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
-        let waited = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(limit_us.into()), |device| {
+        let idle = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(limit_us.into()), |device| {
             status = regs::STATUS.read(device);
             idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
             idle_looks >= IDLE_LOOKS
-        });
-        if idle_looks >= IDLE_LOOKS { Ok(None) } else { waited.map(|_| Some(status)) }
+        })?;
+        Ok((!idle).then_some(status))
     }
 
     /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is

@@ -29,14 +29,13 @@ impl<D: Device> ApCtrl<D> {
         if self.waiting.take().is_some() {
             let _ = self.slots.pop_back();
         }
-        let (mut status, mut idle) = (0, false);
+        let mut status = 0;
         // Somebody may have left AUTO_RESTART on: such a kernel is never idle. The rest of CTRL
         // ignores a 0.
         // SAFETY: it starts nothing, and the kernel starts nothing by itself any more.
         unsafe { regs::CTRL.write(&self.device, 0) };
         let Self { device, map, slots, ended, .. } = self;
-        // An interrupt's file that fails only ends the waiting: what counts is what CTRL says.
-        let waited = poll_every(&*device, STOP_STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
+        let idle = poll_every(&*device, STOP_STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
             status = regs::CTRL.read_and_clear(device);
             if regs::is_done(status) {
                 let words = results(device, map);
@@ -44,11 +43,10 @@ impl<D: Device> ApCtrl<D> {
                 let _ = slots.pop_front().map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
                 release(device, map);
             }
-            idle = regs::is_idle(status);
-            idle
-        });
+            regs::is_idle(status)
+        })?;
         if !idle {
-            return Err(waited.err().unwrap_or(Error::WillNotStop { device: self.name, status, waited_us: self.stop_us }));
+            return Err(Error::WillNotStop { device: self.name, status, waited_us: self.stop_us });
         }
         self.slots.clear();
         if self.map.has_interrupt() {
