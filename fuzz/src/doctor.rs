@@ -88,7 +88,7 @@ const THERE: usize = 34;
 /// More than any reader reads.
 const HUGE_BYTES: u64 = 1 << 42;
 const SECRET: &str = "outside-of-the-copy";
-/// Deeper than a tree, and than the kernel's longest path.
+/// Deeper than a machine's folders are.
 const DEEP: usize = 200;
 
 /// Each step is a file and what becomes of it: two bytes, and those of its contents.

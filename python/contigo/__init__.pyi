@@ -240,7 +240,7 @@ class Job:
 
         After that the device is stopped, with all jobs of its engine: `TimeoutError`. Queues and
         streams that had jobs of these raise once. No wait of this package is without a limit:
-        None is a `TypeError`.
+        None is a `TypeError`, and for `next` of a queue or a stream its own limit.
         """
     def wait_for(self, timeout: float = 0.0) -> Optional[Done]:
         """At most `timeout` seconds, as in `wait`: None where it goes on."""

@@ -33,8 +33,9 @@ async def _next(of, timeout, taken):
     loop, began = asyncio.get_running_loop(), monotonic()
     deadline = began + _seconds(timeout)
     while True:
-        # Armed before the look: what ends after that makes the file readable. Not where another
-        # one sleeps, whose interrupt this would forget: that one armed it, and all of them wake.
+        # Armed before the look: what ends after that makes the file readable. Not again where
+        # another one sleeps, whose interrupt this would forget: that one armed it, and all of them
+        # wake. The first time this may forget one, which costs the others SLEEPS_S.
         if timeout > 0 and not _asleep.get(asleep):
             fd = engine.arm()
             asleep = loop, fd

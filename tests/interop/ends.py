@@ -248,7 +248,7 @@ def jobs_that_the_engine_s_stop_or_another_job_s_end_cancelled_say_so():
         assert buffers(rig.queue.take_back()) == buffers(jobs)
         (job,) = rig.push(1)
         assert rig.queue.next(0) is None
-        # A job that was in flight meanwhile is told of, too.
+        # The loop says it of a job that was in flight meanwhile, too.
         rig.engine.stop()
         assert buffers(rig.queue.take_back()) == buffers([job])
         jobs = rig.push(2)
@@ -272,7 +272,7 @@ def jobs_that_the_engine_s_stop_or_another_job_s_end_cancelled_say_so():
 
 
 def a_fault_is_raised_once():
-    """By the job's own `wait`, or by the loop. Where other jobs ended by it, the loop says so."""
+    """By the job's own `wait`, or by the loop. Where other jobs ended by it, the loop raises it."""
     rig = Rig(error_at=1)
     jobs = rig.push(2)
     refused(contigo.ContigoError, jobs[1].wait, ERROR)

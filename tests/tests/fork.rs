@@ -116,7 +116,7 @@ fn in_a_child(act: impl FnOnce()) -> WaitStatus {
     match unsafe { fork() }.unwrap() {
         ForkResult::Child => {
             act();
-            // SAFETY: it returns to nobody.
+            // SAFETY: the child ends here.
             unsafe { nix::libc::_exit(0) }
         }
         ForkResult::Parent { child } => waitpid(child, None).unwrap(),
@@ -233,7 +233,7 @@ fn a_child_that_works_on_its_copy_of_a_board_leaves_the_parents_jobs() {
     let took = in_a_child(|| {
         let ended = matches!(queue.next(LIMIT), Ok(Some(_)));
         let again = queue.stop().is_ok() && queue.is_empty();
-        // SAFETY: it returns to nobody.
+        // SAFETY: the child ends here.
         unsafe { nix::libc::_exit(i32::from(!(ended && again))) }
     });
     assert!(matches!(took, WaitStatus::Exited(_, 0)), "{took:?}");

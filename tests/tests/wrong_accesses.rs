@@ -442,7 +442,7 @@ impl<D: Device> TypedDriver<1> for Slow<D> {
     fn report(&self, _: &Completion) {}
 }
 
-/// Nobody can say then whether the job is right.
+/// The board cannot say then whether the job is right.
 #[test]
 fn a_job_that_ends_while_another_thread_has_the_board_fails() {
     with_board(|board, pool| {
@@ -472,7 +472,7 @@ fn a_job_that_ends_while_another_thread_has_the_board_fails() {
         thread::scope(|threads| {
             threads.spawn(|| holds.run_for(1).unwrap());
             wait_for(HELD);
-            assert_eq!(board.counts().unowned_accesses, u64::MAX, "nobody takes it for none");
+            assert_eq!(board.counts().unowned_accesses, u64::MAX, "no number of accesses");
             drop(buf);
             BUSY.store(FREE, Ordering::Release);
         });

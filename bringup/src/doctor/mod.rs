@@ -122,7 +122,7 @@ pub struct Finding {
     pub outcome: Outcome,
 }
 
-/// The folder is no machine's.
+/// The folder is no machine's, or a copy is larger than a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DoctorError {
     /// There is no `proc/meminfo`: nothing is mounted, or the folder is another one.
@@ -179,7 +179,7 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
 /// Looks at all of `machine`.
 ///
 /// # Errors
-/// [`DoctorError`]: the folder is no machine's.
+/// [`DoctorError`]: the folder is no machine's, or a copy is larger than a machine.
 pub fn doctor(machine: &Machine) -> Result<Vec<Finding>, DoctorError> {
     doctor_with(machine, None)
 }
@@ -188,7 +188,7 @@ pub fn doctor(machine: &Machine) -> Result<Vec<Finding>, DoctorError> {
 /// they could not be read.
 ///
 /// # Errors
-/// [`DoctorError`]: the folder is no machine's.
+/// [`DoctorError`]: the folder is no machine's, or a copy is larger than a machine.
 pub fn doctor_with(machine: &Machine, registers: Option<Result<Vec<Fact>, String>>) -> Result<Vec<Finding>, DoctorError> {
     let meminfo = machine.bytes("proc/meminfo").ok_or_else(|| DoctorError::NoProc(machine.path("proc/meminfo")))?;
     if !String::from_utf8_lossy(&meminfo).lines().any(|line| line.starts_with("MemTotal:")) {

@@ -40,8 +40,8 @@ const ATTRIBUTE_MAX_BYTES: u64 = 64 << 10;
 /// The most bytes that are read of a copy, in all. One of a busy machine has a tenth of it.
 const COPY_MAX_BYTES: u64 = 1 << 30;
 
-/// The most looks at a copy: paths that are found, and names that are listed. The doctor's are a few
-/// for each node of a tree, device and process, and a busy machine's are a tenth of it.
+/// The most looks at a copy: paths that are found, and names that are listed. The doctor's are a
+/// few for each node of a tree, device and process, and a busy machine's are a tenth of it.
 const COPY_MAX_LOOKS: u64 = 1 << 20;
 
 /// As many links as the kernel follows on the way of one path (path_resolution(7)).
@@ -143,8 +143,8 @@ impl Files {
     pub(super) fn entries(&self, path: impl AsRef<Path>) -> io::Result<Vec<(String, bool)>> {
         let at = self.at(path.as_ref())?;
         let mut found = Vec::new();
-        // By the standard library's readdir64: where an inode has more than 32 bits, nix's ends early
-        // on a processor of 32 bits.
+        // By the standard library's readdir64: where an inode has more than 32 bits, nix's ends
+        // early on a processor of 32 bits.
         for entry in fs::read_dir(itself(&at))?.take(ENTRIES_MAX) {
             let entry = entry?;
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -498,8 +498,9 @@ mod tests {
         assert_eq!(files.entries("sys").unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 
-    /// Opens, and lists, while another process exchanges a file and a pipe, and a folder and a pipe.
-    /// Whether the pipe was opened is what inotify(7) says: a descriptor with `O_PATH` opens nothing.
+    /// Opens, and lists, while another process exchanges a file and a pipe, and a folder and a
+    /// pipe. Whether the pipe was opened is what inotify(7) says: a descriptor with `O_PATH` opens
+    /// nothing.
     fn exchanged(root: &Path, open: impl Fn(&str) -> io::Result<OwnedFd>, list: impl Fn(&str) -> io::Result<OwnedFd>) {
         // A busy machine exchanges nothing for hundreds of rounds, until the other thread's turn.
         const ROUNDS: [usize; 2] = [4_000, 400_000];

@@ -85,8 +85,8 @@ impl Machine {
         self.files.read(path).ok()
     }
 
-    /// Whether more was asked of a copy than a machine has: its files are too large or too many, and
-    /// the last ones were not read.
+    /// Whether more was asked of a copy than a machine has: its files are too large or too many,
+    /// and the last ones were not read.
     pub(crate) fn is_spent(&self) -> bool {
         self.files.are_spent()
     }

@@ -72,7 +72,7 @@ pub(crate) enum Settling {
     Over,
 }
 
-/// As [`poll_until`], where an end is told `settle_us` after it was seen, which no interrupt
+/// As [`poll_until`], where a driver tells an end `settle_us` after it saw it, which no interrupt
 /// announces: it sleeps up to an interrupt, and looks every `settle_us` only while an end waits.
 ///
 /// # Errors

@@ -279,8 +279,9 @@ pub unsafe trait Driver {
     }
 
     /// [`Device::simulated`](crate::Device::simulated), of its device: so that a simulated board
-    /// blames the right job for what was touched and not handed over. With the default all devices of
-    /// the board that the operands are on are counted together, and none for a job without operands.
+    /// blames the right job for what was touched and not handed over. With the default all devices
+    /// of the board that the operands are on are counted together, and none for a job without
+    /// operands.
     fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         None
     }

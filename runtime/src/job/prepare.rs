@@ -77,13 +77,13 @@ pub(super) fn tell_given<T>(driver: &impl Driver, port: &Port, operands: &[Opera
 }
 
 /// The job of `operands` ended on a simulated board. Where its device touched something wrongly
-/// since `before`, which is when the first of the jobs in flight began, or where nobody knows, none
-/// of their results can be trusted ([`WrongAccesses`]). A job that failed by the device's own word
-/// has its error already.
+/// since `before`, which is when the first of the jobs in flight began, or where the board could
+/// not be asked, none of their results can be trusted ([`WrongAccesses`]). A job that failed by the
+/// device's own word has its error already.
 #[cold]
 #[inline(never)]
 pub(super) fn ended<T>(driver: &impl Driver, operands: &[Operand<'_, T>], failed: bool, before: &mut Result<WrongAccesses>) -> Result<()> {
-    // First: a board that does not hear it says so below.
+    // First: where the board does not hear it, the count below is an error.
     at_rest(operands);
     // Of a failed job the accesses may be another's that is in flight: its end is to say them.
     if failed {

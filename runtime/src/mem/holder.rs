@@ -23,13 +23,15 @@ pub enum Holder<'a> {
 /// jobs in flight began, and fail the job where they differ
 /// ([`Error::WrongAccess`](crate::Error::WrongAccess)):
 ///
-/// - The count is of the device, and so of all its channels: a wrong access of one fails the jobs in
-///   flight of all, because the board cannot tell whose it was. Where the driver passes no device on
-///   ([`Driver::simulated`](crate::Driver::simulated)), it is of all devices of the board.
+/// - The count is of the device, and so of all its channels: a wrong access of one fails the jobs
+///   in flight of all, because the board cannot tell whose it was. Where the driver passes no
+///   device on ([`Driver::simulated`](crate::Driver::simulated)), it is of all devices of the
+///   board.
 /// - A queue takes the count anew with each job that ends well, and when it is empty. A job that
-///   failed by its device's word leaves the count as it was: another job in flight may have made it.
-///   So no job answers for what was touched before it began.
-/// - Between two jobs nothing in flight can answer for an access. It is in `SimBoard::counts` alone.
+///   failed by its device's word leaves the count as it was: another job in flight may have made
+///   it. So no job answers for what was touched before it began.
+/// - Between two jobs nothing in flight can answer for an access. It is in `SimBoard::counts`
+///   alone.
 /// - Where the board could not be asked, or did not hear of a hand-over
 ///   ([`Error::Contended`](crate::Error::Contended)), the job fails with that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +56,8 @@ impl WrongAccesses {
     }
 }
 
-/// A simulated device, as the job layer asks for it: [`Device::simulated`](crate::Device::simulated).
+/// A simulated device, as the job layer asks for it:
+/// [`Device::simulated`](crate::Device::simulated).
 pub trait SimulatedDevice {
     /// No other simulated device of this process has it.
     fn number(&self) -> u32;
@@ -62,7 +65,7 @@ pub trait SimulatedDevice {
     /// How often it touched what was not handed over to it, except while the program allowed it.
     ///
     /// # Errors
-    /// [`Error::Contended`](crate::Error::Contended): another thread has the board, or the board did
-    /// not hear of a hand-over.
+    /// [`Error::Contended`](crate::Error::Contended): another thread has the board, or the board
+    /// did not hear of a hand-over.
     fn wrong_accesses(&self) -> Result<WrongAccesses>;
 }

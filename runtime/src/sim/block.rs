@@ -90,8 +90,8 @@ impl SimBlock {
         }
     }
 
-    /// May a device behind port number `port` read all of `range`, or write it? The range lies inside
-    /// the block (`find`).
+    /// May a device behind port number `port` read all of `range`, or write it? The range lies
+    /// inside the block (`find`).
     pub(super) fn is_held(&self, range: Range<usize>, port: Option<usize>, writes: bool) -> bool {
         let mut known = (Mark::NOBODY.0, false);
         // Neighbours mostly have the same mark.

@@ -90,8 +90,8 @@ pub struct SimCounts {
     pub stray_accesses: u64,
     /// Accesses by a device to memory that was not handed over to a device behind its port, or was
     /// handed over only to be read and is written. Behind a port that snoops too, and the driver's
-    /// own memory included. No sync tells of these: the hand-over does. The rest of the bus words of
-    /// an operand's first and last byte is none where a model says that it reads whole words
+    /// own memory included. No sync tells of these: the hand-over does. The rest of the bus words
+    /// of an operand's first and last byte is none where a model says that it reads whole words
     /// ([`SimBus::read_words`](super::SimBus::read_words)). A job during which its device makes one
     /// fails ([`Error::WrongAccess`]).
     pub unowned_accesses: u64,
@@ -205,16 +205,16 @@ impl SimBoard {
         self.seed
     }
 
-    /// The counts so far. All `u64::MAX` where another thread has the board: nobody takes that for
-    /// none.
+    /// The counts so far. All `u64::MAX` where another thread has the board: no number
+    /// of accesses.
     #[must_use]
     pub fn counts(&self) -> SimCounts {
         self.lock().map_or(SimCounts::UNKNOWN, |state| state.counts)
     }
 
-    /// How often each of the board's faults struck a model so far: how often [`SimBus::strikes`] was
-    /// true with its number. Two kinds that have one number count together. So a test whose numbers
-    /// differ knows which faults it has seen.
+    /// How often each of the board's faults struck a model so far: how often [`SimBus::strikes`]
+    /// was true with its number. Two kinds that have one number count together. So a test whose
+    /// numbers differ knows which faults it has seen.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -278,7 +278,7 @@ impl SimBoard {
     }
 
     /// `holder` has `range` of `block` from here on. Where the board's lock cannot be had, nothing
-    /// changes, and `wrong_accesses` says so.
+    /// changes, and the next `wrong_accesses` is an error.
     pub(super) fn hold(&self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
         match self.lock() {
             Ok(mut state) => state.hold(block, range, holder),

@@ -126,9 +126,9 @@ impl SimBus<'_> {
         self.read_beside(end, end.checked_next_multiple_of(word).map_or(0, |next| next - end))
     }
 
-    /// Reads one beat of a bus, for a master that does not say which of its bytes it uses, as one of
-    /// gates does not. It is wrong where none of them was handed over. So a length that is too long
-    /// by less than a beat is not seen here; a model knows its bytes, and has
+    /// Reads one beat of a bus, for a master that does not say which of its bytes it uses, as one
+    /// of gates does not. It is wrong where none of them was handed over. So a length that is too
+    /// long by less than a beat is not seen here; a model knows its bytes, and has
     /// [`read_words`](Self::read_words).
     ///
     /// # Errors

@@ -51,8 +51,8 @@ pub struct Tally {
 /// take turns.
 ///
 /// # Errors
-/// [`Failure::Wrong`], with the subject's name and the seed; or, of 64 seeds or more, with what none
-/// of them saw ([`Sight`](super::Sight)).
+/// [`Failure::Wrong`], with the subject's name and the seed; or, of 64 seeds or more, with what
+/// none of them saw ([`Sight`](super::Sight)).
 pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
     let mut tally = Tally::default();
     let count = seeds.end.saturating_sub(seeds.start);

@@ -12,9 +12,9 @@
 //!   missing;
 //! - the driver works again.
 //!
-//! After all seeds each kind of fault has been seen, and a stop of a job under way ([`Sight`]), or the
-//! subject says that its core never does that ([`Subject::never`]). A model that asks for no fault
-//! (`bus.strikes(bus.faults().error)`) fails the suite.
+//! After all seeds each kind of fault has been seen, and a stop of a job under way ([`Sight`]), or
+//! the subject says that its core never does that ([`Subject::never`]). A model that asks for no
+//! fault (`bus.strikes(bus.faults().error)`) fails the suite.
 //!
 //! [`per_packet`] counts the price of a job: register accesses and syncs, with one, eight or more
 //! in flight.

@@ -215,8 +215,8 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         move_all(operands, &mut job.operands);
         if self.port.is_simulated() {
             let wrong = tell_given(&self.driver, &self.port, &job.operands);
-            // Up to here none of the jobs in flight has ended with any. One whose hand-over the
-            // board did not hear of is told by the next end.
+            // Up to here none of the jobs in flight has ended with any. Where the board did
+            // not hear of the hand-over, the next end is an error.
             self.wrong = if self.len == 0 || wrong.is_err() { wrong } else { self.wrong };
         }
         self.len += 1;

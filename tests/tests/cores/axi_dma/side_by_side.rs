@@ -265,8 +265,8 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
     }
 }
 
-/// Idle is told late after a doorbell. Here it is told always: a stop before any look does not
-/// believe that nothing was under way.
+/// The core says Idle late after a doorbell. Here it says it always: a stop before any look does
+/// not believe that nothing was under way.
 #[test]
 fn a_stop_that_reads_idle_of_the_time_before_says_that_the_next_answer_may_be_torn() {
     let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });

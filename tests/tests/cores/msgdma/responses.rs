@@ -241,7 +241,8 @@ fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
                 let mut queue = watched(&window, &watch, config, own)?;
                 queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
                 assert_eq!(queue.next(LIMIT)?.is_some(), ends, "{config:?} {faults:?}");
-                // While an end waits, a line that nobody has acknowledged may end each sleep.
+                // While an end waits, a line that the driver has not acknowledged may end each
+                // sleep.
                 let most = if ends { 200 } else { 8 };
                 assert!(watch.waits.get() <= most, "{config:?} {faults:?}: it woke {} times in 5 ms", watch.waits.get());
                 let _ = queue.stop();
