@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::{
-    copied::{Copied, said},
+    copied::{self, Copied, said},
     emulated,
 };
 use std::{
@@ -61,6 +61,9 @@ fn a_board_added_by_the_page_alone_leaves_everything_green() {
     let skipped = |why: &str| emulated::skipped("new_board::a_board_added_by_the_page_alone", why);
     if env::var_os(INSIDE).is_some() {
         return;
+    }
+    if let Some(why) = copied::why_not() {
+        return skipped(why);
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-board");

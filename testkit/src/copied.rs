@@ -8,6 +8,14 @@ use std::{
     time::SystemTime,
 };
 
+/// Why a test that builds a copy is skipped, which takes two to five minutes on two cores; `None`
+/// where `CONTIGO_LONG=1` asks for it, as `.ci/nightly` does.
+#[must_use]
+pub fn why_not() -> Option<&'static str> {
+    let asked = env::var_os("CONTIGO_LONG").is_some_and(|value| value == "1");
+    (!asked).then_some("it builds a copy of this tree for minutes: CONTIGO_LONG=1 asks for it")
+}
+
 /// A copy of the files that git knows or would add. Programs build in it without a network. Their
 /// builds are kept for the next run, beside the copy, so that only the first takes its minutes.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! Miri reads the runtime's unsafe code a second time: the core's own tests, its end-to-end file
-//! and its error paths, under both aliasing models. One model alone reads two long sets. It needs
-//! the nightly component `miri`, and some minutes, so it runs where `CONTIGO_MIRI=1` says so:
-//! `.ci/run` does. Elsewhere it prints that it was skipped.
+//! and its error paths. It needs the nightly component `miri`, and minutes. `CONTIGO_MIRI=1`, as
+//! `.ci/run` has it, reads the short sets under one aliasing model; `CONTIGO_MIRI=all`, as
+//! `.ci/nightly` has it, all of them under both, except for two long ones. Elsewhere it prints that
+//! it was skipped.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use nix::{
@@ -37,10 +38,14 @@ const SETS: [(&[&str], &[&str], u32); 7] = [
     (&["--package=contigo-tests", "--test=pl330"], &["named::the_last_one"], 1),
 ];
 
-/// The two models of the accesses that a reference forbids, each with how many of the sets it
-/// reads. A leak of the runtime's on purpose is no finding.
-const MODELS: [(&str, &str, usize); 2] =
-    [("Stacked Borrows", "-Zmiri-ignore-leaks", 5), ("Tree Borrows", "-Zmiri-ignore-leaks -Zmiri-tree-borrows", SETS.len())];
+/// A model of the accesses that a reference forbids, with how many of the sets it reads. A leak of
+/// the runtime's on purpose is no finding.
+type Model = (&'static str, &'static str, usize);
+const STACKED: &str = "-Zmiri-ignore-leaks";
+const TREE: &str = "-Zmiri-ignore-leaks -Zmiri-tree-borrows";
+/// A minute or two.
+const SHORT: &[Model] = &[("Tree Borrows", TREE, 2)];
+const ALL: &[Model] = &[("Stacked Borrows", STACKED, 5), ("Tree Borrows", TREE, SETS.len())];
 
 /// One set under one model: 15 s here, and a minute more to build Miri's own standard library the
 /// first time.
@@ -106,9 +111,11 @@ fn passed(text: &str) -> u32 {
 
 #[test]
 fn the_core_has_no_undefined_behaviour_that_miri_knows() {
-    if std::env::var_os("CONTIGO_MIRI").is_none_or(|value| value != "1") {
-        return say("skipped: Miri on the core; CONTIGO_MIRI=1 asks for it");
-    }
+    let models = match std::env::var("CONTIGO_MIRI").as_deref() {
+        Ok("1") => SHORT,
+        Ok("all") => ALL,
+        _ => return say("skipped: Miri on the core; CONTIGO_MIRI=1 asks for it, or CONTIGO_MIRI=all"),
+    };
     if let Some(why) = missing() {
         return say(&format!("skipped: Miri on the core; {why}"));
     }
@@ -116,7 +123,7 @@ fn the_core_has_no_undefined_behaviour_that_miri_knows() {
     // Both models at once: a test that Miri reads has one thread. Cargo builds each set for the
     // first that asks.
     std::thread::scope(|scope| {
-        for (number, (model, flags, sets)) in MODELS.into_iter().enumerate() {
+        for (number, &(model, flags, sets)) in models.iter().enumerate() {
             let log = folder.path().join(format!("miri-{number}.log"));
             scope.spawn(move || read_sets(model, flags, sets, &log));
         }
