@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-/// Why a test that builds a copy is skipped, which takes two to five minutes on two cores; `None`
+/// Why a test that builds a copy is skipped, which takes two to three minutes on two cores; `None`
 /// where `CONTIGO_LONG=1` asks for it, as `.ci/nightly` does.
 #[must_use]
 pub fn why_not() -> Option<&'static str> {
