@@ -94,14 +94,29 @@ fn each_file_is_refused_for_its_own_reason() {
     if emulated::finds_no_more(COMPILER) {
         return;
     }
-    let runtime = Runtime::build();
+    // The compiler that wrote the messages is asked once, by the test that compares them whole.
+    let runtime = (version() != RUSTC).then(Runtime::build);
     let files = files();
     assert!(files.len() >= 40, "the files are found: {}", files.len());
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let code = text.lines().next().and_then(|line| line.strip_prefix("// error: ")).unwrap_or("its first line names no error");
-        assert_eq!(runtime.errors(&file), BTreeSet::from([code.to_owned()]), "{}", file.display());
+        let errors = runtime.as_ref().map_or_else(|| written(&file), |runtime| runtime.errors(&file));
+        assert_eq!(errors, BTreeSet::from([code.to_owned()]), "{}", file.display());
     }
+}
+
+/// The codes of the errors in the message beside `file`. An error without a code is `none`.
+fn written(file: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(file.with_extension("stderr")).unwrap();
+    let errors = text.lines().filter_map(|line| line.strip_prefix("error"));
+    errors.map(|rest| rest.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or("none").to_owned()).collect()
+}
+
+/// The compiler's version: `1.95.0`.
+fn version() -> String {
+    let text = rustc().arg("--version").output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -153,10 +168,9 @@ fn each_refusal_says_what_it_said() {
     if emulated::finds_no_more(COMPILER) {
         return;
     }
-    let version = rustc().arg("--version").output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let version = version.unwrap_or_default();
-    if version.split(' ').nth(1) != Some(RUSTC) {
-        let why = format!("the words in compile_fail/*.stderr are those of rustc {RUSTC}; here is {}", version.trim());
+    let version = version();
+    if version != RUSTC {
+        let why = format!("the words in compile_fail/*.stderr are those of rustc {RUSTC}; here is {version}");
         return emulated::skipped("compile_fail::each_refusal_says_what_it_said", &why);
     }
     trybuild::TestCases::new().compile_fail("compile_fail/*.rs");
