@@ -404,12 +404,12 @@ typedef struct {
     uint32_t is_armed;
     /// How many interrupts it has.
     uint32_t interrupts;
-    /// Blocks that this opening has imported.
-    uint32_t imports;
-    /// Blocks that are kept for the device, because nothing has stopped it.
-    uint32_t kept;
+    /// Blocks that this opening has allocated or imported.
+    uint32_t buffers;
+    /// Blocks in quarantine, because nothing has stopped the device.
+    uint32_t quarantined;
     /// How long those are, in bytes.
-    uint64_t kept_bytes;
+    uint64_t quarantined_bytes;
     /// How many bytes each window of registers has; 0: there is none.
     uint64_t window_len_bytes[6];
 } contigo_guard_info;
@@ -495,8 +495,8 @@ typedef struct {
     contigo_device device;
     /// For sim: the simulated board; 0: a board of its own.
     contigo_sim sim;
-    /// For dma-heap:NAME: the guard that gives the block its address and keeps its caches; 0:
-    /// the guard that the name says.
+    /// For guard and dma-heap:NAME: the guard that the memory is for, which gives it an address
+    /// and maintains its caches; 0: the guard that the name says.
     contigo_guard guard;
 } contigo_region_options;
 
@@ -745,6 +745,9 @@ typedef struct {
 /// There is a limit on these, and it is reached. The text says on what, and how many there can
 /// be.
 #define CONTIGO_E_TOO_MANY -148
+
+/// The kernel does not allocate so much memory for a device. The text says what to change.
+#define CONTIGO_E_NO_MEMORY -170
 
 /// A slot is no whole number of cache lines, so that a line would belong to two owners.
 #define CONTIGO_E_SLOT_SIZE -111
@@ -1043,9 +1046,9 @@ contigo_status contigo_device_open(const char *name, contigo_device *device);
 /// open.
 contigo_status contigo_device_close(contigo_device device);
 
-/// Opens len_bytes of memory for a device: memory that belongs to it, a dma-heap's block through
-/// its guard, or memory that belongs to no device. It is contigo_region_open_with with device.
-/// Close it with contigo_region_close.
+/// Opens len_bytes of memory for a device: memory that belongs to it (guard, vfio:…), a
+/// dma-heap's block through its guard, or memory that belongs to no device. It is
+/// contigo_region_open_with with device. Close it with contigo_region_close.
 ///
 /// CONTIGO_E_NEEDS_DEVICE: the memory belongs to another device.
 ///
@@ -1476,8 +1479,8 @@ contigo_status contigo_port_close(contigo_port port);
 /// Opens len_bytes of memory by its name: maps it, checks that it is contiguous, and cleans its
 /// caches once. Close it with contigo_region_close.
 ///
-/// The names are u-dma-buf:udmabuf0, dma-heap:linux,cma, dma-heap:linux,cma@guard:f8003000,
-/// hugetlb, vfio:0000:01:00.0, cuda:0, sim:7; contigo_inventory and contigo info list
+/// The names are guard:f8003000, u-dma-buf:udmabuf0, dma-heap:linux,cma, hugetlb,
+/// vfio:0000:01:00.0, cuda:0, sim:7; contigo_inventory and contigo info list
 /// those of this machine. A device that the memory belongs to is opened and closed with it. A
 /// program that drives this device too opens it, and calls contigo_device_memory.
 /// contigo_region_open_with can ask more of the memory.

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 /// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have
 /// fakes of the kernel for them, and `status.rs` is the same table for all.
-const BY_OTHERS: [&str; 23] = [
+const BY_OTHERS: [&str; 24] = [
     "CONTIGO_E_TABLE_FULL",   // limits.rs
     "CONTIGO_E_OTHER",        // none yet
     "CONTIGO_E_NOT_BUILT_IN", // no_cuda.rs
@@ -35,6 +35,7 @@ const BY_OTHERS: [&str; 23] = [
     "CONTIGO_E_UNEXPECTED",
     "CONTIGO_E_PAGEMAP_HIDDEN",
     "CONTIGO_E_PIN_LIMIT",
+    "CONTIGO_E_NO_MEMORY",
     "CONTIGO_E_TOO_MANY", // CONTIGO_MAX_REGIONS is as many as a simulated board takes
     "CONTIGO_E_ENDED_BY_RESET",
     "CONTIGO_E_BUSY",         // an engine in C is a queue
@@ -83,9 +84,14 @@ fn an_option_that_does_not_fit_the_name_is_refused() {
         (c"hugetlb", contigo_region_options { sim, ..alone }, "contigo_region_options.sim (for sim"),
         (c"sim", contigo_region_options { sim, device, ..alone }, "contigo_region_options.sim (for sim"),
         (c"sim", contigo_region_options { sim, guard, ..alone }, "contigo_region_options.sim (for sim"),
-        (c"sim", contigo_region_options { guard, ..alone }, "contigo_region_options.guard (for dma-heap:NAME"),
-        (c"dma-heap:x@guard:f8003000", contigo_region_options { guard, ..alone }, "contigo_region_options.guard (for dma-heap:NAME"),
-        (c"dma-heap:x", contigo_region_options { guard, device, ..alone }, "contigo_region_options.guard (for dma-heap:NAME"),
+        (c"sim", contigo_region_options { guard, ..alone }, "contigo_region_options.guard (for guard or dma-heap:NAME"),
+        (
+            c"dma-heap:x@guard:f8003000",
+            contigo_region_options { guard, ..alone },
+            "contigo_region_options.guard (for guard or dma-heap:NAME",
+        ),
+        (c"guard:f8003000", contigo_region_options { guard, ..alone }, "contigo_region_options.guard (for guard or dma-heap:NAME"),
+        (c"dma-heap:x", contigo_region_options { guard, device, ..alone }, "contigo_region_options.guard (for guard or dma-heap:NAME"),
         (c"dma-heap:x", contigo_region_options { translated: 1, ..alone }, "contigo_region_options.translated (for u-dma-buf:NAME"),
         (c"u-dma-buf:x", contigo_region_options { translated: 1, device, ..alone }, "contigo_region_options.translated (for u-dma-buf"),
         (c"u-dma-buf:x", contigo_region_options { translated: 2, ..alone }, "contigo_region_options.translated cannot be 2"),
@@ -98,7 +104,9 @@ fn an_option_that_does_not_fit_the_name_is_refused() {
     // A board has one seed.
     refused(try_region(c"sim:4", &region_options(sim)), CONTIGO_E_NEEDS_DEVICE, "sim:4");
     ok(contigo_region_close(open_region(c"sim:3", &region_options(sim))));
-    refused(try_region(c"dma-heap:system", &contigo_region_options { guard: board.port, ..alone }), CONTIGO_E_KIND, "guard");
+    for memory in [c"dma-heap:system", c"guard"] {
+        refused(try_region(memory, &contigo_region_options { guard: board.port, ..alone }), CONTIGO_E_KIND, "guard");
+    }
     board.close();
 }
 

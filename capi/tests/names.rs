@@ -111,7 +111,7 @@ fn memory_is_opened_alone_with_what_it_belongs_to() {
 #[test]
 fn what_is_no_name_or_not_there_is_answered_with_what_is() {
     for (name, code, part) in [
-        (c"ddr:0", CONTIGO_E_BAD_NAME, "at byte 0: there is no such kind; write u-dma-buf:NAME or "),
+        (c"ddr:0", CONTIGO_E_BAD_NAME, "at byte 0: there is no such kind; write guard[:DEVICE] or "),
         (c"vfio:1", CONTIGO_E_BAD_NAME, "at byte 5: a PCI function is written as 0000:01:00.0; write vfio:DDDD:BB:DD.F"),
         (
             c"vfio:ffff:1f:1f.7",
@@ -124,6 +124,8 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
             CONTIGO_E_NOT_FOUND,
             "guard:ffffffff: there is no such device that is bound to the kernel module contigo",
         ),
+        (c"guard:ffffffff", CONTIGO_E_NOT_FOUND, "guard:ffffffff: there is no such device that is bound to the kernel module contigo"),
+        (c"guard", CONTIGO_E_NEEDS_DEVICE, "guard: this guard memory belongs to a device: open that device"),
     ] {
         let (status, region) = region(name);
         refused(status, code, part);
@@ -137,6 +139,7 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
     refused(unsafe { contigo_device_open(ptr::null(), &mut 0) }, CONTIGO_E_NULL, "name");
     let device = open(c"sim:board@1");
     refused(memory(device, c"sim:2").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
+    refused(memory(device, c"guard").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
     refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_UNSUPPORTED, "memory alone");
     refused(unsafe { contigo_device_attach(device, 0, 256, 1, &mut 0) }, CONTIGO_E_VALUE, "window");
     ok(contigo_device_close(device));

@@ -113,7 +113,7 @@ impl Report {
     fn of(machine: &Machine, inventory: Inventory<'_>) -> Self {
         let cma = machine.cma().map(|(total, free)| format!("; CMA: {} of {} free", size(free), size(total)));
         let memory = inventory.memories().map(|entry| {
-            let cma = cma.as_deref().filter(|_| entry.kind == "dma-heap" && entry.name.is_some()).unwrap_or("");
+            let cma = cma.as_deref().filter(|_| ["guard", "dma-heap"].contains(&entry.kind) && entry.name.is_some()).unwrap_or("");
             Offer::new(&entry, entry.name.map(|name| name.help()), cma)
         });
         let devices = inventory.devices().map(|entry| Offer::new(&entry, entry.name.map(|name| name.help()), ""));

@@ -59,14 +59,12 @@ pub(crate) fn seeded_device(name: &DeviceName, seed: u64) -> DeviceName {
 /// The first memory of this machine that a real device could use, as far as its files say; it is
 /// not opened.
 pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
-    let names = |unusable| Inventory::here().memories().filter(move |entry| unusable || entry.why.is_none()).filter_map(|entry| entry.name);
+    let mut usable = Inventory::here().memories().filter(|entry| entry.why.is_none()).filter_map(|entry| entry.name);
     match device.map(DeviceName::kind) {
         // Its own.
-        Some("vfio") => device?.to_string().parse().ok(),
-        // A heap's block gets its address from the guard.
-        Some("guard") => names(true).find(|name| name.kind() == "dma-heap" && name.device().is_none() && name.argument() != "system"),
+        Some("vfio" | "guard") => device?.to_string().parse().ok(),
         // Memory of a device is for that device.
-        _ => names(false).find(|name| name.device().is_none()),
+        _ => usable.find(|name| name.device().is_none()),
     }
 }
 
@@ -76,4 +74,18 @@ pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
 pub(crate) fn simulated_port(memory: &Mapping) -> Port {
     let maintained = matches!(memory.scope, SyncScope::Range { .. } | SyncScope::Whole);
     if memory.coherent.unwrap_or(!maintained) { WIDE_COHERENT } else { WIDE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_for;
+
+    #[test]
+    fn a_device_with_memory_of_its_own_gets_that() {
+        for name in ["guard:f8003000", "vfio:0000:01:00.0"] {
+            let device = name.parse().ok();
+            let memory = first_for(device.as_ref()).map(|memory| memory.to_string());
+            assert_eq!((device.is_some(), memory.as_deref()), (true, Some(name)));
+        }
+    }
 }

@@ -129,7 +129,7 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
             "usr/lib/udev/rules.d/60-contigo.rules",
             "usr/share/contigo/overlays/pynq-z2.dtbo",
             "usr/share/man/man1/contigo.1",
-            "usr/src/contigo-0.1.0/contigo_main.c",
+            "usr/src/contigo-0.1.0/contigo_node.c",
             "usr/src/contigo-0.1.0/LICENSE-GPL-2.0",
         ] {
             assert!(files.contains_key(path), "{path} is not in {:?}", files.keys());

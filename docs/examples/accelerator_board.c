@@ -10,7 +10,7 @@ int main(void)
     contigo_engine stream;
 
     contigo_device_open("guard:axi_dma@40400000", &dma);
-    contigo_device_memory(dma, "dma-heap:linux,cma", 1 << 20, &memory);
+    contigo_device_memory(dma, "guard", 1 << 20, &memory);
     contigo_port_find("zynq-hp0", &port);
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "axi_dma", .device = dma,
         .port = port, .region = memory, .settings = "length_bits=23"}; /* as in the block design */

@@ -10,7 +10,7 @@ use contigo_boards::zynq7000::HP0;
 #[rustfmt::skip]
 pub(crate) fn stream() -> Result<()> {
     let dma = "guard:axi_dma@40400000".parse::<DeviceName>()?.open()?;
-    let memory = Region::new(dma.memory(&"dma-heap:linux,cma".parse()?, 1 << 20)?)?;
+    let memory = Region::new(dma.memory(&"guard".parse()?, 1 << 20)?)?;
     let ring = memory.carve(2 * 4096, Align::PAGE)?.into_buf();
     let config = AxiDmaConfig { length_bits: 23, ..AxiDmaConfig::default() }; // as in the block design
     // SAFETY: in this bitstream the core's masters are wired to HP0.

@@ -4,7 +4,7 @@ import contigo
 import numpy as np
 
 device = contigo.Device("guard:copy@40000000", port="zynq-hp0")   # a board's port, by its name
-region = device.memory("dma-heap:linux,cma", 1 << 20)
+region = device.memory("guard", 1 << 20)
 copy = device.kernel("xcopy_hw.h",
                      directions={"from": "reads", "to": "writes"},
                      lengths={"from": "n", "to": "n"})

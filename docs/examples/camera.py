@@ -6,7 +6,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 device = contigo.Device("sim:axi_dma_camera")           # "guard:axi_dma@40400000", port="zynq-hp0"
-region = device.memory("sim", 1 << 20)                  # "dma-heap:linux,cma"
+region = device.memory("sim", 1 << 20)                  # "guard"
 frames = region.pool((64, 64), "uint8", 10)             # eight with the core, two with you
 camera = device.driver("axi_dma", memory=region, channel=1, depth=8)
 

@@ -18,7 +18,7 @@ fn brightest(pixels: &[u8]) -> u8 {
 #[rustfmt::skip]
 pub(crate) fn run() -> Result<()> {
     let device = "sim:axi_dma_camera".parse::<DeviceName>()?.open()?;   // "guard:axi_dma@40400000"
-    let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?; // "dma-heap:linux,cma"
+    let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?; // "guard"
     let frames = Pool::<10>::new(region.carve(10 * 4096, Align::PAGE)?, 4096)?;
     let ring = region.carve(4096, Align::PAGE)?.into_buf();             // the core's descriptors
     let config = AxiDmaConfig { depth: Some(8), ..AxiDmaConfig::default() };

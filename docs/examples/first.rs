@@ -12,7 +12,7 @@ const MAP: &[u8] = include_bytes!("copy.json");
 #[rustfmt::skip]
 pub(crate) fn run() -> Result<()> {
     let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;          // "guard:copy@40000000"
-    let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "dma-heap:linux,cma"
+    let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "guard"
     let pool = Pool::<8>::new(region.carve(8 * 4096, Align::LINE)?, 4096)?;
     let map = describe::any(MAP, "")?.build()?;                 // JSON, or what the tools write
     // SAFETY: the device is this kernel, and nobody else drives it.

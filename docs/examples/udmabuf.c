@@ -40,10 +40,12 @@ static int run(uint32_t len)
         {.kind = CONTIGO_STEP_WRITE, .offset_bytes = CONTROL, .mask = GO},
         {.kind = CONTIGO_STEP_POLL, .offset_bytes = CONTROL, .mask = GO, .timeout_us = 100000},
     };
-    struct contigo_program program = {.count = 2, .ptr = (uintptr_t)steps};
-    struct contigo_import import = {.fd = all.fd, .flags = CONTIGO_IMPORT_CONTIGUOUS};
-    if (registers == MAP_FAILED || ioctl(guard, CONTIGO_ARM, &program) < 0 || ioctl(guard, CONTIGO_IMPORT, &import) < 0)
+    struct contigo_stop_sequence stop = {.count = 2, .ptr = (uintptr_t)steps};
+    struct contigo_import import = {.fd = all.fd};
+    if (registers == MAP_FAILED || ioctl(guard, CONTIGO_ARM, &stop) < 0 || ioctl(guard, CONTIGO_IMPORT, &import) < 0)
         return perror("import"), 1;
+    if (import.segments != 1)
+        return fputs("the block is in pieces on the bus\n", stderr), 1;
     close(all.fd); /* the guard holds the block from here on */
 
     unsigned char *bytes = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, block, 0);

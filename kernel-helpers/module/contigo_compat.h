@@ -7,18 +7,13 @@
 #define CONTIGO_COMPAT_H
 
 #include <linux/dma-buf.h>
-#include <linux/dma-resv.h>
 #include <linux/eventfd.h>
 #include <linux/interrupt.h>
 #include <linux/iommu.h>
 #include <linux/irq.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/platform_device.h>
-#include <linux/pm_runtime.h>
 #include <linux/version.h>
-
-#include "contigo_calls.h"
 
 #if KERNEL_VERSION(5, 10, 0) > LINUX_VERSION_CODE
 #error "contigo needs Linux 5.10 or later: the DMA API before it does not tell what the module asks"
@@ -39,22 +34,16 @@
 #endif
 
 /*
- * Waits for the kernel's own work on a buffer, or also for those who write it.
- * Before 5.19 the two were one, and the exporter waits for its own work when it
- * maps. Returns what is left of the time, 0 for none, or an error.
+ * Offsets for mmap() above 4 GiB, on 32 bits too; from 6.12 on the file operations
+ * say so.
  */
-static inline long contigo_resv_wait(struct dma_buf *dmabuf, bool writers, unsigned long timeout)
-{
-#if KERNEL_VERSION(5, 19, 0) <= LINUX_VERSION_CODE
-	return dma_resv_wait_timeout(dmabuf->resv,
-				     writers ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_KERNEL,
-				     true, timeout);
-#elif KERNEL_VERSION(5, 14, 0) <= LINUX_VERSION_CODE
-	return writers ? dma_resv_wait_timeout(dmabuf->resv, false, true, timeout) : 1;
+#ifdef FOP_UNSIGNED_OFFSET
+#define CONTIGO_FOP_FLAGS		.fop_flags = FOP_UNSIGNED_OFFSET,
+#define CONTIGO_FMODE			0
 #else
-	return writers ? dma_resv_wait_timeout_rcu(dmabuf->resv, false, true, timeout) : 1;
+#define CONTIGO_FOP_FLAGS
+#define CONTIGO_FMODE			FMODE_UNSIGNED_OFFSET
 #endif
-}
 
 /* Before 6.8 it took how much to add. */
 static inline void contigo_eventfd_signal(struct eventfd_ctx *eventfd)
@@ -63,6 +52,17 @@ static inline void contigo_eventfd_signal(struct eventfd_ctx *eventfd)
 	eventfd_signal(eventfd);
 #else
 	eventfd_signal(eventfd, 1);
+#endif
+}
+
+/* Takes pages out of all mappings of a file; by bytes 32 bits would not do, from 5.15 on. */
+static inline void contigo_unmap(struct address_space *mapping, unsigned long first,
+				 unsigned long pages)
+{
+#if KERNEL_VERSION(5, 15, 0) <= LINUX_VERSION_CODE
+	unmap_mapping_pages(mapping, first, pages, true);
+#else
+	unmap_mapping_range(mapping, (loff_t)first << PAGE_SHIFT, (loff_t)pages << PAGE_SHIFT, 1);
 #endif
 }
 
@@ -77,38 +77,34 @@ static inline void contigo_vm_flags(struct vm_area_struct *vma, unsigned long se
 #endif
 }
 
-/* Before 5.11 a mapping cannot refuse mprotect() later: so it refuses it from the beginning. */
+/* Before 5.11 a mapping has no say in mprotect(), and these flags refuse it. */
 #if KERNEL_VERSION(5, 11, 0) <= LINUX_VERSION_CODE
-#define CONTIGO_HAS_MPROTECT
+#define CONTIGO_VM_MPROTECT		.mprotect = contigo_mprotect,
 #define CONTIGO_VM_NO_MPROTECT		0
 #else
+#define CONTIGO_VM_MPROTECT
 #define CONTIGO_VM_NO_MPROTECT		(VM_MAYREAD | VM_MAYWRITE)
 #endif
 
-/* An interrupt that stays disabled when it is requested; later kernels have a flag for it. */
+/*
+ * An interrupt that stays disabled when it is requested; later kernels have a flag
+ * for it. Of a line that another driver has the kernel's log says nothing: who opens
+ * the node could fill it.
+ */
 static inline int contigo_request_irq(unsigned int irq, irq_handler_t handler, const char *name,
 				      void *data)
 {
 #ifdef IRQF_NO_AUTOEN
-	return request_irq(irq, handler, IRQF_NO_AUTOEN, name, data);
+	return min(request_any_context_irq(irq, handler, IRQF_NO_AUTOEN | IRQF_PROBE_SHARED,
+					   name, data), 0);
 #else
 	int ret;
 
 	irq_set_status_flags(irq, IRQ_NOAUTOEN);
-	ret = request_irq(irq, handler, 0, name, data);
+	ret = min(request_any_context_irq(irq, handler, IRQF_PROBE_SHARED, name, data), 0);
 	irq_clear_status_flags(irq, IRQ_NOAUTOEN);
 	return ret;
 #endif
-}
-
-/* 5.10's first releases do not have pm_runtime_resume_and_get(). */
-static inline int contigo_pm_runtime_get(struct device *dev)
-{
-	int ret = pm_runtime_get_sync(dev);
-
-	if (ret < 0)
-		pm_runtime_put_noidle(dev);
-	return min(ret, 0);
 }
 
 /*
@@ -118,32 +114,11 @@ static inline int contigo_pm_runtime_get(struct device *dev)
 static inline bool contigo_iommu_is_strict(const struct iommu_domain *domain)
 {
 #ifdef IOMMU_DOMAIN_DMA_FQ
-	return domain->type == IOMMU_DOMAIN_DMA;
+	return domain && domain->type == IOMMU_DOMAIN_DMA;
 #else
 	return false;
 #endif
 }
-
-/* Before 6.4 a group does not say whether its devices' MSIs are isolated. */
-static inline bool contigo_iommu_isolates_msi(struct iommu_group *group)
-{
-#if KERNEL_VERSION(6, 4, 0) <= LINUX_VERSION_CODE && defined(CONFIG_IOMMU_API)
-	return iommu_group_has_isolated_msi(group);
-#else
-	return false;
-#endif
-}
-
-/* Before 6.11 remove() returned what nobody looked at. */
-#if KERNEL_VERSION(6, 11, 0) <= LINUX_VERSION_CODE
-#define contigo_platform_remove_op	contigo_platform_remove
-#else
-static inline int contigo_platform_remove_op(struct platform_device *pdev)
-{
-	contigo_platform_remove(pdev);
-	return 0;
-}
-#endif
 
 /* The namespace became a string. */
 #if KERNEL_VERSION(6, 13, 0) <= LINUX_VERSION_CODE

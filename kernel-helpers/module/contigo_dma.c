@@ -1,134 +1,84 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A guard's device as the DMA API and the IOMMU see it: how far its addresses
+ * A node's device as the DMA API and the IOMMU see it: how far its addresses
  * reach, whether it snoops, and whether it is confined.
  */
 #include <linux/dma-mapping.h>
-/*
- * For two things that no public header tells: that the interconnect shifts a
- * device's addresses (dma-ranges), and by how much. An importer needs the second
- * to tell memory that the kernel maps from memory that it does not.
- */
-#include <linux/dma-direct.h>
 #include <linux/iommu.h>
-#include <linux/pci.h>
+#include <linux/of_reserved_mem.h>
 #include <linux/property.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "contigo_calls.h"
 #include "contigo_compat.h"
+#include "contigo_internal.h"
 
-/* About 0.1 to 1 ms of cache maintenance. */
-#define CONTIGO_SYNC_BYTES	SZ_1M
-
-/*
- * The domain that translates the device's addresses, or NULL: the default
- * domain, which does not change while a driver is bound.
- */
-static struct iommu_domain *contigo_dma_domain(const struct contigo_guard *guard)
+/* The domain that translates the device's addresses, or NULL. */
+static struct iommu_domain *contigo_dma_domain(const struct contigo_node *node)
 {
-	struct iommu_domain *domain = iommu_get_domain_for_dev(guard->dma_dev);
+	struct iommu_domain *domain = iommu_get_domain_for_dev(node->dma_dev);
 
-	return domain && domain->type & __IOMMU_DOMAIN_PAGING ? domain : NULL;
+	return domain && domain->type != IOMMU_DOMAIN_IDENTITY ? domain : NULL;
 }
 
-/*
- * Not behind an IOMMU, the mask decides only when the DMA API gives up: the
- * memory was allocated before anybody knew which device it is imported for.
- * With a mask narrower than memory it would bounce, or warn. So it is as wide
- * as it can be, and contigo_import() compares the addresses with the file's
- * bits. An IOMMU's addresses are chosen below the mask.
- */
-int contigo_dma_set_bits(struct contigo_guard *guard, u32 bits)
+/* The file has no memory. */
+int contigo_dma_set_bits(struct contigo_node *node, u32 bits)
 {
 	/*
-	 * Below 4 GiB an address that cannot be had makes the domain's allocator
-	 * refuse that length to everybody, until one is freed there (iova.c,
-	 * max32_alloc_size).
+	 * With less than firmware says, memory of a machine could be out of reach
+	 * without a bounce buffer, of which the DMA API warns.
 	 */
-	if (guard->iommu && bits < min(32U, guard->default_dma_bits))
+	if (bits < min(32U, node->default_dma_bits))
+		return -EINVAL;
+	if (dma_set_mask_and_coherent(node->dma_dev, DMA_BIT_MASK(bits)))
 		return -EIO;
-	if (guard->iommu && dma_set_mask(guard->dma_dev, DMA_BIT_MASK(bits)))
-		return -EIO;
-	guard->dma_bits = bits;
+	node->dma_bits = bits;
 	return 0;
 }
 
-/*
- * The kernel set the device up by what the firmware says: a PCI function goes by
- * its host bridge. dev_is_dma_coherent() says true of everything on 32-bit Arm
- * before 6.0.
- */
-static bool contigo_dma_is_coherent(const struct contigo_guard *guard)
+/* Does the device see memory elsewhere than the CPU does? Asked of one page. */
+static int contigo_dma_find_translation(struct contigo_node *node)
 {
-	struct device *dev = guard->dma_dev;
-	enum dev_dma_attr attr;
+	struct device *dev = node->dma_dev;
+	dma_addr_t addr;
+	struct page *page = dma_alloc_pages(dev, PAGE_SIZE, &addr, DMA_BIDIRECTIONAL, GFP_KERNEL);
 
-	if (IS_ENABLED(CONFIG_X86))
-		return true;
-	attr = device_get_dma_attr(dev);
-#ifdef CONFIG_PCI
-	if (guard->pdev) {
-		struct pci_bus *bus = guard->pdev->bus;
-
-		while (bus->parent)
-			bus = bus->parent;
-		attr = device_get_dma_attr(bus->bridge);
-		if (attr == DEV_DMA_NOT_SUPPORTED && bus->bridge->parent)
-			attr = device_get_dma_attr(bus->bridge->parent);
-	}
-#endif
-	return attr == DEV_DMA_COHERENT;
+	if (!page || dma_mapping_error(dev, addr))
+		return dev_err_probe(dev, -ENOMEM, "no memory within its reach\n");
+	node->is_translated = node->iommu || addr != page_to_phys(page);
+	dma_free_pages(dev, PAGE_SIZE, page, addr, DMA_BIDIRECTIONAL);
+	return 0;
 }
 
-int contigo_dma_set_up(struct contigo_guard *guard)
+int contigo_dma_set_up(struct contigo_node *node)
 {
-	struct iommu_domain *domain = contigo_dma_domain(guard);
-	struct device *dev = guard->dma_dev;
+	struct device *dev = node->dma_dev;
+	int ret;
 
 	if (!dev->dma_mask || !dev->dma_parms)
 		return dev_err_probe(dev, -EINVAL, "masters no memory\n");
-
-	guard->max_seg_size = dma_get_max_seg_size(dev);
-	guard->seg_boundary = dma_get_seg_boundary(dev);
 	/* An entry of a mapped list is as long as the exporter makes it. */
 	dma_set_max_seg_size(dev, UINT_MAX);
 	dma_set_seg_boundary(dev, ULONG_MAX);
-
-	guard->default_dma_bits = fls64(dma_get_mask(dev));
-	guard->dma_bits = guard->default_dma_bits;
-	guard->coherent = contigo_dma_is_coherent(guard);
-	guard->iommu = domain;
-	if (domain) {
-		guard->sync_bytes = 1UL << __ffs(domain->pgsize_bitmap);
-		return 0;
-	}
-	guard->sync_bytes = CONTIGO_SYNC_BYTES;
-	return dma_set_mask(dev, DMA_BIT_MASK(64));
+	node->default_dma_bits = fls64(dma_get_mask(dev));
+	node->coherent = device_get_dma_attr(dev) == DEV_DMA_COHERENT;
+	node->iommu = contigo_dma_domain(node);
+	/* Pools that the node names in memory-region; most name none. */
+	ret = dev->of_node ? of_reserved_mem_device_init(dev) : -ENODEV;
+	if (ret && ret != -ENODEV)
+		return dev_err_probe(dev, ret, "memory-region\n");
+	ret = contigo_dma_find_translation(node);
+	if (ret)
+		contigo_dma_restore(node);
+	return ret;
 }
 
 /* The next driver finds the device as this one did. */
-void contigo_dma_restore(struct contigo_guard *guard)
+void contigo_dma_restore(struct contigo_node *node)
 {
-	struct device *dev = guard->dma_dev;
-
-	if (!guard->default_dma_bits)
-		return;
-	dma_set_mask(dev, DMA_BIT_MASK(guard->default_dma_bits));
-	dma_set_max_seg_size(dev, guard->max_seg_size);
-	dma_set_seg_boundary(dev, guard->seg_boundary);
-}
-
-static bool contigo_dma_is_offset(const struct contigo_guard *guard)
-{
-	const struct bus_dma_region *region = guard->dma_dev->dma_range_map;
-
-	for (; region && region->size; region++) {
-		if (region->cpu_start != region->dma_start)
-			return true;
-	}
-	return false;
+	dma_set_mask_and_coherent(node->dma_dev, DMA_BIT_MASK(node->default_dma_bits));
+	dma_set_max_seg_size(node->dma_dev, 0);
+	dma_set_seg_boundary(node->dma_dev, 0);
+	of_reserved_mem_device_release(node->dma_dev);
 }
 
 static int contigo_dma_count_device(struct device *dev, void *count)
@@ -138,21 +88,18 @@ static int contigo_dma_count_device(struct device *dev, void *count)
 }
 
 /* Devices of one group reach each other's memory, past the IOMMU or through it. */
-static bool contigo_dma_is_alone(const struct contigo_guard *guard)
+static bool contigo_dma_is_alone(struct iommu_group *group)
 {
-	struct iommu_group *group = iommu_group_get(guard->dma_dev);
 	u32 count = 0;
 
-	if (!group)
-		return false;
 	iommu_group_for_each_dev(group, &count, contigo_dma_count_device);
-	iommu_group_put(group);
 	return count == 1;
 }
 
 /*
- * Is anything mapped for its group that nobody imported? Firmware can reserve
- * memory that is mapped one to one in the default domain, which is used here.
+ * Is anything mapped for its group that this node did not map? Firmware can
+ * reserve memory that is mapped one to one in the default domain, which is used; and
+ * x86 has a window of interrupts.
  */
 static bool contigo_dma_has_reserved(struct iommu_group *group)
 {
@@ -162,59 +109,35 @@ static bool contigo_dma_has_reserved(struct iommu_group *group)
 
 	list_for_each_entry_safe(region, next, &regions, list) {
 		has |= region->type == IOMMU_RESV_DIRECT ||
-		       region->type == IOMMU_RESV_DIRECT_RELAXABLE;
+		       region->type == IOMMU_RESV_DIRECT_RELAXABLE ||
+		       region->type == IOMMU_RESV_MSI;
 		list_del(&region->list);
 		kfree(region);
 	}
 	return has;
 }
 
-/*
- * Does the IOMMU let nothing else pass than imports? A PCI function that writes to where
- * MSIs go raises any interrupt, unless these are isolated. With ATS it says
- * itself which of its addresses are translated.
- */
-static bool contigo_dma_is_confined(const struct contigo_guard *guard)
+/* CONTIGO_INFO_* that the device and its surroundings decide; an administrator may change them. */
+u32 contigo_dma_flags(const struct contigo_node *node)
 {
-	struct iommu_group *group = iommu_group_get(guard->dma_dev);
-	bool confined;
-
-	if (!group)
-		return false;
-	confined = !contigo_dma_has_reserved(group);
-#ifdef CONFIG_PCI
-	if (guard->pdev && (guard->pdev->ats_enabled || !contigo_iommu_isolates_msi(group)))
-		confined = false;
-#endif
-	iommu_group_put(group);
-	return confined;
-}
-
-/* CONTIGO_INFO_* that the device's surroundings decide; two of them may change by themselves. */
-u32 contigo_dma_flags(const struct contigo_guard *guard)
-{
-	u32 confined = CONTIGO_INFO_IOMMU | CONTIGO_INFO_STRICT | CONTIGO_INFO_ALONE;
+	u32 confined = CONTIGO_INFO_RESET | CONTIGO_INFO_STRICT | CONTIGO_INFO_ALONE;
+	struct iommu_group *group = iommu_group_get(node->dma_dev);
 	u32 flags = 0;
 
-	if (guard->coherent)
+	if (node->coherent)
 		flags |= CONTIGO_INFO_COHERENT;
-	if (guard->iommu)
+	if (node->iommu)
 		flags |= CONTIGO_INFO_IOMMU;
-	if (guard->iommu || contigo_dma_is_offset(guard))
+	if (node->is_translated)
 		flags |= CONTIGO_INFO_TRANSLATED;
-	if (guard->iommu && contigo_iommu_is_strict(contigo_dma_domain(guard)))
+	if (node->resets)
+		flags |= CONTIGO_INFO_RESET;
+	if (node->iommu && contigo_iommu_is_strict(contigo_dma_domain(node)))
 		flags |= CONTIGO_INFO_STRICT;
-	if (contigo_dma_is_alone(guard))
+	if (group && contigo_dma_is_alone(group))
 		flags |= CONTIGO_INFO_ALONE;
-	if ((flags & confined) == confined && contigo_dma_is_confined(guard))
+	if ((flags & confined) == confined && !contigo_dma_has_reserved(group))
 		flags |= CONTIGO_INFO_CONFINED;
+	iommu_group_put(group);
 	return flags;
-}
-
-/* Where the memory is that the device sees at @addr. */
-phys_addr_t contigo_dma_to_phys(const struct contigo_guard *guard, dma_addr_t addr)
-{
-	if (guard->iommu)
-		return iommu_iova_to_phys(contigo_dma_domain(guard), addr);
-	return dma_to_phys(guard->dma_dev, addr);
 }

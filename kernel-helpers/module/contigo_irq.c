@@ -8,12 +8,11 @@
 #include <linux/interrupt.h>
 #include <linux/irq.h>
 #include <linux/nospec.h>
-#include <linux/pci.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "contigo_calls.h"
 #include "contigo_compat.h"
+#include "contigo_internal.h"
 
 /*
  * The bit in masked follows what it says: who unmasks in between finds nothing
@@ -31,11 +30,7 @@ static irqreturn_t contigo_irq_handler(int irq, void *data)
 	u32 i = interrupt - file->interrupt;
 	unsigned long flags;
 
-	if (file->guard->pdev) {
-		if (!contigo_pci_mask_raised(file->guard->pdev))
-			return IRQ_NONE;
-		set_bit(i, &file->masked);
-	} else if (!test_bit(i, &file->masked)) {
+	if (!test_bit(i, &file->masked)) {
 		disable_irq_nosync(irq);
 		set_bit(i, &file->masked);
 	}
@@ -51,53 +46,28 @@ static irqreturn_t contigo_irq_handler(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/*
- * A level is masked in the controller at once, or it would come a second time.
- * An edge is not: one that comes now would be lost. The line is ours, and it is
- * disabled; free_irq() takes this back.
- */
-static void contigo_irq_mask_at_once(int irq)
-{
-	if (irq_get_trigger_type(irq) & IRQ_TYPE_LEVEL_MASK)
-		irq_set_status_flags(irq, IRQ_DISABLE_UNLAZY);
-}
-
 static int contigo_irq_request(struct contigo_file *file, u32 i)
 {
 	struct contigo_interrupt *interrupt = &file->interrupt[i];
-	struct contigo_guard *guard = file->guard;
-	int irq = guard->irq[i];
+	struct contigo_node *node = file->node;
+	int irq = node->irq[i];
 	int ret;
 
 	set_bit(i, &file->masked);
-	if (guard->pdev) {
-		contigo_pci_mask(guard->pdev, true);
-		ret = request_irq(irq, contigo_irq_handler, IRQF_SHARED, dev_name(&guard->dev),
-				  interrupt);
-	} else {
-		ret = contigo_request_irq(irq, contigo_irq_handler, dev_name(&guard->dev),
-					  interrupt);
-		if (!ret)
-			contigo_irq_mask_at_once(irq);
+	ret = contigo_request_irq(irq, contigo_irq_handler, dev_name(&node->dev), interrupt);
+	if (ret) {
+		dev_err_ratelimited(node->dma_dev, "interrupt %u (%d): error %d\n", i, irq, ret);
+		return ret;
 	}
-	if (!ret)
-		interrupt->irq = irq;
-	else
-		dev_err(guard->dma_dev, "interrupt %u (%d): error %d%s\n", i, irq, ret,
-			ret == -EBUSY ? ": the line is in use already" : "");
-	return ret;
-}
-
-static void contigo_irq_free(struct contigo_interrupt *interrupt)
-{
-	struct contigo_guard *guard = interrupt->file->guard;
-
-	if (!interrupt->irq)
-		return;
-	if (guard->pdev)
-		contigo_pci_mask(guard->pdev, true);
-	free_irq(interrupt->irq, interrupt);
-	interrupt->irq = 0;
+	/*
+	 * A level is masked in the controller at once, or it would come a second
+	 * time. An edge is not: one that comes now would be lost. The line is
+	 * ours, and it is disabled; free_irq() takes this back.
+	 */
+	if (irq_get_trigger_type(irq) & IRQ_TYPE_LEVEL_MASK)
+		irq_set_status_flags(irq, IRQ_DISABLE_UNLAZY);
+	interrupt->irq = irq;
+	return 0;
 }
 
 static void contigo_irq_swap_eventfd(struct contigo_interrupt *interrupt,
@@ -116,11 +86,11 @@ int contigo_irq_begin(struct contigo_file *file)
 	u32 i;
 	int ret = 0;
 
-	for (i = 0; i < file->guard->interrupts; i++) {
+	for (i = 0; i < file->node->interrupts; i++) {
 		file->interrupt[i].file = file;
 		spin_lock_init(&file->interrupt[i].lock);
 	}
-	for (i = 0; i < file->guard->interrupts && !ret; i++)
+	for (i = 0; i < file->node->interrupts && !ret; i++)
 		ret = contigo_irq_request(file, i);
 	if (ret)
 		contigo_irq_end(file);
@@ -132,59 +102,59 @@ void contigo_irq_end(struct contigo_file *file)
 {
 	u32 i;
 
-	for (i = 0; i < file->guard->interrupts; i++) {
+	for (i = 0; i < file->node->interrupts; i++) {
 		struct contigo_interrupt *interrupt = &file->interrupt[i];
 
-		contigo_irq_free(interrupt);
+		if (interrupt->irq)
+			free_irq(interrupt->irq, interrupt);
+		interrupt->irq = 0;
 		if (interrupt->eventfd)
 			contigo_eventfd_signal(interrupt->eventfd);
 		contigo_irq_swap_eventfd(interrupt, NULL);
 	}
 }
 
-/* With the guard's lock: one at a time unmasks. */
-int contigo_irq_unmask(struct contigo_file *file, u32 interrupts)
+/* With the node's lock: one at a time unmasks. */
+int contigo_unmask(struct contigo_file *file, union contigo_arg *arg)
 {
-	struct contigo_guard *guard = file->guard;
+	struct contigo_node *node = file->node;
+	u32 interrupts = arg->unmask.interrupts;
 	u32 i;
 
-	lockdep_assert_held(&guard->lock);
-	if (interrupts & ~(BIT(guard->interrupts) - 1))
+	lockdep_assert_held(&node->lock);
+	if (arg->unmask.reserved || interrupts & ~(BIT(node->interrupts) - 1))
 		return -EINVAL;
-	for (i = 0; i < guard->interrupts; i++) {
-		if (!(interrupts & BIT(i)) || !test_and_clear_bit(i, &file->masked))
-			continue;
-		if (guard->pdev)
-			contigo_pci_mask(guard->pdev, false);
-		else
+	for (i = 0; i < node->interrupts; i++) {
+		if (interrupts & BIT(i) && test_and_clear_bit(i, &file->masked))
 			enable_irq(file->interrupt[i].irq);
 	}
 	return 0;
 }
 
-int contigo_irq_set_eventfd(struct contigo_file *file, u32 interrupt, s32 fd)
+int contigo_set_eventfd(struct contigo_file *file, union contigo_arg *arg)
 {
+	u32 interrupt = arg->eventfd.interrupt;
 	struct eventfd_ctx *eventfd = NULL;
 	int ret;
 
-	if (fd < -1)
+	if (arg->eventfd.fd < -1)
 		return -EBADF;
-	if (fd >= 0) {
-		eventfd = eventfd_ctx_fdget(fd);
+	if (arg->eventfd.fd >= 0) {
+		eventfd = eventfd_ctx_fdget(arg->eventfd.fd);
 		if (IS_ERR(eventfd))
 			return PTR_ERR(eventfd);
 	}
 	ret = contigo_file_lock(file);
 	if (ret)
 		goto put;
-	if (interrupt < file->guard->interrupts) {
-		interrupt = array_index_nospec(interrupt, file->guard->interrupts);
+	if (interrupt < file->node->interrupts) {
+		interrupt = array_index_nospec(interrupt, file->node->interrupts);
 		contigo_irq_swap_eventfd(&file->interrupt[interrupt], eventfd);
 		eventfd = NULL;
 	} else {
 		ret = -EINVAL;
 	}
-	mutex_unlock(&file->guard->lock);
+	mutex_unlock(&file->node->lock);
 put:
 	if (eventfd)
 		eventfd_ctx_put(eventfd);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of what needs no device: programs against registers that are memory,
- * the parts of a buffer, ranges, what is kept. In the module with `make CONTIGO_KUNIT=y`, for
- * Linux 6.1 and later; they run when it is loaded.
+ * Tests of what needs no device: stop sequences against registers that are
+ * memory, and the segments of a mapped list. A module of its own, built with
+ * `make CONTIGO_KUNIT=y` for Linux 6.1 and later; they run when it is loaded.
  */
 #include <kunit/test.h>
-#include <linux/io.h>
-#include <linux/overflow.h>
-#include <linux/slab.h>
+#include <linux/module.h>
 
-#include "contigo_calls.h"
+/* What is tested, whose functions no other module can call. */
+#include "contigo_import.c"
+#include "contigo_stop.c"
 
 #define DO_WRITE(at, bits, to) \
 	{ .kind = CONTIGO_STEP_WRITE, .offset_bytes = (at), .mask = (bits), .value = (to) }
@@ -23,13 +23,16 @@
 	{ .kind = CONTIGO_STEP_ELSE }
 
 static const struct contigo_registers contigo_test_window[CONTIGO_MAX_WINDOWS] = {
-	{ .start = 0x40000000, .len_bytes = 0x20, .hidden_from = 0x10, .hidden_to = 0x18 },
-	{ .start = 0x40010ffc, .len_bytes = 6 },
+	{ .start = 0x40000000, .len_bytes = 0x20, .answers = true },
+	{ .start = 0x40010ffc, .len_bytes = 6, .answers = true },
+	{ .start = 0x40020000, .len_bytes = 0x20 },
 };
 
 static int contigo_test_check(struct contigo_step step)
 {
-	return contigo_stop_check(contigo_test_window, &step, 1);
+	struct contigo_step both[] = { step, DO_POLL(0x1c, 1, 1) };
+
+	return contigo_stop_check(contigo_test_window, false, both, 2);
 }
 
 static void contigo_test_steps(struct kunit *test)
@@ -53,15 +56,11 @@ static void contigo_test_steps(struct kunit *test)
 	WITH(offset_bytes, 0x20, -ENXIO);
 	WITH(offset_bytes, 2, -ENXIO);
 	WITH(offset_bytes, U32_MAX - 3, -ENXIO);
-	/* An MSI-X table. */
-	WITH(offset_bytes, 0x0c, 0);
-	WITH(offset_bytes, 0x10, -ENXIO);
-	WITH(offset_bytes, 0x14, -ENXIO);
-	WITH(offset_bytes, 0x18, 0);
 	WITH(window, CONTIGO_MAX_WINDOWS, -ENXIO);
 	WITH(window, U32_MAX, -ENXIO);
-	/* No such window, and one that ends within its second register. */
-	WITH(window, 2, -ENXIO);
+	/* No such window, one that may not answer, and one that ends within its second register. */
+	WITH(window, 3, -ENXIO);
+	WITH(window, 2, -EPERM);
 	good.window = 1;
 	WITH(offset_bytes, 0, 0);
 	WITH(offset_bytes, 4, -ENXIO);
@@ -70,12 +69,22 @@ static void contigo_test_steps(struct kunit *test)
 
 static int contigo_test_check_all(const struct contigo_step *step, u32 count)
 {
-	return contigo_stop_check(contigo_test_window, step, count);
+	return contigo_stop_check(contigo_test_window, false, step, count);
+}
+
+/* Who may crash the machine may also name a window that may not answer. */
+static void contigo_test_trusted(struct kunit *test)
+{
+	struct contigo_step step = DO_POLL(0, 1, 0);
+
+	step.window = 2;
+	KUNIT_EXPECT_EQ(test, contigo_stop_check(contigo_test_window, false, &step, 1), -EPERM);
+	KUNIT_EXPECT_EQ(test, contigo_stop_check(contigo_test_window, true, &step, 1), 0);
 }
 
 static void contigo_test_else(struct kunit *test)
 {
-	struct contigo_step step[] = { DO_POLL(0, 1, 0), DO_ELSE, DO_WRITE(0, 1, 1), DO_ELSE,
+	struct contigo_step step[] = { DO_POLL(0, 1, 0), DO_ELSE, DO_POLL(4, 1, 1), DO_ELSE,
 				       DO_POLL(0, 1, 0) };
 	struct contigo_step twice[] = { DO_POLL(0, 1, 0), DO_ELSE, DO_ELSE, DO_POLL(0, 1, 0) };
 
@@ -86,6 +95,20 @@ static void contigo_test_else(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, contigo_test_check_all(step + 1, 4), -EINVAL);
 	KUNIT_EXPECT_EQ(test, contigo_test_check_all(twice, 4), -EINVAL);
 	step[1].value = 1;
+	KUNIT_EXPECT_EQ(test, contigo_test_check_all(step, 5), -EINVAL);
+}
+
+/* It must have looked after it wrote, whichever way it ends. */
+static void contigo_test_polls_last(struct kunit *test)
+{
+	struct contigo_step step[] = { DO_WRITE(0, 1, 1), DO_POLL(0, 1, 0), DO_ELSE,
+				       DO_WRITE(4, 1, 1), DO_POLL(0, 1, 0) };
+	struct contigo_step write = DO_WRITE(0, 1, 1);
+
+	KUNIT_EXPECT_EQ(test, contigo_test_check_all(step, 5), 0);
+	KUNIT_EXPECT_EQ(test, contigo_test_check_all(step, 4), -EINVAL);
+	KUNIT_EXPECT_EQ(test, contigo_test_check_all(&write, 1), -EINVAL);
+	step[1] = write;
 	KUNIT_EXPECT_EQ(test, contigo_test_check_all(step, 5), -EINVAL);
 }
 
@@ -104,8 +127,8 @@ static void contigo_test_poll_time(struct kunit *test)
 }
 
 /* Runs the steps on @reg; returns its answer, and the step that was not met. */
-static int contigo_test_run(struct kunit *test, u32 *reg, const struct contigo_step *step,
-			    u32 count, u32 *at)
+static int contigo_test_run_or_ask(struct kunit *test, u32 *reg, const struct contigo_step *step,
+				   u32 count, bool writes, u32 *at)
 {
 	struct contigo_stop *stop;
 	u32 value, i;
@@ -119,7 +142,29 @@ static int contigo_test_run(struct kunit *test, u32 *reg, const struct contigo_s
 			stop->reg[i] = (void __iomem __force *)reg + step[i].offset_bytes;
 	}
 	*at = U32_MAX;
-	return contigo_stop_run(stop, at, &value);
+	return contigo_stop_run(stop, writes, at, &value);
+}
+
+static int contigo_test_run(struct kunit *test, u32 *reg, const struct contigo_step *step,
+			    u32 count, u32 *at)
+{
+	return contigo_test_run_or_ask(test, reg, step, count, true, at);
+}
+
+/* A stop sequence whose file is gone asks, and writes nothing. */
+static void contigo_test_ask(struct kunit *test)
+{
+	struct contigo_step step[] = { DO_WRITE(0, U32_MAX, 7), DO_POLL(4, 1, 0), DO_ELSE,
+				       DO_WRITE(0, U32_MAX, 8), DO_POLL(8, 1, 0) };
+	u32 reg[3] = { 0, 0, 1 };
+	u32 at;
+
+	KUNIT_EXPECT_EQ(test, contigo_test_run_or_ask(test, reg, step, 5, false, &at), 0);
+	reg[1] = 1;
+	KUNIT_EXPECT_EQ(test, contigo_test_run_or_ask(test, reg, step, 5, false, &at), -ETIMEDOUT);
+	reg[2] = 0;
+	KUNIT_EXPECT_EQ(test, contigo_test_run_or_ask(test, reg, step, 5, false, &at), 0);
+	KUNIT_EXPECT_EQ(test, reg[0], 0U);
 }
 
 static void contigo_test_run_steps(struct kunit *test)
@@ -163,29 +208,25 @@ static void contigo_test_run_else(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at, 7U);
 }
 
-static struct contigo_mapping *contigo_test_mapping(struct kunit *test)
+static void contigo_test_segments(struct kunit *test)
 {
-	/* Two that follow each other, one elsewhere, one below it. */
-	static const struct contigo_piece piece[] = {
-		{ 0, 0x10000, 0x1000 }, { 0x1000, 0x11000, 0x1000 },
-		{ 0x2000, 0x20000, 0x3000 }, { 0x5000, 0x1f000, 0x800 },
+	/* Two that follow each other, one elsewhere, one below it: all that is mapped, and more. */
+	static const struct contigo_segment mapped[] = {
+		{ 0x10000, 0x1000 }, { 0x11000, 0x1000 }, { 0x20000, 0x3000 }, { 0x1f000, 0x1000 },
 	};
-	struct contigo_mapping *mapping;
-
-	mapping = kunit_kzalloc(test, struct_size(mapping, piece, ARRAY_SIZE(piece)), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, mapping);
-	memcpy(mapping->piece, piece, sizeof(piece));
-	mapping->pieces = ARRAY_SIZE(piece);
-	mapping->len_bytes = 0x5800;
-	return mapping;
-}
-
-static void contigo_test_runs(struct kunit *test)
-{
-	struct contigo_mapping *mapping = contigo_test_mapping(test);
+	const u64 len_bytes = 0x5800;
 	struct contigo_segment run[4];
+	struct scatterlist *sg;
+	struct sg_table sgt;
+	u32 i;
 
-	KUNIT_EXPECT_EQ(test, contigo_pieces_runs(mapping, 0, run, 4), 3U);
+	KUNIT_ASSERT_EQ(test, sg_alloc_table(&sgt, ARRAY_SIZE(mapped), GFP_KERNEL), 0);
+	for_each_sgtable_sg(&sgt, sg, i) {
+		sg_dma_address(sg) = mapped[i].addr;
+		sg_dma_len(sg) = mapped[i].len_bytes;
+	}
+	KUNIT_EXPECT_EQ(test, contigo_segments(&sgt, len_bytes, 0, NULL, U32_MAX), 3U);
+	KUNIT_EXPECT_EQ(test, contigo_segments(&sgt, len_bytes, 0, run, 4), 3U);
 	KUNIT_EXPECT_EQ(test, run[0].addr, 0x10000ULL);
 	KUNIT_EXPECT_EQ(test, run[0].len_bytes, 0x2000ULL);
 	KUNIT_EXPECT_EQ(test, run[1].addr, 0x20000ULL);
@@ -193,93 +234,30 @@ static void contigo_test_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, run[2].addr, 0x1f000ULL);
 	KUNIT_EXPECT_EQ(test, run[2].len_bytes, 0x800ULL);
 	/* From within: the first run begins there, and has its full length. */
-	KUNIT_EXPECT_EQ(test, contigo_pieces_runs(mapping, 0xfff, run, 1), 1U);
+	KUNIT_EXPECT_EQ(test, contigo_segments(&sgt, len_bytes, 0xfff, run, 1), 1U);
 	KUNIT_EXPECT_EQ(test, run[0].addr, 0x10fffULL);
 	KUNIT_EXPECT_EQ(test, run[0].len_bytes, 0x1001ULL);
-	KUNIT_EXPECT_EQ(test, contigo_pieces_runs(mapping, 0x57ff, run, 4), 1U);
+	KUNIT_EXPECT_EQ(test, contigo_segments(&sgt, len_bytes, 0x2001, run, 4), 2U);
+	KUNIT_EXPECT_EQ(test, run[0].addr, 0x20001ULL);
+	KUNIT_EXPECT_EQ(test, contigo_segments(&sgt, len_bytes, 0x57ff, run, 4), 1U);
+	KUNIT_EXPECT_EQ(test, run[0].addr, 0x1f7ffULL);
 	KUNIT_EXPECT_EQ(test, run[0].len_bytes, 1ULL);
-	KUNIT_EXPECT_EQ(test, contigo_pieces_runs(mapping, 0x5800, run, 4), 0U);
-	KUNIT_EXPECT_EQ(test, contigo_pieces_runs(mapping, U64_MAX, run, 4), 0U);
-	KUNIT_EXPECT_EQ(test, contigo_pieces_runs(mapping, 0, run, 0), 0U);
-}
-
-static void contigo_test_piece_at(struct kunit *test)
-{
-	struct contigo_mapping *mapping = contigo_test_mapping(test);
-	u64 at;
-
-	for (at = 0; at < mapping->len_bytes; at += 0x7ff) {
-		const struct contigo_piece *piece = contigo_piece_at(mapping, at);
-
-		KUNIT_EXPECT_LE(test, piece->offset_bytes, at);
-		KUNIT_EXPECT_LT(test, at - piece->offset_bytes, (u64)piece->len_bytes);
-	}
-}
-
-static void contigo_test_within(struct kunit *test)
-{
-	KUNIT_EXPECT_TRUE(test, contigo_is_within(0, 1, 1));
-	KUNIT_EXPECT_TRUE(test, contigo_is_within(4096, 4096, 8192));
-	KUNIT_EXPECT_FALSE(test, contigo_is_within(0, 0, 1));
-	KUNIT_EXPECT_FALSE(test, contigo_is_within(1, 1, 1));
-	KUNIT_EXPECT_FALSE(test, contigo_is_within(4096, 4097, 8192));
-	KUNIT_EXPECT_FALSE(test, contigo_is_within(U64_MAX, 2, U64_MAX));
-	KUNIT_EXPECT_FALSE(test, contigo_is_within(1, U64_MAX, U64_MAX));
-}
-
-/* Keeps one buffer of a file that armed @step, or nothing. contigo_kept_take() frees it. */
-static struct contigo_held *contigo_test_keep(struct kunit *test, struct contigo_kept *kept,
-					      const struct contigo_step *step)
-{
-	struct contigo_held *held = kvzalloc(sizeof(*held), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, held);
-	held->imports = 1;
-	held->len_bytes = 0x1000;
-	list_add_tail(&held->node, &kept->held);
-	kept->buffers++;
-	kept->len_bytes += held->len_bytes;
-	if (!step)
-		return held;
-	held->stop = kzalloc(struct_size(held->stop, step, 1), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, held->stop);
-	held->stop->count = 1;
-	held->stop->step[0] = *step;
-	return held;
-}
-
-static void contigo_test_kept_take(struct kunit *test)
-{
-	struct contigo_step one = DO_POLL(0, 1, 0), other = DO_POLL(4, 1, 0);
-	struct contigo_kept kept = { .held = LIST_HEAD_INIT(kept.held) };
-	struct contigo_held *first = contigo_test_keep(test, &kept, &one);
-
-	/* The first one's program speaks for all but one, and is freed with them. */
-	contigo_test_keep(test, &kept, &other);
-	contigo_test_keep(test, &kept, &one);
-	contigo_test_keep(test, &kept, NULL);
-	KUNIT_EXPECT_EQ(test, contigo_kept_take(&kept, first->stop), 3U);
-	KUNIT_EXPECT_EQ(test, kept.buffers, 1U);
-	KUNIT_EXPECT_EQ(test, kept.len_bytes, 0x1000ULL);
-	KUNIT_EXPECT_TRUE(test, list_is_singular(&kept.held));
-
-	/* A reset speaks for all. */
-	contigo_test_keep(test, &kept, &one);
-	KUNIT_EXPECT_EQ(test, contigo_kept_take(&kept, NULL), 2U);
-	KUNIT_EXPECT_EQ(test, kept.buffers, 0U);
-	KUNIT_EXPECT_TRUE(test, list_empty(&kept.held));
+	KUNIT_EXPECT_EQ(test, contigo_segments(&sgt, len_bytes, 0x5800, run, 4), 0U);
+	KUNIT_EXPECT_EQ(test, contigo_segments(&sgt, len_bytes, U64_MAX, run, 4), 0U);
+	KUNIT_EXPECT_EQ(test, contigo_segments(&sgt, len_bytes, 0, run, 0), 0U);
+	sg_free_table(&sgt);
 }
 
 static struct kunit_case contigo_cases[] = {
-	KUNIT_CASE(contigo_test_kept_take),
 	KUNIT_CASE(contigo_test_steps),
+	KUNIT_CASE(contigo_test_trusted),
 	KUNIT_CASE(contigo_test_else),
+	KUNIT_CASE(contigo_test_polls_last),
 	KUNIT_CASE(contigo_test_poll_time),
+	KUNIT_CASE(contigo_test_ask),
 	KUNIT_CASE(contigo_test_run_steps),
 	KUNIT_CASE(contigo_test_run_else),
-	KUNIT_CASE(contigo_test_runs),
-	KUNIT_CASE(contigo_test_piece_at),
-	KUNIT_CASE(contigo_test_within),
+	KUNIT_CASE(contigo_test_segments),
 	{ }
 };
 
@@ -289,3 +267,7 @@ static struct kunit_suite contigo_suite = {
 };
 
 kunit_test_suites(&contigo_suite);
+
+MODULE_DESCRIPTION("Unit tests of the module contigo");
+MODULE_LICENSE("GPL");
+contigo_import_ns_dma_buf();

@@ -1,194 +1,145 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A platform device is kept awake by runtime PM, its power domains, its clocks.
+ * A device is kept awake by runtime PM, which has its power domain, and its clocks;
+ * and reset by its reset lines.
  */
 #include <linux/clk.h>
+#include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/of.h>
-#include <linux/pm_domain.h>
-#include <linux/slab.h>
+#include <linux/pm_runtime.h>
+#include <linux/reset.h>
 
-#include "contigo_calls.h"
-#include "contigo_compat.h"
+#include "contigo_internal.h"
 
-/* One domain alone is handled by the driver's core, with the device itself. */
-static int contigo_power_attach_domains(struct contigo_power *power)
+/* For how long a line is held, and how long the device has afterwards: many cycles of any clock. */
+#define CONTIGO_RESET_US	20
+
+/* Finds what keeps the device awake, and leaves it off. Its power domain is the core's business. */
+int contigo_power_find(struct contigo_node *node)
 {
-	struct device *dev = power->dev;
-	int count, i;
+	int ret = clk_bulk_get_all(node->dma_dev, &node->clock);
 
-	count = of_count_phandle_with_args(dev->of_node, "power-domains", "#power-domain-cells");
-	if (count <= 1)
-		return 0;
-	if (count > CONTIGO_MAX_DOMAINS)
-		return dev_err_probe(dev, -E2BIG, "%d power domains; %d at most\n", count,
-				     CONTIGO_MAX_DOMAINS);
-	for (i = 0; i < count; i++) {
-		struct device *domain = dev_pm_domain_attach_by_id(dev, i);
-
-		if (IS_ERR(domain))
-			return dev_err_probe(dev, PTR_ERR(domain), "power domain %d of %d\n", i + 1,
-					     count);
-		/* A kernel without power domains. */
-		if (!domain)
-			return 0;
-		power->domain[power->domains++] = domain;
-	}
+	if (ret < 0)
+		return dev_err_probe(node->dma_dev, ret, "clocks\n");
+	node->clocks = ret;
+	pm_runtime_enable(node->dma_dev);
 	return 0;
 }
 
-static void contigo_power_detach_domains(struct contigo_power *power)
+void contigo_power_put(struct contigo_node *node)
 {
-	while (power->domains)
-		dev_pm_domain_detach(power->domain[--power->domains], false);
+	pm_runtime_disable(node->dma_dev);
+	if (node->clocks)
+		clk_bulk_put_all(node->clocks, node->clock);
 }
 
-/**
- * contigo_power_new - find what keeps a device awake, and leave it off
- * @dev: the device, whose runtime PM is enabled
- *
- * Return: for contigo_power_free(), or an ERR_PTR(); the log has the cause.
- */
-struct contigo_power *contigo_power_new(struct device *dev)
+/* Once more awake: 0, or the error of what could not be turned on. */
+int contigo_power_up(struct contigo_node *node)
 {
-	struct contigo_power *power;
-	int ret;
+	struct device *dev = node->dma_dev;
+	int ret = pm_runtime_get_sync(dev);
 
-	power = kzalloc(sizeof(*power), GFP_KERNEL);
-	if (!power)
-		return ERR_PTR(-ENOMEM);
-	power->dev = get_device(dev);
-	ret = clk_bulk_get_all(dev, &power->clock);
 	if (ret < 0) {
-		dev_err_probe(dev, ret, "clocks\n");
-		goto free;
+		dev_err_ratelimited(dev, "power domain: error %d\n", ret);
+		pm_runtime_put_noidle(dev);
+		return ret;
 	}
-	power->clocks = ret;
-	ret = contigo_power_attach_domains(power);
-	if (ret)
-		goto free;
-	return power;
-
-free:
-	contigo_power_free(power);
-	return ERR_PTR(ret);
-}
-
-void contigo_power_free(struct contigo_power *power)
-{
-	contigo_power_detach_domains(power);
-	if (power->clocks)
-		clk_bulk_put_all(power->clocks, power->clock);
-	put_device(power->dev);
-	kfree(power);
-}
-
-/*
- * The device is unbound. Its domains are no longer ours to keep on: the driver's
- * core detaches the device itself too. The clocks are, as long as somebody keeps
- * @power.
- */
-void contigo_power_unbind(struct contigo_power *power, bool awake)
-{
-	u32 i;
-
-	if (awake) {
-		for (i = 0; i < power->domains; i++)
-			pm_runtime_put_sync(power->domain[i]);
-		pm_runtime_put_noidle(power->dev);
-	}
-	contigo_power_detach_domains(power);
-}
-
-static void contigo_power_domains_off(struct contigo_power *power, u32 count)
-{
-	while (count)
-		pm_runtime_put_sync(power->domain[--count]);
-	pm_runtime_put_sync(power->dev);
-}
-
-static int contigo_power_domains_on(struct contigo_power *power)
-{
-	u32 i;
-	int ret;
-
-	ret = contigo_pm_runtime_get(power->dev);
+	ret = clk_bulk_prepare_enable(node->clocks, node->clock);
 	if (ret) {
-		dev_err(power->dev, "runtime PM: error %d\n", ret);
-		return ret;
+		/* The line before has the clock's name. */
+		dev_err_ratelimited(dev, "clocks: error %d\n", ret);
+		pm_runtime_put_sync(dev);
 	}
-	for (i = 0; i < power->domains; i++) {
-		ret = contigo_pm_runtime_get(power->domain[i]);
-		if (ret) {
-			dev_err(power->dev, "power domain %u of %u: error %d\n", i + 1,
-				power->domains, ret);
-			contigo_power_domains_off(power, i);
-			return ret;
-		}
-	}
-	return 0;
-}
-
-static void contigo_power_disable_clocks(struct contigo_power *power, int count)
-{
-	while (count)
-		clk_disable_unprepare(power->clock[--count].clk);
-}
-
-/* One after the other, so that the error names it. */
-static int contigo_power_enable_clocks(struct contigo_power *power)
-{
-	int i, ret;
-
-	for (i = 0; i < power->clocks; i++) {
-		const struct clk_bulk_data *clock = &power->clock[i];
-
-		ret = clk_prepare_enable(clock->clk);
-		if (!ret)
-			continue;
-		if (clock->id)
-			dev_err(power->dev, "clock %s (%d of %d): error %d\n", clock->id, i + 1,
-				power->clocks, ret);
-		else
-			dev_err(power->dev, "clock %pC (%d of %d): error %d\n", clock->clk, i + 1,
-				power->clocks, ret);
-		contigo_power_disable_clocks(power, i);
-		return ret;
-	}
-	return 0;
-}
-
-/**
- * contigo_power_up - wake the device once more
- * @power: of the device; NULL for PCI, whose core has woken it before probe
- *
- * Return: 0, or the error of what could not be turned on; the log names it.
- */
-int contigo_power_up(struct contigo_power *power)
-{
-	int ret;
-
-	if (!power)
-		return 0;
-	ret = contigo_power_domains_on(power);
-	if (ret)
-		return ret;
-	ret = contigo_power_enable_clocks(power);
-	if (ret)
-		contigo_power_domains_off(power, power->domains);
 	return ret;
 }
 
-void contigo_power_down(struct contigo_power *power)
+void contigo_power_down(struct contigo_node *node)
 {
-	if (!power)
-		return;
-	contigo_power_disable_clocks(power, power->clocks);
-	contigo_power_domains_off(power, power->domains);
+	clk_bulk_disable_unprepare(node->clocks, node->clock);
+	pm_runtime_put_sync(node->dma_dev);
 }
 
-/* After contigo_power_unbind(). */
-void contigo_power_clocks_off(struct contigo_power *power)
+/* Lines that are shared with another driver are no stop of this device alone. */
+int contigo_reset_find(struct contigo_node *node)
 {
-	contigo_power_disable_clocks(power, power->clocks);
+	struct device *dev = node->dma_dev;
+	int count = of_count_phandle_with_args(dev->of_node, "resets", "#reset-cells");
+	int i;
+
+	if (count > CONTIGO_MAX_RESETS)
+		return dev_err_probe(dev, -E2BIG, "%d resets; %d at most\n", count,
+				     CONTIGO_MAX_RESETS);
+	for (i = 0; i < count; i++) {
+		struct reset_control *reset = devm_reset_control_get_exclusive_by_index(dev, i);
+
+		if (IS_ERR(reset))
+			return dev_err_probe(dev, PTR_ERR(reset),
+					     "reset %d (a line is refused that is shared)\n", i);
+		node->reset[i] = reset;
+		node->resets++;
+	}
+	/* Who had it before may have left it there. */
+	node->in_reset = node->resets;
+	return 0;
+}
+
+/*
+ * A pulse, where the controller knows nothing else. A line that is not asserted
+ * leaves the device as it was; a pulse that fails may leave it in reset.
+ */
+static int contigo_reset_assert(struct contigo_node *node, u32 i)
+{
+	int ret = reset_control_assert(node->reset[i]);
+
+	node->pulses &= ~BIT(i);
+	if (ret && ret != -ENOTSUPP)
+		return ret;
+	node->in_reset = true;
+	if (!ret)
+		return 0;
+	node->pulses |= BIT(i);
+	return reset_control_reset(node->reset[i]);
+}
+
+static int contigo_reset_each(struct contigo_node *node, bool hold)
+{
+	u32 i;
+	int ret;
+
+	for (i = 0; i < node->resets; i++) {
+		ret = contigo_reset_assert(node, i);
+		if (ret)
+			return ret;
+	}
+	usleep_range(CONTIGO_RESET_US, 2 * CONTIGO_RESET_US);
+	for (i = 0; i < node->resets && !hold; i++) {
+		if (node->pulses & BIT(i))
+			continue;
+		ret = reset_control_deassert(node->reset[i]);
+		if (ret)
+			return ret;
+	}
+	node->in_reset = hold && node->pulses != BIT(node->resets) - 1;
+	usleep_range(CONTIGO_RESET_US, 2 * CONTIGO_RESET_US);
+	return 0;
+}
+
+/*
+ * Resets a device that is awake by its lines, and leaves it in reset by those that
+ * can where @hold says so. Each line is asked alone: an array of controllers of two
+ * kinds can neither be asserted nor pulsed. -EOPNOTSUPP: it has none.
+ */
+int contigo_reset_lines(struct contigo_node *node, bool hold)
+{
+	int ret;
+
+	lockdep_assert_held(&node->lock);
+	if (!node->resets)
+		return -EOPNOTSUPP;
+	ret = contigo_reset_each(node, hold);
+	if (ret)
+		dev_err_ratelimited(node->dma_dev, "reset: error %d\n", ret);
+	/* ENOTSUPP is the kernel's own. */
+	return ret == -ENOTSUPP ? -EOPNOTSUPP : ret;
 }

@@ -184,7 +184,7 @@ class Device:
     def guard(self) -> Optional[dict[str, Union[bool, int]]]:
         """The kernel's facts about a guarded device; None for another one.
 
-        `confined`, `can_reset`, `armed`, `imports`, `kept`, `kept_bytes`, and more.
+        `confined`, `can_reset`, `armed`, `buffers`, `quarantined`, `quarantined_bytes`, and more.
         """
     @property
     def simulated(self) -> Optional[dict[str, int]]:

@@ -78,9 +78,11 @@ class Core:
         return self.facts["driver"] or "registers"
 
     def memory(self, name=None, bytes=None):
-        """Memory for this core: by its name, or "dma-heap:linux,cma"; a megabyte, or `bytes`."""
+        """Memory for this core: by its name, or its own; a megabyte, or `bytes`."""
         if name is None:
-            name = "sim" if self.overlay._simulated is not None else "dma-heap:linux,cma"
+            # By UIO no memory is a core's own.
+            own = "guard" if self.device.name.startswith("guard:") else "dma-heap:linux,cma"
+            name = "sim" if self.overlay._simulated is not None else own
         return self.device.memory(name, bytes or _MEMORY_BYTES)
 
     def allocate(self, shape, dtype="uint32", **how):

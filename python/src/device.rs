@@ -85,10 +85,10 @@ impl Device {
         Ok(Self { opening: Mine::new(opening), how, port, registers: Mine::new(registers), name })
     }
 
-    /// Memory for this device: its own ("vfio:0000:01:00.0"), a dma-heap's block, through its guard
-    /// where that is what was opened, or memory that belongs to no device. `bytes` and `port` as
-    /// `open_memory` has them; without `port` it is the device's. Where the kernel knows the
-    /// device's way to memory, that goes before both.
+    /// Memory for this device: its own ("guard", "vfio:0000:01:00.0"), a dma-heap's block, through
+    /// its guard where that is what was opened, or memory that belongs to no device. `bytes` and
+    /// `port` as `open_memory` has them; without `port` it is the device's. Where the kernel knows
+    /// the device's way to memory, that goes before both.
     #[pyo3(signature = (name, bytes=None, *, port=None))]
     fn memory(&self, name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
         Region::open(name, Some(self.opening.get()?), bytes, port.or(self.port))
@@ -300,13 +300,13 @@ impl Device {
 
     /// The kernel's facts about a guarded device, as a dict. `confined`: it reaches what was
     /// imported for it, and nothing else. `can_reset`; `armed`: the kernel has a program that stops
-    /// it. `imports`: blocks that this process has imported. `kept` and `kept_bytes`: blocks that
-    /// are kept for it, because nothing has stopped it. None: it is no "guard:…".
+    /// it. `buffers`: blocks that this process has allocated or imported. `quarantined` and
+    /// `quarantined_bytes`: those in quarantine, because nothing has stopped it. None: it is no "guard:…".
     #[getter]
     fn guard<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(guard) = self.opening.get()?.device.guard() else { return Ok(None) };
         let info = py.detach(|| guard.info()).map_err(raised)?;
-        let dict = crate::shared::fields!(py, info => coherent, translated, iommu, confined, can_reset, armed, interrupts, imports, kept, kept_bytes);
+        let dict = crate::shared::fields!(py, info => coherent, translated, iommu, confined, can_reset, armed, interrupts, buffers, quarantined, quarantined_bytes);
         Ok(Some(dict))
     }
 

@@ -167,7 +167,7 @@ pub use types::{
 pub use linux::{
     Export, ExportedFd, Spin,
     device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
-    guard::{DmaBuf, Guard, GuardInfo, GuardIrq},
+    guard::{DmaBuf, Guard, GuardInfo, GuardIrq, GuardMemory},
     memory::{DmaHeap, HugeTlb, UDmaBuf},
     same_process,
 };

@@ -9,11 +9,13 @@
     reason = "a call that the real module would refuse in another way is a test's mistake"
 )]
 
+use crate::fake_dma_heap::page_bytes;
 use contigo::{
     Error, Guard,
     linux::guard::seam::{
-        ABI, Fd, GuardKernel, IMPORT_WAIT, INFO_ARMED, INFO_COHERENT, INFO_PCI, INFO_RESET, INFO_TRANSLATED, Info, MAX_STEPS, MAX_WINDOWS,
-        Request, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step, SyncRange, WINDOW_MMAP, Window,
+        ALLOC_COHERENT, Alloc, Fd, GuardKernel, INFO_ARMED, INFO_COHERENT, INFO_RESET, INFO_TRANSLATED, Info, MAX_BUFFERS, MAX_STEPS,
+        MAX_WINDOWS, Request, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step, SyncRange, WINDOW_MMAP, WINDOW_STOP,
+        Window,
     },
 };
 use nix::{
@@ -25,7 +27,10 @@ use std::{
     io::{Read, Write},
     os::{
         fd::{AsRawFd, BorrowedFd, OwnedFd},
-        unix::{fs::FileExt, net::UnixStream},
+        unix::{
+            fs::{FileExt, MetadataExt},
+            net::UnixStream,
+        },
     },
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -39,14 +44,13 @@ pub const NAME: &str = "40000000.gemm8";
 /// How long each window of registers is, and how far apart the windows are in the file.
 pub const WINDOW_BYTES: u64 = 0x1000;
 const WINDOW_STEP: u64 = 0x1_0000;
-/// How far into its page window 1 begins.
-pub const IN_PAGE_BYTES: u32 = 0x40;
 /// Where the first import lies; each further one 16 MiB higher.
 const FIRST_ADDR: u64 = 0x1000_0000;
 const STEP: u64 = 0x100_0000;
 /// The offset that `dma-ranges` adds where it translates.
 pub const OFFSET: u64 = 0x8000_0000;
-const MAX_IMPORTS: usize = 256;
+/// Where the memory that is allocated first is in the guard's file, as the module has it.
+const HANDLE_STEP: u64 = 1 << 35;
 /// `CONTIGO_MAX_POLL_US`.
 const MAX_POLL_US: u64 = 1_000_000;
 
@@ -59,12 +63,14 @@ pub struct GuardConfig {
     pub coherent: bool,
     /// `dma-ranges`.
     pub translated: bool,
-    /// The module's ABI.
-    pub abi: u32,
     /// An import lies in runs of so many bytes, with a hole after each; 0: in one.
     pub run_bytes: u64,
     /// `granule_bytes`.
     pub granule_bytes: u32,
+    /// `max_mib`, in bytes: what is allocated, imported and kept together.
+    pub max_bytes: u64,
+    /// A module that lies: so much is added to where allocated memory is in its file.
+    pub more_offset: u64,
     /// A module that lies: it says that it wrote so many segments more than it did.
     pub more_segments: u32,
     /// A module that lies: how much of its structure it says it wrote.
@@ -77,8 +83,6 @@ pub struct GuardConfig {
     pub overlapping: bool,
     /// How many interrupts there are.
     pub interrupts: u32,
-    /// A PCI function.
-    pub pci: bool,
     /// It has a reset.
     pub can_reset: bool,
 }
@@ -89,16 +93,16 @@ impl Default for GuardConfig {
             name: NAME,
             coherent: false,
             translated: false,
-            abi: ABI,
             run_bytes: 0,
             granule_bytes: 64,
+            max_bytes: 1 << 30,
+            more_offset: 0,
             more_segments: 0,
-            argsz: 192,
+            argsz: Info::ARGSZ,
             windows: 1,
             hidden: 0,
             overlapping: false,
             interrupts: 1,
-            pci: false,
             can_reset: false,
         }
     }
@@ -111,12 +115,14 @@ pub enum Call {
     Duplicate,
     GetInfo,
     SetDmaBits,
+    Alloc,
+    Export,
     Import,
     GetSegments,
     Release,
     Sync,
     Arm,
-    SetBusMaster,
+    Written,
     Unmask,
     SetEventFd,
     Reset,
@@ -128,13 +134,20 @@ pub enum Call {
 /// What was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
+    Allocated {
+        handle: u32,
+        addr: u64,
+        len_bytes: u64,
+        coherent: bool,
+    },
+    Exported(u32),
     Imported {
         handle: u32,
         addr: u64,
         len_bytes: u64,
     },
     Released(u32),
-    /// A range of an import, for the CPU or for the device.
+    /// A range of a buffer, for the CPU or for the device.
     Synced {
         handle: u32,
         for_cpu: bool,
@@ -143,17 +156,24 @@ pub enum Event {
     },
     Armed(Vec<Step>),
     DmaBits(u32),
-    BusMaster(bool),
     Unmasked(u32),
     Reset,
-    /// The last descriptor is gone; so many imports are kept, because nothing stopped the device.
+    /// The last descriptor is gone; so many buffers are kept, because nothing stopped the device.
     Closed {
         kept: usize,
     },
 }
 
+/// Whose memory a buffer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Imported,
+    Allocated { coherent: bool },
+}
+
 #[derive(Debug)]
 struct Imported {
+    whose: Whose,
     handle: u32,
     addr: u64,
     len_bytes: u64,
@@ -168,8 +188,6 @@ struct State {
     log: Vec<Event>,
     open: bool,
     taken_away: bool,
-    /// A PCI function may master the bus: not when the file is opened, nor after a reset.
-    masters: bool,
     armed: Vec<Step>,
     imported: u32,
     /// Bit N: interrupt N is masked; waits to be unmasked; came, and nobody has read it.
@@ -204,7 +222,7 @@ struct GuardFile {
 impl Drop for GuardFile {
     fn drop(&mut self) {
         let mut state = self.guard.lock();
-        (state.open, state.bell, state.came, state.masters) = (false, None, 0, false);
+        (state.open, state.bell, state.came) = (false, None, 0);
         state.events.clear();
         let imports = std::mem::take(&mut state.imports);
         if self.guard.config.can_reset || !std::mem::take(&mut state.armed).is_empty() {
@@ -264,12 +282,6 @@ impl FakeGuard {
         self.lock().events.len()
     }
 
-    /// May a PCI function master the bus?
-    #[must_use]
-    pub fn masters(&self) -> bool {
-        self.lock().masters
-    }
-
     /// The device is taken from the file: every call answers ENODEV, poll says POLLHUP, and the
     /// registers are ones.
     pub fn take_away(&self) {
@@ -306,7 +318,7 @@ impl FakeGuard {
         std::mem::take(&mut self.lock().log)
     }
 
-    /// How many dma-bufs are imported.
+    /// How many buffers the file holds, imported and allocated.
     pub fn imports(&self) -> usize {
         self.lock().imports.len()
     }
@@ -343,6 +355,7 @@ impl FakeGuard {
 
     fn runs(&self, import: &Imported) -> Vec<SegmentAt> {
         match self.config.run_bytes {
+            _ if import.whose != Whose::Imported => vec![SegmentAt { addr: import.addr, len_bytes: import.len_bytes }],
             0 => vec![SegmentAt { addr: import.addr, len_bytes: import.len_bytes }],
             run => (0..import.len_bytes.div_ceil(run)).map(|n| SegmentAt { addr: import.addr + 2 * n * run, len_bytes: run }).collect(),
         }
@@ -351,7 +364,7 @@ impl FakeGuard {
 
 /// Where window `window` is in the file of the registers.
 fn at(window: u32) -> u64 {
-    u64::from(window) * WINDOW_STEP + if window == 1 { u64::from(IN_PAGE_BYTES) } else { 0 }
+    u64::from(window) * WINDOW_STEP
 }
 
 impl State {
@@ -420,6 +433,10 @@ unsafe impl GuardKernel for FakeGuard {
         Ok(unsafe { Fd::owned_by(fd.as_raw_fd(), fd) })
     }
 
+    fn written(&self, _: &Fd, _: u32) -> Result<(), i32> {
+        refused(&self.lock(), Call::Written)
+    }
+
     fn came(&self, file: &Fd) -> Result<u32, i32> {
         let file = file.owner::<GuardFile>().unwrap_or_else(|| panic!("a guard's file"));
         let mut state = self.lock();
@@ -438,6 +455,15 @@ unsafe impl GuardKernel for FakeGuard {
         &file.owner::<GuardFile>().unwrap_or_else(|| panic!("a guard's file")).registers
     }
 
+    fn memory(&self, file: &Fd, handle: u32) -> Option<Fd> {
+        assert!(file.owner::<GuardFile>().is_some(), "a guard's file");
+        let state = self.lock();
+        // Without a file it is the guard's, a socket, which cannot be mapped (ENODEV).
+        refused(&state, Call::Map).ok()?;
+        let own = state.imports.iter().find(|import| import.handle == handle && import.whose != Whose::Imported)?;
+        duplicated(&own.file).ok()
+    }
+
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32> {
         assert!(file.owner::<GuardFile>().is_some(), "a guard's call");
         while matches!(request, Request::SetEventFd { .. }) && self.held.load(Ordering::Acquire) {
@@ -447,7 +473,7 @@ unsafe impl GuardKernel for FakeGuard {
         match request {
             Request::GetInfo(info) => {
                 refused(&state, Call::GetInfo)?;
-                if info.argsz < 32 {
+                if info.argsz < 40 {
                     return Err(libc::EINVAL);
                 }
                 *info = self.info(&state);
@@ -457,28 +483,41 @@ unsafe impl GuardKernel for FakeGuard {
                 if !state.imports.is_empty() {
                     return Err(libc::EBUSY);
                 }
-                if !(12..=64).contains(&bits) {
+                if !(32..=64).contains(&bits) {
                     return Err(libc::EINVAL);
                 }
                 state.log.push(Event::DmaBits(bits));
             }
+            Request::Alloc(alloc) => {
+                refused(&state, Call::Alloc)?;
+                self.alloc(&mut state, alloc)?;
+            }
+            Request::Export { handle, dma_buf } => {
+                refused(&state, Call::Export)?;
+                let own = state.imports.iter().find(|import| import.handle == handle).ok_or(libc::ENOENT)?;
+                match own.whose {
+                    Whose::Imported => return Err(libc::EINVAL),
+                    Whose::Allocated { coherent: true } => return Err(libc::EOPNOTSUPP),
+                    Whose::Allocated { coherent: false } => *dma_buf = Some(duplicated(&own.file)?),
+                }
+                state.log.push(Event::Exported(handle));
+            }
             Request::Import(import) => {
                 refused(&state, Call::Import)?;
-                if import.flags & !IMPORT_WAIT != 0 || (import.flags == IMPORT_WAIT) != (import.wait_us > 0) {
+                if import.flags != 0 {
                     return Err(libc::EINVAL);
-                }
-                if state.imports.len() + state.kept.len() == MAX_IMPORTS {
-                    return Err(libc::ENOSPC);
                 }
                 // SAFETY: as in `duplicate`.
                 let fd = unsafe { BorrowedFd::borrow_raw(import.fd) };
                 let file = File::from(fd.try_clone_to_owned().map_err(|_| libc::EBADF)?);
-                let len_bytes = file.metadata().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?.len();
-                let offset = if self.config.translated { OFFSET } else { 0 };
-                let addr = FIRST_ADDR + u64::from(state.imported) * STEP + offset;
-                state.imported += 1;
-                let handle = state.imported;
-                let imported = Imported { handle, addr, len_bytes, file };
+                let facts = file.metadata().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?;
+                let is_it = |own: &Imported| own.file.metadata().is_ok_and(|own| own.ino() == facts.ino());
+                if let Some(held) = state.imports.iter().chain(&state.kept).find(|held| is_it(held)) {
+                    return Err(if held.whose == Whose::Imported { libc::EBUSY } else { libc::EINVAL });
+                }
+                let len_bytes = facts.len();
+                let (handle, addr) = self.room(&mut state, len_bytes)?;
+                let imported = Imported { whose: Whose::Imported, handle, addr, len_bytes, file };
                 (import.handle, import.addr, import.len_bytes) = (handle, addr, len_bytes);
                 import.segments = self.runs(&imported).len().try_into().map_err(|_| libc::E2BIG)?;
                 state.imports.push(imported);
@@ -518,17 +557,6 @@ unsafe impl GuardKernel for FakeGuard {
                 state.armed = steps.to_vec();
                 state.log.push(Event::Armed(steps.to_vec()));
             }
-            Request::SetBusMaster(on) => {
-                refused(&state, Call::SetBusMaster)?;
-                if !self.config.pci {
-                    return Err(libc::EOPNOTSUPP);
-                }
-                if on && !self.config.can_reset && state.armed.is_empty() {
-                    return Err(libc::EBUSY);
-                }
-                state.masters = on;
-                state.log.push(Event::BusMaster(on));
-            }
             Request::Unmask(interrupts) => {
                 refused(&state, Call::Unmask)?;
                 if interrupts >> self.config.interrupts != 0 {
@@ -556,7 +584,6 @@ unsafe impl GuardKernel for FakeGuard {
                     return Err(libc::EOPNOTSUPP);
                 }
                 state.kept.clear();
-                state.masters = false;
                 state.log.push(Event::Reset);
             }
         }
@@ -565,33 +592,66 @@ unsafe impl GuardKernel for FakeGuard {
 }
 
 impl FakeGuard {
+    /// A handle for one more buffer of so many bytes, and its address.
+    fn room(&self, state: &mut State, len_bytes: u64) -> Result<(u32, u64), i32> {
+        let held = || state.imports.iter().chain(&state.kept);
+        if held().count() == MAX_BUFFERS as usize {
+            return Err(libc::ENOSPC);
+        }
+        if held().map(|import| import.len_bytes).sum::<u64>() + len_bytes > self.config.max_bytes {
+            return Err(libc::EDQUOT);
+        }
+        let offset = if self.config.translated { OFFSET } else { 0 };
+        let addr = FIRST_ADDR + u64::from(state.imported) * STEP + offset;
+        state.imported += 1;
+        Ok((state.imported, addr))
+    }
+
+    fn alloc(&self, state: &mut State, alloc: &mut Alloc) -> Result<(), i32> {
+        let len_bytes = alloc.len_bytes;
+        if alloc.flags & !ALLOC_COHERENT != 0 || len_bytes == 0 || !len_bytes.is_multiple_of(page_bytes()) {
+            return Err(libc::EINVAL);
+        }
+        let (handle, addr) = self.room(state, len_bytes)?;
+        let file = File::from(memfd_create("guard-memory", MFdFlags::MFD_CLOEXEC).map_err(|errno| errno as i32)?);
+        file.set_len(len_bytes).map_err(|_| libc::ENOMEM)?;
+        let coherent = alloc.flags & ALLOC_COHERENT != 0;
+        (alloc.handle, alloc.addr, alloc.mmap_offset) = (handle, addr, u64::from(handle) * HANDLE_STEP + self.config.more_offset);
+        state.imports.push(Imported { whose: Whose::Allocated { coherent }, handle, addr, len_bytes, file });
+        state.log.push(Event::Allocated { handle, addr, len_bytes, coherent });
+        Ok(())
+    }
+
     fn info(&self, state: &State) -> Info {
-        let GuardConfig { coherent, translated, pci, can_reset, .. } = self.config;
+        let GuardConfig { coherent, translated, can_reset, .. } = self.config;
         let armed = !state.armed.is_empty();
-        let flags =
-            [(coherent, INFO_COHERENT), (translated, INFO_TRANSLATED), (pci, INFO_PCI), (can_reset, INFO_RESET), (armed, INFO_ARMED)];
+        let flags = [(coherent, INFO_COHERENT), (translated, INFO_TRANSLATED), (can_reset, INFO_RESET), (armed, INFO_ARMED)];
         let count = |list: &[Imported]| u32::try_from(list.len()).unwrap_or(u32::MAX);
         let mut info = Info {
             argsz: self.config.argsz,
-            abi: self.config.abi,
             flags: flags.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag).sum(),
             dma_bits: 32,
-            imports: count(&state.imports),
-            kept: count(&state.kept),
+            buffers: count(&state.imports),
+            quarantined: count(&state.kept),
             interrupts: self.config.interrupts,
             granule_bytes: self.config.granule_bytes,
-            dma_limit: u64::MAX,
-            kept_bytes: state.kept.iter().map(|import| import.len_bytes).sum(),
+            quarantined_bytes: state.kept.iter().map(|import| import.len_bytes).sum(),
             ..Info::default()
         };
         for (number, window) in (0..self.config.windows).zip(&mut info.window) {
-            let in_page_bytes = if number == 1 { IN_PAGE_BYTES } else { 0 };
-            let flags = if self.config.hidden & 1 << number == 0 { WINDOW_MMAP } else { 0 };
+            let flags = WINDOW_STOP | if self.config.hidden & 1 << number == 0 { WINDOW_MMAP } else { 0 };
             let mmap_offset = if self.config.overlapping { 0 } else { u64::from(number) * WINDOW_STEP };
-            *window = Window { len_bytes: WINDOW_BYTES - u64::from(in_page_bytes), mmap_offset, in_page_bytes, flags };
+            *window = Window { len_bytes: WINDOW_BYTES, mmap_offset, flags, reserved: 0 };
         }
         info
     }
+}
+
+/// One more descriptor of `file`.
+fn duplicated(file: &File) -> Result<Fd, i32> {
+    let file = file.try_clone().map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))?;
+    // SAFETY: the file has its descriptor until it is dropped.
+    Ok(unsafe { Fd::owned_by(file.as_raw_fd(), file) })
 }
 
 /// `contigo_sync`'s checks.
@@ -604,19 +664,19 @@ fn synced(state: &State, range: &SyncRange) -> Result<Event, i32> {
     Ok(Event::Synced { handle: range.handle, for_cpu: range.flags == 1, start: range.offset_bytes, end })
 }
 
-/// `contigo_program_check`'s checks, for windows of 4 KiB.
+/// `contigo_stop_check`'s checks, for windows of 4 KiB.
 fn armable(steps: &[Step], windows: u32) -> Result<(), i32> {
     if steps.len() > MAX_STEPS {
         return Err(libc::E2BIG);
     }
-    let mut after_else = true;
+    let (mut after_else, mut after_write) = (true, false);
     for step in steps {
         let is_poll = [STEP_POLL, STEP_POLL_NOT].contains(&step.kind);
         let is_else = step.kind == STEP_ELSE;
-        if is_else && (after_else || *step != Step { kind: STEP_ELSE, ..Step::default() }) {
+        if is_else && (after_else || after_write || *step != Step { kind: STEP_ELSE, ..Step::default() }) {
             return Err(libc::EINVAL);
         }
-        after_else = is_else;
+        (after_else, after_write) = (is_else, step.kind == STEP_WRITE);
         if is_else {
             continue;
         }
@@ -629,5 +689,5 @@ fn armable(steps: &[Step], windows: u32) -> Result<(), i32> {
         }
     }
     let polled: u64 = steps.iter().map(|step| u64::from(step.timeout_us)).sum();
-    if polled > MAX_POLL_US || (after_else && !steps.is_empty()) { Err(libc::EINVAL) } else { Ok(()) }
+    if polled > MAX_POLL_US || ((after_else || after_write) && !steps.is_empty()) { Err(libc::EINVAL) } else { Ok(()) }
 }

@@ -51,6 +51,7 @@ def a_name_that_is_none_is_told_what_there_is():
     # A guard is looked for before its memory, and VFIO's function before its own.
     for guard in [
         lambda: contigo.Device("guard:no-such-device"),
+        lambda: contigo.open_memory("guard:no-such-device"),
         lambda: contigo.open_memory("dma-heap:linux,cma@guard:no-such-device"),
     ]:
         refused(FileNotFoundError, guard, "kernel module contigo", has)
@@ -68,7 +69,9 @@ def one_opening_serves_registers_and_memory():
     spans = sorted((region.allocate(64, "uint8").device_address, region.size) for region in (one, two))
     assert spans[0][0] + spans[0][1] <= spans[1][0], spans
     refused(contigo.ContigoError, lambda: device.memory("sim:8"), "device")
-    refused(contigo.ContigoError, lambda: device.memory("dma-heap:linux,cma@guard:f8003000"), "device")
+    for guarded in ["guard", "guard:f8003000", "dma-heap:linux,cma@guard:f8003000"]:
+        refused(contigo.ContigoError, lambda: device.memory(guarded), "device")
+    refused(contigo.ContigoError, lambda: contigo.open_memory("guard"), "device")
     # ZDMA_CH_CTRL0 after power-on (UG1087, zdma: 0x80), and what is no register.
     assert device.read32(0x110) == 0x80 == device.read32(0x110)
     for offset in [2, 1 << 20]:

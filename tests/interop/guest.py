@@ -22,8 +22,8 @@ import contigo
 # 0x00), and the PL330's periph_id_0 (Arm DDI 0424C, chapter 3: 0xFE0).
 DEVICES = {
     "virt-smmu": ("vfio:0000:00:01.0", "vfio:0000:00:01.0", None, 0x0, 0x010000ED, None),
-    "zynq-6.1": ("guard:f8003000", "dma-heap:linux,cma@guard:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
-    "zynq-6.12": ("guard:f8003000", "dma-heap:linux,cma@guard:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
+    "zynq-6.1": ("guard:f8003000", "guard:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
+    "zynq-6.12": ("guard:f8003000", "guard:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
 }
 BYTES = 1 << 20
 # The board whose kernel has UIO, too, and a node that dmac.hwh names.
@@ -68,7 +68,7 @@ def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
             fd = engine.arm()
             assert (fd is not None) == interrupt, fd
             if device.guard:
-                assert device.guard["armed"] and device.guard["imports"] == 1 and not device.guard["kept"], device.guard
+                assert device.guard["armed"] and device.guard["buffers"] == 1 and not device.guard["quarantined"], device.guard
             queue = contigo.Queue(engine)
             queue.push([source, target])
             if interrupt:

@@ -326,8 +326,9 @@ fn a_leaked_block_outlives_its_board_and_its_port() {
     let on_board = leaked(OnBoard::new(&SimBoard::new(1), SimBoard::new(2).memory(4096).unwrap()).unwrap());
     let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
     let imported = leaked(DmaHeap::allocate_for_from(Arc::new(FakeHeap::new(Pages::Entry(0))), &guard, HEAP, 4096).unwrap());
+    let own = leaked(guard.allocate(4096).unwrap());
     drop(guard);
-    for (cpu, len_bytes) in [on_sim, on_board, imported] {
+    for (cpu, len_bytes) in [on_sim, on_board, imported, own] {
         assert!(is_mapped(cpu, len_bytes), "{len_bytes} bytes at {cpu:#x}");
     }
 }

@@ -11,7 +11,7 @@ use contigo_testkit::{
     conformance::{
         Failure, Harness, Verdict, all,
         boards::{OnMemory, OnName, OnOtherBoard, OnSim},
-        fakes::{OnFakeModule, OnFakePort, OnFakeVfio, on_fake_heap},
+        fakes::{OnFakeGuard, OnFakeModule, OnFakePort, OnFakeVfio, on_fake_heap},
         mutant::{Mutated, Mutation, REFUSAL},
         rig::{expect, keyed, scribble},
         xor::Xor,
@@ -48,6 +48,12 @@ conformance! {
     u_dma_buf_lines_of_128: OnFakeModule::new(Config { line: LINE_128, ..Config::default() });
     u_dma_buf_coherent: OnFakeModule::new(Config { coherent: Some(true), ..Config::default() });
     dma_heap: on_fake_heap();
+    guard: OnFakeGuard::new(GuardConfig::default(), false);
+    guard_lines_of_128: OnFakeGuard::new(GuardConfig { granule_bytes: 128, ..GuardConfig::default() }, false);
+    guard_that_snoops: OnFakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() }, false);
+    guard_translated: OnFakeGuard::new(GuardConfig { translated: true, ..GuardConfig::default() }, false);
+    guard_coherent: OnFakeGuard::new(GuardConfig::default(), true);
+    guard_coherent_that_snoops: OnFakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() }, true);
     dma_heap_by_the_module: OnFakePort::new(GuardConfig::default());
     dma_heap_by_the_module_coherent: OnFakePort::new(GuardConfig { coherent: true, ..GuardConfig::default() });
     dma_heap_by_the_module_translated: OnFakePort::new(GuardConfig { translated: true, ..GuardConfig::default() });

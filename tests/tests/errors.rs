@@ -52,7 +52,7 @@ const SECTIONS: [fn() -> Vec<Error>; 12] = [
 
 /// The errors that only a kernel's backend makes: an example of each, and the test file that
 /// provokes it.
-const KERNEL: [(Error, &str); 20] = [
+const KERNEL: [(Error, &str); 21] = [
     (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
     (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),
     (Error::BadName { len_bytes: 64, max_bytes: 63 }, include_str!("u_dma_buf/refused.rs")),
@@ -63,6 +63,7 @@ const KERNEL: [(Error, &str); 20] = [
     (Error::Unexpected { name: "size", value: 77 }, include_str!("u_dma_buf/refused.rs")),
     (Error::PagemapHidden { page: 0x7F12 }, include_str!("hugetlb.rs")),
     (Error::InUse { errno: 11 }, include_str!("u_dma_buf/refused.rs")),
+    (Error::NoMemory { need_bytes: 4096, errno: 122, fix: "raise max_mib" }, include_str!("guard/memory.rs")),
     (Error::PinLimit { need_bytes: 8192, limit_bytes: 4096 }, include_str!("vfio/memory.rs")),
     (Error::Forked { owner_pid: 77 }, include_str!("../../runtime/src/linux/os/process.rs")),
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
@@ -145,7 +146,10 @@ fn the_table_is_one_to_one() {
         let row = Error::ABOUT.iter().zip(Error::ROWS).find(|((name, ..), _)| *name == variant(error));
         assert_eq!((row.map(|(_, row)| row), error.kind()), (Some(error.row()), error.row().kind), "{error:?}");
         let own = match error {
-            Error::Os { errno, .. } | Error::Denied { errno, .. } | Error::AttributeUnreadable { errno, .. } => errno,
+            Error::Os { errno, .. }
+            | Error::Denied { errno, .. }
+            | Error::AttributeUnreadable { errno, .. }
+            | Error::NoMemory { errno, .. } => errno,
             _ => error.errno(),
         };
         assert!(error.errno() == own && own > 0, "{error:?}");

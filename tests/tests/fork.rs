@@ -86,6 +86,9 @@ fn memory_stays_with_the_parent() {
     let import = unsafe { DmaBuf::import(&guard, camera.as_fd()) }.unwrap();
     assert_eq!(import.mapping().len_bytes, 4096);
     stays_with_the_parent("fork-camera");
+    let own = guard.allocate(4096).unwrap();
+    assert_eq!(own.mapping().len_bytes % 4096, 0);
+    stays_with_the_parent("guard-memory");
 
     // Where the machine has them: tests/hugetlb.rs says why not.
     if let Ok(_pages) = HugeTlb::new(1) {

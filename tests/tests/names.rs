@@ -252,12 +252,14 @@ fn threads_that_share_a_simulated_device_lose_no_write() {
 
 #[test]
 fn memory_that_belongs_to_a_device_comes_from_that_device() {
-    let owned = ["sim:7", "vfio:0000:01:00.0", "dma-heap:linux,cma@guard:f8003000"].map(memory);
+    let owned = ["sim:7", "vfio:0000:01:00.0", "guard:f8003000", "dma-heap:linux,cma@guard:f8003000"].map(memory);
+    // Of an open device.
+    assert_eq!(memory("guard").open_in(&OnceCell::new(), 4096).map(|_| ()), Err(Error::NeedsDevice { kind: "guard" }));
     for name in owned {
         assert_eq!(name.open(4096).map(|_| ()), Err(Error::NeedsDevice { kind: name.kind() }), "{name}");
     }
     let opened = device("sim:board@8").open().unwrap();
-    for name in owned {
+    for name in owned.into_iter().chain([memory("guard")]) {
         assert_eq!(opened.memory(&name, 4096).map(|_| ()), Err(Error::NeedsDevice { kind: name.kind() }), "{name}");
     }
     assert_eq!(opened.memory(&memory("sim:8"), 4096).unwrap().mapping().bus, opened.port().unwrap().bus);
@@ -278,7 +280,7 @@ fn memory_that_belongs_to_a_device_comes_from_that_device() {
     let tree = board();
     let said = Inventory::under(tree.root()).memory_error(&name, refused).to_string();
     // Its kind first, then what can be opened.
-    assert!(said.starts_with(&format!("{refused}; this machine has vfio:0000:00:01.0; u-dma-buf:udmabuf0; ")), "{said}");
+    assert!(said.starts_with(&format!("{refused}; this machine has vfio:0000:00:01.0; guard:f8003000.dma-controller; ")), "{said}");
     assert!(said.ends_with("; sim; contigo info lists the rest"), "{said}");
     let said = Inventory::under(tree.root()).memory_error(&memory("hugetlb"), Error::Busy).to_string();
     assert!(said.ends_with("; no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages"), "{said}");

@@ -13,8 +13,8 @@
 )]
 
 use contigo::{
-    Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, DmaHeap, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool,
-    Port, Queue, Region, Result, Spin, Stream, Wired,
+    Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool, Port,
+    Queue, Region, Result, Spin, Stream, Wired,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
     forward,
     sim::{SimBoard, SimDevice, stream::SourceConfig},
@@ -22,7 +22,6 @@ use contigo::{
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
 use contigo_testkit::{
     emulated,
-    fake_dma_heap::{FakeHeap, HEAP, Pages},
     fake_guard::{FakeGuard, GuardConfig},
 };
 use nix::{
@@ -38,7 +37,6 @@ use std::{
     io::{Read, Write},
     os::fd::{FromRawFd, IntoRawFd},
     ptr::NonNull,
-    sync::Arc,
     time::Duration,
 };
 
@@ -380,12 +378,10 @@ fn none_on_a_guard() {
     let ended = in_child(|report| {
         let kernel = FakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() });
         IDLE.iter().for_each(|(offset, word)| kernel.set_register(0, *offset as u64, *word));
-        let heap = Arc::new(FakeHeap::new(Pages::Entry(0)));
         let port = Port { name: "acp", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX.into()), coherent: true };
-        let _ = kernel.open_guard().and_then(|guard| {
-            let memory = DmaHeap::allocate_for_from(heap, &guard, HEAP, 64 << 10)?;
-            child_with(guard.registers(0)?, memory, guard.seen_through(port), report)
-        });
+        let _ = kernel
+            .open_guard()
+            .and_then(|guard| child_with(guard.registers(0)?, guard.allocate(64 << 10)?, guard.seen_through(port), report));
         exit(FAILED)
     });
     thousand_jobs_ran("a guard's registers and memory", ended);

@@ -20,6 +20,8 @@ mod litepcie;
 mod msgdma;
 #[path = "suite/page.rs"]
 mod page;
+#[path = "suite/programs.rs"]
+mod programs;
 #[path = "suite/stale.rs"]
 mod stale;
 #[path = "suite/unseen.rs"]

@@ -20,20 +20,19 @@ macro_rules! layout {
 /// The C expressions, and what they are in Rust.
 fn expected() -> Vec<(&'static str, u64)> {
     let mut all = vec![
-        ("CONTIGO_ABI", abi::ABI.into()),
+        ("CONTIGO_MAX_BUFFERS", abi::MAX_BUFFERS.into()),
         ("CONTIGO_MAX_STEPS", abi::MAX_STEPS as u64),
         ("CONTIGO_MAX_WINDOWS", abi::MAX_WINDOWS as u64),
         ("CONTIGO_MAX_INTERRUPTS", abi::MAX_INTERRUPTS as u64),
-        ("CONTIGO_MAX_WAIT_US", abi::MAX_WAIT_US.into()),
         ("CONTIGO_WINDOW_MMAP", abi::WINDOW_MMAP.into()),
+        ("CONTIGO_WINDOW_STOP", abi::WINDOW_STOP.into()),
         ("CONTIGO_INFO_COHERENT", abi::INFO_COHERENT.into()),
         ("CONTIGO_INFO_IOMMU", abi::INFO_IOMMU.into()),
-        ("CONTIGO_INFO_PCI", abi::INFO_PCI.into()),
         ("CONTIGO_INFO_ARMED", abi::INFO_ARMED.into()),
         ("CONTIGO_INFO_TRANSLATED", abi::INFO_TRANSLATED.into()),
         ("CONTIGO_INFO_RESET", abi::INFO_RESET.into()),
         ("CONTIGO_INFO_CONFINED", abi::INFO_CONFINED.into()),
-        ("CONTIGO_IMPORT_WAIT", abi::IMPORT_WAIT.into()),
+        ("CONTIGO_ALLOC_COHERENT", abi::ALLOC_COHERENT.into()),
         ("CONTIGO_SYNC_FOR_CPU", abi::SYNC_FOR_CPU.into()),
         ("CONTIGO_SYNC_FOR_DEVICE", abi::SYNC_FOR_DEVICE.into()),
         ("CONTIGO_STEP_WRITE", abi::STEP_WRITE.into()),
@@ -47,23 +46,27 @@ fn expected() -> Vec<(&'static str, u64)> {
         ("CONTIGO_RELEASE", code::RELEASE as u64),
         ("CONTIGO_SYNC", code::SYNC as u64),
         ("CONTIGO_ARM", code::ARM as u64),
-        ("CONTIGO_SET_BUS_MASTER", code::SET_BUS_MASTER as u64),
         ("CONTIGO_UNMASK", code::UNMASK as u64),
         ("CONTIGO_SET_EVENTFD", code::SET_EVENTFD as u64),
         ("CONTIGO_RESET", code::RESET as u64),
+        ("CONTIGO_ALLOC", code::ALLOC as u64),
+        ("CONTIGO_EXPORT", code::EXPORT as u64),
     ];
-    all.extend(layout!("contigo_window", Window, len_bytes mmap_offset in_page_bytes flags));
-    all.extend(layout!("contigo_info", Info, argsz abi flags dma_bits imports kept interrupts granule_bytes dma_limit kept_bytes window));
+    all.extend(layout!("contigo_window", Window, len_bytes mmap_offset flags reserved));
+    all.extend(
+        layout!("contigo_info", Info, argsz flags dma_bits buffers quarantined interrupts granule_bytes reserved quarantined_bytes window),
+    );
     all.extend(layout!("contigo_dma_bits", DmaBits, bits reserved));
-    all.extend(layout!("contigo_import", Import, fd flags handle segments addr len_bytes wait_us reserved));
+    all.extend(layout!("contigo_alloc", Alloc, len_bytes flags handle addr mmap_offset));
+    all.extend(layout!("contigo_export", Export, handle fd));
+    all.extend(layout!("contigo_import", Import, fd flags handle segments addr len_bytes));
     all.extend(layout!("contigo_segment", SegmentAt, addr len_bytes));
     all.extend(layout!("contigo_segments", Segments, handle count offset_bytes ptr));
     all.extend(layout!("contigo_release", Release, handle reserved));
     all.extend(layout!("contigo_range", SyncRange, handle flags offset_bytes len_bytes));
     all.extend(layout!("contigo_sync", Sync, count reserved ptr));
     all.extend(layout!("contigo_step", Step, kind window offset_bytes mask value timeout_us));
-    all.extend(layout!("contigo_program", Program, count reserved ptr));
-    all.extend(layout!("contigo_bus_master", BusMaster, on reserved));
+    all.extend(layout!("contigo_stop_sequence", StopSequence, count reserved ptr));
     all.extend(layout!("contigo_unmask", Unmask, interrupts reserved));
     all.extend(layout!("contigo_eventfd", EventFd, interrupt fd));
     all

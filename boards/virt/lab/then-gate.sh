@@ -1,4 +1,4 @@
-# Run as root in the guest after the first tests, and before they run again; share and bind_pci are
+# Run as root in the guest after the first tests, and before they run again; share and guard_pci are
 # in cross/lab/guest/init.sh. The same function by the module contigo.
-bind_pci 0x1234 0x4754 contigo
-share /dev/contigo/* /dev/udmabuf
+guard_pci 0x1234 0x4754 gemm8
+share /dev/contigo/*

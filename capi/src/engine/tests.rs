@@ -173,7 +173,7 @@ fn a_guard_stays_open_while_an_armed_engine_does() {
     let mut info = contigo_guard_info { struct_size: size_of::<contigo_guard_info>(), ..Default::default() };
     // SAFETY: the pointer is a reference.
     assert_eq!(unsafe { contigo_guard_get_info(guard, &raw mut info) }, CONTIGO_OK);
-    assert_eq!((info.is_armed, info.can_reset, info.kept, info.interrupts, info.window_len_bytes[0]), (1, 0, 0, 1, 0x1000));
+    assert_eq!((info.is_armed, info.can_reset, info.quarantined, info.interrupts, info.window_len_bytes[0]), (1, 0, 0, 1, 0x1000));
     // SAFETY: a fake.
     assert_eq!(unsafe { contigo_guard_reset(guard) }, CONTIGO_E_OS, "it cannot");
     // A polled device has no interrupt.

@@ -55,9 +55,9 @@ pub extern "C" fn contigo_device_close(device: contigo_device) -> contigo_status
     })
 }
 
-/// Opens `len_bytes` of memory for a device: memory that belongs to it, a dma-heap's block through
-/// its guard, or memory that belongs to no device. It is `contigo_region_open_with` with `device`.
-/// Close it with `contigo_region_close`.
+/// Opens `len_bytes` of memory for a device: memory that belongs to it (`guard`, `vfio:…`), a
+/// dma-heap's block through its guard, or memory that belongs to no device. It is
+/// `contigo_region_open_with` with `device`. Close it with `contigo_region_close`.
 ///
 /// `CONTIGO_E_NEEDS_DEVICE`: the memory belongs to another device.
 ///

@@ -46,12 +46,12 @@ pub struct contigo_guard_info {
     pub is_armed: u32,
     /// How many interrupts it has.
     pub interrupts: u32,
-    /// Blocks that this opening has imported.
-    pub imports: u32,
-    /// Blocks that are kept for the device, because nothing has stopped it.
-    pub kept: u32,
+    /// Blocks that this opening has allocated or imported.
+    pub buffers: u32,
+    /// Blocks in quarantine, because nothing has stopped the device.
+    pub quarantined: u32,
     /// How long those are, in bytes.
-    pub kept_bytes: u64,
+    pub quarantined_bytes: u64,
     /// How many bytes each window of registers has; 0: there is none.
     pub window_len_bytes: [u64; 6],
 }
@@ -133,9 +133,9 @@ unsafe fn fill(guard: &Guard, info: *mut contigo_guard_info) -> Result<(), Fault
         can_reset: found.can_reset.into(),
         is_armed: found.armed.into(),
         interrupts: found.interrupts,
-        imports: found.imports,
-        kept: found.kept,
-        kept_bytes: found.kept_bytes,
+        buffers: found.buffers,
+        quarantined: found.quarantined,
+        quarantined_bytes: found.quarantined_bytes,
         window_len_bytes: found.window_len_bytes,
     };
     // SAFETY: the caller's promise.

@@ -4,15 +4,16 @@
 use super::*;
 use crate::{
     ffi::{
-        device::{contigo_device_close, contigo_device_reset},
+        device::{contigo_device_close, contigo_device_memory, contigo_device_reset},
         port::{contigo_port_close, contigo_port_find},
+        region::contigo_region_close,
         registers::{
             contigo_device_attach, contigo_register, contigo_registers_close, contigo_registers_irq_arm, contigo_registers_read,
             contigo_registers_wait, contigo_registers_write,
         },
     },
     object::device::Opened,
-    status::{CONTIGO_E_KIND, CONTIGO_E_OS, CONTIGO_E_STILL_USED, CONTIGO_OK},
+    status::{CONTIGO_E_KIND, CONTIGO_E_NEEDS_DEVICE, CONTIGO_E_OS, CONTIGO_E_STILL_USED, CONTIGO_OK},
 };
 use contigo_testkit::{
     fake_devices::FakeDevices,
@@ -60,6 +61,13 @@ fn one_opening_serves_registers_interrupt_and_reset() -> Result<(), Box<dyn Erro
             (status, info.can_reset, info.is_confined, info.window_len_bytes[..3].to_vec()),
             (CONTIGO_OK, 1, 0, vec![0x1000, 0xFC0, 0])
         );
+        let mut region = 0;
+        for (memory, expected) in [(c"guard", CONTIGO_OK), (c"guard:gemm8", CONTIGO_OK), (c"guard:other", CONTIGO_E_NEEDS_DEVICE)] {
+            assert_eq!(contigo_device_memory(device, memory.as_ptr(), 1 << 16, &raw mut region), expected, "{memory:?}");
+            if expected == CONTIGO_OK {
+                assert_eq!((kernel.imports(), contigo_region_close(region), kernel.imports()), (1, CONTIGO_OK, 0));
+            }
+        }
         assert_eq!(contigo_device_reset(device), CONTIGO_OK);
         assert_eq!(kernel.log().last(), Some(&Event::Reset));
         kernel.take_away();

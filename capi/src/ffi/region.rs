@@ -49,8 +49,8 @@ pub struct contigo_region_options {
     pub device: contigo_device,
     /// For `sim`: the simulated board; 0: a board of its own.
     pub sim: contigo_sim,
-    /// For `dma-heap:NAME`: the guard that gives the block its address and keeps its caches; 0:
-    /// the guard that the name says.
+    /// For `guard` and `dma-heap:NAME`: the guard that the memory is for, which gives it an address
+    /// and maintains its caches; 0: the guard that the name says.
     pub guard: contigo_guard,
 }
 
@@ -109,8 +109,8 @@ unsafe impl Versioned for contigo_region_stats {
 /// Opens `len_bytes` of memory by its name: maps it, checks that it is contiguous, and cleans its
 /// caches once. Close it with `contigo_region_close`.
 ///
-/// The names are `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`, `dma-heap:linux,cma@guard:f8003000`,
-/// `hugetlb`, `vfio:0000:01:00.0`, `cuda:0`, `sim:7`; `contigo_inventory` and `contigo info` list
+/// The names are `guard:f8003000`, `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`, `hugetlb`,
+/// `vfio:0000:01:00.0`, `cuda:0`, `sim:7`; `contigo_inventory` and `contigo info` list
 /// those of this machine. A device that the memory belongs to is opened and closed with it. A
 /// program that drives this device too opens it, and calls `contigo_device_memory`.
 /// `contigo_region_open_with` can ask more of the memory.

@@ -62,13 +62,13 @@ impl RegionOptions {
     /// Refuses an option that does not fit the name, or another option.
     fn fits(&self) -> Result<(), Misuse> {
         const SIM: &str = "contigo_region_options.sim (for sim, without device and guard)";
-        const GUARD: &str = "contigo_region_options.guard (for dma-heap:NAME, without device)";
+        const GUARD: &str = "contigo_region_options.guard (for guard or dma-heap:NAME, without device)";
         const TRANSLATED: &str = "contigo_region_options.translated (for u-dma-buf:NAME, without device)";
         const WRITE_COMBINED: &str = "contigo_region_options.write_combined (for cuda, without device)";
         let (kind, alone) = (self.name.kind(), self.device.is_none());
         let rules = [
             (SIM, self.sim, alone && self.guard.is_none() && kind == "sim"),
-            (GUARD, self.guard, alone && kind == "dma-heap" && self.name.device().is_none()),
+            (GUARD, self.guard, alone && ["guard", "dma-heap"].contains(&kind) && self.name.device().is_none()),
             (TRANSLATED, self.translated.then_some(1), alone && kind == "u-dma-buf"),
             (WRITE_COMBINED, self.write_combined.then_some(1), alone && kind == "cuda"),
         ];
@@ -102,8 +102,12 @@ impl RegionOptions {
             Self { guard: Some(guard), .. } => {
                 let guard = GUARDS.lease(guard)?;
                 // SAFETY: the caller's promise.
-                let memory = DmaHeap::allocate_for(unsafe { guard.for_ever() }, name, len_bytes).map_err(refused)?;
-                Ok((memory.into(), Parent::Guard(guard)))
+                let held = unsafe { guard.for_ever() };
+                let memory = match self.name.kind() {
+                    "guard" => held.allocate(len_bytes).map(AnyMemory::from),
+                    _ => DmaHeap::allocate_for(held, name, len_bytes).map(AnyMemory::from),
+                };
+                Ok((memory.map_err(refused)?, Parent::Guard(guard)))
             }
             // SAFETY: the caller's promise.
             Self { translated: true, .. } => Ok((unsafe { UDmaBuf::open_translated(name) }.map_err(refused)?.into(), Parent::None)),

@@ -85,6 +85,9 @@ pub const CONTIGO_E_NO_SLOTS: contigo_status = -110;
 /// be.
 pub const CONTIGO_E_TOO_MANY: contigo_status = -148;
 
+/// The kernel does not allocate so much memory for a device. The text says what to change.
+pub const CONTIGO_E_NO_MEMORY: contigo_status = -170;
+
 /// A slot is no whole number of cache lines, so that a line would belong to two owners.
 pub const CONTIGO_E_SLOT_SIZE: contigo_status = -111;
 
@@ -254,6 +257,7 @@ pub(super) const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_EXHAUSTED, c"CONTIGO_E_EXHAUSTED"),
     (CONTIGO_E_NO_SLOTS, c"CONTIGO_E_NO_SLOTS"),
     (CONTIGO_E_TOO_MANY, c"CONTIGO_E_TOO_MANY"),
+    (CONTIGO_E_NO_MEMORY, c"CONTIGO_E_NO_MEMORY"),
     (CONTIGO_E_SLOT_SIZE, c"CONTIGO_E_SLOT_SIZE"),
     (CONTIGO_E_WHOLE_BLOCK, c"CONTIGO_E_WHOLE_BLOCK"),
     (CONTIGO_E_TOO_MANY_PARTS, c"CONTIGO_E_TOO_MANY_PARTS"),

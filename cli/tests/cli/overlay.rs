@@ -130,7 +130,7 @@ fn an_overlay_has_a_node_for_each_core() -> Outcome {
     let (text, notes) = compiled(ZYNQ, &[])?;
     let node = "\taxi_dma_0@40400000 {\n\t\tcompatible = \"contigo,engine\";\n\t\treg = <0x40400000 0x10000>;\n\
         \t\tinterrupt-parent = <&intc>;\n\t\tinterrupts = <0 29 4>, <0 30 4>;\n\
-        \t\tinterrupt-names = \"mm2s_introut\", \"s2mm_introut\";\n\t\tclocks = <&clkc 15>;\n\t};\n";
+        \t\tinterrupt-names = \"mm2s_introut\", \"s2mm_introut\";\n\t\tclocks = <&clkc 15>;\n\t\tcontigo,stop-windows = <0>;\n\t};\n";
     assert!(text.contains(node), "{text}");
     assert!(text.contains("\tscale_0@43c00000 {") && text.contains("dma-coherent;"), "it asks the ACP to snoop");
     assert!(!text.contains("interrupt-controller"), "the kernel would not start it");

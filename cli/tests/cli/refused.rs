@@ -25,6 +25,7 @@ fn an_engine_that_is_not_there_is_answered_with_what_is() -> Outcome {
             "open(/dev/dma_heap/) failed: errno 2, ENOENT: no such file or directory; this machine has ",
         ),
         (&["selftest", "--driver", "zdma"], "no device here is known to be one"),
+        (&["selftest", "--memory", "guard:no-such-device"], "--device guard:no-such-device: "),
         (&["selftest", "--memory", "vfio:ffff:1f:1f.7"], "--device vfio:ffff:1f:1f.7: "),
         (&["selftest", "--device", "sim:zdma", "--port", "zynq-hp0"], "leave it out for this one: simulated zdma"),
         (&["selftest", "--engine", "pl330@x", "--device", "sim:pl330"], "--engine names a device, and --device another"),

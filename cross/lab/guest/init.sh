@@ -33,21 +33,37 @@ share() {
 	done
 }
 
-# For a board's setup.sh: binds the PCI function VENDOR DEVICE to DRIVER, and puts its address into
-# $function.
-bind_pci() {
+# Puts the folder of the PCI function VENDOR DEVICE into $function, and takes it from its driver.
+free_pci() {
 	for function in /sys/bus/pci/devices/*; do
 		if [ "$(cat "$function/vendor") $(cat "$function/device")" = "$1 $2" ]; then
-			[ -e "$function/driver" ] && basename "$function" > "$function/driver/unbind"
-			echo "$3" > "$function/driver_override"
-			basename "$function" > /sys/bus/pci/drivers_probe
-			[ "$(basename "$(readlink "$function/driver")")" = "$3" ] && return
-			echo "$function is not bound to $3"
-			return 1
+			[ ! -e "$function/driver" ] || basename "$function" > "$function/driver/unbind"
+			return
 		fi
 	done
 	echo "there is no PCI function $1 $2"
 	return 1
+}
+
+# For a board's setup.sh: binds the PCI function VENDOR DEVICE to DRIVER, and puts its folder into
+# $function.
+bind_pci() {
+	free_pci "$1" "$2" || return 1
+	echo "$3" > "$function/driver_override"
+	basename "$function" > /sys/bus/pci/drivers_probe
+	[ "$(basename "$(readlink "$function/driver")")" = "$3" ] && return
+	echo "$function is not bound to $3"
+	return 1
+}
+
+# For a board's setup.sh: makes a platform device of the PCI function VENDOR DEVICE, as a SoC's core
+# is one, and binds it to the module contigo. It is called BAR.NAME, by where its registers are. With
+# `reset` as a fourth word it has a reset line.
+guard_pci() {
+	free_pci "$1" "$2" || return 1
+	echo > "$function/driver_override"
+	echo "$(basename "$function") $3 $4" > /sys/kernel/debug/contigo-lab/platform || return 1
+	bind_platform "$(basename "$function"/*."$3")" contigo
 }
 
 # For a board's setup.sh: binds the platform device NAME to DRIVER, whatever its node says.

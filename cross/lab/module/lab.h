@@ -63,15 +63,14 @@ static inline void lab_monitor_exit(void)
 #endif
 
 #if IS_ENABLED(CONFIG_PCI)
-int lab_edu_init(void);
-void lab_edu_exit(void);
+void lab_platform_init(void);
+void lab_platform_exit(void);
 #else
-static inline int lab_edu_init(void)
+static inline void lab_platform_init(void)
 {
-	return 0;
 }
 
-static inline void lab_edu_exit(void)
+static inline void lab_platform_exit(void)
 {
 }
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The lab's own hardware: a clock gate, a reset controller, a power domain, an exporter of
- * dma-bufs, monitors of power, and an edu that shares its interrupt line. Also the files that AMD's
+ * dma-bufs, monitors of power, and platform devices of PCI functions. Also the files that AMD's
  * kernels have for a clock of the fabric and for an FPGA manager.
  */
 #include <linux/module.h>
@@ -33,13 +33,9 @@ static int __init lab_init(void)
 	err = lab_monitor_init();
 	if (err)
 		goto no_monitor;
-	err = lab_edu_init();
-	if (err)
-		goto no_edu;
+	lab_platform_init();
 	return 0;
 
-no_edu:
-	lab_monitor_exit();
 no_monitor:
 	lab_fpga_exit();
 no_fpga:
@@ -55,7 +51,7 @@ no_exporter:
 
 static void __exit lab_exit(void)
 {
-	lab_edu_exit();
+	lab_platform_exit();
 	lab_monitor_exit();
 	lab_fpga_exit();
 	platform_unregister_drivers(drivers, ARRAY_SIZE(drivers));

@@ -91,7 +91,8 @@ pub(crate) struct Kernel {
     /// that can only be a module is `NAME=m`.
     #[serde(default)]
     pub(crate) options: Vec<String>,
-    /// With `stock`: the project's module is built by Debian's headers of that kernel, and loaded.
+    /// With `stock`: the project's module and the lab's are built by Debian's headers of that
+    /// kernel, and loaded.
     #[serde(default)]
     pub(crate) headers: bool,
     /// Modules to load before the tests, with what they depend on.

@@ -248,11 +248,9 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
     }
 
     fn stop_program(&self) -> StopProgram {
-        const STEPS: [StopStep; 3] = [
-            StopStep::write(regs::ABORT.offset(), u32::MAX, 1),
-            StopStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, STOP_US),
-            StopStep::write(regs::ABORT.offset(), u32::MAX, 0),
-        ];
+        const IDLE: StopStep = StopStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, STOP_US);
+        const STEPS: [StopStep; 4] =
+            [StopStep::write(regs::ABORT.offset(), u32::MAX, 1), IDLE, StopStep::write(regs::ABORT.offset(), u32::MAX, 0), IDLE];
         StopProgram::new(&STEPS).unwrap_or_default()
     }
 }

@@ -23,7 +23,7 @@ struct contigo_vta_options {
     /* CONTIGO_VTA_PORT: the device's way to memory: "zynq-acp", "zynq-hp0", "cyclone-v-acp". None:
      * the kernel or the simulated board says it. */
     const char *port;
-    /* CONTIGO_VTA_MEMORY: "u-dma-buf:udmabuf0", "dma-heap:linux,cma@guard:vta@43c00000", "sim". */
+    /* CONTIGO_VTA_MEMORY: "u-dma-buf:udmabuf0", "guard:vta@43c00000", "sim". */
     const char *memory;
     /* CONTIGO_VTA_BYTES: how much of it; 96 MiB. TVM takes 64 MiB for its two queues. */
     size_t bytes;

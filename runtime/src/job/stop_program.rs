@@ -82,12 +82,18 @@ impl StopStep {
 }
 
 /// Steps that stop a device, in order; they end at a poll that is not met, or go on after the next
-/// [`StopStep::Else`]. The kernel runs them where nobody is left to call the driver's `stop`
+/// [`StopStep::Else`]. Each way to the end finishes with a poll: a write alone proves nothing. The kernel runs them where nobody is left to call the driver's `stop`
 /// (`Engine::arm`); a driver may run them itself ([`run`](Self::run)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopProgram {
     steps: heapless::Vec<StopStep, MAX_STEPS>,
 }
+
+/// As the kernel module refuses it (EINVAL).
+const ENDS_UNSEEN: Error = Error::Unsupported {
+    what: "a stop program that ends, or has an Else, after a write",
+    fix: "poll what the write has changed: only a poll shows that the device has stopped",
+};
 
 impl StopProgram {
     /// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`).
@@ -100,7 +106,8 @@ impl StopProgram {
     ///
     /// # Errors
     /// [`Error::TooMany`]: more than 32. [`Error::Argument`]: a mask is 0, or a value has bits
-    /// outside its mask; or an `Else` is first, last, or beside another.
+    /// outside its mask; or an `Else` is first, last, or beside another. [`Error::Unsupported`]:
+    /// the last step, or the one before an `Else`, is a write.
     pub fn new(steps: &[StopStep]) -> Result<Self, Error> {
         Self::of(steps.iter().copied())
     }
@@ -108,8 +115,12 @@ impl StopProgram {
     /// As [`new`](Self::new), of steps that are made one by one.
     pub(crate) fn of(steps: impl Iterator<Item = StopStep>) -> Result<Self, Error> {
         let mut program = Self::NONE;
-        let mut after_else = true;
+        let (mut after_else, mut after_write) = (true, false);
         for (at, step) in steps.enumerate() {
+            if step == StopStep::Else && after_write {
+                return Err(ENDS_UNSEEN);
+            }
+            after_write = matches!(step, StopStep::Write { .. });
             let (mask, value) = match step {
                 StopStep::Write { mask, value, .. } | StopStep::PollUntil { mask, value, .. } | StopStep::PollWhile { mask, value, .. } => {
                     (mask, value)
@@ -127,6 +138,7 @@ impl StopProgram {
         }
         match program.steps.len() {
             len if after_else && len > 0 => Err(Self::stray_else(len - 1)),
+            _ if after_write => Err(ENDS_UNSEEN),
             _ => Ok(program),
         }
     }

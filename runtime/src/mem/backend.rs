@@ -15,8 +15,8 @@ pub enum SyncScope {
         /// The unit of maintenance: one cache line, a power of two.
         granule_bytes: usize,
     },
-    /// The whole block at once (`DMA_BUF_IOCTL_SYNC`): two buffers may not share the block on a
-    /// non-coherent port.
+    /// The whole block at once, as another driver's dma-buf has it: two buffers may not share the
+    /// block on a non-coherent port.
     Whole,
     /// Nobody can maintain the caches for this memory: it is refused on a non-coherent port,
     /// because there it would work in an emulator and corrupt on silicon. `install` says what would

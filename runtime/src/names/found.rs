@@ -90,6 +90,11 @@ pub(super) fn u_dma_buf(files: Files<'_>, name: &str) -> Facts {
     }
 }
 
+/// What a guard allocates for its device.
+pub(super) fn guard_memory(files: Files<'_>, name: &str) -> Facts {
+    Facts { unusable: guard(files, name).unusable, ..Facts::default() }
+}
+
 /// The heaps, and those of them that a guard imports for its device.
 pub(super) fn dma_heaps(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     files.each(HEAPS, &mut |heap| {
@@ -104,7 +109,7 @@ pub(super) fn dma_heaps(files: Files<'_>, each: &mut dyn FnMut(&str)) {
 }
 
 pub(super) fn dma_heap(files: Files<'_>, argument: &str) -> Facts {
-    const SINCE_6_9: &str = "from Linux 6.9 on its address needs the kernel module contigo: dma-heap:NAME@guard:DEVICE";
+    const SINCE_6_9: &str = "from Linux 6.9 on its address needs the kernel module contigo, which has memory of its own: guard:DEVICE";
     const SCATTERED: &str = "its blocks are scattered pages: a device needs an IOMMU and the kernel module contigo for them";
     let (heap, guarded) = match argument.rsplit_once("@guard:") {
         Some((heap, name)) => (heap, Some(name)),
@@ -172,13 +177,11 @@ fn each(folder: &Fd, each: &mut dyn FnMut(&str)) {
 
 pub(super) fn pci(files: Files<'_>, address: &str) -> Facts {
     const TAKEN: &str = "a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)";
-    const GUARDED: &str = "the kernel module contigo has it: open it as guard:DDDD:BB:DD.F";
     let mut buffer = [0; LINE_MAX_BYTES];
     let folder = files.folder(&[FUNCTIONS, address]);
     let driver = folder.as_ref().and_then(|folder| link(folder, c"driver", &mut buffer));
     let unusable = match driver {
         None | Some("uio_pci_generic") => closed(files, &[FUNCTIONS, address, "config"]),
-        Some("contigo") => Some(GUARDED),
         Some(_) => Some(TAKEN),
     };
     Facts { unusable, ..Facts::default() }

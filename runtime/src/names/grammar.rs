@@ -12,8 +12,10 @@ pub(super) enum Argument {
     Nothing,
     /// The name of one file, or of one node of the device tree.
     File,
-    /// The same, and perhaps after this the name of a device, whose memory it is: `@`, its kind and
-    /// a colon.
+    /// The same, or nothing.
+    FileOrNothing,
+    /// The name of a file, and perhaps after this the name of a device, whose memory it is: `@`,
+    /// its kind and a colon.
     FileOf(&'static str),
     /// The address of a PCI function.
     Pci,
@@ -78,9 +80,9 @@ pub(super) fn parse(text: &str, argument: Argument, syntax: &'static str) -> Res
     match argument {
         Argument::Nothing if given => return Err(refused(NameRule::NothingMore, start)),
         Argument::Nothing => {}
-        Argument::Number { .. } if !given => {}
+        Argument::Number { .. } | Argument::FileOrNothing if !given => {}
         _ if rest.is_empty() => return Err(refused(NameRule::Argument, end)),
-        Argument::File => file(rest).map_err(|(rule, at)| refused(rule, begin + at))?,
+        Argument::File | Argument::FileOrNothing => file(rest).map_err(|(rule, at)| refused(rule, begin + at))?,
         Argument::FileOf(joint) => {
             if let Some(at) = rest.rfind(joint) {
                 let name = rest.get(at + joint.len()..).unwrap_or("");

@@ -1,4 +1,3 @@
-#![allow(unsafe_code, reason = "bus mastering is a caller's promise")]
 //! A device that the kernel module guards: by its names, with all that one opening serves.
 
 use super::{
@@ -11,7 +10,6 @@ use crate::{
     linux::{device::Registers, guard::Guard},
     types::{Error, PhysAddr, lock},
 };
-use core::sync::atomic::{AtomicBool, Ordering};
 use spin::{Mutex, Once};
 
 /// The longest name of a device or a node here.
@@ -27,8 +25,6 @@ pub(super) struct Guarded {
     windows: [Once<Registers>; WINDOWS],
     /// Held while one of them is put in its place.
     mapping: Mutex<()>,
-    /// A PCI function that may master the bus.
-    masters: AtomicBool,
 }
 
 /// The names of a guarded device.
@@ -45,7 +41,7 @@ impl Guarded {
     pub(super) fn open(name: &str, files: Files<'_>, open: impl FnOnce(&str) -> Result<Guard, Error>) -> Result<Self, Error> {
         let called = Called::find(name, files)?;
         let guard = open(&called.device)?;
-        Ok(Self { guard, called, windows: [const { Once::new() }; WINDOWS], mapping: Mutex::new(()), masters: AtomicBool::new(false) })
+        Ok(Self { guard, called, windows: [const { Once::new() }; WINDOWS], mapping: Mutex::new(()) })
     }
 
     /// Is it what `name` names?
@@ -61,11 +57,6 @@ impl Guarded {
     /// Its registers and its interrupt, for a driver that is the only one.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn attachment(&self, how: Attach) -> Result<Attachment<'_>, Error> {
-        if self.guard.is_pci() {
-            // A transfer that the last driver did not stop reaches nothing.
-            self.guard.disable_bus_master()?;
-            self.masters.store(false, Ordering::Relaxed);
-        }
         let (value, max) = (how.window.into(), WINDOWS as u64 - 1);
         let no_such = Error::Argument { name: "window", value, min: 0, max, multiple_of: 1 };
         let window = self.windows.get(usize::from(how.window)).ok_or(no_such)?;
@@ -81,31 +72,6 @@ impl Guarded {
         };
         let irq = how.interrupt.then(|| self.guard.irq(0)).transpose()?;
         Ok(Attachment::Plain { registers, irq: irq.map(AnyIrq::Guard) })
-    }
-
-    /// # Safety
-    /// As [`Guard::enable_bus_master`].
-    pub(super) unsafe fn enable_bus_master(&self) -> Result<(), Error> {
-        if self.guard.is_pci() {
-            // SAFETY: the caller's promise.
-            unsafe { self.guard.enable_bus_master()? };
-            self.masters.store(true, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    /// Resets it. A PCI function that mastered the bus does so again.
-    ///
-    /// # Safety
-    /// As [`Guard::reset`].
-    pub(super) unsafe fn reset(&self) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
-        unsafe { self.guard.reset()? };
-        if self.masters.load(Ordering::Relaxed) {
-            // SAFETY: it was reset, and nobody has driven it since.
-            unsafe { self.guard.enable_bus_master()? };
-        }
-        Ok(())
     }
 }
 

@@ -22,8 +22,8 @@ use core::cell::OnceCell;
 ///
 /// ```
 /// use contigo::names::MemoryName;
-/// let name: MemoryName = "dma-heap:linux,cma@guard:f8003000".parse()?;
-/// assert_eq!((name.kind(), name.argument()), ("dma-heap", "linux,cma"));
+/// let name: MemoryName = "guard:f8003000".parse()?;
+/// assert_eq!((name.kind(), name.argument()), ("guard", "f8003000"));
 /// assert_eq!(name.device().map(|device| device.to_string()).as_deref(), Some("guard:f8003000"));
 /// # Ok::<(), contigo::names::NameError>(())
 /// ```
@@ -131,7 +131,9 @@ mod tests {
         string::{String, ToString},
     };
 
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 14] = [
+        "guard",
+        "guard:f8003000",
         "u-dma-buf:udmabuf0",
         "dma-heap:linux,cma",
         "dma-heap:pool@70000000",
@@ -164,6 +166,8 @@ mod tests {
             (String::from(name.argument()), name.device().map(|device| device.to_string()))
         });
         let expected = [
+            ("", None),
+            ("f8003000", Some("guard:f8003000")),
             ("udmabuf0", None),
             ("linux,cma", None),
             ("pool@70000000", None),

@@ -2,8 +2,8 @@
 //! and in the board tests.
 //!
 //! ```text
-//!   "dma-heap:linux,cma@guard:f8003000" ─► MemoryName ─┬─ device() ─► DeviceName ─► OpenDevice ─┬─ memory(name, bytes) ─► AnyMemory
-//!                                                      └─ open(bytes) ─► AnyMemory              └─ attach(how) ─► AnyDevice
+//!   "guard:f8003000" ─► MemoryName ─┬─ device() ─► DeviceName ─► OpenDevice ─┬─ memory(name, bytes) ─► AnyMemory
+//!                                   └─ open(bytes) ─► AnyMemory              └─ attach(how) ─► AnyDevice
 //!   Inventory: what this machine has, by the same names, and why it lacks the rest
 //! ```
 //!

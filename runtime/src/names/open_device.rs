@@ -165,7 +165,7 @@ impl OpenDevice {
             Error::Unsupported { what: "the kernel cannot reset this device", fix: "use VFIO's reset, a guard's, or the board's" };
         match &self.opened {
             // SAFETY: the caller's promise.
-            Opened::Guarded(guarded) => self.shared.reset(&mut || unsafe { guarded.reset() }),
+            Opened::Guarded(guarded) => self.shared.reset(&mut || unsafe { guarded.guard.reset() }),
             // SAFETY: as above.
             Opened::Vfio(vfio) => self.shared.reset(&mut || unsafe { vfio.reset() }),
             #[cfg(feature = "sim")]
@@ -228,8 +228,8 @@ impl OpenDevice {
         }
     }
 
-    /// Opens `len_bytes` of memory for this device: what belongs to it, a dma-heap's block through
-    /// its guard, or memory that belongs to no device.
+    /// Opens `len_bytes` of memory for this device: what belongs to it (`guard`, `vfio:…`), a
+    /// dma-heap's block through its guard, or memory that belongs to no device.
     ///
     /// # Errors
     /// - [`Error::NeedsDevice`]: it belongs to another device.
@@ -353,13 +353,11 @@ impl OpenDevice {
         }
     }
 
-    /// Lets a PCI function reach memory, by its guard or by its own command register; another
-    /// device may already. Its driver has stopped it before ([`Engine::new`](crate::Engine::new)
+    /// Lets a PCI function reach memory, by its own command register; another device may already. Its driver has stopped it before ([`Engine::new`](crate::Engine::new)
     /// does).
     ///
     /// # Errors
-    /// The errors of [`Guard::enable_bus_master`] and
-    /// [`BusMaster::enable`](crate::BusMaster::enable).
+    /// The errors of [`BusMaster::enable`](crate::BusMaster::enable).
     ///
     /// # Safety
     /// As [`BusMaster::enable`](crate::BusMaster::enable).
@@ -367,8 +365,6 @@ impl OpenDevice {
         match &self.opened {
             // SAFETY: the caller's promise.
             Opened::Plain(registers) => unsafe { registers.enable_bus_master() },
-            // SAFETY: the caller's promise.
-            Opened::Guarded(guarded) => unsafe { guarded.enable_bus_master() },
             _ => Ok(()),
         }
     }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     linux::{
         Export,
-        guard::DmaBuf,
+        guard::{DmaBuf, GuardMemory},
         memory::{DmaHeap, HugeTlb, UDmaBuf},
         vfio::VfioMemory,
     },
@@ -118,7 +118,8 @@ macro_rules! blocks {
 blocks! {
     UDmaBuf(UDmaBuf) as Export,
     DmaHeap(DmaHeap) as Export,
-    Guarded(DmaBuf<'d>) as Export,
+    Guarded(GuardMemory<'d>) as Export,
+    Imported(DmaBuf<'d>) as Export,
     HugeTlb(HugeTlb),
     Vfio(VfioMemory<'d>),
     #[cfg(feature = "sim")]
@@ -132,6 +133,7 @@ blocks! {
 macro_rules! memory_lines {
     () => {
         "\
+| `guard:f8003000`; `guard`, of an open one | [`Guard::allocate`](crate::Guard::allocate), of that device |
 | `u-dma-buf:udmabuf0` | [`UDmaBuf::open`](crate::linux::memory::UDmaBuf::open) |
 | `dma-heap:linux,cma` | [`DmaHeap::allocate`](crate::linux::memory::DmaHeap::allocate) |
 | `dma-heap:linux,cma@guard:f8003000` | [`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for), of that device |
@@ -146,6 +148,7 @@ macro_rules! memory_lines {
 }
 pub(super) use memory_lines;
 
+const NO_GUARD: &str = "no device is bound to the kernel module contigo (kernel-helpers/README.md)";
 /// The feature of a program that has the crate `contigo-gpu`.
 const GPU: &str = "gpu";
 const NO_VULKAN: &str = "no driver of Vulkan is installed: there is no file in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d";
@@ -153,6 +156,21 @@ const NO_OPENCL: &str = "no driver of OpenCL is installed: there is no file in /
 
 /// Every kind of memory, in the order in which a program that may choose tries them.
 pub(super) static MEMORIES: &[MemoryRow] = &[
+    MemoryRow {
+        kind: "guard",
+        argument: Argument::FileOrNothing,
+        syntax: "guard[:DEVICE]",
+        help: "memory that the kernel allocates for a guarded device, and whose caches it maintains by ranges",
+        find: Find::Folders(&[found::GUARDS]),
+        look: found::guard_memory,
+        missing: NO_GUARD,
+        device: |name| name.text().parse().ok(),
+        open: Some(|name, device, len_bytes| match device.and_then(OpenDevice::guard) {
+            Some(guard) => Ok(guard.allocate(len_bytes)?.into()),
+            None => Err(name.needs_device()),
+        }),
+        feature: "linux",
+    },
     MemoryRow {
         kind: "u-dma-buf",
         argument: Argument::File,
@@ -169,7 +187,7 @@ pub(super) static MEMORIES: &[MemoryRow] = &[
         kind: "dma-heap",
         argument: Argument::FileOf("@guard:"),
         syntax: "dma-heap:NAME[@guard:DEVICE]",
-        help: "a block of a dma-heap, by its name in /dev/dma_heap; with a guard its address and its caches are the kernel's business",
+        help: "a block of a dma-heap, by its name in /dev/dma_heap; with a guard, which has better memory of its own, the kernel knows its address",
         find: Find::By(found::dma_heaps),
         look: found::dma_heap,
         missing: "the kernel has no dma-heap: CONFIG_DMABUF_HEAPS and CONFIG_DMABUF_HEAPS_CMA",
@@ -289,7 +307,7 @@ pub(super) static DEVICES: &[DeviceRow] = &[
         help: "a device that is bound to the kernel module contigo, by its registers' address, its node, or the kernel's name for it",
         find: Find::Folders(&[found::GUARDS]),
         look: found::guard,
-        missing: "no device is bound to the kernel module contigo (kernel-helpers/README.md)",
+        missing: NO_GUARD,
         open: Some(OpenDevice::guarded),
         feature: "linux",
     },

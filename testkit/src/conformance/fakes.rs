@@ -8,7 +8,7 @@ use crate::{
     fake_vfio::{ADDRESS, FakeVfio, Machine},
 };
 use contigo::{
-    Backend as _, Bus, DevAddr, DmaBuf, Guard, Port, Result, SyncScope,
+    Backend as _, Bus, DevAddr, DmaBuf, Guard, GuardMemory, Port, Result, SyncScope,
     linux::{
         memory::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
         vfio::{Vfio, VfioMemory},
@@ -160,33 +160,19 @@ impl Harness for OnFakeVfio {
     }
 }
 
-/// A dma-heap's blocks, imported for the device of a fake guard.
+/// The device of a fake guard: its own memory, and a dma-heap's blocks that are imported for it.
 #[derive(Debug)]
-pub struct OnFakePort {
+struct Guarded {
     kernel: FakeGuard,
     guard: Guard,
-    heap: Arc<FakeHeap>,
 }
 
-impl OnFakePort {
-    /// The device of such a guard.
-    ///
-    /// # Panics
-    /// Where it cannot be opened there.
-    #[must_use]
+impl Guarded {
     #[allow(clippy::panic, reason = "this is how a test fails")]
-    pub fn new(config: GuardConfig) -> Self {
+    fn new(config: GuardConfig) -> Self {
         let kernel = FakeGuard::new(config);
         let guard = kernel.open_guard().unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, guard, heap: Arc::new(FakeHeap::new(Pages::Entry(0))) }
-    }
-}
-
-impl Harness for OnFakePort {
-    type Backend<'h> = DmaBuf<'h>;
-
-    fn open(&self, len_bytes: usize) -> Result<DmaBuf<'_>, Failure> {
-        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.guard, HEAP, len_bytes)?)
+        Self { kernel, guard }
     }
 
     fn port(&self) -> Port {
@@ -200,6 +186,87 @@ impl Harness for OnFakePort {
 
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         self.kernel.device_write(addr.0, bytes).map_err(|_| BusError { addr })
+    }
+}
+
+/// Memory that a fake guard allocates for its device.
+#[derive(Debug)]
+pub struct OnFakeGuard {
+    device: Guarded,
+    coherent: bool,
+}
+
+impl OnFakeGuard {
+    /// The device of such a guard. `coherent`: by [`Guard::allocate_coherent`].
+    ///
+    /// # Panics
+    /// Where it cannot be opened there.
+    #[must_use]
+    pub fn new(config: GuardConfig, coherent: bool) -> Self {
+        Self { device: Guarded::new(config), coherent }
+    }
+}
+
+impl Harness for OnFakeGuard {
+    type Backend<'h> = GuardMemory<'h>;
+
+    fn open(&self, len_bytes: usize) -> Result<GuardMemory<'_>, Failure> {
+        let guard = &self.device.guard;
+        Ok(if self.coherent { guard.allocate_coherent(len_bytes) } else { guard.allocate(len_bytes) }?)
+    }
+
+    fn port(&self) -> Port {
+        self.device.port()
+    }
+
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        self.device.device_read(addr, bytes)
+    }
+
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        self.device.device_write(addr, bytes)
+    }
+
+    fn unowned_accesses(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A dma-heap's blocks, imported for the device of a fake guard.
+#[derive(Debug)]
+pub struct OnFakePort {
+    device: Guarded,
+    heap: Arc<FakeHeap>,
+}
+
+impl OnFakePort {
+    /// The device of such a guard.
+    ///
+    /// # Panics
+    /// Where it cannot be opened there.
+    #[must_use]
+    pub fn new(config: GuardConfig) -> Self {
+        Self { device: Guarded::new(config), heap: Arc::new(FakeHeap::new(Pages::Entry(0))) }
+    }
+}
+
+impl Harness for OnFakePort {
+    type Backend<'h> = DmaBuf<'h>;
+
+    fn open(&self, len_bytes: usize) -> Result<DmaBuf<'_>, Failure> {
+        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.device.guard, HEAP, len_bytes)?)
+    }
+
+    fn port(&self) -> Port {
+        self.device.port()
+    }
+
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        self.device.device_read(addr, bytes)
+    }
+
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        self.device.device_write(addr, bytes)
     }
 
     fn unowned_accesses(&self) -> Option<u64> {

@@ -71,7 +71,7 @@ fn the_writer_fills_buffers_in_order_and_never_one_that_was_told() {
 /// The writes of a card that is not ordered are in memory after the count says so.
 #[test]
 fn the_writer_waits_for_writes_that_its_count_overtook() {
-    for (ordered, steps) in [(false, 0), (true, 3)] {
+    for (ordered, steps) in [(false, 0), (true, 4)] {
         let board = SimBoard::new(1);
         ground!(board, pool);
         let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };

@@ -22,7 +22,7 @@ const MAP: &[u8] = include_bytes!("../../../docs/examples/copy.json");
 macro_rules! the_readmes_lines {
     () => {
         let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;          // "guard:copy@40000000"
-        let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "dma-heap:linux,cma"
+        let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "guard"
         let pool = Pool::<8>::new(region.carve(8 * 4096, Align::LINE)?, 4096)?;
         let map = describe::any(MAP, "")?.build()?;                 // JSON, or what the tools write
         // SAFETY: the device is this kernel, and nobody else drives it.

@@ -42,7 +42,7 @@ fn every_driver_leaves_what_stops_it() {
     let steps = armed(&kernel, |guard| unsafe { engine.arm(guard, 0) });
     let write = |offset: usize, value| Step { kind: 1, offset_bytes: offset as u32, mask: u32::MAX, value, ..Step::default() };
     let ctrl = Step { kind: 2, offset_bytes: gemm8::CTRL.offset() as u32, mask: 5, value: 4, timeout_us: 10_000, ..Step::default() };
-    assert_eq!(steps, [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0)]);
+    assert_eq!(steps, [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0), ctrl]);
 
     let device = SimZdma::new(&board, board.port());
     let engine = Engine::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap();
@@ -267,7 +267,13 @@ fn zdmas_program_waits_for_the_copy() {
 fn programs_have_a_bound_and_end_at_what_is_not_met() {
     let write = StopStep::write(gemm8::MODE.offset(), 0x300, 0x100);
     assert_eq!(StopProgram::new(&[write; 33]), Err(Error::TooMany { what: "steps of a stop program", most: 32 }));
-    assert_eq!(StopProgram::new(&[write; 32]).unwrap().steps().len(), 32);
+    let met = StopStep::poll_until(gemm8::ID.offset(), u32::MAX, 0, 0);
+    let most = StopProgram::new(&[&[write; 31][..], &[met]].concat()).unwrap();
+    assert_eq!(most.steps().len(), 32);
+    for ends in [&[met, write][..], &[write, StopStep::Else, met], &[met, StopStep::Else, met, write]] {
+        let refused = StopProgram::new(ends).unwrap_err();
+        assert!(matches!(refused, Error::Unsupported { what, .. } if what.contains("after a write")), "{refused:?}");
+    }
     for (mask, value) in [(0, 0), (0xF0, 1), (1, 3)] {
         let refused = StopProgram::new(&[StopStep::poll_until(0, mask, value, 0)]).unwrap_err();
         assert!(matches!(refused, Error::Argument { value: found, max, .. } if (found, max) == (value.into(), mask.into())), "{refused:?}");
@@ -284,6 +290,7 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
         StopStep::poll_while(gemm8::ID.offset(), 1, !id & 1, 0),
         StopStep::poll_while(gemm8::ID.offset(), u32::MAX, id, 20),
         StopStep::write(gemm8::MODE.offset(), u32::MAX, 0),
+        met,
     ];
     // SAFETY: as above.
     assert_eq!(unsafe { StopProgram::new(&steps).unwrap().run(&window, 1) }, Err(id), "what the register says");
@@ -298,6 +305,7 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
 #[cfg(target_pointer_width = "64")]
 fn a_step_beyond_4_gib_is_at_no_register() {
     let far = 0x1_0000_0000;
+    let met = StopStep::poll_until(0, 1, 0, 0);
     for step in [StopStep::write(far, 1, 0), StopStep::poll_until(far + 4, 1, 0, 0), StopStep::poll_while(usize::MAX, 1, 0, 0)] {
         let (StopStep::Write { offset_bytes, .. } | StopStep::PollUntil { offset_bytes, .. } | StopStep::PollWhile { offset_bytes, .. }) =
             step
@@ -307,7 +315,7 @@ fn a_step_beyond_4_gib_is_at_no_register() {
         assert_eq!(offset_bytes, u32::MAX);
         let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
         // SAFETY: there is no device.
-        let refused = unsafe { guard.arm(&StopProgram::new(&[step]).unwrap(), 0) };
+        let refused = unsafe { guard.arm(&StopProgram::new(&[step, met]).unwrap(), 0) };
         assert_eq!(refused, Err(super::os("ioctl(CONTIGO_ARM)", nix::libc::ENXIO)), "and not the first register");
     }
 }
@@ -322,7 +330,7 @@ fn an_else_is_where_a_program_goes_on() {
     let id = gemm8::ID.read(&window);
     let mark = |value| StopStep::write(gemm8::MODE.offset(), u32::MAX, value);
     let is = |value| StopStep::poll_until(gemm8::ID.offset(), u32::MAX, value, 20);
-    let ask = |answer, value| StopProgram::new(&[is(answer), mark(value)]).unwrap();
+    let ask = |answer, value| StopProgram::new(&[is(answer), mark(value), is(id)]).unwrap();
     for (first, second, third, outcome, left) in
         [(id, id, id, Ok(()), 1), (!id, id, id, Ok(()), 2), (!id, !id, id, Ok(()), 3), (!id, !id, !id, Err(id), 0)]
     {
@@ -336,19 +344,19 @@ fn an_else_is_where_a_program_goes_on() {
         unsafe { guard.arm(&program, 0).unwrap() };
         let Some(Event::Armed(steps)) = kernel.log().pop() else { panic!() };
         let kinds: Vec<_> = steps.iter().map(|step| step.kind).collect();
-        assert_eq!((kinds, steps[2]), (vec![2, 1, 4, 2, 1, 4, 2, 1], Step { kind: 4, ..Step::default() }));
+        assert_eq!((kinds, steps[3]), (vec![2, 1, 2, 4, 2, 1, 2, 4, 2, 1, 2], Step { kind: 4, ..Step::default() }));
     }
     let (one, none) = (ask(id, 1), StopProgram::NONE);
-    let half = StopProgram::new(&[mark(1); 16]).unwrap();
+    let half = StopProgram::new(&[is(id); 16]).unwrap();
     assert_eq!(half.or_else(&half), Err(Error::TooMany { what: "steps of a stop program", most: 32 }));
     for refused in [
         one.or_else(&none),
         none.or_else(&one),
         none.or_else(&none),
         StopProgram::new(&[StopStep::Else]),
-        StopProgram::new(&[mark(1), StopStep::Else]),
-        StopProgram::new(&[StopStep::Else, mark(1)]),
-        StopProgram::new(&[mark(1), StopStep::Else, StopStep::Else, mark(1)]),
+        StopProgram::new(&[is(id), StopStep::Else]),
+        StopProgram::new(&[StopStep::Else, is(id)]),
+        StopProgram::new(&[is(id), StopStep::Else, StopStep::Else, is(id)]),
     ] {
         assert!(matches!(refused, Err(Error::Argument { name: "the place of an Else, between other steps,", .. })), "{refused:?}");
     }

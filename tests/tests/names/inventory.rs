@@ -20,10 +20,11 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
     let tree = board();
     let inventory = Inventory::under(tree.root());
     let expected = [
+        "guard:f8003000.dma-controller",
         "u-dma-buf:udmabuf-smmu, but its node is behind an IOMMU or dma-ranges: a program opens it with UDmaBuf::open_translated",
         "u-dma-buf:udmabuf0",
         "u-dma-buf:udmabuf1",
-        "dma-heap:linux,cma, but from Linux 6.9 on its address needs the kernel module contigo: dma-heap:NAME@guard:DEVICE",
+        "dma-heap:linux,cma, but from Linux 6.9 on its address needs the kernel module contigo, which has memory of its own: guard:DEVICE",
         "dma-heap:linux,cma@guard:f8003000.dma-controller",
         "dma-heap:system, but its blocks are scattered pages: a device needs an IOMMU and the kernel module contigo for them",
         "dma-heap:system@guard:f8003000.dma-controller",
@@ -60,7 +61,11 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
     let uio = inventory.devices().next().unwrap().facts;
     assert_eq!((uio.len_bytes, uio.addr), (Some(0x1000), Some(0xF800_3000)));
     let answer = inventory.memory_answer().to_string();
-    assert!(answer.starts_with("this machine has u-dma-buf:udmabuf-smmu, but its node") && answer.ends_with("; sim"), "{answer}");
+    assert!(
+        answer.starts_with("this machine has guard:f8003000.dma-controller; u-dma-buf:udmabuf-smmu, but its node")
+            && answer.ends_with("; sim"),
+        "{answer}"
+    );
     assert!(inventory.device_answer().to_string().contains("; guard:f8003000.dma-controller; "));
 
     tree.file("proc/sys/kernel/osrelease", "5.15.0\n");
@@ -75,8 +80,8 @@ fn an_empty_machine_says_why_of_each_kind() {
     let tree = FakeDevices::new();
     let inventory = Inventory::under(tree.root());
     let (memories, devices) = (lines(inventory.memories()), lines(inventory.devices()));
-    assert!(memories[..7].iter().chain(&devices[..7]).all(|line| line.starts_with("no ") && line.contains(": ")), "{memories:?}");
-    assert_eq!((memories.len(), memories[7].as_str()), (8, "sim"));
+    assert!(memories[..8].iter().chain(&devices[..7]).all(|line| line.starts_with("no ") && line.contains(": ")), "{memories:?}");
+    assert_eq!((memories.len(), memories[8].as_str()), (9, "sim"));
     assert!(devices[7..].iter().all(|line| line.starts_with("sim:")), "{devices:?}");
     let nowhere = Inventory::under("/nowhere");
     assert_eq!(lines(nowhere.memories()), memories);

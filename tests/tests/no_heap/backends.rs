@@ -5,7 +5,7 @@ use super::{
     counting::{Uncounted, count},
     none_on, wide,
 };
-use contigo::{DmaHeap, Guard, HugeTlb, Mmio as _, Port, UDmaBuf, Wait as _, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
+use contigo::{DmaHeap, Guard, HugeTlb, Mmio as _, Port, Region, UDmaBuf, Wait as _, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
 use contigo_testkit::{
     emulated,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
@@ -62,8 +62,10 @@ fn none_on_a_dma_heap() {
     none_on("dma-heap", &board, wide(&board), true, || OnBoard::new(&board, DmaHeap::allocate_from(kernel, HEAP, 128 << 10)?));
 }
 
+/// The memory of a guard: of its own, and a dma-heap's where the device snoops. Where it does not,
+/// that holds one buffer.
 #[test]
-fn none_on_a_dma_heap_by_the_kernel_module() {
+fn none_on_a_guard() {
     for coherent in [true, false] {
         let (board, heap) = (board(), Arc::new(Uncounted(FakeHeap::new(Pages::Entry(0)))));
         let fake = FakeGuard::new(GuardConfig { coherent, ..GuardConfig::default() });
@@ -83,10 +85,19 @@ fn none_on_a_dma_heap_by_the_kernel_module() {
         }
         // The fake's bus is not the simulated board's, so a sync that is not snooped brings back
         // nothing of its device.
-        none_on("kernel module", &board, port, coherent, || {
-            OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), &guard, HEAP, 128 << 10)?)
-        });
+        none_on("guard", &board, port, coherent, || OnBoard::new(&board, guard.allocate(128 << 10)?));
         let synced = fake.log().iter().any(|event| matches!(event, fake_guard::Event::Synced { .. }));
         assert_eq!(synced, !coherent, "the syncs reached the module");
+        let (exported, allocations) = count(|| {
+            let region = Region::new(guard.allocate(4096)?)?;
+            // SAFETY: nobody touches it.
+            unsafe { region.export() }
+        });
+        assert_eq!((exported.is_ok(), allocations), (true, 0), "an export");
+        if coherent {
+            none_on("dma-heap by a guard", &board, port, true, || {
+                OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), &guard, HEAP, 128 << 10)?)
+            });
+        }
     }
 }

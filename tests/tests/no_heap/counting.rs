@@ -144,4 +144,7 @@ unsafe impl GuardKernel for Uncounted<FakeGuard> {
     fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
         self.0.registers(UncountedFile::of(file))
     }
+    fn memory(&self, file: &Fd, handle: u32) -> Option<Fd> {
+        uncounted(|| self.0.memory(UncountedFile::of(file), handle).map(UncountedFile::around))
+    }
 }

@@ -39,7 +39,7 @@ struct Module {
 
 /// The modules for `kernel`, in the order in which they are loaded: the lab's own, then that of
 /// `helpers` (`kernel-helpers/`), each where its sources are there. For Debian's own kernel none,
-/// or the second one, where the board asks for its headers; nothing is checked there.
+/// unless the board asks for its headers; nothing is checked there.
 pub(crate) fn modules(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers: &Path) -> Result<Vec<PathBuf>> {
     let (tree, checks) = match (&kernel.source, board.about.kernel.headers) {
         (Some(_), _) => (kernel.folder.clone(), true),
@@ -50,7 +50,7 @@ pub(crate) fn modules(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers:
     let own = Module { name: "contigo", folders: own.into(), tree: tree.clone(), checks };
     let lab = Module { name: "contigo_lab", folders: vec![("module", helpers.join("../cross/lab/module"))], tree, checks: false };
     let has_sources = |module: &&Module| module.folders.first().is_some_and(|(_, folder)| folder.join("Kbuild").is_file());
-    [lab, own].iter().skip(usize::from(!checks)).filter(has_sources).map(|module| module.built(cache, board)).collect()
+    [lab, own].iter().filter(has_sources).map(|module| module.built(cache, board)).collect()
 }
 
 impl Module {

@@ -159,13 +159,10 @@ impl Lane {
 
     /// The same as steps, for a lane that needs no time afterwards. The answer that says idle comes
     /// behind its writes.
-    pub(super) const fn stop_steps(&self) -> [StopStep; 3] {
+    pub(super) const fn stop_steps(&self) -> [StopStep; 4] {
         let enable = self.regs.enable.offset();
         let idle = regs::ENABLE_RESERVED | regs::IDLE | regs::RUN;
-        [
-            StopStep::write(enable, u32::MAX, 0),
-            StopStep::poll_until(enable, idle, regs::IDLE, self.stop_us),
-            StopStep::write(self.regs.reset.offset(), u32::MAX, 1),
-        ]
+        let is_idle = StopStep::poll_until(enable, idle, regs::IDLE, self.stop_us);
+        [StopStep::write(enable, u32::MAX, 0), is_idle, StopStep::write(self.regs.reset.offset(), u32::MAX, 1), is_idle]
     }
 }

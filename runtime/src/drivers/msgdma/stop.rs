@@ -149,7 +149,9 @@ impl<D: Device> Msgdma<'_, D> {
     /// part stops the masters, and makes room for a prefetcher. A core that needs time gets it by a
     /// poll that is never met. So the second part always runs there, and a third one has the
     /// answer. A mark in CONTROL, which a reset clears, says that the second part has waited: a
-    /// core that is idle only after its last poll has not.
+    /// core that is idle only after its last poll has not. A core that a stop spoils keeps STOP,
+    /// for the next program to see; the last look is at STATUS all the same, where STOPPED follows
+    /// as no descriptor is at work.
     pub(super) fn program(&self) -> StopProgram {
         let (control, status) = (self.config.csr_at + regs::CONTROL.offset(), self.config.csr_at + regs::STATUS.offset());
         let wait = StopStep::write(control, u32::MAX, regs::STOP_DESCRIPTORS);
@@ -173,18 +175,19 @@ impl<D: Device> Msgdma<'_, D> {
         let settled = settled.as_ref().map_or(&[][..], |steps| &steps[..]);
         let marks = regs::RESET | regs::STOP | regs::STOP_DESCRIPTORS;
         let marked = StopStep::poll_until(control, marks, regs::STOP_DESCRIPTORS, MARK_US);
-        let spoilt = self.config.is_spoilt_by_stop().then_some(stop);
+        let kept = StopStep::poll_until(status, idle | regs::STOPPED, regs::EMPTY | regs::STOPPED, ANSWER_US);
+        let spoilt: &[StopStep] = if self.config.is_spoilt_by_stop() { &[stop, kept] } else { &[] };
         let steps = |parts: &[&[StopStep]]| StopProgram::of(parts.iter().flat_map(|part| part.iter().copied()));
         let program = || {
             let (first, second) = match &fetch {
                 Some((begin, done)) => {
                     let first = steps(&[&[wait, ended, *begin, *done, reset, over], settled])?;
                     let second = [stop, *begin, reset, room, stop, *done, reset, over];
-                    (first, steps(&[&second, spoilt.as_slice(), settled])?)
+                    (first, steps(&[&second, spoilt, settled])?)
                 }
                 None => {
                     let first = steps(&[&[wait, ended, reset, over], settled])?;
-                    (first, steps(&[&[stop, reset, over], spoilt.as_slice(), settled])?)
+                    (first, steps(&[&[stop, reset, over], spoilt, settled])?)
                 }
             };
             let both = first.or_else(&second)?;

@@ -321,14 +321,11 @@ impl PciFunction {
 /// Two drivers on one device would be one too many, and the kernel's others do not know of `flock`.
 fn refuse_taken(folder: &Fd) -> Result<(), Error> {
     const FIX: &str = "a driver of the kernel has it: bind uio_pci_generic to it instead (driver_override, unbind, drivers_probe)";
-    const GUARDED: &str = "the kernel module contigo has it: open its guard (guard:DDDD:BB:DD.F)";
-    let denied = |fix| Err(Error::Denied { what: "a PCI function", errno: EBUSY, fix });
     let mut buffer = [0; LINK_MAX_BYTES];
     match folder.read_link(c"driver", &mut buffer) {
         Ok(link) => match link.rsplit(|&byte| byte == b'/').next() {
             Some(b"uio_pci_generic") => Ok(()),
-            Some(b"contigo") => denied(GUARDED),
-            _ => denied(FIX),
+            _ => Err(Error::Denied { what: "a PCI function", errno: EBUSY, fix: FIX }),
         },
         // No driver, or the function is going.
         Err(ENOENT | ENODEV) => Ok(()),

@@ -1,36 +1,33 @@
-//! `kernel-helpers/uapi/contigo.h`, as Rust. The module asserts the same sizes (`static_assert` in
-//! `contigo_file.c`), and a test of the project (`tests/tests/uapi.rs`) compiles the header and
-//! compares every constant, size and offset.
+//! `kernel-helpers/uapi/contigo.h`, as Rust. A test of the project (`tests/tests/uapi.rs`) compiles
+//! the header and compares every constant, size and offset.
 
-/// `CONTIGO_ABI`.
-pub const ABI: u32 = 2;
+/// `CONTIGO_MAX_BUFFERS`.
+pub const MAX_BUFFERS: u32 = 256;
 /// `CONTIGO_MAX_STEPS`.
 pub const MAX_STEPS: usize = 32;
 /// `CONTIGO_MAX_WINDOWS`.
 pub const MAX_WINDOWS: usize = 6;
 /// `CONTIGO_MAX_INTERRUPTS`.
 pub const MAX_INTERRUPTS: usize = 16;
-/// `CONTIGO_MAX_WAIT_US`.
-pub const MAX_WAIT_US: u32 = 10_000_000;
 
 /// `CONTIGO_WINDOW_MMAP`.
 pub const WINDOW_MMAP: u32 = 1;
+/// `CONTIGO_WINDOW_STOP`.
+pub const WINDOW_STOP: u32 = 1 << 1;
 /// `CONTIGO_INFO_COHERENT` and the others.
 pub const INFO_COHERENT: u32 = 1;
 /// See [`INFO_COHERENT`].
 pub const INFO_IOMMU: u32 = 1 << 1;
 /// See [`INFO_COHERENT`].
-pub const INFO_PCI: u32 = 1 << 2;
+pub const INFO_TRANSLATED: u32 = 1 << 2;
 /// See [`INFO_COHERENT`].
-pub const INFO_ARMED: u32 = 1 << 3;
+pub const INFO_RESET: u32 = 1 << 3;
 /// See [`INFO_COHERENT`].
-pub const INFO_TRANSLATED: u32 = 1 << 4;
+pub const INFO_CONFINED: u32 = 1 << 6;
 /// See [`INFO_COHERENT`].
-pub const INFO_RESET: u32 = 1 << 5;
-/// See [`INFO_COHERENT`].
-pub const INFO_CONFINED: u32 = 1 << 8;
-/// `CONTIGO_IMPORT_WAIT`.
-pub const IMPORT_WAIT: u32 = 1 << 2;
+pub const INFO_ARMED: u32 = 1 << 7;
+/// `CONTIGO_ALLOC_COHERENT`.
+pub const ALLOC_COHERENT: u32 = 1;
 /// `CONTIGO_SYNC_FOR_CPU`.
 pub const SYNC_FOR_CPU: u32 = 1;
 /// `CONTIGO_SYNC_FOR_DEVICE`.
@@ -58,21 +55,21 @@ macro_rules! structure {
     };
 }
 
-structure!(/** `struct contigo_window`. */ Window, 24, { len_bytes: u64, mmap_offset: u64, in_page_bytes: u32, flags: u32 });
-structure!(/** `struct contigo_info`. */ Info, 192, {
-    argsz: u32, abi: u32, flags: u32, dma_bits: u32, imports: u32, kept: u32, interrupts: u32, granule_bytes: u32,
-    dma_limit: u64, kept_bytes: u64, window: [Window; MAX_WINDOWS],
+structure!(/** `struct contigo_window`. */ Window, 24, { len_bytes: u64, mmap_offset: u64, flags: u32, reserved: u32 });
+structure!(/** `struct contigo_info`. */ Info, 184, {
+    argsz: u32, flags: u32, dma_bits: u32, buffers: u32, quarantined: u32, interrupts: u32, granule_bytes: u32, reserved: u32,
+    quarantined_bytes: u64, window: [Window; MAX_WINDOWS],
 });
 impl Info {
     /// How long it is.
-    pub const ARGSZ: u32 = 192;
+    pub const ARGSZ: u32 = 184;
 }
 const _: () = assert!(Info::ARGSZ as usize == size_of::<Info>());
 
 structure!(/** `struct contigo_dma_bits`. */ DmaBits, 8, { bits: u32, reserved: u32 });
-structure!(/** `struct contigo_import`. */ Import, 40, {
-    fd: i32, flags: u32, handle: u32, segments: u32, addr: u64, len_bytes: u64, wait_us: u32, reserved: u32,
-});
+structure!(/** `struct contigo_alloc`. */ Alloc, 32, { len_bytes: u64, flags: u32, handle: u32, addr: u64, mmap_offset: u64 });
+structure!(/** `struct contigo_export`. */ Export, 8, { handle: u32, fd: i32 });
+structure!(/** `struct contigo_import`. */ Import, 32, { fd: i32, flags: u32, handle: u32, segments: u32, addr: u64, len_bytes: u64 });
 structure!(/** `struct contigo_segment`. */ SegmentAt, 16, { addr: u64, len_bytes: u64 });
 structure!(/** `struct contigo_segments`. */ Segments, 24, { handle: u32, count: u32, offset_bytes: u64, ptr: u64 });
 structure!(/** `struct contigo_release`. */ Release, 8, { handle: u32, reserved: u32 });
@@ -81,8 +78,7 @@ structure!(/** `struct contigo_sync`. */ Sync, 16, { count: u32, reserved: u32, 
 structure!(/** `struct contigo_step`. */ Step, 24, {
     kind: u32, window: u32, offset_bytes: u32, mask: u32, value: u32, timeout_us: u32,
 });
-structure!(/** `struct contigo_program`. */ Program, 16, { count: u32, reserved: u32, ptr: u64 });
-structure!(/** `struct contigo_bus_master`. */ BusMaster, 8, { on: u32, reserved: u32 });
+structure!(/** `struct contigo_stop_sequence`. */ StopSequence, 16, { count: u32, reserved: u32, ptr: u64 });
 structure!(/** `struct contigo_unmask`. */ Unmask, 8, { interrupts: u32, reserved: u32 });
 structure!(/** `struct contigo_eventfd`. */ EventFd, 8, { interrupt: u32, fd: i32 });
 
@@ -90,24 +86,24 @@ structure!(/** `struct contigo_eventfd`. */ EventFd, 8, { interrupt: u32, fd: i3
 /// x86, arm and arm64.
 pub mod code {
     #![allow(missing_docs, reason = "the header documents them")]
-    use super::{BusMaster, DmaBits, EventFd, Import, Program, Release, Segments, Sync, Unmask};
+    use super::{Alloc, DmaBits, EventFd, Export, Import, Release, Segments, StopSequence, Sync, Unmask};
     use nix::{request_code_none, request_code_readwrite, request_code_write, sys::ioctl::ioctl_num_type};
 
     const IOC: u8 = 0xC1;
     pub const GET_INFO: ioctl_num_type = request_code_none!(IOC, 0x50);
     pub const SET_DMA_BITS: ioctl_num_type = request_code_write!(IOC, 0x51, size_of::<DmaBits>());
-    pub const IMPORT: ioctl_num_type = request_code_readwrite!(IOC, 0x52, size_of::<Import>());
-    pub const GET_SEGMENTS: ioctl_num_type = request_code_readwrite!(IOC, 0x53, size_of::<Segments>());
-    pub const RELEASE: ioctl_num_type = request_code_write!(IOC, 0x54, size_of::<Release>());
-    pub const SYNC: ioctl_num_type = request_code_write!(IOC, 0x55, size_of::<Sync>());
-    pub const ARM: ioctl_num_type = request_code_write!(IOC, 0x56, size_of::<Program>());
-    pub const SET_BUS_MASTER: ioctl_num_type = request_code_write!(IOC, 0x57, size_of::<BusMaster>());
-    pub const UNMASK: ioctl_num_type = request_code_write!(IOC, 0x58, size_of::<Unmask>());
-    pub const SET_EVENTFD: ioctl_num_type = request_code_write!(IOC, 0x59, size_of::<EventFd>());
-    pub const RESET: ioctl_num_type = request_code_none!(IOC, 0x5A);
+    pub const ALLOC: ioctl_num_type = request_code_readwrite!(IOC, 0x52, size_of::<Alloc>());
+    pub const EXPORT: ioctl_num_type = request_code_readwrite!(IOC, 0x53, size_of::<Export>());
+    pub const IMPORT: ioctl_num_type = request_code_readwrite!(IOC, 0x54, size_of::<Import>());
+    pub const GET_SEGMENTS: ioctl_num_type = request_code_readwrite!(IOC, 0x55, size_of::<Segments>());
+    pub const RELEASE: ioctl_num_type = request_code_write!(IOC, 0x56, size_of::<Release>());
+    pub const SYNC: ioctl_num_type = request_code_write!(IOC, 0x57, size_of::<Sync>());
+    pub const ARM: ioctl_num_type = request_code_write!(IOC, 0x58, size_of::<StopSequence>());
+    pub const UNMASK: ioctl_num_type = request_code_write!(IOC, 0x59, size_of::<Unmask>());
+    pub const SET_EVENTFD: ioctl_num_type = request_code_write!(IOC, 0x5A, size_of::<EventFd>());
+    pub const RESET: ioctl_num_type = request_code_none!(IOC, 0x5B);
 
-    const _: () = assert!(GET_INFO == 0xC150 && IMPORT == 0xC028_C152 && GET_SEGMENTS == 0xC018_C153);
-    const _: () = assert!(SYNC == 0x4010_C155 && ARM == 0x4010_C156 && RELEASE == 0x4008_C154 && RESET == 0xC15A);
-    const _: () = assert!(SET_DMA_BITS == 0x4008_C151 && SET_BUS_MASTER == 0x4008_C157);
-    const _: () = assert!(UNMASK == 0x4008_C158 && SET_EVENTFD == 0x4008_C159);
+    const _: () = assert!(GET_INFO == 0xC150 && SET_DMA_BITS == 0x4008_C151 && ALLOC == 0xC020_C152 && EXPORT == 0xC008_C153);
+    const _: () = assert!(IMPORT == 0xC020_C154 && GET_SEGMENTS == 0xC018_C155 && RELEASE == 0x4008_C156 && SYNC == 0x4010_C157);
+    const _: () = assert!(ARM == 0x4010_C158 && UNMASK == 0x4008_C159 && SET_EVENTFD == 0x4008_C15A && RESET == 0xC15B);
 }

@@ -3,7 +3,8 @@
 
 use super::{
     Guard,
-    abi::{IMPORT_WAIT, Import, MAX_WAIT_US, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt, SyncRange},
+    abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt},
+    check,
     kernel::{GuardKernel, Request},
     os,
 };
@@ -13,7 +14,7 @@ use crate::{
     linux::{Export, ExportedFd},
     mem::backend::{Backend, Mapping, Segment, SyncScope},
     types::platform::{AsRawFd as _, BorrowedFd},
-    types::{BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, timeout_us},
+    types::{Direction, Error, timeout_us},
 };
 use core::{fmt, ops::Range, time::Duration};
 use memmap2::MmapRaw;
@@ -23,8 +24,13 @@ use nix::errno::Errno;
 /// a dma-heap's block ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)), a camera's or a
 /// display's buffer ([`import`](Self::import)).
 ///
-/// It owns the mapping, the import and a descriptor. The kernel gives its address and maintains its
-/// caches: one system call for each hand-over on a port that does not snoop, none on one that does.
+/// It owns the mapping, the import and a descriptor. The kernel gives its address. On a port that
+/// does not snoop, each hand-over is one system call, by which the exporter maintains the caches of
+/// **all of the buffer**: no exporter promises less. So on such a port it holds one buffer at a
+/// time ([`Error::WholeBlock`]), and a frame is a dma-buf of its own. A pool of many buffers is
+/// memory of the device's own ([`Guard::allocate`]). On a port that snoops, no call is made, and it
+/// is carved as any other.
+///
 /// Dropping it takes the block away from the device and then unmaps it; a [`Region`](crate::Region)
 /// leaks it rather than drop it while anything is out. On a port that does not snoop, that may
 /// throw away the CPU's writes since they were last handed to the device. So hand over first what
@@ -46,10 +52,11 @@ impl<'g> DmaBuf<'g> {
     /// caller's.
     ///
     /// # Errors
-    /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf. EACCES, it
-    ///   was opened for reading alone. ENOSPC, the guard has 256 imports, with what is kept for its
-    ///   device. ERANGE, the device does not reach it. EOPNOTSUPP, the kernel cannot maintain its
-    ///   caches (`no-map`). ENODEV, the device was taken away. Else the exporter's errno.
+    /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf, or this
+    ///   device's own memory. EACCES, it was opened for reading alone. ENOSPC, the guard has 256
+    ///   buffers, with what is kept for its device; EDQUOT, more bytes than the module's parameter
+    ///   `max_mib`. ERANGE, the device does not reach it. EOPNOTSUPP, the kernel cannot maintain
+    ///   its caches (`no-map`). ENODEV, the device was taken away. Else the exporter's errno.
     /// - [`Error::Os`] with `mmap(dma-buf)` or `fcntl(F_DUPFD_CLOEXEC)`: the errno. Some exporters'
     ///   buffers cannot be mapped.
     /// - EOVERFLOW there: it is larger than this process's address space.
@@ -60,11 +67,11 @@ impl<'g> DmaBuf<'g> {
     /// it meanwhile, and no other process or mapping does. It is initialised.
     pub unsafe fn import(guard: &'g Guard, fd: BorrowedFd<'_>) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
-        unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf", 0) }
+        unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf") }
     }
 
     /// As [`import`](Self::import), once those have ended that write the buffer now: a camera's
-    /// frame under way, a GPU's kernel. At most for `timeout`, up to 10 s. Writers that begin later
+    /// frame under way, a GPU's kernel. At most for `timeout`. Writers that begin later
     /// are not waited for: poll(2) the dma-buf.
     ///
     /// ```no_run
@@ -79,33 +86,29 @@ impl<'g> DmaBuf<'g> {
     /// ```
     ///
     /// # Errors
-    /// As [`import`](Self::import); there with ETIMEDOUT, they have not ended; EINTR, a signal came
-    /// first. [`Error::Argument`]: `timeout` is 0, or longer than 10 s.
+    /// As [`import`](Self::import). [`Error::Os`] with `ppoll(dma-buf)`: ETIMEDOUT, they have not
+    /// ended, or a signal came first.
     ///
     /// # Safety
     /// As [`import`](Self::import), from when this returns.
     pub unsafe fn import_written(guard: &'g Guard, fd: BorrowedFd<'_>, timeout: Duration) -> Result<Self, Error> {
         let wait_us = timeout_us(timeout)?;
-        if !(1..=MAX_WAIT_US).contains(&wait_us) {
-            let max = MAX_WAIT_US.into();
-            return Err(Error::Argument { name: "timeout_us", value: wait_us.into(), min: 1, max, multiple_of: 1 });
-        }
+        let file = guard.kernel.duplicate(fd.as_raw_fd()).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
+        guard.kernel.written(&file, wait_us).map_err(|errno| os("ppoll(dma-buf)", errno))?;
         // SAFETY: the caller's promise.
-        unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf", wait_us) }
+        unsafe { Self::import(guard, fd) }
     }
 
-    /// As [`import`](Self::import), with the name of what it is a block of, after a wait of at most
-    /// `wait_us` for its writers.
+    /// As [`import`](Self::import), with the name of what it is a block of.
     ///
     /// # Errors
     /// As [`import`](Self::import).
     ///
     /// # Safety
     /// As [`import`](Self::import); `fd` is open.
-    pub(crate) unsafe fn import_as(guard: &'g Guard, fd: i32, name: &'static str, wait_us: u32) -> Result<Self, Error> {
+    pub(crate) unsafe fn import_as(guard: &'g Guard, fd: i32, name: &'static str) -> Result<Self, Error> {
         let file = guard.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
-        let flags = if wait_us > 0 { IMPORT_WAIT } else { 0 };
-        let mut import = Import { fd: file.raw(), flags, wait_us, ..Import::default() };
+        let mut import = Import { fd: file.raw(), ..Import::default() };
         guard.kernel.ioctl(&guard.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
         match map(file.raw(), import.len_bytes) {
             Ok(map) => Ok(Self { guard, map, file, handle: import.handle, addr: import.addr, name }),
@@ -117,25 +120,12 @@ impl<'g> DmaBuf<'g> {
         }
     }
 
-    /// `range`, or the whole granules that hold it: what the device writes is invalidated by lines,
-    /// and a region hands over no part of one.
-    fn sync(&self, range: &Range<usize>, whole_lines: bool, flags: u32) -> Result<(), Error> {
+    /// All of the buffer, whatever `range` of it changes hands: another exporter's caches are
+    /// maintained by its own `begin_cpu_access` and `end_cpu_access`, which know no ranges.
+    fn sync(&self, range: &Range<usize>, flags: u32) -> Result<(), Error> {
         let len_bytes = self.map.len();
-        if range.start > range.end || range.end > len_bytes {
-            return Err(Error::OutOfRange { start: range.start, end: range.end, len_bytes });
-        }
-        if range.is_empty() {
-            return Ok(());
-        }
-        let (start, end) = if whole_lines {
-            let end = self.guard.granule.round_up(range.end).unwrap_or(len_bytes);
-            (self.guard.granule.round_down(range.start), end.min(len_bytes))
-        } else {
-            (range.start, range.end)
-        };
-        let (offset_bytes, len_bytes) = (start as u64, (end - start) as u64);
-        let ranges = [SyncRange { handle: self.handle, flags, offset_bytes, len_bytes }];
-        self.guard.kernel.ioctl(&self.guard.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
+        check(range, len_bytes)?;
+        if range.is_empty() { Ok(()) } else { self.guard.sync(self.handle, &(0..len_bytes), flags) }
     }
 }
 
@@ -160,7 +150,7 @@ impl Drop for DmaBuf<'_> {
 // SAFETY: 1. The mapping is owned by `self` and never remapped, and the address was fixed in
 // `import_as`. 2. It maps all of a dma-buf, readable and writable, which nobody else touches
 // (`import`'s contract), with a descriptor of its own. munmap is in MmapRaw's drop, after the
-// device has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes.
+// device has lost it. 3. The scope says that all of it is synchronised; the kernel touches no more.
 // 4. The addresses are the kernel's (GuardKernel, 1): physical ones where nothing translates, else
 // on a bus that this guard alone is on. 5. `GuardKernel`, 2.
 unsafe impl Backend for DmaBuf<'_> {
@@ -173,9 +163,9 @@ unsafe impl Backend for DmaBuf<'_> {
         Mapping {
             cpu: mapped::start(&self.map),
             len_bytes: self.map.len(),
-            base: if self.guard.bus() == Bus::Soc { BaseAddr::Phys(PhysAddr(self.addr)) } else { BaseAddr::Dev(DevAddr(self.addr)) },
+            base: self.guard.base(self.addr),
             bus: self.guard.bus(),
-            scope: if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: self.guard.granule.bytes() } },
+            scope: if coherent { SyncScope::Coherent } else { SyncScope::Whole },
             coherent: Some(coherent),
         }
     }
@@ -196,13 +186,13 @@ unsafe impl Backend for DmaBuf<'_> {
     }
 
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        self.sync(&range, direction.device_writes(), SYNC_FOR_DEVICE)
+        let _ = direction;
+        self.sync(&range, SYNC_FOR_DEVICE)
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        // Bytes that the device only read are as they were. To invalidate a part of a line would
-        // throw away a neighbour's writes.
-        if direction.device_writes() { self.sync(&range, true, SYNC_FOR_CPU) } else { Ok(()) }
+        // Bytes that the device only read are as they were.
+        if direction.device_writes() { self.sync(&range, SYNC_FOR_CPU) } else { Ok(()) }
     }
 }
 

@@ -2,7 +2,7 @@
 //! machine is.
 #![allow(unsafe_code, reason = "ioctls on a raw descriptor, and the unsafe trait of the seam")]
 
-use super::abi::{self, BusMaster, DmaBits, EventFd, Import, Info, Release, SegmentAt, Segments, Step, SyncRange, Unmask};
+use super::abi::{self, Alloc, DmaBits, EventFd, Export, Import, Info, Release, SegmentAt, Segments, Step, SyncRange, Unmask};
 use crate::{
     linux::os::{
         dir,
@@ -24,6 +24,12 @@ use nix::{
 pub enum Request<'r> {
     GetInfo(&'r mut Info),
     SetDmaBits(u32),
+    Alloc(&'r mut Alloc),
+    /// The dma-buf that holds allocated memory comes back.
+    Export {
+        handle: u32,
+        dma_buf: &'r mut Option<Fd>,
+    },
     Import(&'r mut Import),
     /// The run of an import that begins so many bytes into it: how many were written comes back.
     GetSegment {
@@ -35,7 +41,6 @@ pub enum Request<'r> {
     Release(u32),
     Sync(&'r [SyncRange]),
     Arm(&'r [Step]),
-    SetBusMaster(bool),
     /// A bit for each interrupt.
     Unmask(u32),
     SetEventFd {
@@ -55,6 +60,9 @@ pub enum Request<'r> {
 /// # Implementation safety
 /// 1. An import's address and segments are where the device finds the dma-buf's bytes, until it is
 ///    released or the file is closed. The dma-buf is as long as it says, and can be mapped shared.
+///    Allocated memory is as long as was asked for, zero, and nobody else's. Its address is that of
+///    its first byte for the device, and the others follow it. [`memory`](Self::memory) maps it,
+///    and a mapping of it holds the same bytes for as long as it lives.
 /// 2. The answer of [`Request::GetInfo`] about coherency and translation is true, and a sync that
 ///    succeeds was done.
 /// 3. A window of that answer is registers of this device, which nobody else writes while the file
@@ -74,6 +82,14 @@ pub unsafe trait GuardKernel: Send + Sync {
     /// The errno of fcntl(2).
     fn duplicate(&self, fd: i32) -> Result<Fd, i32>;
 
+    /// Waits until those have ended that write the dma-buf `file` now.
+    ///
+    /// # Errors
+    /// The errno of ppoll(2); ETIMEDOUT, after a signal too.
+    fn written(&self, file: &Fd, timeout_us: u32) -> Result<(), i32> {
+        if file.wait_readable(timeout_us)? { Ok(()) } else { Err(libc::ETIMEDOUT) }
+    }
+
     /// One ioctl.
     ///
     /// # Errors
@@ -92,6 +108,13 @@ pub unsafe trait GuardKernel: Send + Sync {
     fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
         file
     }
+
+    /// The file of the allocated memory `handle`, which begins at its first byte. `None`: it is
+    /// `file` itself, where the kernel has said. A test has another.
+    fn memory(&self, file: &Fd, handle: u32) -> Option<Fd> {
+        let _ = (file, handle);
+        None
+    }
 }
 
 crate::linux::os::asked!(RealGuard as GuardKernel);
@@ -104,9 +127,11 @@ pub(super) struct RealGuard;
 const CLASS: &str = "/sys/class/contigo";
 
 // SAFETY: 1. `contigo_import`: the addresses are those of the mapped scatter list, which stays
-// mapped until its release. A dma-buf's size is fixed (`struct dma_buf`). 2. They are the kernel's
-// own words about the device. 3. `contigo_mmap`: the windows that the device tree or the bus says,
-// of a device that this module is bound to; one file at a time is open.
+// mapped until its release. A dma-buf's size is fixed (`struct dma_buf`). `contigo_own_new`: the
+// DMA API gives cleared pages and the address of the first; `contigo_own_mmap` maps those pages
+// alone, and each mapping has a reference of its own. 2. They are the kernel's own words about the
+// device. 3. `contigo_mmap`: the windows that the device tree or the bus says, of a device that
+// this module is bound to; one file at a time is open.
 unsafe impl GuardKernel for RealGuard {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         const WHAT: &str = "/dev/contigo/";
@@ -137,11 +162,18 @@ unsafe impl GuardKernel for RealGuard {
             // SAFETY: each structure is the one of its request code (sizes asserted in `abi.rs`),
             // lives until the call returns, and is borrowed exclusively where the kernel writes.
             Request::GetInfo(info) => unsafe { call(fd, abi::code::GET_INFO, (&raw mut *info).cast()) },
-            // SAFETY: as above. A signal ends the wait for the buffer's writers: that is for the
-            // caller to know.
-            Request::Import(import) if import.wait_us > 0 => unsafe { once(fd, abi::code::IMPORT, (&raw mut *import).cast()) },
             // SAFETY: as above.
             Request::Import(import) => unsafe { call(fd, abi::code::IMPORT, (&raw mut *import).cast()) },
+            // SAFETY: as above.
+            Request::Alloc(alloc) => unsafe { call(fd, abi::code::ALLOC, (&raw mut *alloc).cast()) },
+            Request::Export { handle, dma_buf } => {
+                let mut export = Export { handle, fd: -1 };
+                // SAFETY: as above.
+                unsafe { call(fd, abi::code::EXPORT, (&raw mut export).cast())? };
+                // SAFETY: the kernel has just made it, for this caller.
+                *dma_buf = (export.fd >= 0).then(|| unsafe { Fd::from_raw(export.fd) });
+                Ok(())
+            }
             Request::SetDmaBits(bits) => {
                 let mut bits = DmaBits { bits, reserved: 0 };
                 // SAFETY: as above.
@@ -151,11 +183,6 @@ unsafe impl GuardKernel for RealGuard {
                 let mut release = Release { handle, reserved: 0 };
                 // SAFETY: as above.
                 unsafe { call(fd, abi::code::RELEASE, (&raw mut release).cast()) }
-            }
-            Request::SetBusMaster(on) => {
-                let mut on = BusMaster { on: on.into(), reserved: 0 };
-                // SAFETY: as above.
-                unsafe { call(fd, abi::code::SET_BUS_MASTER, (&raw mut on).cast()) }
             }
             Request::GetSegment { handle, offset_bytes, found, count } => {
                 let ptr = (&raw mut *found).expose_provenance() as u64;
@@ -185,9 +212,9 @@ unsafe impl GuardKernel for RealGuard {
             }
             Request::Arm(steps) => {
                 let ptr = steps.as_ptr().expose_provenance() as u64;
-                let mut program = abi::Program { count: count(steps.len())?, reserved: 0, ptr };
+                let mut sequence = abi::StopSequence { count: count(steps.len())?, reserved: 0, ptr };
                 // SAFETY: as above.
-                unsafe { call(fd, abi::code::ARM, (&raw mut program).cast()) }
+                unsafe { call(fd, abi::code::ARM, (&raw mut sequence).cast()) }
             }
         }
     }
@@ -212,16 +239,9 @@ fn guards() -> u32 {
 /// # Safety
 /// `argument` is what the request reads and writes.
 unsafe fn call(fd: i32, request: nix::sys::ioctl::ioctl_num_type, argument: *mut c_void) -> Result<(), i32> {
-    // SAFETY: the caller's promise.
-    sysfs::retry(|| unsafe { once(fd, request, argument) })
-}
-
-/// The same, where a signal ends it.
-///
-/// # Safety
-/// As [`call`].
-unsafe fn once(fd: i32, request: nix::sys::ioctl::ioctl_num_type, argument: *mut c_void) -> Result<(), i32> {
-    // SAFETY: the caller's promise.
-    let result = unsafe { libc::ioctl(fd, request, argument) };
-    if result < 0 { Err(Errno::last_raw()) } else { Ok(()) }
+    sysfs::retry(|| {
+        // SAFETY: the caller's promise.
+        let result = unsafe { libc::ioctl(fd, request, argument) };
+        if result < 0 { Err(Errno::last_raw()) } else { Ok(()) }
+    })
 }

@@ -1,11 +1,12 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
 //! A device as the kernel knows it, through the module `contigo` (`kernel-helpers/`): one file for
-//! its registers, its interrupts, its memory and its end. The module gives a dma-buf an address and
-//! maintains its caches by ranges. It stops the device when the program that drives it ends,
-//! whatever ended it.
+//! its registers, its interrupts, its memory and its end. The module allocates memory for the
+//! device and maintains its caches by ranges; a dma-buf of another driver's it gives an address. It
+//! stops the device when the program that drives it ends, whatever ended it.
 //!
 //! ```text
-//!   Guard ──► DmaBuf ──► Region ──► …          a dma-heap's block, or a camera's dma-buf
+//!   Guard ──► GuardMemory ──► Region ──► …     allocated for the device: many buffers
+//!     ├─────► DmaBuf ──► Region ──► …          a camera's dma-buf, or a dma-heap's block
 //!     ├─────► Registers, GuardIrq              mapped, and waited for
 //!     └────── Engine::arm: what stops it       run by the kernel when the file goes, before the memory does
 //! ```
@@ -16,10 +17,11 @@ mod dma_buf;
 mod info;
 mod irq;
 mod kernel;
+mod memory;
 mod program;
 mod windows;
 
-pub use self::{dma_buf::DmaBuf, info::GuardInfo, irq::GuardIrq};
+pub use self::{dma_buf::DmaBuf, info::GuardInfo, irq::GuardIrq, memory::GuardMemory};
 
 /// The seam where a test puts a kernel of its own.
 #[cfg(feature = "testkit")]
@@ -33,7 +35,7 @@ pub mod seam {
 }
 
 use self::{
-    abi::{INFO_COHERENT, INFO_PCI, INFO_TRANSLATED, Info, MAX_INTERRUPTS},
+    abi::{INFO_COHERENT, INFO_TRANSLATED, Info, MAX_INTERRUPTS, SyncRange},
     irq::Events,
     kernel::{GuardKernel, Kernel, RUNNING, Request},
 };
@@ -41,13 +43,14 @@ use crate::{
     job::StopProgram,
     linux::os::fd::Fd,
     mem::Port,
-    types::{Align, Bus, Error},
+    types::{Align, BaseAddr, Bus, DevAddr, Error, PhysAddr},
 };
 use core::{
     fmt,
+    ops::Range,
     sync::atomic::{AtomicU32, Ordering},
 };
-use nix::libc::ENOTTY;
+use nix::libc::EPERM;
 use spin::{Mutex, Once};
 
 /// One device that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name` is
@@ -55,15 +58,15 @@ use spin::{Mutex, Once};
 /// has it.
 ///
 /// It owns the file, which is all that a driver needs: [`registers`](Self::registers),
-/// [`irq`](Self::irq), and memory ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for),
-/// [`DmaBuf::import`]). While it is open the device is awake and its clocks run; opening resets a
-/// device that has a reset.
+/// [`irq`](Self::irq), and memory: of the device's own ([`allocate`](Self::allocate)), or another
+/// driver's ([`DmaBuf::import`], [`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)). While it
+/// is open the device is awake and its clocks run; opening resets a device that has a reset.
 ///
 /// When the last descriptor and the last mapping of it go, by whatever end of the process, the
 /// kernel takes the registers and the interrupts away. It runs the program that
-/// [`Engine::arm`](crate::Engine::arm) has left there, turns bus mastering off (PCI) and resets the
-/// device, if it can be. Only then it gives up the memory that was imported. Where neither a
-/// program nor a reset stops the device, the memory is kept until one does.
+/// [`Engine::arm`](crate::Engine::arm) has left there, and resets the device, if it can be. Only
+/// then it gives up the memory that was allocated or imported. Where neither a program nor a reset
+/// stops the device, the memory is kept until one does.
 ///
 /// An import is held for this device. An engine behind another port needs an import of its own
 /// there, or nobody waits for it after a crash: [`Region::export`](crate::Region::export) and
@@ -75,11 +78,11 @@ use spin::{Mutex, Once};
 /// module and bind a device.
 ///
 /// ```no_run
-/// use contigo::{Bus, DmaHeap, Engine, Guard, Port, Region, Wired, drivers::zdma::Zdma};
+/// use contigo::{Bus, Engine, Guard, Port, Region, Wired, drivers::zdma::Zdma};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// let guard = Guard::open("fd500000.dma-controller")?;
-/// let region = Region::new(DmaHeap::allocate_for(&guard, "linux,cma", 4 << 20)?)?;
+/// let region = Region::new(guard.allocate(4 << 20)?)?;
 /// // SAFETY: GDMA's master reaches memory so; the module says whether an IOMMU is on.
 /// let device = unsafe { Wired::new(guard.registers(0)?, guard.irq(0)?, guard.seen_through(GDMA)) };
 /// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
@@ -111,8 +114,7 @@ impl Guard {
     /// - [`Error::Denied`]: this user may not open the file, or nothing confines the device and the
     ///   program lacks `CAP_SYS_RAWIO`. [`Error::InUse`]: another program has it,
     ///   or behind an IOMMU its device has not stopped since the program before.
-    /// - [`Error::Setting`]: the module is of another version. [`Error::Unexpected`]: it says what
-    ///   cannot be.
+    /// - [`Error::Unexpected`]: the module says what cannot be, or is older than this program.
     /// - [`Error::Os`]: ENODEV, the device was unbound meanwhile. Else the errno of the clock, the
     ///   power domain or the reset that failed, which the kernel's log names.
     pub fn open(name: &str) -> Result<Self, Error> {
@@ -173,48 +175,19 @@ impl Guard {
         self.info.flags & INFO_TRANSLATED != 0
     }
 
-    /// Tells the kernel how many address lines the device has, 12 to 64. Before the first import;
-    /// the device tree's limit stays.
+    /// Tells the kernel how many address lines the device has, 32 to 64; fewer only where the device
+    /// tree says so. Before the first allocation or import; the device tree's limit stays.
     ///
     /// # Errors
-    /// [`Error::Os`]: EBUSY, memory is imported; EINVAL, out of range; EIO, an IOMMU that cannot serve so few lines.
+    /// [`Error::Os`]: EBUSY, memory is allocated or imported; EINVAL, out of range; EIO, the kernel
+    /// cannot serve so few lines.
     pub fn set_addr_bits(&self, bits: u32) -> Result<(), Error> {
         self.kernel.ioctl(&self.file, Request::SetDmaBits(bits)).map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
     }
 
-    /// Lets a PCI function access memory. It may not after `open`. A platform device always may.
-    ///
-    /// A function that the kernel cannot reset may still have a transfer of its last program's.
-    /// So the first time the kernel runs the program that is armed, and that must find it stopped.
-    ///
-    /// # Errors
-    /// [`Error::Os`]: EOPNOTSUPP, a platform device; EBUSY, it cannot be reset and nothing is armed
-    /// ([`Engine::arm`](crate::Engine::arm)); ETIMEDOUT, the program did not find it stopped.
-    ///
-    /// # Safety
-    /// As [`BusMaster::enable`](crate::BusMaster::enable).
-    pub unsafe fn enable_bus_master(&self) -> Result<(), Error> {
-        self.set_bus_master(true)
-    }
-
-    /// Takes that away: the device reaches no memory from here on. It is a pause: where it was not
-    /// stopped, it goes on when it may again.
-    ///
-    /// # Errors
-    /// [`Error::Os`]: EOPNOTSUPP, a platform device.
-    pub fn disable_bus_master(&self) -> Result<(), Error> {
-        self.set_bus_master(false)
-    }
-
-    fn set_bus_master(&self, on: bool) -> Result<(), Error> {
-        self.kernel.ioctl(&self.file, Request::SetBusMaster(on)).map_err(|errno| os("ioctl(CONTIGO_SET_BUS_MASTER)", errno))
-    }
-
-    /// Resets the device by its reset lines or its PCI function's reset: it is as after power-on,
-    /// and has let go of all memory. Memory that was kept for it is given back. An engine that
-    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover). A PCI function
-    /// masters the bus no more, so its next job ends only after
-    /// [`enable_bus_master`](Self::enable_bus_master).
+    /// Resets the device by its reset lines: it is as after power-on, and has let go of all memory.
+    /// Memory that was in quarantine for it is given back. An engine that would not stop goes on with
+    /// [`Engine::recover`](crate::Engine::recover).
     ///
     /// Stop the engine before, or right after, and start nothing in between. The driver of a core
     /// that takes several jobs (`ap_ctrl_chain`) would take the end of a later job for that of one
@@ -235,11 +208,14 @@ impl Guard {
     }
 
     /// Leaves `program` with the kernel, for the device's register window `window` (its entry in
-    /// `reg`, or its BAR), in the place of the one before. [`Engine::arm`](crate::Engine::arm) does
+    /// `reg`), in the place of the one before. [`Engine::arm`](crate::Engine::arm) does
     /// it with the accelerator's own. An empty program disarms.
     ///
     /// # Errors
-    /// [`Error::Os`]: ENXIO, no such window or a register outside of it; EINVAL, polls of more than a second together.
+    /// - [`Error::Denied`]: the node does not say that each register of this window answers
+    ///   (`contigo,stop-windows`), and the program lacks `CAP_SYS_RAWIO`.
+    /// - [`Error::Os`]: ENXIO, no such window or a register outside of it; EINVAL, polls of more than
+    ///   a second together.
     ///
     /// # Safety
     /// - The program only stops this device: no write among its steps makes it, or another device,
@@ -250,17 +226,32 @@ impl Guard {
     ///   a UIO device or `/dev/mem`: the kernel writes its registers then.
     pub unsafe fn arm(&self, program: &StopProgram, window: u32) -> Result<(), Error> {
         let steps = program.steps_for(window);
-        self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| os("ioctl(CONTIGO_ARM)", errno))
+        let fix = "add contigo,stop-windows = <0>; to the device's node where each of its registers answers, or run with CAP_SYS_RAWIO";
+        self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| match errno {
+            EPERM => Error::Denied { what: "leaving a stop sequence with the kernel, which could not survive a bus error", errno, fix },
+            errno => os("ioctl(CONTIGO_ARM)", errno),
+        })
     }
 
-    /// Gives up an import; where that fails, the file holds it.
+    /// Synchronises bytes `range` of the buffer `handle`, which has them.
+    fn sync(&self, handle: u32, range: &Range<usize>, flags: u32) -> Result<(), Error> {
+        let (offset_bytes, len_bytes) = (range.start as u64, range.len() as u64);
+        let ranges = [SyncRange { handle, flags, offset_bytes, len_bytes }];
+        self.kernel.ioctl(&self.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
+    }
+
+    /// Where the device finds what the kernel says is at `addr`: a physical address where nothing
+    /// translates.
+    const fn base(&self, addr: u64) -> BaseAddr {
+        match self.bus {
+            Bus::Soc => BaseAddr::Phys(PhysAddr(addr)),
+            _ => BaseAddr::Dev(DevAddr(addr)),
+        }
+    }
+
+    /// Gives up an import or an allocation; where that fails, the file holds it.
     fn release(&self, handle: u32) {
         let _ = self.kernel.ioctl(&self.file, Request::Release(handle));
-    }
-
-    /// Is it a PCI function?
-    pub(crate) const fn is_pci(&self) -> bool {
-        self.info.flags & INFO_PCI != 0
     }
 
     pub(crate) const fn bus(&self) -> Bus {
@@ -268,14 +259,10 @@ impl Guard {
     }
 }
 
-/// The kernel's word about the device, unchecked. A module that does not know the call is of the
-/// first ABI.
+/// The kernel's word about the device, unchecked.
 fn ask(kernel: &Kernel, file: &Fd) -> Result<Info, Error> {
     let mut info = Info { argsz: Info::ARGSZ, ..Info::default() };
-    kernel.ioctl(file, Request::GetInfo(&mut info)).map_err(|errno| match errno {
-        ENOTTY => info::other_abi(1),
-        errno => os("ioctl(CONTIGO_GET_INFO)", errno),
-    })?;
+    kernel.ioctl(file, Request::GetInfo(&mut info)).map_err(|errno| os("ioctl(CONTIGO_GET_INFO)", errno))?;
     Ok(info)
 }
 
@@ -286,6 +273,14 @@ fn next_bus() -> Result<Bus, Error> {
     static NEXT: AtomicU32 = AtomicU32::new(u32::MAX);
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_sub(1).filter(|next| *next > LAST));
     next.map(Bus::Iommu).map_err(|_| Error::TooMany { what: "translated guards in the life of a program", most: LAST.into() })
+}
+
+/// Refuses a range that is not all within the `len_bytes` of a block.
+const fn check(range: &Range<usize>, len_bytes: usize) -> Result<(), Error> {
+    if range.start <= range.end && range.end <= len_bytes {
+        return Ok(());
+    }
+    Err(Error::OutOfRange { start: range.start, end: range.end, len_bytes })
 }
 
 const fn os(call: &'static str, errno: i32) -> Error {

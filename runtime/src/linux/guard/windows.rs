@@ -16,8 +16,8 @@ use core::sync::atomic::Ordering;
 use nix::libc::EBUSY;
 
 impl Guard {
-    /// The registers of window `window`: an entry of the node's `reg`, or a BAR. Each is given
-    /// once, and is no child's of fork(2).
+    /// The registers of window `window`, an entry of the node's `reg`. Each is given once, and is no
+    /// child's of fork(2).
     ///
     /// They keep the guard's file open, and with it the device: the kernel stops the device when
     /// both are gone. Where the device is taken away before (unbound, reset through sysfs), they
@@ -35,14 +35,14 @@ impl Guard {
     /// # Errors
     /// - [`Error::Argument`] past the sixth; [`Error::NotFound`] where the device has no such
     ///   window. [`Error::InUse`] where it was given already.
-    /// - [`Error::Unsupported`]: another device has registers in its pages, or it holds an MSI-X
-    ///   table.
+    /// - [`Error::Unsupported`]: it is not of whole pages, so another device may have registers in
+    ///   them.
     /// - [`Error::Os`] with `mmap(/dev/contigo/)`: ENODEV, the device was taken away.
     ///   [`Error::Unexpected`]: the module says what cannot be.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn registers(&self, window: u32) -> Result<Registers, Error> {
         const SHARED: Error = Error::Unsupported {
-            what: "this window cannot be mapped: another device has registers in its pages, or it holds an MSI-X table",
+            what: "this window cannot be mapped: it is not of whole pages, so another device may have registers in them",
             fix: "give its node a reg of whole pages in the block design",
         };
         let max = MAX_WINDOWS as u64 - 1;
@@ -71,13 +71,9 @@ impl Guard {
 /// Where the file has the registers of `window`.
 fn extent(window: &Window) -> Result<Extent, Error> {
     let page_bytes = pagemap::page_bytes()? as u64;
-    let Window { len_bytes, mmap_offset: offset_bytes, in_page_bytes, .. } = *window;
-    let in_page_bytes = u64::from(in_page_bytes);
-    if in_page_bytes >= page_bytes || !in_page_bytes.is_multiple_of(4) {
-        return Err(Error::Unexpected { name: "in_page_bytes of CONTIGO_GET_INFO", value: in_page_bytes });
-    }
+    let Window { len_bytes, mmap_offset: offset_bytes, .. } = *window;
     if !offset_bytes.is_multiple_of(page_bytes) {
         return Err(Error::Unexpected { name: "mmap_offset of CONTIGO_GET_INFO", value: offset_bytes });
     }
-    Ok(Extent { offset_bytes, in_page_bytes, len_bytes })
+    Ok(Extent { offset_bytes, in_page_bytes: 0, len_bytes })
 }

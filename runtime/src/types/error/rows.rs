@@ -273,6 +273,17 @@ Memory {
         most: u64,
     } "there can be at most {most} {what}: give one back, or ask for fewer";
 
+    /// The kernel does not allocate so much memory for a device. The text says what to change.
+    NoMemory(-170 NO_MEMORY Memory errno) {
+        /// How many bytes were to be allocated.
+        need_bytes: usize,
+        /// The errno.
+        errno: i32,
+        /// The change that would help, in words.
+        fix: &'static str,
+    } let errno = Errno(errno);
+    "the kernel allocates no {need_bytes} bytes for this device (errno {errno}): {fix}";
+
     /// A slot is no whole number of cache lines, so that a line would belong to two owners.
     SlotSize(-111 SLOT_SIZE Argument EINVAL) {
         /// The slot asked for.

@@ -85,5 +85,6 @@ const ERRNOS: &[(i32, &str, &str)] = &[
     (105, "ENOBUFS", "no buffer space available"),
     (110, "ETIMEDOUT", "timed out"),
     (121, "EREMOTEIO", "remote I/O error"),
+    (122, "EDQUOT", "quota exceeded"),
     (125, "ECANCELED", "operation canceled"),
 ];

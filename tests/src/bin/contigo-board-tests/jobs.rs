@@ -81,7 +81,7 @@ impl Bench for Jobs {
     fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>) -> Self::Out {
         let mut ground = Ground::new(region)?;
         let mut exerciser = Exerciser::new(&mut ground, self.limits, self.seed)?;
-        let synced_by_kernel = matches!(region.name(), "u-dma-buf" | "dma-heap") && !engine.port().coherent;
+        let synced_by_kernel = matches!(region.name(), "u-dma-buf" | "dma-heap" | "guard") && !engine.port().coherent;
         // Stopping at each of four calls a job, or ten, makes a row of 10,000 take half a minute.
         let counted = if self.interrupt || synced_by_kernel { self.jobs.min(COUNTED_JOBS) } else { self.jobs };
         let mut cost = Cost::NOTHING;

@@ -15,7 +15,8 @@ use std::{
 /// Its files.
 const FOLDER: &str = "/sys/kernel/debug/contigo-lab";
 
-/// One part: a clock gate, a reset line, a power domain, the exporter, the other edu.
+/// One part: a clock gate, a reset line, a power domain, the exporter, the
+/// device of a PCI function.
 #[derive(Clone, Debug)]
 pub(crate) struct Part(PathBuf);
 
@@ -37,6 +38,10 @@ impl Part {
 
     pub(crate) fn power_of(guard: &str) -> Option<Self> {
         Self::named(&supplier(guard, "power-domains")?)
+    }
+
+    pub(crate) fn has(&self, file: &str) -> bool {
+        self.0.join(file).exists()
     }
 
     /// A number, however it counts.
@@ -74,7 +79,6 @@ fn supplier(guard: &str, property: &str) -> Option<String> {
 pub(crate) mod property {
     pub(crate) const CACHED: u32 = 1;
     pub(crate) const WRITER: u32 = 1 << 1;
-    pub(crate) const KERNEL: u32 = 1 << 2;
     pub(crate) const SHORT: u32 = 1 << 3;
 }
 

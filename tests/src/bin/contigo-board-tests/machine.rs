@@ -32,7 +32,7 @@ pub(crate) enum Engine {
         port: Port,
     },
     /// QEMU's edu with no IOMMU before it, `pci:…`, or by the module contigo, `guard:…`.
-    EduPci(DeviceName),
+    Edu(DeviceName),
     /// QEMU's edu behind an IOMMU: `vfio:…`.
     EduVfio(DeviceName),
     /// LitePCIe's card behind an IOMMU: `vfio:…`.
@@ -74,7 +74,12 @@ impl Memory {
         kinds
     }
 
-    /// The memory that the module contigo imports for the device `guard`.
+    /// The memory that the module contigo allocates for the device `guard`.
+    fn own(guard: &str) -> Option<Self> {
+        Self::named(&format!("guard:{guard}"))
+    }
+
+    /// The memory that it imports for that device.
     fn imported(guard: &str) -> impl Iterator<Item = Self> {
         heaps().into_iter().filter_map(move |heap| Self::named(&format!("dma-heap:{heap}@guard:{guard}")))
     }
@@ -109,14 +114,15 @@ impl Memory {
     pub(crate) fn region_bytes(&self) -> usize {
         const BOUNCED_BYTES: usize = 192 << 10;
         let forced = || fs::read_to_string("/proc/cmdline").is_ok_and(|line| line.contains("swiotlb=force"));
-        if self.is_imported() && forced() { BOUNCED_BYTES } else { Ground::REGION_BYTES }
+        if self.is_imported() && self.kind == "dma-heap" && forced() { BOUNCED_BYTES } else { Ground::REGION_BYTES }
     }
 
     pub(crate) fn label(&self) -> String {
         match self.name {
             None => format!("{}:*", self.kind),
             Some(name) if self.is_imported() => {
-                format!("dma-heap:{} by contigo{}", name.argument(), if is_compat() { ", 32 bits" } else { "" })
+                let what = if name.kind() == "guard" { "memory".into() } else { format!("dma-heap:{}", name.argument()) };
+                format!("{what} by contigo{}", if is_compat() { ", 32 bits" } else { "" })
             }
             Some(name) if name.kind() == "vfio" => "vfio".into(),
             Some(name) => name.to_string(),
@@ -136,17 +142,17 @@ impl Engine {
             .collect();
         for address in names(FUNCTIONS) {
             let [vendor, device] = ["vendor", "device"].map(|file| text(&format!("{FUNCTIONS}/{address}/{file}")).unwrap_or_default());
-            if [vendor.as_str(), device.as_str()] == EDU && !is_anothers(&address) {
-                let (kind, engine): (_, fn(DeviceName) -> Self) = match (is_guarded(&address), is_behind_iommu(&address)) {
-                    (true, _) => ("guard", Self::EduPci),
-                    (false, true) => ("vfio", Self::EduVfio),
-                    (false, false) => ("pci", Self::EduPci),
+            if [vendor.as_str(), device.as_str()] == EDU {
+                let (name, engine): (_, fn(DeviceName) -> Self) = match (platform_device(&address), is_behind_iommu(&address)) {
+                    (Some(guard), _) => (format!("guard:{guard}"), Self::Edu),
+                    (None, true) => (format!("vfio:{address}"), Self::EduVfio),
+                    (None, false) => (format!("pci:{address}"), Self::Edu),
                 };
-                engines.extend(format!("{kind}:{address}").parse().ok().map(engine));
+                engines.extend(name.parse().ok().map(engine));
             }
             if [vendor.as_str(), device.as_str()] == GATED {
-                let kind = if is_guarded(&address) { "guard" } else { "pci" };
-                engines.extend(format!("{kind}:{address}").parse().ok().map(Self::Gated));
+                let name = platform_device(&address).map_or_else(|| format!("pci:{address}"), |guard| format!("guard:{guard}"));
+                engines.extend(name.parse().ok().map(Self::Gated));
             }
             let modelled: Option<fn(DeviceName) -> Self> = match [vendor.as_str(), device.as_str()] {
                 LITEPCIE => Some(Self::Litepcie),
@@ -169,20 +175,23 @@ impl Engine {
             Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) => {
                 Memory::named(&device.to_string()).into_iter().collect()
             }
-            Self::Soc { .. } | Self::EduPci(_) => {
+            Self::Soc { .. } | Self::Edu(_) => {
                 let mut kinds = Memory::kinds();
                 if let Some(guard) = self.guard() {
-                    if let Self::EduPci(device) = self
-                        && is_behind_iommu(device.argument())
-                    {
+                    if Path::new(&format!("/sys/class/contigo/{guard}/device/iommu_group")).exists() {
                         // This device cannot use physical addresses; and scattered memory is in one
                         // run for it.
                         let heaps = names("/dev/dma_heap").into_iter();
-                        return heaps.filter_map(|heap| Memory::named(&format!("dma-heap:{heap}@guard:{guard}"))).collect();
+                        let imported = heaps.filter_map(|heap| Memory::named(&format!("dma-heap:{heap}@guard:{guard}")));
+                        return Memory::own(&guard).into_iter().chain(imported).collect();
                     }
                     // The module gives a heap's blocks an address, and knows whether it snoops.
                     kinds.retain(|memory| !memory.is("dma-heap"));
-                    kinds.extend(Memory::imported(&guard));
+                    kinds.extend(Memory::own(&guard));
+                    // Else a block holds one buffer at a time, and the rows have many.
+                    if self.port().coherent {
+                        kinds.extend(Memory::imported(&guard));
+                    }
                 }
                 kinds
             }
@@ -194,9 +203,7 @@ impl Engine {
         match self {
             Self::Sim(kind) => format!("sim:{}", kind.name()).parse().ok(),
             Self::Soc { found, .. } => Some(found.device),
-            Self::EduPci(device) | Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) | Self::Gated(device) => {
-                Some(*device)
-            }
+            Self::Edu(device) | Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) | Self::Gated(device) => Some(*device),
         }
     }
 
@@ -211,7 +218,7 @@ impl Engine {
         match self {
             Self::Sim(kind) => Some(*kind),
             Self::Soc { found, .. } => Some(found.engine.kind),
-            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Gated(_) => None,
+            Self::Edu(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Gated(_) => None,
         }
     }
 
@@ -220,13 +227,13 @@ impl Engine {
         match self {
             Self::Soc { port, .. } => *port,
             // The port of a simulated board or of VFIO takes its place.
-            Self::EduPci(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Gated(_) | Self::Sim(_) => VIRT_PCIE,
+            Self::Edu(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Gated(_) | Self::Sim(_) => VIRT_PCIE,
         }
     }
 
     /// Does a copy take it a fifth of a second?
     pub(crate) const fn is_slow(&self) -> bool {
-        matches!(self, Self::EduPci(_) | Self::EduVfio(_))
+        matches!(self, Self::Edu(_) | Self::EduVfio(_))
     }
 
     pub(crate) fn label(&self) -> String {
@@ -234,7 +241,7 @@ impl Engine {
             Self::Sim(kind) => format!("simulated {}", kind.name()),
             Self::Soc { found, linked: true, .. } => format!("{}, linked", found.label()),
             Self::Soc { found, .. } => found.label(),
-            Self::EduPci(_) | Self::EduVfio(_) => "edu".into(),
+            Self::Edu(_) | Self::EduVfio(_) => "edu".into(),
             Self::Litepcie(_) => "litepcie".into(),
             Self::Gemm8(_) => "gemm8".into(),
             Self::Gated(_) => "gemm8, gated".into(),
@@ -250,15 +257,10 @@ pub(crate) fn is_behind_iommu(address: &str) -> bool {
     Path::new(&format!("{FUNCTIONS}/{address}/iommu_group")).exists()
 }
 
-/// Has the module contigo the device that the kernel calls `name`?
-fn is_guarded(name: &str) -> bool {
-    Path::new(&format!("/sys/class/contigo/{name}")).exists()
-}
-
-/// Has the lab a driver of its own for this function?
-fn is_anothers(address: &str) -> bool {
-    let driver = fs::read_link(format!("{FUNCTIONS}/{address}/driver"));
-    driver.is_ok_and(|driver| driver.ends_with("contigo-lab-edu"))
+/// The platform device that the lab has made of the PCI function `address`
+/// (`cross/lab/module/lab_platform.c`), where the module contigo has it.
+fn platform_device(address: &str) -> Option<String> {
+    names(&format!("{FUNCTIONS}/{address}")).into_iter().find(|name| Path::new(&format!("/sys/class/contigo/{name}")).exists())
 }
 
 /// The heaps of contiguous memory. The system heap is scattered pages: no device without an IOMMU

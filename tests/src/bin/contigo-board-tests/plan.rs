@@ -105,7 +105,7 @@ pub(crate) fn places(options: &Options) -> (Vec<Place>, bool) {
 /// The same with a reach that leaves out what is carved there.
 pub(crate) const fn out_of_reach(place: Place) -> Place {
     let reach = match place.engine {
-        Engine::EduPci(_) => Reach::Narrow,
+        Engine::Edu(_) => Reach::Narrow,
         _ => Reach::DriverOnly,
     };
     Place { reach, ..place }
@@ -125,7 +125,7 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
             rows.extend(figures(options, engine));
         }
     }
-    if engines.iter().any(|engine| matches!(engine, Engine::Soc { .. } | Engine::EduPci(_))) {
+    if engines.iter().any(|engine| matches!(engine, Engine::Soc { .. } | Engine::Edu(_))) {
         rows.extend(Memory::kinds().iter().filter_map(memory_check));
         // In an emulator: the page that moves is lost to the machine until it is started anew.
         if options.lab && Memory::kinds().iter().any(|memory| memory.is("hugetlb") && memory.absent().is_none()) {
@@ -247,7 +247,7 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     };
     let mut rows = Vec::new();
     let reach = match engine {
-        Engine::EduPci(_) => ("28-bit-mask-refused", Reach::Narrow),
+        Engine::Edu(_) => ("28-bit-mask-refused", Reach::Narrow),
         _ => ("unreachable-refused", Reach::DriverOnly),
     };
     rows.push(check(reach.0, &|place| Check::Unreachable(Place { reach: reach.1, ..place })));
@@ -275,7 +275,7 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     }
     // Where nothing holds the memory, a kill is seen to do harm: or the check of a guard proves
     // nothing.
-    if let (Engine::EduPci(_), None, Some(memory)) = (engine, engine.guard(), Memory::named("hugetlb")) {
+    if let (Engine::Edu(_), None, Some(memory)) = (engine, engine.guard(), Memory::named("hugetlb")) {
         let what = place(options, engine, &memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
         rows.push(Planned::check("killed-in-flight-is-caught", &memory.label(), &label, what));
     }
@@ -299,7 +299,7 @@ fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned>
         let place = |memory| place(options, engine, &memory);
         let label = memory.label();
         rows.extend(memory.name().map(|name| check("exhausted-and-back", &label, Check::Exhausted(*name))));
-        if matches!(engine, Engine::EduPci(_)) {
+        if matches!(engine, Engine::Edu(_)) {
             let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
             rows.push(Planned::check("killed-in-flight", &label, &engine.label(), what));
         }

@@ -10,42 +10,67 @@ use nix::{
 };
 use std::{
     ffi::c_void,
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     num::NonZeroUsize,
-    os::fd::{AsFd, AsRawFd, BorrowedFd},
-    ptr::NonNull,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    ptr::{self, NonNull},
 };
 
 /// `CONTIGO_INFO_*`, as far as a test asks.
 pub(crate) mod info {
+    pub(crate) const COHERENT: u32 = 1;
     pub(crate) const IOMMU: u32 = 1 << 1;
-    pub(crate) const RESET: u32 = 1 << 5;
-    pub(crate) const STRICT: u32 = 1 << 6;
-    pub(crate) const ALONE: u32 = 1 << 7;
-    pub(crate) const CONFINED: u32 = 1 << 8;
+    pub(crate) const RESET: u32 = 1 << 3;
+    pub(crate) const STRICT: u32 = 1 << 4;
+    pub(crate) const ALONE: u32 = 1 << 5;
+    pub(crate) const CONFINED: u32 = 1 << 6;
 }
 
 /// `CONTIGO_IMPORT_*`.
 pub(crate) mod import {
-    pub(crate) const CONTIGUOUS: u32 = 1;
-    pub(crate) const READ_ONLY: u32 = 1 << 1;
-    pub(crate) const WAIT: u32 = 1 << 2;
+    pub(crate) const READ_ONLY: u32 = 1;
 }
 
 /// The codes of the calls, as a C program prints them.
 pub(crate) mod code {
     pub(crate) const GET_INFO: u32 = 0xC150;
     pub(crate) const SET_DMA_BITS: u32 = 0x4008_C151;
-    pub(crate) const IMPORT: u32 = 0xC028_C152;
-    pub(crate) const GET_SEGMENTS: u32 = 0xC018_C153;
-    pub(crate) const RELEASE: u32 = 0x4008_C154;
-    pub(crate) const SYNC: u32 = 0x4010_C155;
-    pub(crate) const ARM: u32 = 0x4010_C156;
-    pub(crate) const SET_BUS_MASTER: u32 = 0x4008_C157;
-    pub(crate) const UNMASK: u32 = 0x4008_C158;
-    pub(crate) const SET_EVENTFD: u32 = 0x4008_C159;
-    pub(crate) const RESET: u32 = 0xC15A;
+    pub(crate) const ALLOC: u32 = 0xC020_C152;
+    pub(crate) const EXPORT: u32 = 0xC008_C153;
+    pub(crate) const IMPORT: u32 = 0xC020_C154;
+    pub(crate) const GET_SEGMENTS: u32 = 0xC018_C155;
+    pub(crate) const RELEASE: u32 = 0x4008_C156;
+    pub(crate) const SYNC: u32 = 0x4010_C157;
+    pub(crate) const ARM: u32 = 0x4010_C158;
+    pub(crate) const UNMASK: u32 = 0x4008_C159;
+    pub(crate) const SET_EVENTFD: u32 = 0x4008_C15A;
+    pub(crate) const RESET: u32 = 0xC15B;
+}
+
+/// `CONTIGO_ALLOC_*`.
+pub(crate) const ALLOC_COHERENT: u32 = 1;
+/// `CONTIGO_SYNC_*`.
+pub(crate) const SYNC_FOR_CPU: u32 = 1;
+
+/// `struct contigo_alloc`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Alloc {
+    pub(crate) len_bytes: u64,
+    flags: u32,
+    pub(crate) handle: u32,
+    pub(crate) addr: u64,
+    pub(crate) mmap_offset: u64,
+}
+
+/// `struct contigo_range`, and the call's own structure before it.
+#[repr(C)]
+struct Range {
+    handle: u32,
+    flags: u32,
+    offset_bytes: u64,
+    len_bytes: u64,
 }
 
 /// `struct contigo_window`.
@@ -54,8 +79,8 @@ pub(crate) mod code {
 pub(crate) struct Window {
     pub(crate) len_bytes: u64,
     pub(crate) mmap_offset: u64,
-    pub(crate) in_page_bytes: u32,
     pub(crate) flags: u32,
+    reserved: u32,
 }
 
 /// `struct contigo_info`.
@@ -63,15 +88,14 @@ pub(crate) struct Window {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Info {
     argsz: u32,
-    pub(crate) abi: u32,
     pub(crate) flags: u32,
     pub(crate) dma_bits: u32,
-    pub(crate) imports: u32,
-    pub(crate) kept: u32,
+    pub(crate) buffers: u32,
+    pub(crate) quarantined: u32,
     pub(crate) interrupts: u32,
     pub(crate) granule_bytes: u32,
-    pub(crate) dma_limit: u64,
-    pub(crate) kept_bytes: u64,
+    reserved: u32,
+    pub(crate) quarantined_bytes: u64,
     pub(crate) window: [Window; 6],
 }
 
@@ -85,8 +109,6 @@ pub(crate) struct Import {
     pub(crate) segments: u32,
     pub(crate) addr: u64,
     pub(crate) len_bytes: u64,
-    wait_us: u32,
-    reserved: u32,
 }
 
 /// `struct contigo_step`.
@@ -101,21 +123,17 @@ pub(crate) struct Step {
     timeout_us: u32,
 }
 
-/// `struct contigo_program`.
+/// `struct contigo_stop_sequence`, and `struct contigo_sync`.
 #[repr(C)]
-struct Program {
+struct Array {
     count: u32,
     reserved: u32,
     ptr: u64,
 }
 
-const _: () = assert!(size_of::<Info>() == 192 && size_of::<Import>() == 40 && size_of::<Step>() == 24);
+const _: () = assert!(size_of::<Info>() == 184 && size_of::<Import>() == 32 && size_of::<Step>() == 24 && size_of::<Alloc>() == 32);
 
 impl Step {
-    pub(crate) const fn write(offset_bytes: u32, value: u32) -> Self {
-        Self { kind: 1, window: 0, offset_bytes, mask: u32::MAX, value, timeout_us: 0 }
-    }
-
     pub(crate) const fn poll(offset_bytes: u32, mask: u32, value: u32, timeout_us: u32) -> Self {
         Self { kind: 2, window: 0, offset_bytes, mask, value, timeout_us }
     }
@@ -148,15 +166,40 @@ impl RawGuard {
     }
 
     pub(crate) fn info(&self) -> Result<Info, Errno> {
-        let mut info = Info { argsz: 192, ..Info::default() };
+        let mut info = Info { argsz: 184, ..Info::default() };
         // SAFETY: the kernel writes at most `argsz` bytes.
         unsafe { self.call(code::GET_INFO, (&raw mut info).cast()) }.map(|()| info)
     }
 
-    pub(crate) fn import(&self, buffer: impl AsFd, flags: u32, wait_us: u32) -> Result<Import, Errno> {
-        let mut import = Import { fd: buffer.as_fd().as_raw_fd(), flags, wait_us, ..Import::default() };
+    pub(crate) fn import(&self, buffer: impl AsFd, flags: u32) -> Result<Import, Errno> {
+        let mut import = Import { fd: buffer.as_fd().as_raw_fd(), flags, ..Import::default() };
         // SAFETY: its own structure.
         unsafe { self.call(code::IMPORT, (&raw mut import).cast()) }.map(|()| import)
+    }
+
+    /// Memory of the device's own.
+    pub(crate) fn alloc(&self, len_bytes: u64, flags: u32) -> Result<Alloc, Errno> {
+        let mut alloc = Alloc { len_bytes, flags, ..Alloc::default() };
+        // SAFETY: its own structure.
+        unsafe { self.call(code::ALLOC, (&raw mut alloc).cast()) }.map(|()| alloc)
+    }
+
+    /// The same as a dma-buf.
+    pub(crate) fn export(&self, handle: u32) -> Result<OwnedFd, Errno> {
+        let mut export = [handle, 0];
+        // SAFETY: the call takes 8 bytes; the descriptor is new.
+        unsafe {
+            self.call(code::EXPORT, export.as_mut_ptr().cast())?;
+            Ok(OwnedFd::from_raw_fd(export[1].cast_signed()))
+        }
+    }
+
+    /// One range of a buffer.
+    pub(crate) fn sync(&self, handle: u32, flags: u32, offset_bytes: u64, len_bytes: u64) -> Result<(), Errno> {
+        let range = Range { handle, flags, offset_bytes, len_bytes };
+        let mut sync = Array { count: 1, reserved: 0, ptr: (&raw const range).expose_provenance() as u64 };
+        // SAFETY: its own structure, which points to one range.
+        unsafe { self.call(code::SYNC, (&raw mut sync).cast()) }
     }
 
     pub(crate) fn release(&self, handle: u32) -> Result<(), Errno> {
@@ -165,13 +208,9 @@ impl RawGuard {
 
     pub(crate) fn arm(&self, steps: &[Step]) -> Result<(), Errno> {
         let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-        let mut program = Program { count, reserved: 0, ptr: steps.as_ptr().expose_provenance() as u64 };
+        let mut sequence = Array { count, reserved: 0, ptr: steps.as_ptr().expose_provenance() as u64 };
         // SAFETY: its own structure, which points to as many steps as it says.
-        unsafe { self.call(code::ARM, (&raw mut program).cast()) }
-    }
-
-    pub(crate) fn set_bus_master(&self, on: bool) -> Result<(), Errno> {
-        self.numbers(code::SET_BUS_MASTER, on.into(), 0)
+        unsafe { self.call(code::ARM, (&raw mut sequence).cast()) }
     }
 
     pub(crate) fn unmask(&self, interrupts: u32) -> Result<(), Errno> {
@@ -184,24 +223,27 @@ impl RawGuard {
 
     pub(crate) fn reset(&self) -> Result<(), Errno> {
         // SAFETY: it takes no argument.
-        unsafe { self.call(code::RESET, std::ptr::null_mut()) }
+        unsafe { self.call(code::RESET, ptr::null_mut()) }
     }
 
     /// The first window's registers.
     pub(crate) fn map(&self) -> Result<RawRegisters, Errno> {
         let window = self.info()?.window[0];
-        let whole = (window.len_bytes + u64::from(window.in_page_bytes)).next_multiple_of(4096);
-        self.map_at(window.mmap_offset, whole, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED)
-            .map(|map| RawRegisters { map, in_page_bytes: window.in_page_bytes as usize })
+        self.map_at(window.mmap_offset, window.len_bytes, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED)
+            .map(RawRegisters)
     }
 
     /// A mapping as the test asks for it.
     pub(crate) fn map_at(&self, offset: u64, len_bytes: u64, access: ProtFlags, kind: MapFlags) -> Result<Pages, Errno> {
         let len_bytes = usize::try_from(len_bytes).ok().and_then(NonZeroUsize::new).ok_or(Errno::EOVERFLOW)?;
+        // Memory is behind 32 GiB, also for a program of 32 bits: nix has an `off_t` here.
         let offset = offset.try_into().map_err(|_| Errno::EOVERFLOW)?;
         // SAFETY: a new mapping, of which no reference is made.
-        let start = unsafe { mmap(None, len_bytes, access, kind, &self.0, offset) }?;
-        Ok(Pages { start, len_bytes })
+        let start = unsafe { libc::mmap64(ptr::null_mut(), len_bytes.get(), access.bits(), kind.bits(), self.0.as_raw_fd(), offset) };
+        if start == libc::MAP_FAILED {
+            return Err(Errno::last());
+        }
+        NonNull::new(start).map(|start| Pages { start, len_bytes }).ok_or(Errno::EFAULT)
     }
 
     /// `read(2)` of `len_bytes`, without waiting.
@@ -245,6 +287,25 @@ unsafe impl Send for Pages {}
 // SAFETY: as above.
 unsafe impl Sync for Pages {}
 
+impl Pages {
+    /// The byte so far from the start.
+    fn at(&self, offset: usize) -> *mut u8 {
+        assert!(offset < self.len_bytes.get(), "a byte of this mapping");
+        // SAFETY: within the mapping, as was just seen.
+        unsafe { self.start.as_ptr().cast::<u8>().add(offset) }
+    }
+
+    pub(crate) fn read(&self, offset: usize) -> u8 {
+        // SAFETY: a byte of the mapping, of which no reference is made.
+        unsafe { self.at(offset).read_volatile() }
+    }
+
+    pub(crate) fn write(&self, offset: usize, value: u8) {
+        // SAFETY: as for `read`.
+        unsafe { self.at(offset).write_volatile(value) }
+    }
+}
+
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: this value's own mapping, and its end.
@@ -254,26 +315,25 @@ impl Drop for Pages {
 
 /// Mapped registers of 32 bits.
 #[derive(Debug)]
-pub(crate) struct RawRegisters {
-    map: Pages,
-    in_page_bytes: usize,
-}
+pub(crate) struct RawRegisters(Pages);
 
 impl RawRegisters {
-    /// The first page of a PCI function's first BAR, past every driver.
+    /// The first page of the PCI function that the lab has made the guard `name`'s device of, past
+    /// every driver.
     pub(crate) fn of_function(name: &str) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(format!("/sys/bus/pci/devices/{name}/resource0"))?;
+        let function = fs::canonicalize(format!("/sys/class/contigo/{name}/device/.."))?;
+        let file = OpenOptions::new().read(true).write(true).open(function.join("resource0"))?;
         let len_bytes = NonZeroUsize::new(4096).ok_or(io::ErrorKind::InvalidInput)?;
         // SAFETY: a new mapping, of which no reference is made.
         let start = unsafe { mmap(None, len_bytes, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED, &file, 0) }?;
-        Ok(Self { map: Pages { start, len_bytes }, in_page_bytes: 0 })
+        Ok(Self(Pages { start, len_bytes }))
     }
 
     fn at(&self, offset_bytes: u32) -> *mut u32 {
-        let offset = self.in_page_bytes + offset_bytes as usize;
-        assert!(offset + 4 <= self.map.len_bytes.get() && offset.is_multiple_of(4), "a register of this window");
+        let offset = offset_bytes as usize;
+        assert!(offset + 4 <= self.0.len_bytes.get() && offset.is_multiple_of(4), "a register of this window");
         // SAFETY: within the mapping, as was just seen.
-        unsafe { self.map.start.as_ptr().byte_add(offset).cast() }
+        unsafe { self.0.start.as_ptr().byte_add(offset).cast() }
     }
 
     pub(crate) fn read(&self, offset_bytes: u32) -> u32 {

@@ -4,7 +4,7 @@
 
 use crate::machine::{Engine, Memory};
 use contigo::{
-    Align, Backend, Bus, Device, Driver, Error, Port, Region, Result, TypedDriver,
+    Align, Backend, Bus, Device, Driver, Error, Guard, Port, Region, Result, TypedDriver,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
@@ -30,6 +30,11 @@ const EDU_NARROW_BITS: u32 = 28;
 /// `dma-coherent`), bus address = physical address where no SMMU is (`docs/system/arm/virt.rst`).
 pub(crate) const VIRT_PCIE: Port =
     Port { name: "virt-pcie", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
+
+/// The same for a platform device of the module's: the kernel says whether that snoops.
+pub(crate) fn virt_port(opened: &OpenDevice) -> Port {
+    Port { coherent: opened.guard().is_none_or(Guard::is_coherent), ..VIRT_PCIE }
+}
 
 /// One memory with one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +125,7 @@ impl Place {
         let attached = unsafe { device.attach_wired(port, Attach { window: 0, interrupt })? };
         match self.engine {
             // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.
-            Engine::EduPci(_) | Engine::EduVfio(_) => unsafe { task.with_edu(&region, attached) },
+            Engine::Edu(_) | Engine::EduVfio(_) => unsafe { task.with_edu(&region, attached) },
             // They are no engines of copies: `vfio/` and `gemm8/` have their tests.
             Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_) => Err(Error::NotFound { what: "copy engine", among: 0.into() }),
             Engine::Sim(kind) => {
@@ -146,7 +151,7 @@ struct Task<'p, H> {
 
 impl<H: Bench> Task<'_, H> {
     /// An engine that was stopped; then what stops it is left with the kernel, before its first
-    /// job, and only then may it master the bus.
+    /// job, and only then may a PCI function master the bus.
     fn engine<D: TypedDriver<2>>(&self, driver: D) -> Result<contigo::Engine<D, 2>> {
         let engine = contigo::Engine::new(driver)?;
         if let Some(guard) = self.device.guard().filter(|_| self.place.armed) {

@@ -4,7 +4,8 @@
 //! The kernel gives user space a dma-buf and no address. `/proc/self/pagemap` had the right one
 //! until Linux 6.9; since then the mapping is a PFN mapping, which pagemap shows as nothing. So
 //! there are two ways. The first goes through the kernel module `contigo`
-//! ([`DmaHeap::allocate_for`]), on every kernel. The second works without it on kernels before 6.9
+//! ([`DmaHeap::allocate_for`]), on every kernel, which also has memory of its own
+//! ([`Guard::allocate`]). The second works without it on kernels before 6.9
 //! (most vendor kernels of boards). On newer ones it says what to install, and never guesses.
 //!
 //! **Why `DMA_BUF_IOCTL_SYNC` is not called.** The ioctl maintains the caches for the devices that
@@ -48,7 +49,7 @@ use core::ops::Range;
 use memmap2::MmapRaw;
 
 /// The advice where pagemap has no address for a dma-buf.
-const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DmaHeap::allocate_for, or u-dma-buf in its place; \
+const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use Guard::allocate, or u-dma-buf in its place; \
                        /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
 
 /// One block from a dma-heap. This value owns it, descriptor and mapping. The last close frees the
@@ -119,7 +120,8 @@ impl DmaHeap {
 
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>`,
     /// and imports it for the device of `guard`. The kernel gives its address then and maintains
-    /// its caches, on every kernel. No privilege is needed, except for the files.
+    /// its caches, on every kernel. No privilege is needed, except for the files. Where the device
+    /// does not snoop, the block holds one buffer ([`DmaBuf`]): for more use [`Guard::allocate`].
     ///
     /// # Errors
     /// - As [`allocate`](Self::allocate), except for those about pagemap.
@@ -153,7 +155,7 @@ impl DmaHeap {
         let (_, file) = Self::alloc(kernel, name, len_bytes)?;
         // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this
         // function (HeapKernel, 1); it is open until then.
-        unsafe { DmaBuf::import_as(guard, file.raw(), "dma-heap", 0) }
+        unsafe { DmaBuf::import_as(guard, file.raw(), "dma-heap") }
     }
 
     /// A new dma-buf of the heap: how long it is, in whole pages, and its file.

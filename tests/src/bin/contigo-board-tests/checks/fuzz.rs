@@ -22,7 +22,7 @@ use nix::{
 };
 use std::{
     fs::OpenOptions,
-    os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
+    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -36,19 +36,23 @@ const ARENA_BYTES: usize = 64 << 10;
 /// The growth of the kernel's own memory (`SUnreclaim`) in the second half that is no error: slabs
 /// are filled and given back in pages.
 const SLAB_KB: u64 = 2_048;
+/// The loss of CMA that is no error: pages that are given back are in each processor's own list
+/// first, which `CmaFree` does not count.
+const CMA_KB: u64 = 2_048;
 /// For a row of this kind on a kernel that checks every access, in an emulator.
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// The calls of `kernel-helpers/uapi/contigo.h`.
-const CODES: [u32; 11] = [
+const CODES: [u32; 12] = [
     code::GET_INFO,
     code::SET_DMA_BITS,
+    code::ALLOC,
+    code::EXPORT,
     code::IMPORT,
     code::GET_SEGMENTS,
     code::RELEASE,
     code::SYNC,
     code::ARM,
-    code::SET_BUS_MASTER,
     code::UNMASK,
     code::SET_EVENTFD,
     code::RESET,
@@ -103,7 +107,7 @@ pub(super) fn fuzzed(subject: &Subject) -> Verdict {
     let mut after = free()?;
     // Each processor adds its own to the counters once a second.
     for _ in 0..60 {
-        if after.0 == cma && after.1 <= slab + SLAB_KB {
+        if after.0 + CMA_KB >= cma && after.1 <= slab + SLAB_KB {
             break;
         }
         sleep(Duration::from_millis(50));
@@ -117,7 +121,7 @@ pub(super) fn fuzzed(subject: &Subject) -> Verdict {
         after.1
     );
     ensure(first + second >= CALLS, format!("too slow: {seen}"))?;
-    ensure(after.0 == cma && after.1 <= slab + SLAB_KB, seen.clone())?;
+    ensure(after.0 + CMA_KB >= cma && after.1 <= slab + SLAB_KB, seen.clone())?;
     ensure(accepted > CALLS / 100, format!("too few were accepted for anything to be tried: {seen}"))?;
     Ok(seen)
 }
@@ -163,9 +167,22 @@ impl Hands {
         let result = unsafe { libc::ioctl(fd, request as _, argument) };
         if result == 0 {
             self.accepted += 1;
+            self.close_exported(request, argument);
         } else {
             debug_assert_ne!(Errno::last(), Errno::UnknownErrno);
         }
+    }
+
+    /// The dma-buf that a call has just made, whose descriptor is the second word of its argument.
+    fn close_exported(&self, request: u32, argument: usize) {
+        let arena = self.start()..self.start() + ARENA_BYTES - 8;
+        if request != code::EXPORT || !arena.contains(&argument) {
+            return;
+        }
+        // SAFETY: eight bytes of the arena, of which no reference is alive.
+        let fd = unsafe { self.map.start().add(argument - arena.start + 4).cast::<i32>().read_unaligned() };
+        // SAFETY: the kernel has just made this descriptor for this call.
+        drop(unsafe { OwnedFd::from_raw_fd(fd) });
     }
 
     /// A mapping of anything as anything, of which a register is read where it is mapped; or a look
@@ -202,11 +219,13 @@ impl Hands {
         let argument: [u64; 9] = match request {
             code::GET_INFO => [words(self.rng.u32(24..256), 0), 0, 0, 0, 0, 0, 0, 0, 0],
             code::SET_DMA_BITS => [words(self.rng.u32(10..68), 0), 0, 0, 0, 0, 0, 0, 0, 0],
-            code::IMPORT => [words(some.cast_unsigned(), self.rng.u32(..8)), 0, 0, 0, words(self.rng.u32(..2), 0), 0, 0, 0, 0],
+            code::ALLOC => [self.rng.u64(..5) << 12, words(self.rng.u32(..2), 0), 0, 0, 0, 0, 0, 0, 0],
+            code::EXPORT => [words(handle, 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            code::IMPORT => [words(some.cast_unsigned(), self.rng.u32(..3)), 0, 0, 0, 0, 0, 0, 0, 0],
             code::GET_SEGMENTS => [words(handle, self.rng.u32(..3)), words(count, 0), array, 0, 0, 0, 0, 0, 0],
             code::RELEASE => [words(handle, 0), 0, 0, 0, 0, 0, 0, 0, 0],
             code::SYNC | code::ARM => [words(count, 0), array, 0, 0, 0, 0, 0, 0, 0],
-            code::SET_BUS_MASTER | code::UNMASK => [words(self.rng.u32(..3), 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            code::UNMASK => [words(self.rng.u32(..3), 0), 0, 0, 0, 0, 0, 0, 0, 0],
             code::SET_EVENTFD => [words(self.rng.u32(..3), some.cast_unsigned()), 0, 0, 0, 0, 0, 0, 0, 0],
             _ => [0; 9],
         };
@@ -229,7 +248,7 @@ impl Hands {
                 _ => words(low(self.edge()), low(self.edge())),
             };
         }
-        // A program that bus mastering runs must not take a second each time.
+        // A stop sequence that is run must not take a second each time.
         for entry in 0..6_usize {
             let word = &mut arena[130 + 3 * entry];
             if request == code::ARM && (POLL_US..=1_000_000).contains(&(*word >> 32)) && self.rng.u16(..1000) != 0 {

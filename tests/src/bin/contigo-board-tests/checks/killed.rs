@@ -112,7 +112,7 @@ pub(super) fn killed(place: &Place) -> Verdict {
     ensure(in_flight * 10 >= rounds * 8, format!("too seldom in flight: {seen}"))?;
     if armed {
         ensure(hurt == 0, seen.clone())?;
-        // Bus mastering is turned off in any case: this is what only the armed program does.
+        // This is what only the armed program does, or the reset line.
         ensure(waited_for * 10 >= early * 8, format!("the device was not waited for: {seen}"))?;
     } else {
         ensure(hurt >= CAUGHT, format!("the check catches too little: {seen}"))?;

@@ -1,13 +1,13 @@
 #![allow(unsafe_code, reason = "which core is behind the registers, and how it is wired, is a claim")]
-//! gemm8 behind the gate, as a SoC has a core: no IOMMU, no bus mastering and no reset keeps it
-//! from memory. Only the gate does.
+//! gemm8 behind the gate, as a SoC has a core: no IOMMU and no reset keeps it from memory. Only the
+//! gate does.
 
 use super::{
     ground::Ground,
     kills,
     product::{SLOTS, carve, long_operands, operands, product, timeouts},
 };
-use crate::{setup::VIRT_PCIE, vfio::Seen};
+use crate::{setup::virt_port, vfio::Seen};
 use contigo::{
     Backend, Engine, Region, Result,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
@@ -44,7 +44,7 @@ pub(super) type Driver<'d, 'o> = Gated<Gemm8<Part<'d, AnyDevice<'o>>>, Part<'d, 
 /// function in a program beside QEMU cannot lower.
 pub(super) fn attached(opened: &OpenDevice) -> Result<AnyDevice<'_>> {
     // SAFETY: `machine.rs` found the lab's function, with no IOMMU before it.
-    unsafe { opened.attach_wired(VIRT_PCIE, Attach { window: 0, interrupt: false }) }
+    unsafe { opened.attach_wired(virt_port(opened), Attach { window: 0, interrupt: false }) }
 }
 
 /// The driver. It has touched nothing.
@@ -66,8 +66,7 @@ pub(super) fn engine<'d, 'o>(opened: &OpenDevice, device: &'d AnyDevice<'o>) -> 
         // SAFETY: window 0 is the core's, and the program shuts its gate.
         unsafe { guard.arm(&contigo::Driver::stop_program(&driver), 0)? };
     }
-    // The module runs the program here, which leaves the gate shut; the engine opens it.
-    // SAFETY: nothing has started the core, or the module has stopped it.
+    // SAFETY: by UIO nothing has started the core; a platform device always masters the bus.
     unsafe { opened.enable_bus_master()? };
     Engine::new(driver).map_err(Into::into)
 }
@@ -78,7 +77,7 @@ macro_rules! in_memory {
         match (Ground::of($opened)?, Ground::of($opened)?) {
             (Ground::Huge(first), Ground::Huge(second)) => $work($opened, &Region::new(first)?, &Region::new(second)?),
             (Ground::Heap(first), Ground::Heap(second)) => $work($opened, &Region::new(first)?, &Region::new(second)?),
-            (Ground::Imported(first), Ground::Imported(second)) => $work($opened, &Region::new(first)?, &Region::new(second)?),
+            (Ground::Own(first), Ground::Own(second)) => $work($opened, &Region::new(first)?, &Region::new(second)?),
             _ => Ok(Seen::failed("two blocks of two kinds")),
         }
     };

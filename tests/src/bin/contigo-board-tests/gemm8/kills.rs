@@ -3,23 +3,22 @@
 
 use super::{
     gated::{Driver, LONG, attached, driver, engine},
-    ground::{BYTES, Ground, block},
+    ground::{BYTES, Ground},
     product::{CANARY, LIMIT, lens, long_operands},
 };
 use crate::{
     checks::{self, Wrong},
-    map::Map,
-    setup::VIRT_PCIE,
+    setup::virt_port,
     vfio::Seen,
 };
 use contigo::{
-    DevAddr, Engine, Error, Region, Result, StopProgram, StopStep,
+    Backend as _, DevAddr, Engine, Error, GuardMemory, Region, Result, StopProgram, StopStep,
     drivers::axi_gate::regs,
     names::{AnyDevice, DeviceName, OpenDevice},
 };
 use std::{
+    fs,
     io::{PipeWriter, Write as _},
-    os::fd::{AsFd as _, OwnedFd},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -49,44 +48,44 @@ enum Leaves {
     Nothing,
 }
 
-/// All memory but one block, so that the next owner gets the one that the killed program had.
-fn all_but_one() -> Result<Vec<OwnedFd>> {
-    let mut held = Vec::with_capacity(MOST);
-    while held.len() < MOST {
-        match block() {
-            Ok(block) => held.push(block),
-            Err(Error::Os { errno: libc::ENOMEM | libc::ENOSPC, .. }) => break,
+/// The device, for the next program: soon after the end of the one before.
+fn next(name: &DeviceName) -> Result<OpenDevice> {
+    let end = Instant::now() + FREED;
+    loop {
+        match name.open() {
+            Err(Error::InUse { .. }) if Instant::now() < end => sleep(Duration::from_millis(1)),
+            opened => return opened,
+        }
+    }
+}
+
+/// All memory that the device can have, in blocks.
+fn all(opened: &OpenDevice) -> Result<Vec<GuardMemory<'_>>> {
+    let guard = opened.guard().ok_or(Error::NotFound { what: "guard", among: 0.into() })?;
+    let mut blocks = Vec::with_capacity(MOST);
+    while blocks.len() < MOST {
+        match guard.allocate(BYTES) {
+            Ok(block) => blocks.push(block),
+            Err(Error::NoMemory { .. } | Error::TooMany { .. }) => return Ok(blocks),
             Err(error) => return Err(error),
         }
     }
-    held.pop();
-    Ok(held)
+    Err(Error::TooMany { what: "blocks of this machine's memory for a device", most: MOST as u64 })
 }
 
-/// The block that is free, soon.
-fn freed() -> Result<OwnedFd> {
-    let end = Instant::now() + FREED;
-    loop {
-        match block() {
-            Err(Error::Os { errno: libc::ENOMEM | libc::ENOSPC, .. }) if Instant::now() < end => sleep(Duration::from_millis(1)),
-            block => return block,
-        }
-    }
-}
-
-/// How many bytes of the next owner's are written by somebody else.
-fn next_owner() -> Result<u64> {
-    let block = freed()?;
-    let map = Map::shared(block.as_fd(), BYTES)?;
-    let words = map.start().cast::<u64>();
+/// How many bytes of the next owner's are written by another program's device. It has all memory, and
+/// so what that program had.
+fn next_owner(name: &DeviceName) -> Result<u64> {
+    let opened = next(name)?;
+    let blocks = all(&opened)?;
     let canary = u64::from_ne_bytes([CANARY; 8]);
-    for index in 0..BYTES / 8 {
-        // SAFETY: within the mapping, which begins at a page; no reference to it exists.
-        unsafe { words.add(index).write_volatile(canary) };
-    }
+    let words =
+        || blocks.iter().flat_map(|block| (0..BYTES / 8).map(|index| block.mapping().cpu.as_ptr().cast::<u64>().wrapping_add(index)));
+    // SAFETY: within its mapping, which begins at a page; no reference to it exists.
+    words().for_each(|word| unsafe { word.write_volatile(canary) });
     sleep(A_WHILE);
     // SAFETY: as above.
-    let found = (0..BYTES / 8).map(|index| unsafe { words.add(index).read_volatile() });
+    let found = words().map(|word| unsafe { word.read_volatile() });
     Ok(found.map(|word| word.to_ne_bytes().iter().filter(|byte| **byte != CANARY).count() as u64).sum())
 }
 
@@ -103,9 +102,9 @@ fn kill_one(name: &DeviceName, leaves: Leaves, round: u64) -> Result<bool, Strin
 /// In the process that is killed: it says so when the first word of C was written.
 fn works(name: &DeviceName, leaves: Leaves, tell: &mut PipeWriter) -> Result<()> {
     let opened = name.open()?;
-    let Ground::Imported(memory) = Ground::of(&opened)? else { return Err(Error::NotFound { what: "guard", among: 0.into() }) };
+    let Ground::Own(memory) = Ground::of(&opened)? else { return Err(Error::NotFound { what: "guard", among: 0.into() }) };
     let region = Region::new(memory)?;
-    let first = region.host_ptr_of(&opened.seen_through(VIRT_PCIE), DevAddr(region.base().raw()))?;
+    let first = region.host_ptr_of(&opened.seen_through(virt_port(&opened)), DevAddr(region.base().raw()))?;
     let [a, b, bias, mut c] = long_operands(&region, &LONG)?;
     c.view_mut::<u8>()?.fill(CANARY);
     let device = attached(&opened)?;
@@ -150,15 +149,14 @@ fn quiet(name: &DeviceName) -> Result<()> {
 
 /// Killed programs that left the steps that shut the gate.
 pub(super) fn stopped(name: &DeviceName) -> Result<Seen> {
-    let (mut seen, mut at_work, held) = (Seen::default(), 0, all_but_one()?);
+    let (mut seen, mut at_work) = (Seen::default(), 0);
     for round in 0..KILLS {
         match kill_one(name, Leaves::Gate, round) {
             Ok(told) => at_work += u64::from(told),
             Err(why) => return Ok(Seen::failed(why)),
         }
-        seen.canary_hits += next_owner()?;
+        seen.canary_hits += next_owner(name)?;
     }
-    drop(held);
     seen.failed = at_work != KILLS;
     seen.detail = format!("{at_work} of {KILLS} programs killed at work; {} bytes of the next owners were written", seen.canary_hits);
     Ok(seen)
@@ -166,35 +164,46 @@ pub(super) fn stopped(name: &DeviceName) -> Result<Seen> {
 
 /// The same with a lie: the check must see it.
 pub(super) fn told_lies(name: &DeviceName) -> Result<Seen> {
-    let (mut caught, mut bytes, held) = (0, 0, all_but_one()?);
+    let (mut caught, mut bytes) = (0, 0);
     for round in 0..LIES {
         if let Err(why) = kill_one(name, Leaves::Lie, round) {
             return Ok(Seen::failed(why));
         }
-        let written = next_owner()?;
+        let written = next_owner(name)?;
         (caught, bytes) = (caught + u64::from(written > 0), bytes + written);
         quiet(name)?;
     }
-    drop(held);
     let detail = format!("{LIES} programs killed that said stopped too early: {caught} next owners were written, {bytes} bytes");
     Ok(Seen { failed: caught < CAUGHT, ..Seen::shown(detail) })
 }
 
-/// A killed program that left nothing: nobody gets its memory, until the core has stopped.
+/// How much the module keeps because the core has not stopped.
+fn kept_bytes(name: &DeviceName) -> Result<u64> {
+    let opened = name.open()?;
+    Ok(opened.guard().map(contigo::Guard::info).transpose()?.map_or(0, |info| info.quarantined_bytes))
+}
+
+/// A killed program that left nothing: nobody gets its memory. Another one shuts the gate
+/// afterwards, and that is no proof: only the administrator ends it.
 pub(super) fn kept(name: &DeviceName) -> Result<Seen> {
-    let held = all_but_one()?;
+    let before = kept_bytes(name)?;
+    let free = all(&name.open()?)?.len();
     match kill_one(name, Leaves::Nothing, 0) {
         Ok(true) => {}
         Ok(false) => return Ok(Seen::failed("the program was not seen at work")),
         Err(why) => return Ok(Seen::failed(why)),
     }
-    let refused = matches!(freed(), Err(Error::Os { errno: libc::ENOMEM | libc::ENOSPC, .. }));
-    let opened = name.open()?;
-    let kept = opened.guard().map(contigo::Guard::info).transpose()?.map_or(0, |info| info.kept_bytes);
-    drop(opened);
+    let refused = all(&next(name)?)?.len() == free - 1;
+    let kept = kept_bytes(name)? - before;
     quiet(name)?;
-    let back = next_owner();
-    drop(held);
-    let detail = format!("{kept} bytes kept, and refused to the next owner: {refused}; after a stop they were given back: {back:?}");
-    Ok(Seen { failed: !(refused && kept == BYTES as u64 && back == Ok(0)), ..Seen::shown(detail) })
+    let then = kept_bytes(name)? - before;
+    let mut detail = format!("{kept} bytes kept, and refused to the next owner: {refused}; {then} after another program has stopped it");
+    let mut right = refused && kept == BYTES as u64 && then == kept;
+    if nix::unistd::geteuid().is_root() {
+        let ended = fs::write(format!("/sys/class/contigo/{}/quarantine", name.argument()), "0").is_ok();
+        let left = kept_bytes(name)?;
+        right &= ended && left == 0;
+        detail = format!("{detail}, {left} after the administrator has ended it");
+    }
+    Ok(Seen { failed: !right, ..Seen::shown(detail) })
 }

@@ -35,8 +35,13 @@ pub(super) fn clocks(subject: &Subject) -> Verdict {
     refused("open without its clock", RawGuard::open(&subject.guard), Errno::EIO)?;
     drop(fails);
     let lines = log.lines();
-    let said = lines.iter().find(|line| line.contains(&subject.guard) && line.contains(name));
-    let said = said.ok_or_else(|| Wrong::Failed(format!("no line of the kernel's log has {name} and {}: {lines:?}", subject.guard)))?;
+    // The clock framework's line has the clock, and the module's behind it the device.
+    let said = lines.windows(2).find_map(|pair| match pair {
+        [clock, device] if clock.contains(name) && device.contains(&subject.guard) => Some(clock),
+        _ => None,
+    });
+    let said =
+        said.ok_or_else(|| Wrong::Failed(format!("no lines of the kernel's log have {name} and then {}: {lines:?}", subject.guard)))?;
     ensure(on(0), "an open that failed left the power on")?;
     drop(subject.open()?);
     Ok(format!("on and off{}; EIO and \"{said}\"", if power.is_some() { ", with its power domain" } else { "" }))

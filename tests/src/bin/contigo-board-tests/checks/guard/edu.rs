@@ -5,11 +5,11 @@ use crate::raw::{RawRegisters, Step};
 const SOURCE: u32 = 0x80;
 const DESTINATION: u32 = 0x88;
 const COUNT: u32 = 0x90;
-pub(super) const COMMAND: u32 = 0x98;
+const COMMAND: u32 = 0x98;
 const OWN_MEMORY: u32 = 0x4_0000;
 /// Start, from its own memory to the machine's.
 const WRITE: u32 = 3;
-pub(super) const RUNNING: u32 = 1;
+const RUNNING: u32 = 1;
 /// Longer than a transfer, which takes 100 ms.
 const OVER_US: u32 = 400_000;
 /// All that it moves at once: QEMU counts one byte too many.

@@ -59,7 +59,7 @@ pub(super) fn not_inherited(subject: &Subject) -> Verdict {
 pub(super) fn mappings(subject: &Subject) -> Verdict {
     let guard = subject.open()?;
     let window = sys("GET_INFO", guard.info())?.window[0];
-    let pages = (window.len_bytes + u64::from(window.in_page_bytes)).next_multiple_of(4096);
+    let pages = window.len_bytes.next_multiple_of(4096);
     let (read, shared) = (ProtFlags::PROT_READ, MapFlags::MAP_SHARED);
     let at = window.mmap_offset;
     refused("a private mapping", guard.map_at(at, 4096, read, MapFlags::MAP_PRIVATE), Errno::EINVAL)?;

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a timer that interrupts a wait")]
-//! The waits of an import: for the kernel's own work always, for somebody who writes by a flag. An
-//! exporter that lies about its length is refused.
+//! Fences: an import does not wait for who writes the buffer, for that is asked by poll(2). CPU access
+//! that a sync begins does, until a signal. An exporter that lies about its length is refused.
 
 use super::{
     super::{Verdict, Wrong, ensure},
@@ -8,70 +8,60 @@ use super::{
 };
 use crate::{
     lab::{Exporter, property},
-    raw::import,
+    raw::{SYNC_FOR_CPU, info},
 };
 use nix::{errno::Errno, libc};
 use std::{
-    os::fd::OwnedFd,
     thread::{scope, sleep},
     time::{Duration, Instant},
 };
 
 /// How long something else is at work on the buffer.
 const WORK: Duration = Duration::from_millis(150);
-/// The same as the kernel counts, and longer.
-const LONG_US: u32 = 5_000_000;
-/// Shorter than it.
-const SHORT_US: u32 = 20_000;
 
 pub(super) fn fences(subject: &Subject) -> Verdict {
     let exporter = Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
     let buffer = |properties| file("LAB_EXPORT", exporter.buffer(4, properties));
     let guard = subject.open()?;
-    let take = |buffer: &OwnedFd, flags, wait_us| {
-        let begun = Instant::now();
-        let done = guard.import(buffer, import::CONTIGUOUS | flags, wait_us);
-        done.map(|import| (import.handle, begun.elapsed()))
-    };
-    let give = |handle| sys("RELEASE", guard.release(handle));
 
     let written = buffer(property::WRITER)?;
-    let (handle, _) = sys("without the flag", take(&written, 0, 0))?;
-    give(handle)?;
-    refused("a writer that goes on", take(&written, import::WAIT, SHORT_US), Errno::ETIMEDOUT)?;
-    interrupt_me_after(Duration::from_millis(50))?;
-    refused("a wait that a signal ends", take(&written, import::WAIT, LONG_US), Errno::EINTR)?;
-    refused("a time without the flag", take(&written, 0, 1), Errno::EINVAL)?;
-    refused("the flag without a time", take(&written, import::WAIT, 0), Errno::EINVAL)?;
-    let waited = while_at_work(&exporter, || take(&written, import::WAIT, LONG_US))?;
-    give(waited.0)?;
-
-    let cleared = buffer(property::KERNEL)?;
-    let kernels = while_at_work(&exporter, || take(&cleared, 0, 0))?;
-    give(kernels.0)?;
+    let import = sys("IMPORT under a writer", guard.import(&written, 0))?;
+    refused("imported twice", guard.import(&written, 0), Errno::EBUSY)?;
+    let is_coherent = sys("GET_INFO", guard.info())?.flags & info::COHERENT != 0;
+    let seen = if is_coherent {
+        "a device that snoops needs no sync".to_owned()
+    } else {
+        let sync = || guard.sync(import.handle, SYNC_FOR_CPU, 0, import.len_bytes);
+        interrupt_me_after(Duration::from_millis(50))?;
+        refused("a wait that a signal ends", sync(), Errno::EINTR)?;
+        let waited = while_at_work(&exporter, sync)?;
+        format!("a sync waited {waited:?} for a writer, and EINTR")
+    };
+    sys("RELEASE", guard.release(import.handle))?;
 
     let short = buffer(property::SHORT)?;
-    refused("a list that is too short", take(&short, 0, 0), Errno::ERANGE)?;
-    ensure(sys("GET_INFO", guard.info())?.imports == 0, "something was kept")?;
-    Ok(format!("waited {:?} for a writer, {:?} for the kernel; ETIMEDOUT, EINTR and ERANGE where they belong", waited.1, kernels.1))
+    refused("a list that is too short", guard.import(&short, 0), Errno::ERANGE)?;
+    ensure(sys("GET_INFO", guard.info())?.buffers == 0, "something was kept")?;
+    Ok(format!("{seen}; ERANGE for a list that is too short"))
 }
 
-/// Imports while something is at work for a while, which it must have waited for.
-fn while_at_work(exporter: &Exporter, take: impl FnOnce() -> Result<(u32, Duration), Errno>) -> Result<(u32, Duration), Wrong> {
-    let (taken, ended, over) = scope(|scope| {
+/// Syncs while something is at work for a while, which it must have waited for.
+fn while_at_work(exporter: &Exporter, sync: impl FnOnce() -> Result<(), Errno>) -> Result<Duration, Wrong> {
+    let begun = Instant::now();
+    let (done, ended, over) = scope(|scope| {
         let work = scope.spawn(|| {
             sleep(WORK);
             let over = Instant::now();
             exporter.signal();
             over
         });
-        // On a busy machine the import may begin late, and so be shorter than the work.
-        (take(), Instant::now(), work.join())
+        // On a busy machine the sync may begin late, and so be shorter than the work.
+        (sync(), Instant::now(), work.join())
     });
-    let (handle, took) = sys("IMPORT", taken)?;
+    sys("SYNC", done)?;
     let over = over.map_err(|_| Wrong::Failed("the work on the buffer panicked".to_owned()))?;
-    ensure(ended >= over, format!("it was imported {:?} before the end of the work on it", over - ended))?;
-    Ok((handle, took))
+    ensure(ended >= over, format!("it was synchronised {:?} before the end of the work on it", over - ended))?;
+    Ok(begun.elapsed())
 }
 
 /// One SIGUSR1 for this process, whose handler does nothing.

@@ -7,17 +7,11 @@ use super::{
 };
 use crate::{
     checks::as_user::{USER, allow, opens},
-    raw::{RawGuard, info},
+    lab::Part,
+    raw::info,
 };
 use nix::errno::Errno;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
-/// QEMU's device for tests, of which the lab has two functions in one slot.
-const PAIR: [&str; 2] = ["0x1b36", "0x0005"];
-const FUNCTIONS: &str = "/sys/bus/pci/devices";
+use std::{fs, path::PathBuf};
 
 /// CONFINED says what is so, and whoever is not root gets in only where it is.
 pub(super) fn confined(subject: &Subject) -> Verdict {
@@ -31,8 +25,7 @@ pub(super) fn confined(subject: &Subject) -> Verdict {
         ensure(taint & 1 << 6 != 0, format!("the kernel is not tainted by its user: {taint:#x}"))?;
         return Ok("not confined; the kernel is tainted".into());
     }
-    let group = PathBuf::from(format!("/sys/class/contigo/{}/device/iommu_group", subject.guard));
-    let group = file("its group", fs::canonicalize(group))?;
+    let group = file("its group", fs::canonicalize(group(subject)))?;
     let kind = || Ok::<_, Wrong>(file("type", fs::read_to_string(group.join("type")))?.trim().to_owned());
     if kind()? == "DMA" {
         ensure(has(first, info::STRICT | info::ALONE | info::CONFINED), format!("strict and alone, and its flags are {first:#x}"))?;
@@ -56,7 +49,7 @@ pub(super) fn confined(subject: &Subject) -> Verdict {
 /// Does `work` behind an IOMMU that forgets an address by and by, where there is one and this user
 /// can have it so.
 pub(crate) fn lazily(subject: &Subject, work: impl FnOnce() -> Verdict) -> Verdict {
-    let kind = PathBuf::from(format!("/sys/class/contigo/{}/device/iommu_group/type", subject.guard));
+    let kind = group(subject).join("type");
     let is_strict = fs::read_to_string(&kind).is_ok_and(|kind| kind.trim() == "DMA");
     if !is_strict || fs::write(&kind, "DMA-FQ").is_err() {
         return work();
@@ -70,44 +63,29 @@ pub(crate) fn lazily(subject: &Subject, work: impl FnOnce() -> Verdict) -> Verdi
     done.map(|seen| format!("lazy: {seen}"))
 }
 
-pub(super) fn has_pair() -> bool {
-    pair().len() >= 2
+/// Has the device an IOMMU group, in which the lab can put another one?
+pub(super) fn can_have_a_companion(subject: &Subject) -> bool {
+    Part::named(&subject.guard).is_some() && group(subject).exists()
 }
 
-/// The functions of the pair. They have a group only once they have a driver.
-fn pair() -> Vec<String> {
-    let functions = fs::read_dir(FUNCTIONS).into_iter().flatten().flatten();
-    let is_one = |function: &Path| {
-        let reads = |file: &str, value: &str| fs::read_to_string(function.join(file)).is_ok_and(|text| text.trim() == value);
-        reads("vendor", PAIR[0]) && reads("device", PAIR[1])
-    };
-    functions.filter(|function| is_one(&function.path())).filter_map(|function| function.file_name().into_string().ok()).collect()
+/// A device that shares its group reaches what is mapped for the other.
+pub(super) fn group_of_two(subject: &Subject) -> Verdict {
+    let lab = Part::named(&subject.guard).ok_or_else(|| Wrong::Skipped("its device is not the lab's".into()))?;
+    let companion = file("companion", lab.told("companion"))?;
+    let devices = file("its group", fs::read_dir(group(subject).join("devices")))?.count();
+    ensure(devices == 2, format!("{devices} devices are in its group: this check can catch nothing"))?;
+    let flags = sys("GET_INFO", subject.open()?.info())?.flags;
+    let right = flags & info::IOMMU != 0 && flags & (info::ALONE | info::CONFINED) == 0;
+    ensure(right, format!("two in a group, and its flags are {flags:#x}"))?;
+    allow(&subject.guard)?;
+    let user = opens(&subject.guard)?;
+    ensure(user == Err(Errno::EPERM), format!("it is not confined, and user {USER}: {user:?}"))?;
+    drop(companion);
+    let alone = sys("GET_INFO", subject.open()?.info())?.flags;
+    ensure(alone & info::ALONE != 0, format!("alone in its group again, and its flags are {alone:#x}"))?;
+    Ok(format!("flags {flags:#x}, and EPERM for user {USER}; {alone:#x} when it is alone"))
 }
 
-/// A function that shares its group reaches what is mapped for the other.
-pub(super) fn group_of_two(_: &Subject) -> Verdict {
-    let both = pair();
-    let [one, other, ..] = both.as_slice() else { return Err(Wrong::Skipped("there is no pair".into())) };
-    let write = |place: &str, text: &str| file(place, fs::write(place, text));
-    for function in [other, one] {
-        write(&format!("{FUNCTIONS}/{function}/driver_override"), "contigo")?;
-        write("/sys/bus/pci/drivers_probe", function)?;
-    }
-    let group = |function: &str| fs::canonicalize(format!("{FUNCTIONS}/{function}/iommu_group")).ok();
-    ensure(group(one).is_some() && group(one) == group(other), "the two are in groups of their own: this check can catch nothing")?;
-    let look = || -> Result<u32, Wrong> {
-        let flags = sys("GET_INFO", sys("open", RawGuard::open(one))?.info())?.flags;
-        let right = flags & info::IOMMU != 0 && flags & (info::ALONE | info::CONFINED) == 0;
-        ensure(right, format!("two in a group, and its flags are {flags:#x}"))?;
-        allow(one)?;
-        let user = opens(one)?;
-        ensure(user == Err(Errno::EPERM), format!("it is not confined, and user {USER}: {user:?}"))?;
-        Ok(flags)
-    };
-    let seen = look();
-    for function in [one, other] {
-        write("/sys/bus/pci/drivers/contigo/unbind", function)?;
-        write(&format!("{FUNCTIONS}/{function}/driver_override"), "\n")?;
-    }
-    Ok(format!("flags {:#x}; EPERM for user {USER}", seen?))
+fn group(subject: &Subject) -> PathBuf {
+    PathBuf::from(format!("/sys/class/contigo/{}/device/iommu_group", subject.guard))
 }

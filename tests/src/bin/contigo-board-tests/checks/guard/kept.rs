@@ -1,5 +1,6 @@
-//! Memory of a device that does not stop: kept when its user goes, through the loss of its driver
-//! too, and given back when it has stopped.
+//! The quarantine: memory of a device that has not stopped when its user goes. It ends when that
+//! user's own stop sequence finds the device stopped, by a reset, by the administrator, and by the
+//! loss of the driver; no other user's stop sequence ends it.
 
 use super::{
     super::{Verdict, Wrong, ensure, ok},
@@ -8,93 +9,174 @@ use super::{
 use crate::{
     heap,
     lab::{Exporter, Part, property},
-    raw::{RawGuard, RawRegisters, import, info},
+    raw::{RawGuard, RawRegisters, info},
 };
 use nix::errno::Errno;
+use std::fs;
 
-const BLOCK_BYTES: usize = 4 << 20;
+const BLOCK_BYTES: usize = 64 << 10;
 const CACHED_PAGES: u32 = 4;
+/// What each user leaves.
+const LEFT_BYTES: u64 = BLOCK_BYTES as u64 + CACHED_PAGES as u64 * 4096;
 
 pub(super) fn kept(subject: &Subject) -> Verdict {
-    let exporter = Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
-    let counts = Part::named("exporter").ok_or_else(|| Wrong::Skipped("the exporter does not count".into()))?;
-    let number = |what| file(what, counts.number(what));
-    let line = subject.reset();
-    let before = all_bytes()?;
-    let (maps, unmaps, buffers) = (number("maps")?, number("unmaps")?, number("buffers")?);
+    let seen = kept_by(subject, subject.reset())?;
+    let Some(switch) = Part::named(&subject.guard).filter(|part| part.has("no_reset")) else { return Ok(seen) };
+    // The same device, as if it had no reset line.
+    let unbound = subject.unbind()?;
+    let without = file("no_reset", switch.told("no_reset"))?;
+    unbound.bind()?;
+    let then = kept_by(subject, None);
+    let unbound = subject.unbind()?;
+    drop(without);
+    unbound.bind()?;
+    Ok(format!("{seen}; without its reset line: {}", then?))
+}
 
-    // Nothing stops it: the program is not met, and the reset, where there is one, fails.
+/// What it holds, with the reset line that it has.
+fn kept_by(subject: &Subject, line: Option<Part>) -> Verdict {
+    let lab = Lab::of(subject)?;
+    let mut seen = Vec::new();
+
+    // While it lasts: what other users can do about it. The flag tells the stop sequence.
     let guard = subject.open()?;
-    let registers = sys("mmap", guard.map())?;
     let has_iommu = sys("GET_INFO", guard.info())?.flags & info::IOMMU != 0;
-    subject.set_flag(&registers, false);
-    sys("ARM", guard.arm(&subject.by_flag()))?;
-    let block = ok(heap::block(&subject.heap, BLOCK_BYTES))?;
-    let cached = file("LAB_EXPORT", exporter.buffer(CACHED_PAGES, property::CACHED))?;
-    sys("IMPORT of a block", guard.import(&block, import::CONTIGUOUS, 0))?;
-    sys("IMPORT of what its exporter caches", guard.import(&cached, import::CONTIGUOUS, 0))?;
-    drop((block, cached));
-    let fails = line.as_ref().map(|line| line.told("fail")).transpose();
-    let fails = file("fail", fails)?;
-    drop((guard, registers));
-    let both = BLOCK_BYTES as u64 + u64::from(CACHED_PAGES) * 4096;
-    let held = all_bytes()? - before;
-    ensure(held == both, format!("its user is gone, the device is at work, and {held} bytes of {both} are kept"))?;
-    ensure(number("buffers")? == buffers + 1, "the exporter's buffer was dropped under the device")?;
-
-    // Another user finds it so; and so does whoever binds it again. Behind an IOMMU nobody gets in.
-    let mut through = "";
-    if line.is_none() && has_iommu {
-        refused("open of what is kept behind an IOMMU", RawGuard::open(&subject.guard), Errno::EBUSY)?;
-    } else if line.is_none() {
-        let info = sys("GET_INFO", subject.open()?.info())?;
-        ensure(info.kept == 2 && info.kept_bytes == both, format!("{} buffers of {} bytes are kept", info.kept, info.kept_bytes))?;
+    drop(guard);
+    let fails = lab.leaves(subject, || file("fail", line.as_ref().map(|line| line.told("fail")).transpose()))?;
+    if line.is_some() {
+        refused("open without its reset", RawGuard::open(&subject.guard), Errno::EIO)?;
+        drop(fails);
+        seen.push("until a reset");
+    } else if has_iommu {
+        refused("open, while it is mapped", RawGuard::open(&subject.guard), Errno::EBUSY)?;
+        let registers = file("its registers through sysfs", RawRegisters::of_function(&subject.guard))?;
+        subject.set_flag(&registers, true);
+        seen.push("EBUSY behind the IOMMU, until its own stop sequence finds the device stopped");
+    } else {
+        let guard = subject.open()?;
+        lab.keeps(&guard, 1)?;
         if let Some(clock) = subject.clock() {
             ensure(file("enabled", clock.number("enabled"))? == 1, "the clock of a device that is at work is off")?;
         }
-    }
-    let unbound = subject.unbind()?;
-    let lost = number("maps")? - maps - (number("unmaps")? - unmaps);
-    ensure(lost == 0, format!("{lost} mappings of an exporter that caches them are left, and their device has no driver"))?;
-    ensure(number("buffers")? == buffers + 1, "the exporter's buffer was dropped when the device lost its driver")?;
-    unbound.bind()?;
-    ensure(soon(|| std::path::Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
-    if line.is_none() && has_iommu {
-        refused("open after it was bound again", RawGuard::open(&subject.guard), Errno::EBUSY)?;
-        let unbound = subject.unbind()?;
-        let registers = file("its registers through sysfs", RawRegisters::of_function(&subject.guard))?;
-        subject.set_flag(&registers, true);
-        drop(registers);
-        unbound.bind()?;
-        through = ", through the loss of its driver, and EBUSY meanwhile";
-    } else if line.is_none() {
+        let registers = sys("mmap", guard.map())?;
+        sys("ARM", guard.arm(&subject.always(&registers)))?;
+        drop((guard, registers));
         let guard = subject.open()?;
-        let kept = sys("GET_INFO", guard.info())?.kept;
-        ensure(kept == 2, format!("{kept} buffers are kept after it was bound again"))?;
-        // It stops: what is armed finds it so at the next opening.
+        lab.keeps(&guard, 1).map_err(|wrong| wrong_with("another user's stop sequence was met", wrong))?;
         let registers = sys("mmap", guard.map())?;
         subject.set_flag(&registers, true);
-        through = ", through the loss of its driver";
+        seen.push("until its own stop sequence finds the device stopped, and no other");
     }
+    lab.nothing_is_kept(subject)?;
+
+    // The administrator ends it. Without an IOMMU that loses the memory.
+    if line.is_none() {
+        lab.leaves(subject, || Ok(()))?;
+        let place = format!("/sys/class/contigo/{}/quarantine", subject.guard);
+        let bytes = file("quarantine", fs::read_to_string(&place))?;
+        ensure(bytes.trim() == LEFT_BYTES.to_string(), format!("{bytes:?} bytes are in quarantine, and {LEFT_BYTES} were left"))?;
+        ensure(fs::write(&place, "1").is_err(), "a number of bytes to keep was taken")?;
+        file("quarantine", fs::write(&place, "0"))?;
+        lab.nothing_is_mapped()?;
+        let info = sys("GET_INFO", subject.open()?.info())?;
+        ensure(
+            info.quarantined == 0 && info.quarantined_bytes == 0,
+            format!("the administrator ended it, and {} buffers are kept", info.quarantined),
+        )?;
+        seen.push("until the administrator ends it");
+    }
+
+    // The driver goes: nothing is mapped for the device any more, and nothing goes to others.
+    let fails = lab.leaves(subject, || file("fail", line.as_ref().map(|line| line.told("fail")).transpose()))?;
+    let buffers = lab.number("buffers")?;
+    let unbound = subject.unbind()?;
+    lab.nothing_is_mapped()?;
+    let lost = if has_iommu { 1 } else { 0 };
+    ensure(lab.number("buffers")? == buffers - lost, "the exporter's buffer went to others without an IOMMU, or stayed behind one")?;
     drop(fails);
-    let guard = subject.open()?;
-    let info = sys("GET_INFO", guard.info())?;
-    ensure(info.kept == 0 && info.kept_bytes == 0, format!("it has stopped, and {} buffers are kept", info.kept))?;
-    drop(guard);
-    ensure(soon(|| counts.number("buffers").is_ok_and(|now| now == buffers)), "the exporter's buffer was not given back")?;
-    let is_back = soon(|| all_bytes().is_ok_and(|now| now == before));
-    ensure(is_back, format!("dma-bufs had {before} bytes and have {}", all_bytes()?))?;
-    if let Some(clock) = subject.clock() {
-        ensure(soon(|| clock.number("enabled").is_ok_and(|on| on == 0)), "its clock is still on")?;
-    }
-    Ok(format!("{held} bytes kept{through}, and all of it given back when it had stopped"))
+    unbound.bind()?;
+    ensure(soon(|| std::path::Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
+    ensure(sys("GET_INFO", subject.open()?.info())?.quarantined == 0, "a driver that was bound anew keeps something")?;
+    seen.push("through the loss of its driver");
+    Ok(format!("{LEFT_BYTES} bytes of two buffers: {}", seen.join("; ")))
 }
 
-/// The bytes of all dma-bufs that there are. Memory that is free says less: each processor holds
-/// some back.
+fn wrong_with(what: &str, wrong: Wrong) -> Wrong {
+    match wrong {
+        Wrong::Failed(why) => Wrong::Failed(format!("{what}: {why}")),
+        other => other,
+    }
+}
+
+/// What the lab's exporter and the kernel count.
+struct Lab {
+    exporter: Exporter,
+    counts: Part,
+    mapped: u64,
+    buffers: u64,
+    bytes: u64,
+}
+
+impl Lab {
+    fn of(subject: &Subject) -> Result<Self, Wrong> {
+        let exporter = Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
+        let counts = Part::named("exporter").ok_or_else(|| Wrong::Skipped("the exporter does not count".into()))?;
+        drop(subject.open()?);
+        let mut lab = Self { exporter, counts, mapped: 0, buffers: 0, bytes: all_bytes()? };
+        lab.mapped = lab.number("maps")? - lab.number("unmaps")?;
+        lab.buffers = lab.number("buffers")?;
+        Ok(lab)
+    }
+
+    fn number(&self, what: &str) -> Result<u64, Wrong> {
+        file(what, self.counts.number(what))
+    }
+
+    /// A user goes, and nothing stops the device: its stop sequence is not met, and `fails` is made
+    /// before.
+    fn leaves<T>(&self, subject: &Subject, fails: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Wrong> {
+        let (bytes, buffers) = (all_bytes()?, self.number("buffers")?);
+        let guard = subject.open()?;
+        let registers = sys("mmap", guard.map())?;
+        subject.set_flag(&registers, false);
+        sys("ARM", guard.arm(&subject.by_flag()))?;
+        let block = ok(heap::block(&subject.heap, BLOCK_BYTES))?;
+        let cached = file("LAB_EXPORT", self.exporter.buffer(CACHED_PAGES, property::CACHED))?;
+        sys("IMPORT of a block", guard.import(&block, 0))?;
+        sys("IMPORT of what its exporter caches", guard.import(&cached, 0))?;
+        let fails = fails()?;
+        drop((block, cached, guard, registers));
+        let held = all_bytes()? - bytes;
+        ensure(held == LEFT_BYTES, format!("its user is gone, the device is at work, and {held} bytes of {LEFT_BYTES} are kept"))?;
+        ensure(self.number("buffers")? == buffers + 1, "the exporter's buffer was dropped under the device")?;
+        Ok(fails)
+    }
+
+    fn keeps(&self, guard: &RawGuard, users: u32) -> Result<(), Wrong> {
+        let info = sys("GET_INFO", guard.info())?;
+        let right = info.quarantined == 2 * users && info.quarantined_bytes == u64::from(users) * LEFT_BYTES;
+        ensure(right, format!("{} buffers of {} bytes are kept", info.quarantined, info.quarantined_bytes))
+    }
+
+    fn nothing_is_mapped(&self) -> Result<(), Wrong> {
+        let left = self.number("maps")? - self.number("unmaps")? - self.mapped;
+        ensure(left == 0, format!("{left} mappings of an exporter that caches them are left"))
+    }
+
+    /// It has stopped, so all is given back; at the next opening.
+    fn nothing_is_kept(&self, subject: &Subject) -> Result<(), Wrong> {
+        let info = sys("GET_INFO", subject.open()?.info())?;
+        ensure(info.quarantined == 0 && info.quarantined_bytes == 0, format!("it has stopped, and {} buffers are kept", info.quarantined))?;
+        let held = all_bytes()? - self.bytes;
+        ensure(held == 0, format!("it has stopped, and {held} bytes are held"))?;
+        ensure(self.number("buffers")? == self.buffers, "the exporter's buffer is still held")
+    }
+}
+
+/// Of all dma-bufs of the machine.
 fn all_bytes() -> Result<u64, Wrong> {
     const LIST: &str = "/sys/kernel/debug/dma_buf/bufinfo";
-    let list = file(LIST, std::fs::read_to_string(LIST))?;
+    let list = file(LIST, fs::read_to_string(LIST))?;
     let total = list.lines().rev().find_map(|line| line.strip_prefix("Total ")?.split(", ").nth(1)?.split(' ').next()?.parse().ok());
     total.ok_or_else(|| Wrong::Failed(format!("{LIST} has no total")))
 }

@@ -4,12 +4,11 @@ mod clocks;
 mod edu;
 mod exclusive;
 mod fences;
-mod foreign_line;
 mod interrupts;
 mod isolation;
 mod kept;
 mod lockdown;
-mod paused;
+mod own;
 mod read_only;
 mod reset;
 mod subject;
@@ -47,16 +46,15 @@ pub(crate) const TESTS: &[Test] = &[
     for_user(test("guard-mappings-refused", exclusive::mappings, |_| true)),
     for_user(test("guard-read-only", read_only::read_only, |_| true)),
     for_user(test("guard-interrupts", interrupts::interrupts, |_| true)),
+    test("guard-own-memory", own::own, |_| true),
     test("guard-fences", fences::fences, |_| true),
     test("guard-clocks", clocks::clocks, |subject| subject.clock().is_some()),
     test("guard-reset", reset::reset, |subject| subject.reset().is_some()),
     test(KEPT, kept::kept, |_| true),
     test("guard-unarmed", unarmed::unarmed, |subject| subject.reset().is_none()),
     test("guard-suspended", suspended::suspended, |_| true),
-    test("guard-foreign-line", foreign_line::foreign_line, |subject| subject.is_edu() && foreign_line::is_there()),
-    test("guard-previous-transfer", paused::previous_transfer, Subject::is_edu),
     test("guard-confined", isolation::confined, |_| true),
-    test("guard-group-of-two", isolation::group_of_two, |subject| subject.is_edu() && isolation::has_pair()),
+    test("guard-group-of-two", isolation::group_of_two, isolation::can_have_a_companion),
     test(TAKEN, taken::taken, |_| true),
     test(LOCKED_DOWN, lockdown::locked_down, |_| lockdown::is_possible()),
 ];

@@ -19,13 +19,13 @@ pub(super) fn read_only(subject: &Subject) -> Verdict {
         Err(contigo::Error::Os { errno: nix::libc::EACCES, .. }) => return Err(Wrong::Skipped("this user may not open the heap".into())),
         made => ok(made)?,
     };
-    refused("a buffer for reading, imported for writing", guard.import(&buffer, import::CONTIGUOUS, 0), Errno::EACCES)?;
-    ensure(sys("GET_INFO", guard.info())?.imports == 0, "the import was refused, and kept")?;
-    let mapped = sys("imported for reading", guard.import(&buffer, import::CONTIGUOUS | import::READ_ONLY, 0))?;
+    refused("a buffer for reading, imported for writing", guard.import(&buffer, 0), Errno::EACCES)?;
+    ensure(sys("GET_INFO", guard.info())?.buffers == 0, "the import was refused, and kept")?;
+    let mapped = sys("imported for reading", guard.import(&buffer, import::READ_ONLY))?;
     let flags = sys("GET_INFO", guard.info())?.flags;
     let kept = if subject.is_edu() && flags & info::IOMMU != 0 { unwritten(subject, &guard)? } else { "" };
     sys("RELEASE", guard.release(mapped.handle))?;
-    refused("a flag that nobody knows", guard.import(&buffer, 1 << 31 | import::READ_ONLY, 0), Errno::EINVAL)?;
+    refused("a flag that nobody knows", guard.import(&buffer, 1 << 31 | import::READ_ONLY), Errno::EINVAL)?;
     Ok(format!("EACCES for writing; {} bytes at {:#x} for reading{kept}", mapped.len_bytes, mapped.addr))
 }
 
@@ -37,12 +37,11 @@ fn unwritten(subject: &Subject, guard: &RawGuard) -> Result<&'static str, Wrong>
     let bytes = file("mmap of the block", raw::mapped(&block, 1 << 16))?;
     let registers = sys("mmap", guard.map())?;
     sys("ARM", guard.arm(&edu::STOP))?;
-    sys("SET_BUS_MASTER", guard.set_bus_master(true))?;
     for (flags, arrives) in [(import::READ_ONLY, false), (0, true)] {
         #[allow(unsafe_code, reason = "memory that a device may write")]
         // SAFETY: bytes of the mapping, which no reference is made of.
         (0..edu::LEN as usize).for_each(|at| unsafe { bytes.start().add(at).write_volatile(MARK) });
-        let place = sys("IMPORT", guard.import(&block, import::CONTIGUOUS | flags, 0))?;
+        let place = sys("IMPORT", guard.import(&block, flags))?;
         edu::begin(&registers, place.addr);
         sleep(Duration::from_millis(250));
         sys("RELEASE", guard.release(place.handle))?;

@@ -5,10 +5,7 @@ use super::{
     super::{Verdict, Wrong, ensure, ok},
     subject::{Subject, file, refused, sys},
 };
-use crate::{
-    heap,
-    raw::{RawGuard, import},
-};
+use crate::{heap, raw::RawGuard};
 use nix::errno::Errno;
 
 pub(super) fn reset(subject: &Subject) -> Verdict {
@@ -23,10 +20,10 @@ pub(super) fn reset(subject: &Subject) -> Verdict {
     ensure(number("asserts")? - before == 2 && number("asserted")? == 0, "CONTIGO_RESET did not reset it")?;
     // No program: only the line stops it, and so nothing is kept.
     let block = ok(heap::block(&subject.heap, 1 << 16))?;
-    sys("IMPORT", guard.import(&block, import::CONTIGUOUS, 0))?;
+    sys("IMPORT", guard.import(&block, 0))?;
     drop((guard, block));
     ensure(number("asserts")? - before == 3 && number("asserted")? == 1, "closed, and its line is not asserted")?;
-    let kept = sys("GET_INFO", subject.open()?.info())?.kept;
+    let kept = sys("GET_INFO", subject.open()?.info())?.quarantined;
     ensure(kept == 0, format!("{kept} buffers are kept, though it was reset"))?;
 
     let fails = file("fail", line.told("fail"))?;

@@ -5,7 +5,7 @@ use super::{
     super::{Verdict, ensure, ok},
     subject::{Subject, refused, soon, sys},
 };
-use crate::{heap, raw::import};
+use crate::heap;
 use nix::{errno::Errno, libc};
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -22,7 +22,7 @@ pub(super) fn taken(subject: &Subject) -> Verdict {
     let real = registers.read(subject.steady());
     sys("ARM", guard.arm(&subject.always(&registers)))?;
     let block = ok(heap::block(&subject.heap, 1 << 16))?;
-    sys("IMPORT", guard.import(&block, import::CONTIGUOUS, 0))?;
+    sys("IMPORT", guard.import(&block, 0))?;
     let (done, reads, wrong) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let bound = scope(|scope| {
         // Reads on, whatever happens: a safe read must not end the process.
@@ -46,7 +46,7 @@ pub(super) fn taken(subject: &Subject) -> Verdict {
     ensure(registers.read(subject.steady()) == u32::MAX, "its registers do not read as ones")?;
     ensure(guard.poll(0) & libc::POLLHUP != 0, "poll does not say POLLHUP")?;
     refused("GET_INFO", guard.info(), Errno::ENODEV)?;
-    refused("IMPORT", guard.import(&block, import::CONTIGUOUS, 0), Errno::ENODEV)?;
+    refused("IMPORT", guard.import(&block, 0), Errno::ENODEV)?;
     refused("RESET", guard.reset(), Errno::ENODEV)?;
     refused("UNMASK", guard.unmask(1), Errno::ENODEV)?;
     refused("read", guard.read(4), Errno::ENODEV)?;

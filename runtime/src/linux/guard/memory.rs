@@ -1,0 +1,216 @@
+#![allow(unsafe_code, reason = "implements the unsafe trait Backend on a raw mapping")]
+//! Memory that the kernel allocates for a guarded device, by the DMA API.
+
+use super::{
+    Guard, GuardInfo,
+    abi::{ALLOC_COHERENT, Alloc, MAX_BUFFERS, SYNC_FOR_CPU, SYNC_FOR_DEVICE},
+    check,
+    kernel::{GuardKernel, Request},
+    os,
+};
+use crate::{
+    linux::os::{map as mapped, pagemap},
+    linux::{Export, ExportedFd},
+    mem::backend::{Backend, Mapping, SyncScope},
+    types::{Direction, Error},
+};
+use core::{fmt, ops::Range};
+use memmap2::MmapRaw;
+use nix::libc::{EDQUOT, ENOMEM, ENOSPC, EPROTO};
+
+/// Memory of a guarded device's own: the kernel has allocated it for that device, in one run of
+/// addresses that the device reaches ([`Guard::allocate`]). It is the first choice for a guarded
+/// device, and the only one of its memories that holds many buffers where the device does not
+/// snoop.
+///
+/// It owns the mapping and the allocation. The kernel gives its address and maintains the caches of
+/// exactly the bytes that change hands: one system call for each hand-over on a port that does not
+/// snoop, none on one that does. Dropping it gives the pages back. On a port that does not snoop,
+/// that may throw away the CPU's writes since they were last handed to the device. Hand over first
+/// what another holder of an [`export`](crate::Region::export) is to see.
+///
+/// A [`Region`](crate::Region) leaks it rather than drop it while anything is out. The mapping then
+/// keeps the guard's file open, as its registers do: the kernel stops the device when the process
+/// ends.
+///
+/// References: Linux `Documentation/core-api/dma-api.rst`; `kernel-helpers/uapi/contigo.h`.
+pub struct GuardMemory<'g> {
+    guard: &'g Guard,
+    // INVARIANT: not null, maps all of the memory, never remapped.
+    map: MmapRaw,
+    handle: u32,
+    addr: u64,
+    /// The CPU's view is not cached where the device does not snoop.
+    is_coherent: bool,
+}
+
+impl Guard {
+    /// Allocates `len_bytes`, rounded up to whole pages and zeroed, for this device, and maps them.
+    /// They come from the node's `memory-region` where it has one that is `reusable`, or else from
+    /// the kernel's CMA pool, below as many address lines as the device has
+    /// ([`set_addr_bits`](Self::set_addr_bits)).
+    ///
+    /// ```no_run
+    /// use contigo::{Align, Guard, Pool, Region};
+    /// let guard = Guard::open("40000000.gemm8")?;
+    /// let region = Region::new(guard.allocate(4 << 20)?)?;
+    /// let frames = Pool::<8>::new(region.carve(2 << 20, Align::LINE)?, 256 << 10)?;
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - [`Error::Argument`]: `len_bytes` is 0, or more than a process can map.
+    /// - [`Error::NoMemory`]: ENOMEM, the kernel has no such run of pages left. EDQUOT, more than the
+    ///   module's parameter `max_mib` allows a device, with what is in quarantine or still mapped. The
+    ///   text says what to change.
+    /// - [`Error::TooMany`]: the file has 256 buffers, with those in quarantine.
+    /// - [`Error::Os`] with `ioctl(CONTIGO_ALLOC)`: ENODEV, the device was taken away. With
+    ///   `mmap(/dev/contigo/)`: the errno.
+    /// - [`Error::Unexpected`]: the module says what cannot be.
+    pub fn allocate(&self, len_bytes: usize) -> Result<GuardMemory<'_>, Error> {
+        GuardMemory::new(self, len_bytes, false)
+    }
+
+    /// As [`allocate`](Self::allocate), of memory that CPU and device see alike at all times: its
+    /// hand-overs make no system call. Where the device does not snoop, the CPU does not cache it,
+    /// so reading it is slow. It is for rings of descriptors that both sides write, and no other
+    /// importer can have it.
+    ///
+    /// # Errors
+    /// As [`allocate`](Self::allocate).
+    pub fn allocate_coherent(&self, len_bytes: usize) -> Result<GuardMemory<'_>, Error> {
+        GuardMemory::new(self, len_bytes, true)
+    }
+}
+
+impl<'g> GuardMemory<'g> {
+    fn new(guard: &'g Guard, len_bytes: usize, is_coherent: bool) -> Result<Self, Error> {
+        const MAX_BYTES: usize = isize::MAX as usize;
+        let page_bytes = pagemap::page_bytes()?;
+        let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=MAX_BYTES).contains(whole));
+        let Some(whole_bytes) = whole_bytes else {
+            return Err(Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max: MAX_BYTES as u64, multiple_of: 1 });
+        };
+        let flags = if is_coherent { ALLOC_COHERENT } else { 0 };
+        let mut alloc = Alloc { len_bytes: whole_bytes as u64, flags, ..Alloc::default() };
+        guard.kernel.ioctl(&guard.file, Request::Alloc(&mut alloc)).map_err(|errno| refused(errno, whole_bytes))?;
+        match map(guard, &alloc, whole_bytes, page_bytes) {
+            Ok(map) => Ok(Self { guard, map, handle: alloc.handle, addr: alloc.addr, is_coherent }),
+            Err(error) => {
+                // Nobody was told its address.
+                guard.release(alloc.handle);
+                Err(error)
+            }
+        }
+    }
+
+    /// `range`, or the whole granules that hold it: what the device writes is invalidated by lines,
+    /// and a region hands over no part of one.
+    fn sync(&self, range: &Range<usize>, whole_lines: bool, flags: u32) -> Result<(), Error> {
+        let len_bytes = self.map.len();
+        check(range, len_bytes)?;
+        if range.is_empty() || self.is_coherent {
+            return Ok(());
+        }
+        let granule = self.guard.granule;
+        let lines = || granule.round_down(range.start)..granule.round_up(range.end).unwrap_or(len_bytes).min(len_bytes);
+        self.guard.sync(self.handle, &if whole_lines { lines() } else { range.clone() }, flags)
+    }
+}
+
+/// Why the kernel does not give `need_bytes` bytes.
+const fn refused(errno: i32, need_bytes: usize) -> Error {
+    let fix = match errno {
+        EDQUOT => "give some back, or raise the parameter max_mib of the module contigo",
+        ENOMEM => "ask for less, or for more CMA (cma= on the kernel's command line, or a memory-region of the node)",
+        ENOSPC => return Error::TooMany { what: "buffers of a guarded device, with those in quarantine", most: MAX_BUFFERS as u64 },
+        errno => return os("ioctl(CONTIGO_ALLOC)", errno),
+    };
+    Error::NoMemory { need_bytes, errno, fix }
+}
+
+/// All of what was allocated.
+fn map(guard: &Guard, alloc: &Alloc, len_bytes: usize, page_bytes: usize) -> Result<MmapRaw, Error> {
+    const CALL: &str = "mmap(/dev/contigo/)";
+    if !alloc.mmap_offset.is_multiple_of(page_bytes as u64) {
+        return Err(Error::Unexpected { name: "mmap_offset of CONTIGO_ALLOC", value: alloc.mmap_offset });
+    }
+    // The kernel refuses more than was allocated: a mapped byte is a byte that exists.
+    match guard.kernel.memory(&guard.file, alloc.handle) {
+        Some(file) => mapped::file(file.raw(), 0, len_bytes, CALL),
+        None => mapped::file(guard.file.raw(), alloc.mmap_offset, len_bytes, CALL),
+    }
+}
+
+impl Drop for GuardMemory<'_> {
+    fn drop(&mut self) {
+        self.guard.release(self.handle);
+    }
+}
+
+// SAFETY: 1. The mapping is owned by `self` and never remapped, and the address was fixed in `new`.
+// 2. It maps all of the memory, readable and writable, cleared and nobody else's. The kernel keeps
+// the pages as long as the mapping (GuardKernel, 1); munmap is in MmapRaw's drop, after the device
+// has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes. 4. It is
+// one run from its address on (GuardKernel, 1): a physical one where nothing translates, else on a
+// bus that this guard alone is on. 6. `GuardKernel`, 2. Of coherent memory no line is in a cache
+// that the device does not snoop, so each sync is done.
+unsafe impl Backend for GuardMemory<'_> {
+    fn name(&self) -> &'static str {
+        "guard"
+    }
+
+    fn mapping(&self) -> Mapping {
+        let coherent = self.guard.is_coherent();
+        Mapping {
+            cpu: mapped::start(&self.map),
+            len_bytes: self.map.len(),
+            base: self.guard.base(self.addr),
+            bus: self.guard.bus(),
+            // Coherent memory too: `SyncScope::Coherent` is refused on a port that does not snoop.
+            scope: if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: self.guard.granule.bytes() } },
+            coherent: Some(coherent),
+        }
+    }
+
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        self.sync(&range, direction.device_writes(), SYNC_FOR_DEVICE)
+    }
+
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        // Bytes that the device only read are as they were. To invalidate a part of a line would
+        // throw away a neighbour's writes.
+        if direction.device_writes() { self.sync(&range, true, SYNC_FOR_CPU) } else { Ok(()) }
+    }
+}
+
+// SAFETY: the module makes a dma-buf of the whole memory, which has a reference of its own.
+unsafe impl Export for GuardMemory<'_> {
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
+        const COHERENT: Error = Error::Unsupported {
+            what: "memory that is coherent for its own device is no dma-buf",
+            fix: "export memory of Guard::allocate",
+        };
+        const TRANSLATED: Error = Error::Unsupported {
+            what: "memory of a device behind an IOMMU is no dma-buf: the device's next user would reach it",
+            fix: "allocate it from a dma-heap, and import that for each device",
+        };
+        const CALL: &str = "ioctl(CONTIGO_EXPORT)";
+        if self.is_coherent {
+            return Err(COHERENT);
+        }
+        if GuardInfo::from(&self.guard.info).iommu {
+            return Err(TRANSLATED);
+        }
+        let mut exported = None;
+        let ask = Request::Export { handle: self.handle, dma_buf: &mut exported };
+        self.guard.kernel.ioctl(&self.guard.file, ask).map_err(|errno| os(CALL, errno))?;
+        exported.map(ExportedFd::from_fd).ok_or(os(CALL, EPROTO))
+    }
+}
+
+impl fmt::Debug for GuardMemory<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardMemory").field("addr", &self.addr).field("len_bytes", &self.map.len()).finish_non_exhaustive()
+    }
+}

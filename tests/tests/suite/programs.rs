@@ -1,0 +1,59 @@
+//! Each driver and mode has a stop program that the kernel takes.
+
+use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
+use contigo::{
+    Align, Driver as _, Region, StopProgram, StopStep,
+    sim::{SimBoard, SimDevice},
+};
+use contigo_testkit::suite::{Subject, Way};
+
+/// No register tells that a reader's requests were answered, nor that writes which were overtaken
+/// are in memory.
+const NONE: [&str; 4] = ["litepcie, reader", "litepcie, writer", "litepcie, loopback", "litepcie, loopback, ordered"];
+
+struct Programs(usize);
+
+impl See for Programs {
+    /// A driver whose steps are refused where they are put together has no program, and its users
+    /// learn it after a crash.
+    fn see(&mut self, subject: &impl Subject) {
+        let board = SimBoard::new(1);
+        let own_bytes = subject.memory_bytes().max(64).next_multiple_of(4096);
+        let region = Region::new(board.memory(own_bytes).unwrap()).unwrap();
+        let device = SimDevice::with_model(&board, Way::Plain.port(&board), subject.model());
+        let own = (subject.memory_bytes() > 0).then(|| region.carve(own_bytes, Align::PAGE).unwrap().into_buf());
+        let program = subject.open(device.window().unwrap(), own, |driver| driver.stop_program()).unwrap();
+        let name = subject.name();
+        assert_eq!(program == StopProgram::NONE, NONE.contains(&name), "{name}: {program:?}");
+        for way in program.steps().split(|step| *step == StopStep::Else) {
+            let last = way.last();
+            let polls = matches!(last, Some(StopStep::PollUntil { .. } | StopStep::PollWhile { .. }) | None);
+            assert!(polls, "{name}: only a poll shows that the device has stopped: {way:?}");
+        }
+        let polls_us: u64 = program
+            .steps()
+            .iter()
+            .map(|step| match *step {
+                StopStep::PollUntil { timeout_us, .. } | StopStep::PollWhile { timeout_us, .. } => timeout_us.into(),
+                StopStep::Write { .. } | StopStep::Else => 0,
+            })
+            .sum();
+        assert!(polls_us <= 1_000_000, "{name}: the kernel takes a second of polls: {polls_us} us");
+        self.0 += 1;
+    }
+}
+
+#[test]
+fn every_driver_has_a_stop_program_that_ends_with_a_look() {
+    let mut programs = Programs(0);
+    ap_ctrl::each(&mut programs);
+    msgdma::each(&mut programs);
+    axi_dma::each(&mut programs);
+    axi_mcdma::each(&mut programs);
+    axi_vdma::each(&mut programs);
+    axi_cdma::each(&mut programs);
+    axi_dmac::each(&mut programs);
+    litepcie::each(&mut programs);
+    zdma::each(&mut programs);
+    assert!(programs.0 > 20, "{} subjects", programs.0);
+}
