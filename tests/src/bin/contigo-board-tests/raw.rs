@@ -25,6 +25,7 @@ pub(crate) mod info {
     pub(crate) const STRICT: u32 = 1 << 4;
     pub(crate) const ALONE: u32 = 1 << 5;
     pub(crate) const CONFINED: u32 = 1 << 6;
+    pub(crate) const ARMED: u32 = 1 << 7;
 }
 
 /// `CONTIGO_IMPORT_*`.
@@ -52,6 +53,7 @@ pub(crate) mod code {
 pub(crate) const ALLOC_COHERENT: u32 = 1;
 /// `CONTIGO_SYNC_*`.
 pub(crate) const SYNC_FOR_CPU: u32 = 1;
+pub(crate) const SYNC_FOR_DEVICE: u32 = 1 << 1;
 
 /// `struct contigo_alloc`.
 #[repr(C)]
@@ -66,6 +68,7 @@ pub(crate) struct Alloc {
 
 /// `struct contigo_range`, and the call's own structure before it.
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct Range {
     handle: u32,
     flags: u32,
@@ -134,8 +137,17 @@ struct Array {
 const _: () = assert!(size_of::<Info>() == 184 && size_of::<Import>() == 32 && size_of::<Step>() == 24 && size_of::<Alloc>() == 32);
 
 impl Step {
+    pub(crate) const fn write(offset_bytes: u32, value: u32) -> Self {
+        Self { kind: 1, window: 0, offset_bytes, mask: u32::MAX, value, timeout_us: 0 }
+    }
+
     pub(crate) const fn poll(offset_bytes: u32, mask: u32, value: u32, timeout_us: u32) -> Self {
         Self { kind: 2, window: 0, offset_bytes, mask, value, timeout_us }
+    }
+
+    /// The same step on another window.
+    pub(crate) const fn in_window(self, window: u32) -> Self {
+        Self { window, ..self }
     }
 
     pub(crate) const ELSE: Self = Self { kind: 4, window: 0, offset_bytes: 0, mask: 0, value: 0, timeout_us: 0 };
@@ -196,9 +208,18 @@ impl RawGuard {
 
     /// One range of a buffer.
     pub(crate) fn sync(&self, handle: u32, flags: u32, offset_bytes: u64, len_bytes: u64) -> Result<(), Errno> {
-        let range = Range { handle, flags, offset_bytes, len_bytes };
-        let mut sync = Array { count: 1, reserved: 0, ptr: (&raw const range).expose_provenance() as u64 };
-        // SAFETY: its own structure, which points to one range.
+        self.sync_ranges(&[Range { handle, flags, offset_bytes, len_bytes }])
+    }
+
+    /// The same range of a buffer from its first byte, `count` times in one call.
+    pub(crate) fn sync_again(&self, count: u32, handle: u32, flags: u32, len_bytes: u64) -> Result<(), Errno> {
+        self.sync_ranges(&vec![Range { handle, flags, offset_bytes: 0, len_bytes }; count as usize])
+    }
+
+    fn sync_ranges(&self, ranges: &[Range]) -> Result<(), Errno> {
+        let count = u32::try_from(ranges.len()).unwrap_or(u32::MAX);
+        let mut sync = Array { count, reserved: 0, ptr: ranges.as_ptr().expose_provenance() as u64 };
+        // SAFETY: its own structure, which points to as many ranges as it says.
         unsafe { self.call(code::SYNC, (&raw mut sync).cast()) }
     }
 

@@ -1,5 +1,6 @@
 //! Checks: what must be refused, decoded, stopped or given back. Each says what it saw.
 
+mod apart;
 mod as_user;
 mod copies;
 mod fuzz;

@@ -21,16 +21,8 @@ const LEFT_BYTES: u64 = BLOCK_BYTES as u64 + CACHED_PAGES as u64 * 4096;
 
 pub(super) fn kept(subject: &Subject) -> Verdict {
     let seen = kept_by(subject, subject.reset())?;
-    let Some(switch) = Part::named(&subject.guard).filter(|part| part.has("no_reset")) else { return Ok(seen) };
-    // The same device, as if it had no reset line.
-    let unbound = subject.unbind()?;
-    let without = file("no_reset", switch.told("no_reset"))?;
-    unbound.bind()?;
-    let then = kept_by(subject, None);
-    let unbound = subject.unbind()?;
-    drop(without);
-    unbound.bind()?;
-    Ok(format!("{seen}; without its reset line: {}", then?))
+    let then = subject.without_reset(|| kept_by(subject, None))?;
+    Ok(then.map_or_else(|| seen.clone(), |then| format!("{seen}; without its reset line: {then}")))
 }
 
 /// What it holds, with the reset line that it has.

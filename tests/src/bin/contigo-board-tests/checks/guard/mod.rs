@@ -4,16 +4,24 @@ mod clocks;
 mod edu;
 mod exclusive;
 mod fences;
+mod fresh;
+mod gone;
 mod interrupts;
 mod isolation;
 mod kept;
 mod lockdown;
+mod log;
+mod long_sync;
+mod lying;
 mod own;
 mod read_only;
 mod reset;
+mod sleep_held;
+mod stop_without_poll;
 mod subject;
 mod suspended;
 mod taken;
+mod two_users;
 mod unarmed;
 
 pub(crate) use isolation::lazily;
@@ -46,6 +54,7 @@ pub(crate) const TESTS: &[Test] = &[
     for_user(test("guard-mappings-refused", exclusive::mappings, |_| true)),
     for_user(test("guard-read-only", read_only::read_only, |_| true)),
     for_user(test("guard-interrupts", interrupts::interrupts, |_| true)),
+    for_user(test("guard-stop-without-poll", stop_without_poll::stop_without_poll, |_| true)),
     test("guard-own-memory", own::own, |_| true),
     test("guard-fences", fences::fences, |_| true),
     test("guard-clocks", clocks::clocks, |subject| subject.clock().is_some()),
@@ -53,6 +62,11 @@ pub(crate) const TESTS: &[Test] = &[
     test(KEPT, kept::kept, |_| true),
     test("guard-unarmed", unarmed::unarmed, |subject| subject.reset().is_none()),
     test("guard-suspended", suspended::suspended, |_| true),
+    test("guard-log", log::log, |_| true),
+    test("guard-long-sync", long_sync::long_sync, |_| true),
+    test("guard-sleep-held", sleep_held::sleep_held, |_| true),
+    test("guard-two-users", two_users::two_users, |_| true),
+    test("guard-lying-confined", lying::lying, lying::is_possible),
     test("guard-confined", isolation::confined, |_| true),
     test("guard-group-of-two", isolation::group_of_two, isolation::can_have_a_companion),
     test(TAKEN, taken::taken, |_| true),

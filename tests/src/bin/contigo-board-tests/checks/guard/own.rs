@@ -88,7 +88,7 @@ pub(super) fn own(subject: &Subject) -> Verdict {
     Ok(seen)
 }
 
-fn map(guard: &RawGuard, offset: u64, len_bytes: usize) -> Result<Pages, super::super::Wrong> {
+pub(super) fn map(guard: &RawGuard, offset: u64, len_bytes: usize) -> Result<Pages, super::super::Wrong> {
     sys("mmap", guard.map_at(offset, len_bytes as u64, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED))
 }
 

@@ -33,7 +33,7 @@ impl Subject {
         Part::clock_of(&self.guard)
     }
 
-    pub(super) fn reset(&self) -> Option<Part> {
+    pub(crate) fn reset(&self) -> Option<Part> {
         Part::reset_of(&self.guard)
     }
 
@@ -84,12 +84,46 @@ impl Subject {
         Ok(sys("GET_INFO", guard.info())?.flags & info::RESET == 0)
     }
 
+    /// Bytes in its quarantine, as sysfs says.
+    pub(in super::super) fn quarantined_bytes(&self) -> Result<u64, Wrong> {
+        let text = file("quarantine", fs::read_to_string(self.in_class("quarantine")))?;
+        text.trim().parse().map_err(|_| Wrong::Failed(format!("quarantine: {text:?}")))
+    }
+
+    /// The administrator ends it.
+    pub(in super::super) fn end_quarantine(&self) -> Result<(), Wrong> {
+        file("quarantine", fs::write(self.in_class("quarantine"), "0"))
+    }
+
+    /// The administrator takes it from its user, and resets it.
+    pub(in super::super) fn reset_by_root(&self) -> io::Result<()> {
+        fs::write(self.in_class("reset"), "1")
+    }
+
+    fn in_class(&self, file: &str) -> PathBuf {
+        PathBuf::from(format!("/sys/class/contigo/{}/{file}", self.guard))
+    }
+
+    /// Does `work` with the same device as if it had no reset line, where the lab can have it so.
+    /// Its file is root's alone afterwards.
+    pub(super) fn without_reset<T>(&self, work: impl FnOnce() -> Result<T, Wrong>) -> Result<Option<T>, Wrong> {
+        let Some(switch) = Part::named(&self.guard).filter(|part| part.has("no_reset")) else { return Ok(None) };
+        let unbound = self.unbind()?;
+        let without = file("no_reset", switch.told("no_reset"))?;
+        unbound.bind()?;
+        let done = work();
+        let unbound = self.unbind()?;
+        drop(without);
+        unbound.bind()?;
+        done.map(Some)
+    }
+
     fn device(&self) -> io::Result<PathBuf> {
         fs::canonicalize(format!("/sys/class/contigo/{}/device", self.guard))
     }
 
     /// Takes the device from the module, until it is bound again.
-    pub(super) fn unbind(&self) -> Result<Unbound, Wrong> {
+    pub(in super::super) fn unbind(&self) -> Result<Unbound, Wrong> {
         let device = file("the device", self.device())?;
         let unbound = Unbound {
             driver: file("its driver", fs::canonicalize(device.join("driver")))?,
@@ -102,13 +136,13 @@ impl Subject {
 
 /// A device that was taken from its driver.
 #[derive(Debug)]
-pub(super) struct Unbound {
+pub(in super::super) struct Unbound {
     driver: PathBuf,
     name: String,
 }
 
 impl Unbound {
-    pub(super) fn bind(self) -> Result<(), Wrong> {
+    pub(in super::super) fn bind(self) -> Result<(), Wrong> {
         file("bind", fs::write(self.driver.join("bind"), &self.name))
     }
 }

@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use std::{fs, io};
 
 /// As far as the devices, and a second there instead of five.
-fn suspend() -> io::Result<()> {
+pub(super) fn suspend() -> io::Result<()> {
     fs::write("/sys/module/suspend/parameters/pm_test_delay", "1")?;
     fs::write("/sys/power/pm_test", "devices")?;
     fs::write("/sys/power/state", "freeze")
