@@ -22,6 +22,13 @@
 
 #include "lab.h"
 
+/*
+ * Where nothing answers: QEMU's machine virt has nothing between virtio's transports and the bus of
+ * its platform devices (hw/arm/virt.c), and a read there is an external abort.
+ */
+#define LAB_HOLE	0x0b000000
+#define LAB_HOLE_BYTES	0x1000
+
 /* Of the text that is written. */
 #define LAB_TEXT_MAX	64
 
@@ -45,6 +52,7 @@
  * @device: made of it
  * @reset: its reset controller, or NULL
  * @companion: another device in its IOMMU group, or NULL
+ * @hole: a device whose registers do not answer, or NULL
  * @folder: contigo-lab/<device>/ in debugfs
  */
 struct lab_function {
@@ -61,6 +69,7 @@ struct lab_function {
 	struct platform_device *device;
 	struct platform_device *reset;
 	struct platform_device *companion;
+	struct platform_device *hole;
 	struct dentry *folder;
 };
 
@@ -303,6 +312,28 @@ static int lab_companion(struct lab_function *lab, bool wanted)
 	return 0;
 }
 
+/* A core whose design is not loaded, or was replaced. */
+static int lab_hole(struct lab_function *lab, bool wanted)
+{
+	struct resource res = DEFINE_RES_MEM(LAB_HOLE, LAB_HOLE_BYTES);
+	struct platform_device *hole;
+
+	if (!wanted == !lab->hole)
+		return 0;
+	if (!wanted) {
+		platform_device_unregister(lab->hole);
+		lab->hole = NULL;
+		return 0;
+	}
+	if (!of_machine_is_compatible("linux,dummy-virt"))
+		return -EOPNOTSUPP;
+	hole = platform_device_register_simple("b000000.hole", PLATFORM_DEVID_NONE, &res, 1);
+	if (IS_ERR(hole))
+		return PTR_ERR(hole);
+	lab->hole = hole;
+	return 0;
+}
+
 static ssize_t lab_switch(struct file *filp, const char __user *from, size_t len,
 			  int (*set)(struct lab_function *lab, bool on))
 {
@@ -324,6 +355,11 @@ static ssize_t lab_companion_write(struct file *filp, const char __user *from, s
 	return lab_switch(filp, from, len, lab_companion);
 }
 
+static ssize_t lab_hole_write(struct file *filp, const char __user *from, size_t len, loff_t *pos)
+{
+	return lab_switch(filp, from, len, lab_hole);
+}
+
 static ssize_t lab_no_reset_write(struct file *filp, const char __user *from, size_t len,
 				  loff_t *pos)
 {
@@ -335,6 +371,13 @@ static const struct file_operations lab_companion_fops = {
 	.owner = THIS_MODULE,
 	.open = simple_open,
 	.write = lab_companion_write,
+};
+
+/* Another device, with a window where nothing answers. */
+static const struct file_operations lab_hole_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = lab_hole_write,
 };
 
 static const struct file_operations lab_no_reset_fops = {
@@ -406,6 +449,7 @@ static int lab_function_add(struct pci_dev *function, const char *name, bool has
 		goto remove_nodes;
 	lab->folder = debugfs_create_dir(dev_name(&lab->device->dev), lab_debugfs);
 	debugfs_create_file("companion", 0200, lab->folder, lab, &lab_companion_fops);
+	debugfs_create_file("hole", 0200, lab->folder, lab, &lab_hole_fops);
 	if (has_reset)
 		debugfs_create_file("no_reset", 0200, lab->folder, lab, &lab_no_reset_fops);
 	pci_dev_get(function);
@@ -426,6 +470,8 @@ static void lab_function_remove(struct lab_function *lab)
 	debugfs_remove(lab->folder);
 	if (lab->companion)
 		lab_companion_remove(lab);
+	if (lab->hole)
+		platform_device_unregister(lab->hole);
 	platform_device_unregister(lab->device);
 	if (lab->reset)
 		platform_device_unregister(lab->reset);

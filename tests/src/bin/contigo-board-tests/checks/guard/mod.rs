@@ -1,5 +1,6 @@
 //! A guard of the module contigo by its raw calls: what it must give, keep, refuse and end.
 
+mod aborts;
 mod clocks;
 mod edu;
 mod exclusive;
@@ -63,6 +64,7 @@ pub(crate) const TESTS: &[Test] = &[
     test("guard-unarmed", unarmed::unarmed, |subject| subject.reset().is_none()),
     test("guard-suspended", suspended::suspended, |_| true),
     test("guard-log", log::log, |_| true),
+    test("guard-aborts", aborts::aborts, aborts::is_possible),
     test("guard-long-sync", long_sync::long_sync, |_| true),
     test("guard-sleep-held", sleep_held::sleep_held, |_| true),
     test("guard-two-users", two_users::two_users, |_| true),
