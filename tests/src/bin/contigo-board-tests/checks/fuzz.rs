@@ -74,6 +74,8 @@ struct Hands {
     files: Vec<OwnedFd>,
     /// Where arguments and arrays are; behind it is nothing.
     map: Map,
+    /// The last dma-buf of the device's own memory.
+    exported: Option<OwnedFd>,
     accepted: u64,
 }
 
@@ -135,7 +137,7 @@ impl Hands {
         for path in ["/dev/null", "/proc/self/exe"] {
             files.push(OpenOptions::new().read(true).open(path).map_err(|error| Wrong::Failed(format!("{path}: {error}")))?.into());
         }
-        Ok(Self { rng: Rng::with_seed(seed), files, map: ok(Map::guarded(ARENA_BYTES))?, accepted: 0 })
+        Ok(Self { rng: Rng::with_seed(seed), files, map: ok(Map::guarded(ARENA_BYTES))?, exported: None, accepted: 0 })
     }
 
     /// One call.
@@ -167,14 +169,15 @@ impl Hands {
         let result = unsafe { libc::ioctl(fd, request as _, argument) };
         if result == 0 {
             self.accepted += 1;
-            self.close_exported(request, argument);
+            self.keep_exported(request, argument);
         } else {
             debug_assert_ne!(Errno::last(), Errno::UnknownErrno);
         }
     }
 
-    /// The dma-buf that a call has just made, whose descriptor is the second word of its argument.
-    fn close_exported(&self, request: u32, argument: usize) {
+    /// The dma-buf that a call has just made, whose descriptor is the second word of its argument. It
+    /// is a file for later calls, in the place of the one before.
+    fn keep_exported(&mut self, request: u32, argument: usize) {
         let arena = self.start()..self.start() + ARENA_BYTES - 8;
         if request != code::EXPORT || !arena.contains(&argument) {
             return;
@@ -182,14 +185,16 @@ impl Hands {
         // SAFETY: eight bytes of the arena, of which no reference is alive.
         let fd = unsafe { self.map.start().add(argument - arena.start + 4).cast::<i32>().read_unaligned() };
         // SAFETY: the kernel has just made this descriptor for this call.
-        drop(unsafe { OwnedFd::from_raw_fd(fd) });
+        self.exported = Some(unsafe { OwnedFd::from_raw_fd(fd) });
     }
 
     /// A mapping of anything as anything, of which a register is read where it is mapped; or a look
     /// for interrupts.
     fn other(&mut self, guard: &RawGuard, subject: &Subject) {
-        let offset = match self.rng.u8(..4) {
+        let offset = match self.rng.u8(..6) {
             0 => 0,
+            // Memory of its own: a handle, and a page of it.
+            4 | 5 => self.rng.u64(..8) << 35 | self.rng.u64(..4) << 12,
             1 => self.rng.u64(..32) << 12,
             2 => self.rng.u64(..) & !0xFFF,
             _ => self.edge(),
@@ -278,9 +283,10 @@ impl Hands {
     }
 
     fn some_fd(&mut self, guard: RawFd) -> RawFd {
-        match self.rng.usize(..self.files.len() + 2) {
+        match self.rng.usize(..self.files.len() + 3) {
             at if at < self.files.len() => self.files[at].as_raw_fd(),
             at if at == self.files.len() => guard,
+            at if at == self.files.len() + 1 => self.exported.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             _ => -1,
         }
     }
