@@ -102,6 +102,11 @@ pub(crate) fn places(options: &Options) -> (Vec<Place>, bool) {
     (places, simulated)
 }
 
+/// The guard of an engine, with the first heap.
+pub(crate) fn subject(engine: &Engine) -> Option<Subject> {
+    Some(Subject { guard: engine.guard()?, heap: machine::heaps().into_iter().next()?, kind: engine.kind() })
+}
+
 /// The same with a reach that leaves out what is carved there.
 pub(crate) const fn out_of_reach(place: Place) -> Place {
     let reach = match place.engine {

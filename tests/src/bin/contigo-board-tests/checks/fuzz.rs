@@ -128,6 +128,24 @@ pub(super) fn fuzzed(subject: &Subject) -> Verdict {
     Ok(seen)
 }
 
+/// Calls until this process is killed, whatever becomes of the device meanwhile.
+pub(super) fn without_end(subject: &Subject, seed: u64) -> Verdict {
+    let mut threads: Vec<Hands> = (0..THREADS as u64).map(|thread| Hands::new(&subject.heap, seed ^ thread)).collect::<Result<_, _>>()?;
+    loop {
+        // Not there while it is unbound, and refused while it is in quarantine behind an IOMMU.
+        let Ok(guard) = RawGuard::open(&subject.guard) else {
+            sleep(Duration::from_millis(1));
+            continue;
+        };
+        ok(guard.set_nonblocking().map_err(os("fcntl")))?;
+        std::thread::scope(|scope| {
+            for hands in &mut threads {
+                scope.spawn(|| (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(&guard, subject)));
+            }
+        });
+    }
+}
+
 impl Hands {
     fn new(heap: &str, seed: u64) -> Result<Self, Wrong> {
         let mut files = Vec::new();

@@ -5,6 +5,7 @@ mod as_user;
 mod copies;
 mod fuzz;
 mod guard;
+mod hostile;
 mod killed;
 mod memory;
 mod pinned;
@@ -29,6 +30,8 @@ use contigo::{
     Error, Result,
     names::{DeviceName, MemoryName},
 };
+
+use std::time::Duration;
 
 /// The result of a check: `Ok` tells, in words, what it saw.
 pub(crate) type Verdict = std::result::Result<String, Wrong>;
@@ -71,6 +74,8 @@ pub(crate) enum Check {
     Stopped(Place),
     /// A hostile user of a port of the module contigo, with a heap for dma-bufs.
     Fuzzed(Subject),
+    /// The same for some time, with root beside it who takes the device away; for a soak.
+    Hostile { subject: Subject, seed: u64, time: Duration },
     /// The device is taken from the module under its user, and given back.
     Unbound { guard: String, heap: String },
     /// The module contigo is taken out of the kernel, and put back.
@@ -110,6 +115,7 @@ impl Check {
             Self::Killed(place) => verdict(name, killed::killed(place)),
             Self::Stopped(place) => verdict(name, stopped::stopped(place)),
             Self::Fuzzed(subject) => verdict(name, guard::lazily(subject, || fuzz::fuzzed(subject))),
+            Self::Hostile { subject, seed, time } => verdict(name, hostile::hostile(subject, *seed, *time)),
             Self::Unbound { guard, heap } => verdict(name, unbound::unbound(guard, heap)),
             Self::Unloaded { guard, heap } => verdict(name, unloaded::unloaded(guard, heap)),
             Self::Guard(number, subject) => verdict(name, guard::TESTS.get(*number).map_or_else(no_such, |test| (test.run)(subject))),

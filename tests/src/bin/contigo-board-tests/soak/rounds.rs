@@ -6,7 +6,7 @@ use super::{
     work::{self, Mode, Work},
 };
 use crate::{
-    checks::Check,
+    checks::{Check, Subject},
     child,
     machine::Engine,
     options::Options,
@@ -32,6 +32,9 @@ pub(super) struct Rounds {
     seed: u64,
     places: Vec<Place>,
     bound: Vec<Bound>,
+    /// Who is attacked by a hostile user. Only a reset stops what such a user began; elsewhere each
+    /// attack may cost memory until the next boot.
+    hostile: Option<Subject>,
     simulated: bool,
 }
 
@@ -66,7 +69,8 @@ impl Rounds {
         }
         let mut bound: Vec<_> = places.iter().filter_map(|place| Bound::of(place.engine.device()?)).collect();
         bound.dedup();
-        Ok(Self { rng: Rng::with_seed(options.seed), seed: options.seed, places, bound, simulated })
+        let hostile = places.iter().find_map(|place| plan::subject(&place.engine)).filter(|subject| subject.reset().is_some());
+        Ok(Self { rng: Rng::with_seed(options.seed), seed: options.seed, places, bound, hostile, simulated })
     }
 
     pub(super) fn random(&mut self) -> &mut Rng {
@@ -92,6 +96,9 @@ impl Rounds {
         if self.bound.is_empty() {
             left.push("unbinds: no engine has a driver that this user may take away".into());
         }
+        if self.hostile.is_none() {
+            left.push("hostile users: no device of the module contigo has a reset line of the lab's".into());
+        }
         left
     }
 
@@ -113,6 +120,7 @@ impl Rounds {
             1 if !self.bound.is_empty() => Kind::Rebind(self.bound.get(self.rng.usize(..self.bound.len()))?.clone()),
             2 => Kind::Check(Check::Timeout(place)),
             3 if place.engine.kind() == Some(DmaKind::Pl330) => Kind::Check(Check::Pl330Fault(place)),
+            4 if self.hostile.is_some() => Kind::Check(Check::Hostile { subject: self.hostile.clone()?, seed, time: slice }),
             3 => Kind::Check(Check::Unreachable(plan::out_of_reach(place))),
             _ => Kind::Jobs { place, mode, slice },
         };
@@ -120,6 +128,7 @@ impl Rounds {
             Kind::Jobs { .. } => "jobs",
             Kind::Kill(_) => "kill",
             Kind::Rebind(_) => "unbind",
+            Kind::Check(Check::Hostile { .. }) => "hostile user",
             Kind::Check(_) => "fault",
         };
         let name = Name::jobs(&place.memory.label(), &place.engine.label(), mode.name());
