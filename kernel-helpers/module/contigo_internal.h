@@ -36,7 +36,6 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/pm.h>
 #include <linux/poll.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -48,7 +47,6 @@ struct clk_bulk_data;
 struct dma_buf;
 struct dma_buf_attachment;
 struct eventfd_ctx;
-struct platform_device;
 struct reset_control;
 struct sg_table;
 

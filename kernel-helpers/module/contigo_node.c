@@ -5,7 +5,6 @@
  * device from who has it open.
  */
 #include <linux/idr.h>
-#include <linux/kdev_t.h>
 #include <linux/mm.h>
 #include <linux/mod_devicetable.h>
 #include <linux/module.h>
@@ -369,7 +368,6 @@ static void __exit contigo_exit(void)
 	platform_driver_unregister(&contigo_driver);
 	class_unregister(&contigo_class);
 	unregister_chrdev_region(contigo_first_devt, CONTIGO_MAX_NODES);
-	ida_destroy(&contigo_minors);
 }
 
 module_init(contigo_init);

@@ -181,7 +181,6 @@ int contigo_node_reset(struct contigo_node *node)
 {
 	int ret;
 
-	lockdep_assert_held(&node->lock);
 	if (!node->resets)
 		return -EOPNOTSUPP;
 	if (node->file)
@@ -234,10 +233,8 @@ static int contigo_file_wake(struct contigo_node *node)
 static int contigo_file_begin(struct contigo_file *file, struct address_space *mapping)
 {
 	struct contigo_node *node = file->node;
-	int ret;
+	int ret = contigo_may_open(node);
 
-	lockdep_assert_held(&node->lock);
-	ret = contigo_may_open(node);
 	if (!ret)
 		ret = contigo_dma_set_bits(node, node->default_dma_bits);
 	if (!ret)

@@ -28,7 +28,7 @@ use std::{
 };
 
 /// Calls, half of them before the kernel's counters are read a first time.
-const CALLS: u64 = 1_000_000;
+const CALLS: u64 = 500_000;
 /// After so many the file is closed and opened again.
 const CALLS_PER_FILE: u64 = 20_000;
 /// Bytes of the largest argument, an array of ranges or steps, and room behind it.

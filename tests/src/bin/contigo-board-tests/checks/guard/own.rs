@@ -6,7 +6,7 @@ use super::{
     edu,
     subject::{Subject, file, refused, soon, sys},
 };
-use crate::raw::{self, ALLOC_COHERENT, Pages, RawGuard, SYNC_FOR_CPU};
+use crate::raw::{self, ALLOC_COHERENT, Pages, RawGuard, SYNC_FOR_CPU, info};
 use nix::{
     errno::Errno,
     sys::mman::{MapFlags, ProtFlags},
@@ -43,10 +43,17 @@ pub(super) fn own(subject: &Subject) -> Verdict {
         seen.push_str(written_by_edu(&guard, memory.handle, memory.addr, &pages)?);
     }
 
-    // As a dma-buf: the same bytes, also without its device. Its own device has it already.
-    let exported = sys("EXPORT", guard.export(memory.handle))?;
-    let shared = file("mmap of the dma-buf", raw::mapped(&exported, LEN_BYTES))?;
-    refused("import of its own memory", guard.import(&exported, 0), Errno::EINVAL)?;
+    // As a dma-buf: the same bytes, also without its device. Its own device has it already. Behind an
+    // IOMMU the device's next user would reach it.
+    let shared = if sys("GET_INFO", guard.info())?.flags & info::IOMMU == 0 {
+        let exported = sys("EXPORT", guard.export(memory.handle))?;
+        refused("import of its own memory", guard.import(&exported, 0), Errno::EINVAL)?;
+        seen.push_str("; a dma-buf");
+        Some(file("mmap of the dma-buf", raw::mapped(&exported, LEN_BYTES))?)
+    } else {
+        refused("export behind an IOMMU", guard.export(memory.handle), Errno::EOPNOTSUPP)?;
+        None
+    };
     let rings = sys("ALLOC of coherent memory", guard.alloc(4096, ALLOC_COHERENT))?;
     let ring = map(&guard, rings.mmap_offset, 4096)?;
     ring.write(0, MARK);
@@ -75,16 +82,16 @@ pub(super) fn own(subject: &Subject) -> Verdict {
     pages.write(0, MARK);
     #[allow(unsafe_code, reason = "memory that a device may write")]
     // SAFETY: a byte of the mapping, which no reference is made of.
-    let first = unsafe { shared.start().read_volatile() };
-    ensure(first == MARK, "the dma-buf has other bytes")?;
+    let first = shared.as_ref().map(|shared| unsafe { shared.start().read_volatile() });
+    ensure(first.is_none_or(|first| first == MARK), "the dma-buf has other bytes")?;
     unbound.bind()?;
     ensure(soon(|| Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
-    drop((pages, last, ring, private, shared, exported, guard));
+    drop((pages, last, ring, private, shared, guard));
     let next = subject.open()?;
     let again = sys("ALLOC of the next user", next.alloc(len_bytes, 0))?;
     let pages = map(&next, again.mmap_offset, LEN_BYTES)?;
     ensure((0..LEN_BYTES).all(|at| pages.read(at) == 0), "the next user sees another one's bytes")?;
-    seen.push_str("; a dma-buf, and there while it is mapped");
+    seen.push_str("; there while it is mapped");
     Ok(seen)
 }
 
