@@ -1,5 +1,5 @@
-//! `soak`: random work on every engine for minutes or hours, with kills, unbinds, memory pressure
-//! and moving clocks between it. One round is a process of its own; this one only plans, counts and
+//! `soak`: random work on every engine for minutes or hours, with kills, unbinds, memory pressure,
+//! hostile users and moving clocks between it. One round is a process of its own; this one only plans, counts and
 //! looks at what must not grow.
 //!
 //! ```text
@@ -17,7 +17,7 @@ mod signals;
 mod watch;
 mod work;
 
-use crate::{options::Options, report, row::Status};
+use crate::{checks::Check, options::Options, report, row::Status};
 use clocks::Clocks;
 use line::Line;
 use rounds::{Kind, Rounds};
@@ -178,6 +178,9 @@ fn one(summary: &mut Summary, rounds: &mut Rounds, left: Duration) -> Option<Str
     drop(pressure);
     if row.status == Status::Failed {
         return Some(format!("{}: {}", row.name.title(), row.reason));
+    }
+    if matches!(round.kind, Kind::Check(Check::Hostile { .. })) {
+        say(format_args!("{}: {}", row.name.title(), row.reason));
     }
     summary.jobs += row.jobs;
     summary.bytes += row.bytes;
