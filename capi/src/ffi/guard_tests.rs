@@ -59,7 +59,7 @@ fn one_opening_serves_registers_interrupt_and_reset() -> Result<(), Box<dyn Erro
         let (status, info) = info_of(device);
         assert_eq!(
             (status, info.can_reset, info.is_confined, info.window_len_bytes[..3].to_vec()),
-            (CONTIGO_OK, 1, 0, vec![0x1000, 0xFC0, 0])
+            (CONTIGO_OK, 1, 0, vec![0x1000, 0x1000, 0])
         );
         let mut region = 0;
         for (memory, expected) in [(c"guard", CONTIGO_OK), (c"guard:gemm8", CONTIGO_OK), (c"guard:other", CONTIGO_E_NEEDS_DEVICE)] {
