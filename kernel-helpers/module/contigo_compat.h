@@ -55,16 +55,24 @@ static inline void contigo_eventfd_signal(struct eventfd_ctx *eventfd)
 #endif
 }
 
-/* Takes pages out of all mappings of a file; by bytes 32 bits would not do, from 5.15 on. */
+/*
+ * Takes pages out of all mappings of a file. Before 5.15 all of them, for by bytes 32
+ * bits would not do: a touch maps again what is still there.
+ */
 static inline void contigo_unmap(struct address_space *mapping, unsigned long first,
 				 unsigned long pages)
 {
 #if KERNEL_VERSION(5, 15, 0) <= LINUX_VERSION_CODE
 	unmap_mapping_pages(mapping, first, pages, true);
 #else
-	unmap_mapping_range(mapping, (loff_t)first << PAGE_SHIFT, (loff_t)pages << PAGE_SHIFT, 1);
+	unmap_mapping_range(mapping, 0, 0, 1);
 #endif
 }
+
+/* An architecture whose devices all snoop has none. */
+#ifndef pgprot_dmacoherent
+#define pgprot_dmacoherent		pgprot_noncached
+#endif
 
 /* From 6.3 on the flags are written through a function. */
 static inline void contigo_vm_flags(struct vm_area_struct *vma, unsigned long set,
@@ -87,9 +95,8 @@ static inline void contigo_vm_flags(struct vm_area_struct *vma, unsigned long se
 #endif
 
 /*
- * An interrupt that stays disabled when it is requested; later kernels have a flag
- * for it. Of a line that another driver has the kernel's log says nothing: who opens
- * the node could fill it.
+ * An interrupt that stays disabled when it is requested. Of a line that another
+ * driver has the kernel's log says nothing: who opens the node could fill it.
  */
 static inline int contigo_request_irq(unsigned int irq, irq_handler_t handler, const char *name,
 				      void *data)

@@ -62,10 +62,10 @@ int contigo_dma_set_up(struct contigo_node *node)
 	node->default_dma_bits = fls64(dma_get_mask(dev));
 	node->coherent = device_get_dma_attr(dev) == DEV_DMA_COHERENT;
 	node->iommu = contigo_dma_domain(node);
-	/* Pools that the node names in memory-region; most name none. */
-	ret = dev->of_node ? of_reserved_mem_device_init(dev) : -ENODEV;
+	/* A pool that the node names in memory-region; most name none, and an IOMMU wants none. */
+	ret = dev->of_node && !node->iommu ? of_reserved_mem_device_init(dev) : -ENODEV;
 	if (ret && ret != -ENODEV)
-		return dev_err_probe(dev, ret, "memory-region\n");
+		dev_warn(dev, "its memory-region is not used: error %d\n", ret);
 	ret = contigo_dma_find_translation(node);
 	if (ret)
 		contigo_dma_restore(node);

@@ -76,6 +76,9 @@ struct contigo_buffer *contigo_import_new(struct contigo_node *node, struct dma_
 	struct contigo_buffer *buffer;
 	int ret;
 
+	/* dma_buf_attach() maps those of some exporters, and for both directions. */
+	if (direction == DMA_TO_DEVICE && node->iommu && dmabuf->ops->pin)
+		return ERR_PTR(-EOPNOTSUPP);
 	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
 	if (!buffer)
 		return ERR_PTR(-ENOMEM);

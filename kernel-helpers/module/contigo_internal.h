@@ -110,6 +110,7 @@ struct contigo_own {
 	struct list_head entry;	/* in the node's list, until the DMA API forgets the device */
 	struct mutex maps_lock;	/* the lists that attachments of its dma-bufs have */
 	void *cpu;
+	unsigned long pfn;	/* of its first page; the others follow */
 	dma_addr_t addr;
 	size_t len_bytes;	/* whole pages */
 	u32 handle;
@@ -219,7 +220,6 @@ int contigo_file_lock(struct contigo_file *file);
 /* contigo_memory.c */
 int contigo_set_dma_bits(struct contigo_file *file, union contigo_arg *arg);
 int contigo_alloc(struct contigo_file *file, union contigo_arg *arg);
-int contigo_export(struct contigo_file *file, union contigo_arg *arg);
 int contigo_import(struct contigo_file *file, union contigo_arg *arg);
 int contigo_get_segments(struct contigo_file *file, union contigo_arg *arg);
 int contigo_release_memory(struct contigo_file *file, union contigo_arg *arg);

@@ -11,7 +11,6 @@
 #include <linux/platform_device.h>
 #include <linux/property.h>
 #include <linux/slab.h>
-#include <linux/version.h>
 
 #include "contigo_compat.h"
 #include "contigo_internal.h"

@@ -6,9 +6,9 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
+#include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -16,10 +16,7 @@
 #include "contigo_internal.h"
 
 /* One piece of a sync: about 0.1 to 1 ms of cache maintenance. */
-#define CONTIGO_SYNC_BYTES	SZ_1M
-
-/* Behind an IOMMU the kernel would gather pages, of which a mapping cannot become a copy. */
-#define CONTIGO_COHERENT_ATTRS	DMA_ATTR_FORCE_CONTIGUOUS
+#define CONTIGO_SYNC_BYTES	BIT(20)
 
 /* Gives the memory back, once; with the node's dma_lock. */
 static void contigo_own_free_dma(struct contigo_own *own)
@@ -30,7 +27,7 @@ static void contigo_own_free_dma(struct contigo_own *own)
 	list_del_init(&own->entry);
 	atomic64_sub(own->len_bytes, &own->node->charged_bytes);
 	if (own->is_coherent)
-		dma_free_attrs(dev, own->len_bytes, own->cpu, own->addr, CONTIGO_COHERENT_ATTRS);
+		dma_free_attrs(dev, own->len_bytes, own->cpu, own->addr, DMA_ATTR_FORCE_CONTIGUOUS);
 	else
 		dma_free_pages(dev, own->len_bytes, virt_to_page(own->cpu), own->addr,
 			       DMA_BIDIRECTIONAL);
@@ -72,8 +69,13 @@ static void contigo_own_allocate(struct contigo_own *own)
 	struct page *page;
 
 	if (own->is_coherent) {
+		/* One run behind an IOMMU, too. */
 		own->cpu = dma_alloc_attrs(dev, own->len_bytes, &own->addr, gfp,
-					   CONTIGO_COHERENT_ATTRS);
+					   DMA_ATTR_FORCE_CONTIGUOUS);
+		if (is_vmalloc_addr(own->cpu))
+			own->pfn = vmalloc_to_pfn(own->cpu);
+		else if (own->cpu)
+			own->pfn = PHYS_PFN(virt_to_phys(own->cpu));
 		return;
 	}
 	page = dma_alloc_pages(dev, own->len_bytes, &own->addr, DMA_BIDIRECTIONAL, gfp);
@@ -81,6 +83,7 @@ static void contigo_own_allocate(struct contigo_own *own)
 	if (!page || dma_mapping_error(dev, own->addr))
 		return;
 	own->cpu = page_address(page);
+	own->pfn = page_to_pfn(page);
 	if (own->cpu)
 		dma_sync_single_for_device(dev, own->addr, own->len_bytes, DMA_BIDIRECTIONAL);
 	else	/* a CMA pool in high memory */
@@ -152,26 +155,25 @@ void contigo_own_forget(struct contigo_node *node)
 }
 
 /*
- * Once it was unbound. All is cached: a copy, whatever the memory was, or what is
- * lost, whose handle another one had again.
+ * Each page is mapped when it is touched: what is mapped by mmap() itself is not found
+ * by contigo_unmap() before mmap() has ended. After unbinding a copy, which is cached.
  */
 static vm_fault_t contigo_own_fault(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct contigo_own *own = vma->vm_private_data;
-	u64 page = vmf->pgoff & (CONTIGO_HANDLE_PAGES - 1);
-	unsigned long pfn = 0;
+	unsigned long page = vmf->pgoff & (CONTIGO_HANDLE_PAGES - 1);
+	vm_fault_t ret = VM_FAULT_SIGBUS;
 
 	mutex_lock(&own->node->dma_lock);
 	if (own->copy)
-		pfn = vmalloc_to_pfn(own->copy + (page << PAGE_SHIFT));
-	else if (own->is_lost && !own->is_coherent)
-		pfn = page_to_pfn(virt_to_page(own->cpu)) + page;
+		ret = vmf_insert_pfn_prot(vma, vmf->address,
+					  vmalloc_to_pfn(own->copy + (page << PAGE_SHIFT)),
+					  vm_get_page_prot(vma->vm_flags));
+	else if (own->is_lost || !list_empty(&own->entry))
+		ret = vmf_insert_pfn(vma, vmf->address, own->pfn + page);
 	mutex_unlock(&own->node->dma_lock);
-	/* arm's own IOMMU drivers map pages, not their numbers. */
-	if (!pfn || vma->vm_flags & VM_MIXEDMAP)
-		return VM_FAULT_SIGBUS;
-	return vmf_insert_pfn_prot(vma, vmf->address, pfn, vm_get_page_prot(vma->vm_flags));
+	return ret;
 }
 
 /* A mapping has a reference of its own: it may outlive the handle, and the device. */
@@ -196,26 +198,16 @@ static const struct vm_operations_struct contigo_own_vm_ops = {
 /* Maps it from page @first on. The node is locked, and bound, or the memory has a dma-buf. */
 int contigo_own_mmap(struct contigo_own *own, struct vm_area_struct *vma, unsigned long first)
 {
-	unsigned long pages = own->len_bytes >> PAGE_SHIFT, pgoff = vma->vm_pgoff;
-	int ret;
+	unsigned long pages = own->len_bytes >> PAGE_SHIFT;
 
 	if (!(vma->vm_flags & VM_SHARED) || first >= pages || vma_pages(vma) > pages - first)
 		return -EINVAL;
 	if (vma->vm_flags & VM_EXEC)
 		return -EPERM;
-	contigo_vm_flags(vma, VM_DONTEXPAND | VM_DONTCOPY, VM_MAYEXEC);
-	if (own->is_coherent) {
-		vma->vm_pgoff = first;
-		ret = dma_mmap_attrs(own->node->dma_dev, vma, own->cpu, own->addr, own->len_bytes,
-				     CONTIGO_COHERENT_ATTRS);
-		vma->vm_pgoff = pgoff;
-	} else {
-		ret = remap_pfn_range(vma, vma->vm_start,
-				      page_to_pfn(virt_to_page(own->cpu)) + first,
-				      vma->vm_end - vma->vm_start, vma->vm_page_prot);
-	}
-	if (ret)
-		return ret;
+	contigo_vm_flags(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY,
+			 VM_MAYEXEC);
+	if (own->is_coherent && !own->node->coherent)
+		vma->vm_page_prot = pgprot_dmacoherent(vma->vm_page_prot);
 	kref_get(&own->ref);
 	vma->vm_private_data = own;
 	vma->vm_ops = &contigo_own_vm_ops;

@@ -7,7 +7,6 @@
 #include <linux/capability.h>
 #include <linux/highmem.h>
 #include <linux/ktime.h>
-#include <linux/mm.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 

@@ -41,7 +41,8 @@
  * its own file's teardown alone, and no stop sequence speaks for another file's
  * memory. The administrator ends it by writing 0 to the node's file "quarantine"
  * in sysfs, or by unbinding the device: behind an IOMMU that forgets an address
- * at once the memory is given back, elsewhere it is lost to the system.
+ * at once the memory is given back, and the device's next user may have the same
+ * addresses; elsewhere it is lost to the system. System sleep ends the asking.
  * Behind an IOMMU what is in quarantine stays mapped, and opening answers EBUSY
  * meanwhile.
  *
@@ -60,8 +61,8 @@
  * flags, and fields at the end of a structure that begins with argsz. Errors
  * common to all calls: EFAULT, a pointer is bad; ENODEV, the device was taken
  * from this file. EINTR: a signal came while waiting for the file's lock, before
- * anything was done (a handler with SA_RESTART is not noticed). A CONTIGO_SYNC
- * that has begun is ended by a fatal signal alone.
+ * anything was done, or between two ranges of a CONTIGO_SYNC, which can be called
+ * again (a handler with SA_RESTART is not noticed).
  */
 #ifndef _UAPI_CONTIGO_H
 #define _UAPI_CONTIGO_H
@@ -225,8 +226,9 @@ struct contigo_export {
  * EBUSY: this file has imported it already, or it is in quarantine. ENOSPC, EDQUOT: as
  * CONTIGO_ALLOC. ERANGE: the exporter's list is shorter than its buffer; or the device snoops and
  * reaches it only through a bounce buffer, which a sync that moves nothing would leave as it is.
- * ENOMEM; also where an IOMMU's addresses are used up. EFAULT: as CONTIGO_ALLOC. Else the
- * exporter's error: one of the device's reach is EIO or ENOMEM.
+ * ENOMEM; also where an IOMMU's addresses are used up. EOPNOTSUPP: CONTIGO_IMPORT_READ_ONLY of an
+ * exporter that moves its memory, behind an IOMMU: the kernel would map it for writing, too.
+ * EFAULT: as CONTIGO_ALLOC. Else the exporter's error: one of the device's reach is EIO or ENOMEM.
  */
 struct contigo_import {
 	__s32 fd;
