@@ -133,7 +133,7 @@ blocks! {
 macro_rules! memory_lines {
     () => {
         "\
-| `guard:f8003000`; `guard`, of an open one | [`Guard::allocate`](crate::Guard::allocate), of that device |
+| `guard:f8003000`; `guard`, of an open one | [`Guard::allocate`](crate::linux::guard::Guard::allocate), of that device |
 | `u-dma-buf:udmabuf0` | [`UDmaBuf::open`](crate::linux::memory::UDmaBuf::open) |
 | `dma-heap:linux,cma` | [`DmaHeap::allocate`](crate::linux::memory::DmaHeap::allocate) |
 | `dma-heap:linux,cma@guard:f8003000` | [`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for), of that device |
