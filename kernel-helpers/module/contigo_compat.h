@@ -127,7 +127,6 @@ static inline bool contigo_iommu_is_strict(const struct iommu_domain *domain)
 #endif
 }
 
-/* The namespace became a string. */
 #if KERNEL_VERSION(6, 13, 0) <= LINUX_VERSION_CODE
 #define contigo_import_ns_dma_buf()	MODULE_IMPORT_NS("DMA_BUF")
 #else

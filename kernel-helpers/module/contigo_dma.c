@@ -5,6 +5,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
+#include <linux/of.h>
 #include <linux/of_reserved_mem.h>
 #include <linux/property.h>
 #include <linux/slab.h>
@@ -52,7 +53,8 @@ static int contigo_dma_find_translation(struct contigo_node *node)
 int contigo_dma_set_up(struct contigo_node *node)
 {
 	struct device *dev = node->dma_dev;
-	int ret;
+	struct device_node *pool;
+	int ret = 0;
 
 	if (!dev->dma_mask || !dev->dma_parms)
 		return dev_err_probe(dev, -EINVAL, "masters no memory\n");
@@ -62,11 +64,12 @@ int contigo_dma_set_up(struct contigo_node *node)
 	node->default_dma_bits = fls64(dma_get_mask(dev));
 	node->coherent = device_get_dma_attr(dev) == DEV_DMA_COHERENT;
 	node->iommu = contigo_dma_domain(node);
-	/* A pool that the node names in memory-region; most name none, and an IOMMU wants none. */
-	ret = dev->of_node && !node->iommu ? of_reserved_mem_device_init(dev) : -ENODEV;
-	if (ret && ret != -ENODEV)
-		dev_warn(dev, "its memory-region is not used: error %d\n", ret);
-	ret = contigo_dma_find_translation(node);
+	/* A reusable pool is used. An IOMMU wants none; of others no page could be mapped. */
+	pool = of_parse_phandle(dev->of_node, "memory-region", 0);
+	if (pool && !node->iommu && of_property_read_bool(pool, "reusable"))
+		ret = of_reserved_mem_device_init(dev);
+	of_node_put(pool);
+	ret = ret ?: contigo_dma_find_translation(node);
 	if (ret)
 		contigo_dma_restore(node);
 	return ret;

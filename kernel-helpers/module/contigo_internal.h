@@ -231,6 +231,8 @@ void contigo_session_free(struct contigo_node *node, struct contigo_session *ses
 bool contigo_registers_can_mmap(const struct contigo_registers *window);
 void contigo_registers_pause(struct contigo_file *file);
 int contigo_registers_mmap(struct file *filp, struct vm_area_struct *vma);
+int contigo_mprotect(struct vm_area_struct *vma, unsigned long start, unsigned long end,
+		     unsigned long flags);
 
 /* contigo_irq.c */
 int contigo_irq_begin(struct contigo_file *file);

@@ -121,7 +121,6 @@ int contigo_unmask(struct contigo_file *file, union contigo_arg *arg)
 	u32 interrupts = arg->unmask.interrupts;
 	u32 i;
 
-	lockdep_assert_held(&node->lock);
 	if (arg->unmask.reserved || interrupts & ~(BIT(node->interrupts) - 1))
 		return -EINVAL;
 	for (i = 0; i < node->interrupts; i++) {

@@ -23,7 +23,6 @@ static void contigo_own_free_dma(struct contigo_own *own)
 {
 	struct device *dev = own->node->dma_dev;
 
-	lockdep_assert_held(&own->node->dma_lock);
 	list_del_init(&own->entry);
 	atomic64_sub(own->len_bytes, &own->node->charged_bytes);
 	if (own->is_coherent)
@@ -139,7 +138,6 @@ void contigo_own_forget(struct contigo_node *node)
 {
 	struct contigo_own *own, *next;
 
-	lockdep_assert_held(&node->lock);
 	mutex_lock(&node->dma_lock);
 	list_for_each_entry_safe(own, next, &node->owns, entry) {
 		own->is_lost = atomic_read(&own->exports);
@@ -193,6 +191,7 @@ static const struct vm_operations_struct contigo_own_vm_ops = {
 	.open = contigo_own_open,
 	.close = contigo_own_close,
 	.fault = contigo_own_fault,
+	CONTIGO_VM_MPROTECT
 };
 
 /* Maps it from page @first on. The node is locked, and bound, or the memory has a dma-buf. */
@@ -205,7 +204,7 @@ int contigo_own_mmap(struct contigo_own *own, struct vm_area_struct *vma, unsign
 	if (vma->vm_flags & VM_EXEC)
 		return -EPERM;
 	contigo_vm_flags(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY,
-			 VM_MAYEXEC);
+			 VM_MAYEXEC | VM_MIXEDMAP | CONTIGO_VM_NO_MPROTECT);
 	if (own->is_coherent && !own->node->coherent)
 		vma->vm_page_prot = pgprot_dmacoherent(vma->vm_page_prot);
 	kref_get(&own->ref);

@@ -65,14 +65,13 @@ static vm_fault_t contigo_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-/* It would give the page of ones the attributes of registers. */
-static int __maybe_unused contigo_mprotect(struct vm_area_struct *vma, unsigned long start,
-					   unsigned long end, unsigned long flags)
+/* It would give the page of ones, or a copy, the attributes of what was there. */
+int contigo_mprotect(struct vm_area_struct *vma, unsigned long start, unsigned long end,
+		     unsigned long flags)
 {
 	return -EACCES;
 }
 
-/* No access(): a debugger does not read registers. */
 static const struct vm_operations_struct contigo_vm_ops = {
 	.fault = contigo_fault,
 	CONTIGO_VM_MPROTECT

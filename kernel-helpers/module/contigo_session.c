@@ -167,7 +167,6 @@ static void contigo_file_end(struct contigo_file *file)
 /* The file's teardown, and a last look at what earlier ones left. Has the device stopped? */
 bool contigo_node_end(struct contigo_node *node)
 {
-	lockdep_assert_held(&node->lock);
 	if (node->file)
 		contigo_file_end(node->file);
 	/* What is in quarantine is awake. */

@@ -163,14 +163,14 @@ struct contigo_dma_bits {
  * @addr: out: the bus address of its first byte; the others follow it
  * @mmap_offset: out: where mmap() finds it; PROT_READ and PROT_WRITE, MAP_SHARED, whole or in part
  *
- * It is zero. It comes from the node's memory-region where that is a reusable pool, or with
- * CONTIGO_ALLOC_COHERENT also a no-map one; else from the kernel's default pool (CMA), within the
- * device's reach. Without CONTIGO_ALLOC_COHERENT the CPU caches it,
- * and CONTIGO_SYNC maintains ranges of it. With it the CPU reads and writes slowly where the device
- * does not snoop: for rings of descriptors.
+ * It is zero. It comes from the node's memory-region where that is a reusable pool and no IOMMU
+ * translates; else from the kernel's default pool (CMA), within the device's reach. Without
+ * CONTIGO_ALLOC_COHERENT the CPU caches it, and CONTIGO_SYNC maintains ranges of it. With it the
+ * CPU reads and writes slowly where the device does not snoop: for rings of descriptors.
  *
  * The memory is there until CONTIGO_RELEASE or the teardown, and until the last mapping and the
- * last dma-buf of it are gone. A child of fork() does not have the mapping.
+ * last dma-buf of it are gone. A child of fork() does not have the mapping, and mprotect() of it
+ * answers EACCES.
  *
  * EINVAL: @len_bytes is 0, no multiple of the page, or 4 GiB or more. ENOSPC: CONTIGO_MAX_BUFFERS
  * are held or in quarantine. EDQUOT: more bytes than the module's parameter max_mib, with what is
