@@ -13,8 +13,8 @@
  *	teardown	a stop sequence, the device's reset lines, and a quarantine
  *			for the memory of a device that has not stopped
  *
- * While the file is open the device is awake: its clocks run, its power domains
- * are on, its reset lines are released. Opening resets a device that has reset
+ * While the file is open the device is awake: its clocks run, its power domain
+ * is on, its reset lines are released. Opening resets a device that has reset
  * lines. open() asks for O_RDWR (EACCES).
  *
  * Who drives a device that is not confined reaches other memory. Confined is one

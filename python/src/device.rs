@@ -301,7 +301,8 @@ impl Device {
     /// The kernel's facts about a guarded device, as a dict. `confined`: it reaches what was
     /// imported for it, and nothing else. `can_reset`; `armed`: the kernel has a program that stops
     /// it. `buffers`: blocks that this process has allocated or imported. `quarantined` and
-    /// `quarantined_bytes`: those in quarantine, because nothing has stopped it. None: it is no "guard:…".
+    /// `quarantined_bytes`: those in quarantine, because nothing has stopped it. None: it is no
+    /// "guard:…".
     #[getter]
     fn guard<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(guard) = self.opening.get()?.device.guard() else { return Ok(None) };

@@ -182,24 +182,33 @@ fn syncs_are_of_the_whole_import_and_none_where_nothing_is_to_do() {
     }
     let expected = [sync(false), sync(false), sync(true), sync(true)];
     assert_eq!(kernel.log(), expected, "its exporter knows no ranges");
-    for direction in [Direction::ToDevice, Direction::FromDevice, Direction::Bidirectional] {
-        for (start, end) in [(0, 8193), (8193, 8194), (0, usize::MAX), (usize::MAX, usize::MAX), (70, 3)] {
-            let beyond = Err(Error::OutOfRange { start, end, len_bytes: 8192 });
-            // SAFETY: as above.
-            assert_eq!(unsafe { block.sync_for_device(Range { start, end }, direction) }, beyond);
-            if direction.device_writes() {
-                // SAFETY: as above.
-                assert_eq!(unsafe { block.sync_for_cpu(Range { start, end }, direction) }, beyond);
-            }
-        }
-        // SAFETY: as above.
-        unsafe { block.sync_for_device(5..5, direction).and(block.sync_for_cpu(5..5, direction)).unwrap() };
-    }
+    // SAFETY: as above.
+    unsafe { syncs_nothing_beyond(&block, 8192) };
     assert_eq!(kernel.log(), [], "nothing of nothing");
     kernel.refuse(Call::Sync, libc::ENODEV);
     // SAFETY: as above.
     let gone = unsafe { block.sync_for_cpu(0..64, Direction::FromDevice) };
     assert_eq!(gone, Err(os("ioctl(CONTIGO_SYNC)", libc::ENODEV)));
+}
+
+/// Ranges that are not all within the block are refused, and empty ones do nothing.
+///
+/// # Safety
+/// No reference to the block is alive.
+unsafe fn syncs_nothing_beyond(block: &impl Backend, len_bytes: usize) {
+    for direction in [Direction::ToDevice, Direction::FromDevice, Direction::Bidirectional] {
+        for (start, end) in [(0, len_bytes + 1), (len_bytes + 1, len_bytes + 2), (0, usize::MAX), (usize::MAX, usize::MAX), (70, 3)] {
+            let beyond = Err(Error::OutOfRange { start, end, len_bytes });
+            // SAFETY: the caller's promise.
+            assert_eq!(unsafe { block.sync_for_device(Range { start, end }, direction) }, beyond);
+            if direction.device_writes() {
+                // SAFETY: the caller's promise.
+                assert_eq!(unsafe { block.sync_for_cpu(Range { start, end }, direction) }, beyond);
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { block.sync_for_device(5..5, direction).and(block.sync_for_cpu(5..5, direction)).unwrap() };
+    }
 }
 
 #[test]

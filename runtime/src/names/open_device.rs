@@ -353,8 +353,8 @@ impl OpenDevice {
         }
     }
 
-    /// Lets a PCI function reach memory, by its own command register; another device may already. Its driver has stopped it before ([`Engine::new`](crate::Engine::new)
-    /// does).
+    /// Lets a PCI function reach memory, by its own command register; another device may already.
+    /// Its driver has stopped it before ([`Engine::new`](crate::Engine::new) does).
     ///
     /// # Errors
     /// The errors of [`BusMaster::enable`](crate::BusMaster::enable).

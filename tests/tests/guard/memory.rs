@@ -1,7 +1,7 @@
 //! Memory that a guard allocates for its device: ranged syncs, refusals with their cure, an export,
 //! and what is given back.
 
-use super::{HP0, import, os};
+use super::{HP0, import, os, syncs_nothing_beyond};
 use contigo::{Align, Backend as _, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Pool, Region, SyncScope};
 use contigo_testkit::{
     fake_dma_heap::page_bytes,
@@ -78,19 +78,8 @@ fn syncs_are_whole_lines_where_the_device_writes() {
     }
     let expected = [synced(1, false, 3..70), synced(1, false, 0..256), synced(1, true, 256..512), synced(1, true, end - 256..end)];
     assert_eq!(kernel.log(), expected);
-    for direction in [Direction::ToDevice, Direction::FromDevice, Direction::Bidirectional] {
-        for (start, end) in [(0, len_bytes + 1), (len_bytes + 1, len_bytes + 2), (0, usize::MAX), (usize::MAX, usize::MAX), (70, 3)] {
-            let beyond = Err(Error::OutOfRange { start, end, len_bytes });
-            // SAFETY: as above.
-            assert_eq!(unsafe { block.sync_for_device(Range { start, end }, direction) }, beyond);
-            if direction.device_writes() {
-                // SAFETY: as above.
-                assert_eq!(unsafe { block.sync_for_cpu(Range { start, end }, direction) }, beyond);
-            }
-        }
-        // SAFETY: as above.
-        unsafe { block.sync_for_device(5..5, direction).and(block.sync_for_cpu(5..5, direction)).unwrap() };
-    }
+    // SAFETY: as above.
+    unsafe { syncs_nothing_beyond(&block, len_bytes) };
     assert_eq!(kernel.log(), [], "nothing of nothing");
     kernel.refuse(Call::Sync, libc::ENODEV);
     // SAFETY: as above.

@@ -159,15 +159,7 @@ unsafe impl Backend for DmaBuf<'_> {
     }
 
     fn mapping(&self) -> Mapping {
-        let coherent = self.guard.is_coherent();
-        Mapping {
-            cpu: mapped::start(&self.map),
-            len_bytes: self.map.len(),
-            base: self.guard.base(self.addr),
-            bus: self.guard.bus(),
-            scope: if coherent { SyncScope::Coherent } else { SyncScope::Whole },
-            coherent: Some(coherent),
-        }
+        self.guard.mapping(&self.map, self.addr, SyncScope::Whole)
     }
 
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {

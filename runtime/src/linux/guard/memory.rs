@@ -60,9 +60,9 @@ impl Guard {
     ///
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or more than a process can map.
-    /// - [`Error::NoMemory`]: ENOMEM, the kernel has no such run of pages left. EDQUOT, more than the
-    ///   module's parameter `max_mib` allows a device, with what is in quarantine or still mapped. The
-    ///   text says what to change.
+    /// - [`Error::NoMemory`]: ENOMEM, the kernel has no such run of pages left. EDQUOT, more than
+    ///   the module's parameter `max_mib` allows a device, with what is in quarantine or still
+    ///   mapped. The text says what to change.
     /// - [`Error::TooMany`]: the file has 256 buffers, with those in quarantine.
     /// - [`Error::Os`] with `ioctl(CONTIGO_ALLOC)`: ENODEV, the device was taken away. With
     ///   `mmap(/dev/contigo/)`: the errno.
@@ -161,16 +161,8 @@ unsafe impl Backend for GuardMemory<'_> {
     }
 
     fn mapping(&self) -> Mapping {
-        let coherent = self.guard.is_coherent();
-        Mapping {
-            cpu: mapped::start(&self.map),
-            len_bytes: self.map.len(),
-            base: self.guard.base(self.addr),
-            bus: self.guard.bus(),
-            // Coherent memory too: `SyncScope::Coherent` is refused on a port that does not snoop.
-            scope: if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: self.guard.granule.bytes() } },
-            coherent: Some(coherent),
-        }
+        // Coherent memory too: `SyncScope::Coherent` is refused on a port that does not snoop.
+        self.guard.mapping(&self.map, self.addr, SyncScope::Range { granule_bytes: self.guard.granule.bytes() })
     }
 
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {

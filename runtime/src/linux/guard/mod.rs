@@ -41,8 +41,11 @@ use self::{
 };
 use crate::{
     job::StopProgram,
-    linux::os::fd::Fd,
-    mem::Port,
+    linux::os::{fd::Fd, map as mapped},
+    mem::{
+        Port,
+        backend::{Mapping, SyncScope},
+    },
     types::{Align, BaseAddr, Bus, DevAddr, Error, PhysAddr},
 };
 use core::{
@@ -50,6 +53,7 @@ use core::{
     ops::Range,
     sync::atomic::{AtomicU32, Ordering},
 };
+use memmap2::MmapRaw;
 use nix::libc::EPERM;
 use spin::{Mutex, Once};
 
@@ -175,8 +179,8 @@ impl Guard {
         self.info.flags & INFO_TRANSLATED != 0
     }
 
-    /// Tells the kernel how many address lines the device has, 32 to 64; fewer only where the device
-    /// tree says so. Before the first allocation or import; the device tree's limit stays.
+    /// Tells the kernel how many address lines the device has, 32 to 64; fewer only where the
+    /// device tree says so. Before the first allocation or import; the device tree's limit stays.
     ///
     /// # Errors
     /// [`Error::Os`]: EBUSY, memory is allocated or imported; EINVAL, out of range; EIO, the kernel
@@ -186,8 +190,8 @@ impl Guard {
     }
 
     /// Resets the device by its reset lines: it is as after power-on, and has let go of all memory.
-    /// Memory that was in quarantine for it is given back. An engine that would not stop goes on with
-    /// [`Engine::recover`](crate::Engine::recover).
+    /// Memory that was in quarantine for it is given back. An engine that would not stop goes on
+    /// with [`Engine::recover`](crate::Engine::recover).
     ///
     /// Stop the engine before, or right after, and start nothing in between. The driver of a core
     /// that takes several jobs (`ap_ctrl_chain`) would take the end of a later job for that of one
@@ -214,8 +218,8 @@ impl Guard {
     /// # Errors
     /// - [`Error::Denied`]: the node does not say that each register of this window answers
     ///   (`contigo,stop-windows`), and the program lacks `CAP_SYS_RAWIO`.
-    /// - [`Error::Os`]: ENXIO, no such window or a register outside of it; EINVAL, polls of more than
-    ///   a second together.
+    /// - [`Error::Os`]: ENXIO, no such window or a register outside of it; EINVAL, polls of more
+    ///   than a second together.
     ///
     /// # Safety
     /// - The program only stops this device: no write among its steps makes it, or another device,
@@ -240,22 +244,21 @@ impl Guard {
         self.kernel.ioctl(&self.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
     }
 
-    /// Where the device finds what the kernel says is at `addr`: a physical address where nothing
-    /// translates.
-    const fn base(&self, addr: u64) -> BaseAddr {
-        match self.bus {
+    /// Memory of this device, which the kernel says is at `addr`: a physical address where nothing
+    /// translates. `scope`: where the device does not snoop.
+    fn mapping(&self, map: &MmapRaw, addr: u64, scope: SyncScope) -> Mapping {
+        let coherent = self.is_coherent();
+        let base = match self.bus {
             Bus::Soc => BaseAddr::Phys(PhysAddr(addr)),
             _ => BaseAddr::Dev(DevAddr(addr)),
-        }
+        };
+        let scope = if coherent { SyncScope::Coherent } else { scope };
+        Mapping { cpu: mapped::start(map), len_bytes: map.len(), base, bus: self.bus, scope, coherent: Some(coherent) }
     }
 
     /// Gives up an import or an allocation; where that fails, the file holds it.
     fn release(&self, handle: u32) {
         let _ = self.kernel.ioctl(&self.file, Request::Release(handle));
-    }
-
-    pub(crate) const fn bus(&self) -> Bus {
-        self.bus
     }
 }
 

@@ -16,8 +16,8 @@ use core::sync::atomic::Ordering;
 use nix::libc::EBUSY;
 
 impl Guard {
-    /// The registers of window `window`, an entry of the node's `reg`. Each is given once, and is no
-    /// child's of fork(2).
+    /// The registers of window `window`, an entry of the node's `reg`. Each is given once, and is
+    /// no child's of fork(2).
     ///
     /// They keep the guard's file open, and with it the device: the kernel stops the device when
     /// both are gone. Where the device is taken away before (unbound, reset through sysfs), they

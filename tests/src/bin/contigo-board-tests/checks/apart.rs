@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "fork")]
-//! Work in a process of its own: another user's, or one that goes on beside the check, and is killed
-//! with all that it holds.
+//! Work in a process of its own: another user's, or one that goes on beside the check, and is
+//! killed with all that it holds.
 
 use super::{Verdict, Wrong};
 use crate::child::become_user;

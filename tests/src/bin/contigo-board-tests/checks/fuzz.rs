@@ -193,8 +193,8 @@ impl Hands {
         }
     }
 
-    /// The dma-buf that a call has just made, whose descriptor is the second word of its argument. It
-    /// is a file for later calls, in the place of the one before.
+    /// The dma-buf that a call has just made, whose descriptor is the second word of its argument.
+    /// It is a file for later calls, in the place of the one before.
     fn keep_exported(&mut self, request: u32, argument: usize) {
         let arena = self.start()..self.start() + ARENA_BYTES - 8;
         if request != code::EXPORT || !arena.contains(&argument) {

@@ -73,8 +73,8 @@ fn all(opened: &OpenDevice) -> Result<Vec<GuardMemory<'_>>> {
     Err(Error::TooMany { what: "blocks of this machine's memory for a device", most: MOST as u64 })
 }
 
-/// How many bytes of the next owner's are written by another program's device. It has all memory, and
-/// so what that program had.
+/// How many bytes of the next owner's are written by another program's device. It has all memory,
+/// and so what that program had.
 fn next_owner(name: &DeviceName) -> Result<u64> {
     let opened = next(name)?;
     let blocks = all(&opened)?;

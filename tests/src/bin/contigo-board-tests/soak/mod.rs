@@ -1,6 +1,6 @@
 //! `soak`: random work on every engine for minutes or hours, with kills, unbinds, memory pressure,
-//! hostile users and moving clocks between it. One round is a process of its own; this one only plans, counts and
-//! looks at what must not grow.
+//! hostile users and moving clocks between it. One round is a process of its own; this one only
+//! plans, counts and looks at what must not grow.
 //!
 //! ```text
 //!   rounds.rs: which comes next ──► work.rs: jobs | kill.rs | rebind.rs | a check ──► counted here

@@ -1,6 +1,6 @@
-//! A window where nothing answers. Who reads there gets SIGBUS; a kernel that reads there for a stop
-//! sequence does not survive. So no ordinary user arms a step in a window of which the node does not
-//! say that all of it answers (`contigo,stop-windows`).
+//! A window where nothing answers. Who reads there gets SIGBUS; a kernel that reads there for a
+//! stop sequence does not survive. So no ordinary user arms a step in a window of which the node
+//! does not say that all of it answers (`contigo,stop-windows`).
 
 use super::{
     super::{

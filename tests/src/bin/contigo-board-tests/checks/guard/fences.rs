@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "a timer that interrupts a wait")]
-//! Fences: an import does not wait for who writes the buffer, for that is asked by poll(2). CPU access
-//! that a sync begins does, until a signal. An exporter that lies about its length is refused.
+//! Fences: an import does not wait for who writes the buffer, for that is asked by poll(2). CPU
+//! access that a sync begins does, until a signal. An exporter that lies about its length is
+//! refused.
 
 use super::{
     super::{Verdict, Wrong, ensure},

@@ -1,5 +1,6 @@
-//! The longest sync that there is, again and again, from one process. It makes nobody else wait: the
-//! device's other calls, root's reset and the loss of the driver come through, and a kill ends it.
+//! The longest sync that there is, again and again, from one process. It makes nobody else wait:
+//! the device's other calls, root's reset and the loss of the driver come through, and a kill ends
+//! it.
 
 use super::{
     super::{

@@ -1,5 +1,5 @@
-//! Memory of the device's own: allocated, mapped, written by the device, exported, and there as long
-//! as anybody sees it.
+//! Memory of the device's own: allocated, mapped, written by the device, exported, and there as
+//! long as anybody sees it.
 
 use super::{
     super::{Verdict, ensure},
@@ -43,8 +43,8 @@ pub(super) fn own(subject: &Subject) -> Verdict {
         seen.push_str(written_by_edu(&guard, memory.handle, memory.addr, &pages)?);
     }
 
-    // As a dma-buf: the same bytes, also without its device. Its own device has it already. Behind an
-    // IOMMU the device's next user would reach it.
+    // As a dma-buf: the same bytes, also without its device. Its own device has it already. Behind
+    // an IOMMU the device's next user would reach it.
     let shared = if sys("GET_INFO", guard.info())?.flags & info::IOMMU == 0 {
         let exported = sys("EXPORT", guard.export(memory.handle))?;
         refused("import of its own memory", guard.import(&exported, 0), Errno::EINVAL)?;
@@ -65,8 +65,8 @@ pub(super) fn own(subject: &Subject) -> Verdict {
     let private = map(&guard, plain.mmap_offset, 8192)?;
     private.write(8191, MARK);
 
-    // It stays while it is mapped: behind its handle, its file, and its device's driver. What has no
-    // dma-buf is a copy from then on.
+    // It stays while it is mapped: behind its handle, its file, and its device's driver. What has
+    // no dma-buf is a copy from then on.
     sys("RELEASE", guard.release(memory.handle))?;
     refused(
         "mmap of what was released",

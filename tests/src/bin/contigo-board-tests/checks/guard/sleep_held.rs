@@ -1,4 +1,5 @@
-//! What a user can hold that is gone: neither the device nor the system's sleep. Root has both back.
+//! What a user can hold that is gone: neither the device nor the system's sleep. Root has both
+//! back.
 
 use super::{
     super::{

@@ -1,6 +1,6 @@
-//! Two users who do not trust each other. One dies while the device writes into its memory, which is
-//! in quarantine then. The next one cannot free it, least of all by a stop sequence that lies; and
-//! never gets memory that the device still writes.
+//! Two users who do not trust each other. One dies while the device writes into its memory, which
+//! is in quarantine then. The next one cannot free it, least of all by a stop sequence that lies;
+//! and never gets memory that the device still writes.
 
 use super::{
     super::{
@@ -87,8 +87,8 @@ fn lying(subject: &Subject) -> Verdict {
     Ok(format!("{when}another user's lie ends no quarantine of what was {}", seen.join(", or ")))
 }
 
-/// The next user has memory of its own, and a sequence that is always met. Was the device at work all
-/// the while?
+/// The next user has memory of its own, and a sequence that is always met. Was the device at work
+/// all the while?
 fn lies(subject: &Subject) -> Result<bool, Wrong> {
     let guard = subject.open()?;
     let registers = sys("mmap", guard.map())?;
@@ -115,8 +115,8 @@ fn refused_while_mapped(subject: &Subject) -> Verdict {
     Ok("EBUSY behind the IOMMU until the administrator ends it".into())
 }
 
-/// With a reset: the opening resets, and then nothing is written any more. A line that stops nothing
-/// shows that it would be seen.
+/// With a reset: the opening resets, and then nothing is written any more. A line that stops
+/// nothing shows that it would be seen.
 fn by_reset(subject: &Subject, line: &Part) -> Verdict {
     let user = somebody(subject)?;
     let next = |is_armed| {
