@@ -1,6 +1,6 @@
 //! Blocks of any size over one carve, for one thread.
 
-mod tlsf;
+pub(crate) mod tlsf;
 
 use crate::{
     mem::{
@@ -14,7 +14,7 @@ use crate::{
     types::{Align, Error, Refused, Result},
 };
 use core::{cell::RefCell, fmt};
-use tlsf::{Full, Tlsf};
+use tlsf::{Fixed, Full};
 
 /// Blocks of any size, up to `BLOCKS` at once (1 to 16,384), in O(1): two-level segregated fit. All
 /// of its bookkeeping is in this value and none in the memory it manages, which may be uncached, or
@@ -39,7 +39,7 @@ pub struct Arena<'r, const BLOCKS: usize> {
     line: Align,
     /// The device's address of the carve's first byte, in lines: what alignments count from.
     phase: u64,
-    blocks: RefCell<Tlsf<BLOCKS>>,
+    blocks: RefCell<Fixed<BLOCKS>>,
     parts: LocalParts<BLOCKS>,
 }
 
@@ -55,7 +55,7 @@ impl<'r, const BLOCKS: usize> Arena<'r, BLOCKS> {
             let error = Error::OutOfRange { start: 0, end: carve.len_bytes(), len_bytes: u32::MAX as usize };
             return Err(Refused::new(error, carve));
         };
-        let mut blocks = Tlsf::new();
+        let mut blocks = Fixed::new();
         blocks.init(granules);
         let phase = state.mapping.base.plus(carve.span().start).raw() / line.bytes() as u64;
         Ok(Self { carve, line, phase, blocks: RefCell::new(blocks), parts: LocalParts::new() })

@@ -31,31 +31,8 @@ impl<const SLOTS: usize> Bitmap<SLOTS> {
     }
 
     /// Takes a free slot. `None` when every slot was seen taken during the call.
-    ///
-    /// Bounded: each failed attempt at a word is a bit that somebody else took meanwhile, and is
-    /// not tried again; so at most `SLOTS` attempts.
     pub(crate) fn claim(&self) -> Option<usize> {
-        let likely = if Self::WORDS == 1 { 0 } else { self.likely.load(Ordering::Relaxed) };
-        for step in 0..Self::WORDS {
-            let index = if likely + step < Self::WORDS { likely + step } else { likely + step - Self::WORDS };
-            let Some(word) = self.words.get(index) else { continue };
-            let mut tried = 0;
-            for _ in 0..WORD_BITS {
-                let free = word.load(Ordering::Relaxed) & !tried;
-                if free == 0 {
-                    break;
-                }
-                let bit = free.trailing_zeros() as usize;
-                let mask = 1 << bit;
-                // Acquire: what the slot's last owner did to its bytes is done (pairs with
-                // `release`).
-                if word.fetch_and(!mask, Ordering::Acquire) & mask != 0 {
-                    return Some(index * WORD_BITS + bit);
-                }
-                tried |= mask;
-            }
-        }
-        None
+        claim(self.words.get(..Self::WORDS)?, &self.likely)
     }
 
     /// Gives a slot back. The caller owns it.
@@ -101,6 +78,35 @@ impl<const SLOTS: usize> Bitmap<SLOTS> {
             word.fetch_or(valid_bits(slots, index), Ordering::Release);
         }
     }
+}
+
+/// Takes a free slot of `words`. `None` when every slot was seen taken during the call.
+///
+/// Bounded: each failed attempt at a word is a bit that somebody else took meanwhile, and is not
+/// tried again; so at most as many attempts as there are bits.
+#[inline]
+pub(crate) fn claim(words: &[AtomicUsize], likely: &AtomicUsize) -> Option<usize> {
+    let count = words.len();
+    let likely = if count == 1 { 0 } else { likely.load(Ordering::Relaxed) };
+    for step in 0..count {
+        let index = if likely + step < count { likely + step } else { likely + step - count };
+        let Some(word) = words.get(index) else { continue };
+        let mut tried = 0;
+        for _ in 0..WORD_BITS {
+            let free = word.load(Ordering::Relaxed) & !tried;
+            if free == 0 {
+                break;
+            }
+            let bit = free.trailing_zeros() as usize;
+            let mask = 1 << bit;
+            // Acquire: what the slot's last owner did to its bytes is done (pairs with the release).
+            if word.fetch_and(!mask, Ordering::Acquire) & mask != 0 {
+                return Some(index * WORD_BITS + bit);
+            }
+            tried |= mask;
+        }
+    }
+    None
 }
 
 /// Which bits of word `index` stand for slots.

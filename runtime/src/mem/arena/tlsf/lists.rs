@@ -7,7 +7,7 @@ use super::{
     node::{NIL, Node},
 };
 
-impl<const BLOCKS: usize> Tlsf<BLOCKS> {
+impl<N: AsRef<[Node]> + AsMut<[Node]> + ?Sized> Tlsf<N> {
     /// The first list at or above `class` with a gap in it; [`Class::NONE`], whose list is always
     /// empty, if there is none.
     pub(super) fn first_from(&self, class: Class) -> Class {

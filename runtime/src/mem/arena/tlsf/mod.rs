@@ -18,7 +18,7 @@
 //! *owner*. The nodes needed are
 //!
 //! ```text
-//! BLOCKS   one for each live block, with the gap before it
+//! blocks   one for each live block, with the gap before it
 //! +    1   the end of the memory, with the gap after the last block
 //! ```
 //!
@@ -50,12 +50,14 @@ mod node;
 mod tests;
 
 use class::{Class, FL_COUNT, LISTS};
-use node::{END, NIL, Node};
+pub(crate) use node::Node;
+use node::{END, NIL};
 
 /// A range of granules that was handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Names the block to [`Tlsf::free`]. Below `BLOCKS`, and used again after the block was freed.
+    /// Names the block to [`Tlsf::free`]. Below the number of nodes, and used again after the block
+    /// was freed.
     pub(crate) id: u16,
     /// The first granule.
     pub(crate) start: u32,
@@ -66,16 +68,26 @@ pub(crate) struct Block {
 /// What ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// As many blocks are live as there are nodes for. Raise `BLOCKS`, or free one.
+    /// As many blocks are live as there are nodes for.
     Blocks,
     /// No gap is sure to fit (or the request is for no granules, or for an alignment that is no
     /// power of two).
     Memory,
 }
 
-/// The allocator. See the [module](self).
+/// The allocator of at most `BLOCKS` blocks, a figure of the program's text.
+pub(crate) type Fixed<const BLOCKS: usize> = Tlsf<[Node; BLOCKS]>;
+
+/// The most blocks that there can be. Links are 16 bits wide and two of their values are taken;
+/// 16384 keeps the table at 256 KiB.
+pub(crate) const MAX_BLOCKS: usize = 16_384;
+
+/// The allocator, with a node for each block: an array ([`Fixed`]), or a slice, whose length is a
+/// figure of run time. See the [module](self).
+// The nodes come last, at the same place whether they are an array or a slice.
+#[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Tlsf<const BLOCKS: usize> {
+pub(crate) struct Tlsf<N: ?Sized> {
     /// A bit per power of two: one of its lists has a gap.
     fl_bitmap: u32,
     /// A bit per list: it has a gap.
@@ -88,15 +100,13 @@ pub(crate) struct Tlsf<const BLOCKS: usize> {
     live: u16,
     /// The owner of the last gap.
     end: Node,
-    nodes: [Node; BLOCKS],
+    nodes: N,
 }
 
-impl<const BLOCKS: usize> Tlsf<BLOCKS> {
+impl<const BLOCKS: usize> Fixed<BLOCKS> {
     /// An allocator of no memory, which refuses everything until [`init`](Self::init).
     pub(crate) const fn new() -> Self {
-        // Links are 16 bits wide and two of their values are taken; 16384 keeps the table at 256
-        // KiB.
-        const { assert!(1 <= BLOCKS && BLOCKS <= 16384, "an arena has 1 to 16384 blocks") };
+        const { assert!(1 <= BLOCKS && BLOCKS <= MAX_BLOCKS, "an arena has 1 to 16384 blocks") };
         Self {
             fl_bitmap: 0,
             sl_bitmap: [0; FL_COUNT],
@@ -107,9 +117,11 @@ impl<const BLOCKS: usize> Tlsf<BLOCKS> {
             nodes: [Node::SPARE; BLOCKS],
         }
     }
+}
 
-    /// Forgets every block and starts again with one gap of `granules`. The only loop, over
-    /// `BLOCKS`, is here.
+impl<N: AsRef<[Node]> + AsMut<[Node]> + ?Sized> Tlsf<N> {
+    /// Forgets every block and starts again with one gap of `granules`. The only loop, over the
+    /// nodes, is here. Whatever the fields held before does not matter.
     pub(crate) fn init(&mut self, granules: u32) {
         self.fl_bitmap = 0;
         self.sl_bitmap.fill(0);
@@ -117,7 +129,7 @@ impl<const BLOCKS: usize> Tlsf<BLOCKS> {
         self.spare = 0;
         self.live = 0;
         self.end = Node { start: granules, ..Node::EMPTY_END };
-        for (node, next_free) in self.nodes.iter_mut().zip(1..) {
+        for (node, next_free) in self.nodes.as_mut().iter_mut().zip(1..) {
             *node = Node { next_free, ..Node::SPARE };
         }
         self.set_gap(END, granules);
@@ -127,10 +139,10 @@ impl<const BLOCKS: usize> Tlsf<BLOCKS> {
     /// of two, in granules like `phase`, which is how far granule 0 is past an aligned address.
     ///
     /// # Errors
-    /// [`Full::Blocks`] if `BLOCKS` are live, else [`Full::Memory`] within the [good-fit
+    /// [`Full::Blocks`] if all nodes are live, else [`Full::Memory`] within the [good-fit
     /// bound](self).
     pub(crate) fn allocate(&mut self, granules: u32, align: u32, phase: u32) -> Result<Block, Full> {
-        if self.live() == BLOCKS {
+        if self.live() == self.nodes.as_ref().len() {
             return Err(Full::Blocks);
         }
         if granules == 0 || !align.is_power_of_two() {
@@ -143,7 +155,7 @@ impl<const BLOCKS: usize> Tlsf<BLOCKS> {
     /// Takes a block back and merges it with the gaps around it. An `id` that is not live changes
     /// nothing and gives `false`.
     pub(crate) fn free(&mut self, id: u16) -> bool {
-        let is_live = self.nodes.get(usize::from(id)).is_some_and(|node| node.next != NIL);
+        let is_live = self.nodes.as_ref().get(usize::from(id)).is_some_and(|node| node.next != NIL);
         if is_live {
             self.merge(id);
         }
@@ -156,9 +168,8 @@ impl<const BLOCKS: usize> Tlsf<BLOCKS> {
     }
 
     /// Where a live block lies, and how long it is.
-    #[cfg(test)]
     pub(crate) fn start_len(&self, id: u16) -> Option<(u32, u32)> {
-        let node = self.nodes.get(usize::from(id)).filter(|node| node.next != NIL)?;
+        let node = self.nodes.as_ref().get(usize::from(id)).filter(|node| node.next != NIL)?;
         let next = self.node(node.next);
         Some((node.start, next.start - next.gap - node.start))
     }
@@ -219,10 +230,10 @@ impl<const BLOCKS: usize> Tlsf<BLOCKS> {
 
     /// The block or the end that a link leads to. Never asked for [`NIL`].
     fn node(&self, link: u16) -> Node {
-        *self.nodes.get(usize::from(link)).unwrap_or(&self.end)
+        *self.nodes.as_ref().get(usize::from(link)).unwrap_or(&self.end)
     }
 
     fn node_mut(&mut self, link: u16) -> &mut Node {
-        self.nodes.get_mut(usize::from(link)).unwrap_or(&mut self.end)
+        self.nodes.as_mut().get_mut(usize::from(link)).unwrap_or(&mut self.end)
     }
 }

@@ -9,7 +9,7 @@ pub(super) const END: u16 = u16::MAX - 1;
 /// One live block, or the end, and the gap before it. Its length is `next`'s gap's start less its
 /// own: 16 bytes, four to a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// The first granule; of the end, the number of granules.
     pub(super) start: u32,
     /// Free granules right before `start`.

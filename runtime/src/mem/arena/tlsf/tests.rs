@@ -4,7 +4,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "random numbers are cut to size")]
 
 use super::{
-    Block, Full, Tlsf,
+    Block, Fixed, Full,
     class::{Class, LISTS, SL_COUNT},
     node::{END, NIL},
 };
@@ -48,14 +48,14 @@ impl Drop for Random {
 
 /// The allocator beside a plain list of what must be live, sorted by `start`.
 struct Checked<const BLOCKS: usize> {
-    tlsf: Box<Tlsf<BLOCKS>>,
+    tlsf: Box<Fixed<BLOCKS>>,
     live: Vec<Block>,
     granules: u32,
 }
 
 impl<const BLOCKS: usize> Checked<BLOCKS> {
     fn new(granules: u32) -> Self {
-        let mut tlsf = Box::new(Tlsf::new());
+        let mut tlsf = Box::new(Fixed::new());
         tlsf.init(granules);
         Self { tlsf, live: Vec::new(), granules }
     }
@@ -238,9 +238,9 @@ fn many_blocks() {
 
 #[test]
 fn a_static_refuses_everything_until_it_is_given_memory() {
-    static EMPTY: Tlsf<4> = Tlsf::new();
+    static EMPTY: Fixed<4> = Fixed::new();
     assert_eq!((EMPTY.live(), EMPTY.start_len(0)), (0, None));
-    let mut tlsf = Tlsf::<4>::new();
+    let mut tlsf = Fixed::<4>::new();
     assert_eq!(tlsf.allocate(1, 1, 0), Err(Full::Memory));
     assert!(!tlsf.free(0));
     tlsf.init(0);
@@ -276,7 +276,7 @@ fn the_largest_memory_is_one_block() {
 
 #[test]
 fn as_many_blocks_as_were_planned_and_no_more() {
-    let mut tlsf = Box::new(Tlsf::<16384>::new());
+    let mut tlsf = Box::new(Fixed::<16384>::new());
     tlsf.init(3 * 16384);
     for expected in 0..16384 {
         // Each at a distance from the last: the most gaps that there can be.
