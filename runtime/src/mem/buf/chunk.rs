@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "an owner is reached by a pointer: a last handle frees it")]
 //! The core of every buffer: some bytes of a block, and the owner that gets them back.
 
 #[cfg(feature = "sim")]
@@ -10,6 +11,7 @@ use crate::{
     },
     types::{Align, Direction, Error},
 };
+use core::ptr::NonNull;
 
 /// Who hands out bytes and takes them back: a region, a pool, an arena.
 pub(crate) trait Owner {
@@ -21,6 +23,35 @@ pub(crate) trait Owner {
     fn share(&self, token: u32) -> Result<(), Error>;
 }
 
+/// An owner behind a pointer: its type, as functions. A trait object would be called with a
+/// reference, which lives until the call returns; but an owner that counts goes away *during* the
+/// release of its last handle, maybe on another thread.
+///
+/// # Safety
+/// Each function is called with the pointer that goes with the table, and with a token of which a
+/// handle is alive. `block` is used for as long as that handle is; after `release` it is gone.
+pub(crate) struct OwnerTable<'p> {
+    pub(crate) block: unsafe fn(NonNull<()>) -> &'p (dyn Block + 'p),
+    pub(crate) release: unsafe fn(NonNull<()>, u32),
+    pub(crate) share: unsafe fn(NonNull<()>, u32) -> Result<(), Error>,
+}
+
+impl<'p> OwnerTable<'p> {
+    /// The table of an owner that is borrowed for `'p`.
+    const fn of<O: Owner + 'p>() -> &'p Self {
+        const {
+            &Self {
+                // SAFETY: `Chunk::new` made the pointer of a `&'p O`.
+                block: |owner| unsafe { owner.cast::<O>().as_ref() }.block(),
+                // SAFETY: as above.
+                release: |owner, token| unsafe { owner.cast::<O>().as_ref() }.release(token),
+                // SAFETY: as above.
+                share: |owner, token| unsafe { owner.cast::<O>().as_ref() }.share(token),
+            }
+        }
+    }
+}
+
 /// Some bytes of a block, owned by exactly one handle.
 ///
 /// INVARIANT: `extent` lies inside the block, and no other chunk holds any byte of it. The makers
@@ -30,22 +61,63 @@ pub(crate) trait Owner {
 // knows there, and an operand has 128 bytes (`Operand`).
 #[repr(C, packed(4))]
 pub(crate) struct Chunk<'p> {
-    pub(crate) owner: &'p dyn Owner,
+    owner: NonNull<()>,
+    table: &'p OwnerTable<'p>,
     pub(crate) extent: Span,
     pub(crate) token: u32,
 }
 
 impl<'p> Chunk<'p> {
-    pub(crate) fn new(owner: &'p dyn Owner, token: u32, extent: Span) -> Self {
-        Self { owner, token, extent }
+    #[inline]
+    pub(crate) fn new<O: Owner + 'p>(owner: &'p O, token: u32, extent: Span) -> Self {
+        Self { owner: NonNull::from(owner).cast(), table: OwnerTable::of::<O>(), extent, token }
     }
 
-    pub(crate) fn state(&self) -> &'p State {
-        self.owner.block().state()
+    /// A chunk of an owner that counts.
+    ///
+    /// # Safety
+    /// `table` goes with `owner`. The owner counts one handle of `token`, which this is, and it
+    /// stays where it is until `release` was called for that handle.
+    #[inline]
+    pub(crate) unsafe fn counted(owner: NonNull<()>, table: &'p OwnerTable<'p>, token: u32, extent: Span) -> Self {
+        Self { owner, table, extent, token }
     }
 
-    pub(crate) fn backend(&self) -> &'p dyn Backend {
-        self.owner.block().backend()
+    /// The same handle, or one that [`share`](Self::share) counted, over `extent`, a part of this
+    /// chunk's.
+    #[inline]
+    pub(super) fn with_extent(&self, extent: Span) -> Self {
+        Self { owner: self.owner, table: self.table, extent, token: self.token }
+    }
+
+    fn block(&self) -> &(dyn Block + 'p) {
+        // SAFETY: this chunk is a handle of the owner's, and what is returned borrows it.
+        unsafe { (self.table.block)(self.owner) }
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        self.block().state()
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        self.block().backend()
+    }
+
+    /// One handle more.
+    pub(super) fn share(&self) -> Result<(), Error> {
+        // SAFETY: this chunk is a handle of `token`.
+        unsafe { (self.table.share)(self.owner, self.token) }
+    }
+
+    /// This handle is gone.
+    ///
+    /// # Safety
+    /// It is the last use of this chunk, and of every copy of the same handle.
+    #[inline]
+    pub(super) unsafe fn release(&self) {
+        let (owner, table, token) = (self.owner, self.table, self.token);
+        // SAFETY: this chunk was a handle of `token`, and the caller uses it no more.
+        unsafe { (table.release)(owner, token) }
     }
 
     pub(crate) fn line(&self) -> Align {
@@ -58,7 +130,7 @@ impl<'p> Chunk<'p> {
     #[inline(always)]
     pub(crate) fn give_to_device(&self, span: Span, port: Option<&Port>, direction: Direction) {
         #[cfg(feature = "sim")]
-        tell(self.owner, span, Holder::Device { port, writes: direction.device_writes() });
+        tell(self.with_extent(span), Holder::Device { port, writes: direction.device_writes() });
         #[cfg(not(feature = "sim"))]
         let _ = (span, port, direction);
     }
@@ -67,20 +139,20 @@ impl<'p> Chunk<'p> {
     #[inline(always)]
     pub(crate) fn take_from_device(&self, span: Span) {
         #[cfg(feature = "sim")]
-        tell(self.owner, span, Holder::Nobody);
+        tell(self.with_extent(span), Holder::Nobody);
         #[cfg(not(feature = "sim"))]
         let _ = span;
     }
 }
 
-/// Apart from the fast path, and with the owner by value: a reference to the chunk would keep a
-/// job's buffers in memory where they could be in registers.
+/// Apart from the fast path, and with the chunk by value: a reference to it would keep a job's
+/// buffers in memory where they could be in registers.
 #[cfg(feature = "sim")]
 #[cold]
 #[inline(never)]
-fn tell(owner: &dyn Owner, span: Span, holder: Holder<'_>) {
-    let block = owner.block();
-    if matches!(block.state().mapping.bus, Bus::Sim(_)) {
-        block.backend().held_by(span.range(), holder);
+fn tell(chunk: Chunk<'_>, holder: Holder<'_>) {
+    if matches!(chunk.state().mapping.bus, Bus::Sim(_)) {
+        let span = chunk.extent;
+        chunk.backend().held_by(span.range(), holder);
     }
 }

@@ -159,12 +159,12 @@ impl<'p, T> CpuBuf<'p, T> {
             Ok(left) => left.end(),
             Err(error) => return Err(Refused::new(error, self)),
         };
-        if let Err(error) = self.chunk.owner.share(self.chunk.token) {
+        if let Err(error) = self.chunk.share() {
             return Err(Refused::new(error, self));
         }
         let (extent, span) = (self.chunk.extent, self.span);
         let chunk = self.into_chunk();
-        let half = |extent, span| Self::with_span(Chunk::new(chunk.owner, chunk.token, extent), span);
+        let half = |extent, span| Self::with_span(chunk.with_extent(extent), span);
         let left = half(Span::new(extent.start, cut - extent.start), Span::new(span.start, mid));
         let right = half(Span::new(cut, extent.end() - cut), Span::new(cut, span.len - mid));
         Ok((left, right))
@@ -198,7 +198,7 @@ impl<'p, T> CpuBuf<'p, T> {
     /// The chunk, without giving it back.
     pub(super) fn into_chunk(self) -> Chunk<'p> {
         let this = ManuallyDrop::new(self);
-        Chunk::new(this.chunk.owner, this.chunk.token, this.chunk.extent)
+        this.chunk.with_extent(this.chunk.extent)
     }
 
     /// The CPU's address of the block.
@@ -249,7 +249,8 @@ fn no_view<Elem>(len_bytes: usize) -> Error {
 
 impl<T> Drop for CpuBuf<'_, T> {
     fn drop(&mut self) {
-        self.chunk.owner.release(self.chunk.token);
+        // SAFETY: `drop` runs once, and no view is alive.
+        unsafe { self.chunk.release() };
     }
 }
 

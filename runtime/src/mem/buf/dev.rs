@@ -346,7 +346,7 @@ impl<'p, T> DevBuf<'p, T> {
     #[inline]
     fn into_chunk(self) -> Chunk<'p> {
         let this = ManuallyDrop::new(self);
-        Chunk::new(this.chunk.owner, this.chunk.token, this.chunk.extent)
+        this.chunk.with_extent(this.chunk.extent)
     }
 }
 
@@ -360,7 +360,8 @@ impl<T> Drop for DevBuf<'_, T> {
         barrier::after_completion();
         self.at_rest();
         if self.sync_for_cpu(Site::NONE).is_ok() {
-            self.chunk.owner.release(self.chunk.token);
+            // SAFETY: `drop` runs once, and this is the last that it does.
+            unsafe { self.chunk.release() };
         } else {
             trace::happened(Event::Leak { len_bytes: self.chunk.extent.len }, Site::NONE);
         }

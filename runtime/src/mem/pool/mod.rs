@@ -2,7 +2,7 @@
 
 pub(crate) mod bitmap;
 mod local;
-mod parts;
+pub(crate) mod parts;
 mod raw;
 mod slots;
 
@@ -139,7 +139,7 @@ fn check<const SLOTS: usize>(carve: &Carve<'_>, slot_bytes: usize, slots: usize)
 /// The bytes of one slot. `slot` is less than the pool's number of slots, and `check` put all of
 /// them inside the carve.
 #[allow(clippy::cast_possible_truncation, reason = "a slot's number is below MAX_SLOTS")]
-fn chunk<'p>(owner: &'p dyn Owner, carve: Span, slot: usize, slot_bytes: usize) -> Chunk<'p> {
+fn chunk<'p>(owner: &'p impl Owner, carve: Span, slot: usize, slot_bytes: usize) -> Chunk<'p> {
     Chunk::new(owner, slot as u32, Span::new(carve.start + slot * slot_bytes, slot_bytes))
 }
 

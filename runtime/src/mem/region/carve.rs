@@ -21,8 +21,15 @@ pub struct Carve<'r> {
 }
 
 /// A region as its carves see it: a block, and an owner of buffers.
-pub(crate) trait CarveOwner: Block + Owner {}
-impl<B: Backend> CarveOwner for Region<B> {}
+pub(crate) trait CarveOwner: Block {
+    fn chunk(&self, span: Span) -> Chunk<'_>;
+}
+
+impl<B: Backend> CarveOwner for Region<B> {
+    fn chunk(&self, span: Span) -> Chunk<'_> {
+        Chunk::new(self, 0, span)
+    }
+}
 
 impl<'r> Carve<'r> {
     pub(super) fn new<B: Backend>(region: &'r Region<B>, span: Span) -> Self {
@@ -40,7 +47,7 @@ impl<'r> Carve<'r> {
     pub fn into_buf(self) -> CpuBuf<'r> {
         // The count that stands for this carve now stands for the buffer.
         let this = ManuallyDrop::new(self);
-        CpuBuf::new(Chunk::new(this.region, 0, this.span))
+        CpuBuf::new(this.region.chunk(this.span))
     }
 
     pub(crate) fn block(&self) -> &'r dyn Block {

@@ -7,10 +7,12 @@ pub(crate) mod state;
 pub use carve::Carve;
 pub(crate) use state::State;
 
+#[cfg(doc)]
+use crate::types::Error;
 use crate::{
     mem::{Backend, Port, SyncScope},
     trace::{self, Event, Site, Stats},
-    types::{Align, BaseAddr, DevAddr, Error, Refused, Result, atomic::Ordering},
+    types::{Align, BaseAddr, DevAddr, Refused, Result, atomic::Ordering},
 };
 use core::{fmt, mem::ManuallyDrop, ptr::NonNull};
 
@@ -117,15 +119,7 @@ impl<B: Backend> Region<B> {
     /// [`Error::Unreachable`].
     #[inline]
     pub fn dev_addr_of(&self, port: &Port, ptr: *const u8, len_bytes: usize) -> Result<DevAddr> {
-        let mapping = &self.state.mapping;
-        let offset = ptr.addr().wrapping_sub(mapping.cpu.as_ptr().addr());
-        if offset >= mapping.len_bytes || len_bytes > mapping.len_bytes - offset {
-            return Err(Error::NotOurs { addr: ptr.addr() as u64, len_bytes });
-        }
-        if port.bus != mapping.bus {
-            return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
-        }
-        port.dev_addr(mapping.base.plus(offset), len_bytes)
+        self.state.dev_addr_of(port, ptr, len_bytes)
     }
 
     /// Where the CPU finds the byte at bus address `addr` of `port`, in O(1): a raw pointer,
@@ -135,15 +129,7 @@ impl<B: Backend> Region<B> {
     /// [`Error::NotOurs`], [`Error::WrongBus`].
     #[inline]
     pub fn host_ptr_of(&self, port: &Port, addr: DevAddr) -> Result<NonNull<u8>> {
-        let mapping = &self.state.mapping;
-        if port.bus != mapping.bus {
-            return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
-        }
-        match port.offset_in(mapping.base, addr).and_then(|offset| usize::try_from(offset).ok()) {
-            // SAFETY: `offset` is below the mapping's length, so the sum stays inside the mapping.
-            Some(offset) if offset < mapping.len_bytes => Ok(unsafe { mapping.cpu.add(offset) }),
-            _ => Err(Error::NotOurs { addr: addr.0, len_bytes: 1 }),
-        }
+        self.state.host_ptr_of(port, addr)
     }
 
     /// Asks the backend anew where the block lies, and compares. Memory that may be migrated, as

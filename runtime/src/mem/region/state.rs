@@ -5,15 +5,16 @@
 use super::Requirements;
 use crate::{
     mem::{
-        Backend, Mapping, SyncScope,
+        Backend, Mapping, Port, SyncScope,
         span::{Maintenance, Span},
     },
     trace::{self, Event, Site, stats::Counters},
     types::{
-        Align, Direction, Error, Result,
+        Align, DevAddr, Direction, Error, Result,
         atomic::{AtomicUsize, Ordering},
     },
 };
+use core::ptr::NonNull;
 
 /// The part of a region that is the same for every backend.
 pub(crate) struct State {
@@ -22,7 +23,7 @@ pub(crate) struct State {
     pub(crate) line: Align,
     /// Everything below is given out. Only grows: carving is a plan, made once. (Under `Whole` it
     /// begins anew once all came back.)
-    pub(super) carved_bytes: AtomicUsize,
+    pub(in crate::mem) carved_bytes: AtomicUsize,
     /// Carves, and buffers made of them, that have not come back.
     pub(super) live: AtomicUsize,
     pub(crate) counters: Counters,
@@ -30,7 +31,7 @@ pub(crate) struct State {
 
 impl State {
     /// Every check that a block must pass, then the first touch.
-    pub(super) fn checked(backend: &dyn Backend, needs: Requirements, site: Site) -> Result<Self> {
+    pub(in crate::mem) fn checked(backend: &dyn Backend, needs: Requirements, site: Site) -> Result<Self> {
         let mapping = backend.mapping();
         let line = match mapping.scope {
             SyncScope::Range { granule_bytes } => Align::new(granule_bytes)?.max(Align::MIN),
@@ -68,18 +69,12 @@ impl State {
     /// time, which set-up code does a bounded number of times: each repetition is another thread's
     /// success.
     pub(super) fn bump(&self, len_bytes: usize, align: Align) -> Result<Span> {
-        let (base, cpu) = (self.mapping.base.raw(), self.mapping.cpu.as_ptr().addr());
         let align = align.max(self.line);
         let capacity_bytes = self.mapping.len_bytes;
         if len_bytes == 0 {
             return Err(Error::Argument { name: "the length of a carve", value: 0, min: 1, max: capacity_bytes as u64, multiple_of: 1 });
         }
-        // How far the block's first byte is past a multiple of `align`: less than `align`, so it
-        // fits a `usize`.
-        let phase = usize::try_from(base & (align.bytes() as u64 - 1)).unwrap_or(0);
-        if phase != cpu & (align.bytes() - 1) {
-            return Err(Error::Misaligned { addr: cpu as u64, align_bytes: align.bytes() });
-        }
+        let phase = self.phase(align)?;
         // Counted before the bytes are taken, so that of two threads under `Whole` at least one
         // sees the other.
         let others = self.live.fetch_add(1, Ordering::SeqCst);
@@ -108,6 +103,46 @@ impl State {
             }
         }
         .inspect(|_| self.counters.carves.add(1))
+    }
+
+    /// How far the block's first byte is past a multiple of `align`, for the device and for the
+    /// CPU.
+    pub(in crate::mem) fn phase(&self, align: Align) -> Result<usize> {
+        let (base, cpu) = (self.mapping.base.raw(), self.mapping.cpu.as_ptr().addr());
+        // Less than `align`, so it fits a `usize`.
+        let phase = usize::try_from(base & (align.bytes() as u64 - 1)).unwrap_or(0);
+        if phase != cpu & (align.bytes() - 1) {
+            return Err(Error::Misaligned { addr: cpu as u64, align_bytes: align.bytes() });
+        }
+        Ok(phase)
+    }
+
+    /// The bus address through `port` of `len_bytes` bytes at `ptr`.
+    #[inline]
+    pub(in crate::mem) fn dev_addr_of(&self, port: &Port, ptr: *const u8, len_bytes: usize) -> Result<DevAddr> {
+        let mapping = &self.mapping;
+        let offset = ptr.addr().wrapping_sub(mapping.cpu.as_ptr().addr());
+        if offset >= mapping.len_bytes || len_bytes > mapping.len_bytes - offset {
+            return Err(Error::NotOurs { addr: ptr.addr() as u64, len_bytes });
+        }
+        if port.bus != mapping.bus {
+            return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
+        }
+        port.dev_addr(mapping.base.plus(offset), len_bytes)
+    }
+
+    /// Where the CPU finds the byte at bus address `addr` of `port`.
+    #[inline]
+    pub(in crate::mem) fn host_ptr_of(&self, port: &Port, addr: DevAddr) -> Result<NonNull<u8>> {
+        let mapping = &self.mapping;
+        if port.bus != mapping.bus {
+            return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
+        }
+        match port.offset_in(mapping.base, addr).and_then(|offset| usize::try_from(offset).ok()) {
+            // SAFETY: `offset` is below the mapping's length, so the sum stays inside the mapping.
+            Some(offset) if offset < mapping.len_bytes => Ok(unsafe { mapping.cpu.add(offset) }),
+            _ => Err(Error::NotOurs { addr: addr.0, len_bytes: 1 }),
+        }
     }
 
     /// One carve, or one part of one, came back.
