@@ -151,6 +151,7 @@ pub use job::{
     JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream,
     TypedDriver, exactly,
 };
+pub use mem::own;
 pub use mem::{
     AnyThread, Api, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Handle, Holder, LocalPool, Mapping, OneThread, Operand,
     Pool, Port, Region, Requirements, Segment, SimulatedDevice, SyncScope, WrongAccesses,

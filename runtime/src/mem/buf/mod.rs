@@ -9,7 +9,7 @@ mod driver;
 mod hand_over;
 mod operand;
 
-pub(crate) use chunk::{Chunk, Owner};
+pub(crate) use chunk::{Chunk, Owner, OwnerTable};
 pub use cpu::CpuBuf;
 pub use dev::{DevBuf, DevSlice};
 pub use driver::DriverBuf;

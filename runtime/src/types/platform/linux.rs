@@ -9,7 +9,7 @@ extern crate std;
 
 use crate::types::{Error, Result, atomic::AtomicU32};
 use core::time::Duration;
-use memmap2::MmapMut;
+use memmap2::{Advice, MmapMut};
 use nix::{
     errno::Errno,
     libc::{self, c_int, c_long},
@@ -31,6 +31,19 @@ impl Anonymous {
     pub(crate) fn zeroed(len_bytes: usize) -> Result<Self> {
         let mapped = MmapMut::map_anon(len_bytes);
         mapped.map(Self).map_err(|error| Error::Os { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })
+    }
+
+    /// Keeps these pages from children of fork(2): what lies in them has one owner, the parent.
+    ///
+    /// # Errors
+    /// [`Error::Os`]: madvise(2) refused.
+    pub(crate) fn unforked(self) -> Result<Self> {
+        // Miri has neither the advice, nor processes.
+        if !cfg!(miri) {
+            let advised = self.0.advise(Advice::DontFork);
+            advised.map_err(|error| Error::Os { call: "madvise(MADV_DONTFORK)", errno: error.raw_os_error().unwrap_or(0) })?;
+        }
+        Ok(self)
     }
 
     pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {

@@ -21,6 +21,12 @@ impl Anonymous {
         Err(Error::Unsupported { what: "there is no kernel here that gives memory", fix })
     }
 
+    /// # Errors
+    /// None: there is no such value.
+    pub(crate) const fn unforked(self) -> Result<Self> {
+        match self {}
+    }
+
     pub(crate) const fn as_mut_ptr(&mut self) -> *mut u8 {
         match *self {}
     }

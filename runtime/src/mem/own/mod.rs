@@ -1,0 +1,61 @@
+//! Memory whose handles own it: no lifetime, no `Box::leak`.
+//!
+//! A [`Region`] is one block of memory, a [`Pool`] equal slots of it, a [`CpuBuf`] some bytes. All
+//! of them are `'static + Send`, may lie in one structure, move to another thread, and be dropped
+//! in any order. They share a *control block* that counts them. The last one to go drops the
+//! backend, which unmaps the memory, and frees the control block.
+//!
+//! Three rules make it sound, as everywhere in this crate:
+//!
+//! 1. Views exist only on a [`CpuBuf`], addresses only on the device's side. A hand-over consumes
+//!    the one and makes the other.
+//! 2. What is forgotten, or what a device still has, stays counted. It is leaked, never freed.
+//! 3. There is no heap. The control block lies in pages from the kernel, as many as the region's
+//!    [`Limits`] ask for; without a kernel the program gives the memory.
+//!
+//! The buffers' types are those of the crate's root, of an owner that is not borrowed: an
+//! [`Engine`](crate::Engine), a [`Queue`](crate::Queue) and every driver take them.
+//!
+//! ```
+//! use contigo::{Align, Engine, own::Region};
+//! use contigo::{drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
+//! use core::time::Duration;
+//!
+//! # let board: &'static SimBoard = Box::leak(Box::new(SimBoard::new(7))); // for the example only
+//! let region = Region::new(board.memory(256 * 1024)?)?;
+//! let device = SimZdma::new(&board, board.port());
+//! let mut copy = Engine::new(Zdma::simple_simulated(device.window()?)?)?;
+//!
+//! let frames = region.pool(8, 4096)?;
+//! let (mut input, output) = (frames.take()?, region.alloc(4096, Align::LINE)?);
+//! input.view_at_mut::<i32>(..128)?.fill(2);
+//! let job = copy.start([input.to_device(..128), output.from_device(..128)], &())?;
+//! let [_, output] = job.wait(Duration::from_millis(20))?.buffers;
+//! assert_eq!(output.view_at::<i32>(..128)?, [2; 32]);
+//! # Ok::<(), contigo::Error>(())
+//! ```
+
+mod cell;
+mod control;
+mod count;
+mod limits;
+mod memory;
+mod pool;
+mod region;
+mod slots;
+mod tables;
+mod tests;
+
+pub use limits::Limits;
+pub use pool::Pool;
+pub use region::Region;
+
+/// A buffer that the CPU owns: it has views, and no address. Dropping it frees its bytes, or gives
+/// its slot back.
+pub type CpuBuf = super::CpuBuf<'static>;
+/// A buffer that a device owns: it has an address, and no view.
+pub type DevBuf = super::DevBuf<'static>;
+/// A buffer that a driver keeps beside its jobs.
+pub type DriverBuf = super::DriverBuf<'static>;
+/// A buffer on its way into a job: neither view nor address.
+pub type Operand = super::Operand<'static>;

@@ -1,0 +1,264 @@
+#![allow(unsafe_code, reason = "a handle is a pointer that counts")]
+//! A region: a handle to one block of DMA memory.
+
+use super::{CpuBuf, Limits, Pool, control::Control, memory::Memory};
+use crate::{
+    mem::{
+        Backend, Port, SyncScope,
+        buf::CpuBuf as Buf,
+        region::{Block, Requirements, State, state},
+    },
+    trace::{self, Event, Site, Stats},
+    types::{Align, BaseAddr, DevAddr, Error, Refused, Result},
+};
+use core::{fmt, mem::MaybeUninit, ptr::NonNull};
+
+/// A handle to one block of DMA memory, checked, and given out in buffers. Clones are the same
+/// region.
+///
+/// The memory is unmapped when the last handle, buffer and pool is gone, on whichever thread that
+/// is. A buffer that was forgotten, or that a device still has, keeps it mapped for ever.
+///
+/// A child of fork(2) does not get the memory, nor the region's own account of it, and must not
+/// drop what it has of either: see the crate's "Programs that fork".
+///
+/// ```
+/// use contigo::{Align, own::{CpuBuf, Pool, Region}, sim::SimBoard};
+///
+/// struct App { region: Region, frames: Pool, weights: CpuBuf } // no lifetime
+///
+/// # let board: &'static SimBoard = Box::leak(Box::new(SimBoard::new(1))); // for the example only
+/// let region = Region::new(board.memory(64 * 1024)?)?; // or UDmaBuf::open("udmabuf0")?
+/// let frames = region.pool(8, 1500)?;
+/// let weights = region.alloc(10_000, Align::DLPACK)?;
+/// let app = App { region, frames, weights };
+/// std::thread::spawn(move || app.frames.take().map(drop)).join().unwrap()?;
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct Region {
+    /// INVARIANT: this has one unit of the block's count.
+    pub(super) control: NonNull<Control>,
+}
+
+impl Region {
+    /// A region over all of `backend`'s block, with [`Limits::default`].
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn new<B: Backend + 'static>(backend: B) -> Result<Self, Refused<B>> {
+        Self::with(backend, Requirements::default(), Limits::default())
+    }
+
+    /// A region over all of `backend`'s block, when it is what `needs` says. Its caches are cleaned
+    /// and invalidated once: a fresh CMA block can hold dirty lines that would later overwrite what
+    /// a device wrote (amd/xdna-driver#1439). What the region keeps account of lies in pages from
+    /// the kernel, as many as `limits` ask for.
+    ///
+    /// # Errors
+    /// The backend comes back with [`Error::NotContiguous`], [`Error::Misaligned`],
+    /// [`Error::BlockSize`], [`Error::TooHigh`], or what its `segment` or sync says.
+    /// [`Error::OutOfRange`]: it has 2³² cache lines or more. [`Error::Argument`]: a limit is 0, or
+    /// too large. [`Error::Os`]: the kernel has no pages. [`Error::Unsupported`]: there is no
+    /// kernel.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn with<B: Backend + 'static>(backend: B, needs: Requirements, limits: Limits) -> Result<Self, Refused<B>> {
+        let site = Site::here();
+        match Control::plan::<B>(&limits).and_then(|plan| Ok((plan, Memory::from_kernel(&plan)?))) {
+            // SAFETY: pages of this size, zeroed, and nobody else's.
+            Ok((plan, memory)) => Self::of(unsafe { Control::new(backend, needs, &plan, memory, site) }),
+            Err(error) => Err(Refused::new(error, backend)),
+        }
+    }
+
+    /// As [`with`](Self::with), where there is no kernel: what the region keeps account of lies in
+    /// `memory`, which is given for ever. [`Limits::control_bytes`] says how much there must be,
+    /// beside the size of `B`.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with); [`Error::Exhausted`] where `memory` is too small, with how much is
+    /// needed.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn with_memory<B: Backend + 'static>(
+        backend: B,
+        needs: Requirements,
+        limits: Limits,
+        memory: &'static mut [MaybeUninit<u8>],
+    ) -> Result<Self, Refused<B>> {
+        let site = Site::here();
+        match Control::plan::<B>(&limits).and_then(|plan| Ok((plan, Memory::given(&plan, memory)?))) {
+            // SAFETY: memory of this size, zeroed, given for ever.
+            Ok((plan, memory)) => Self::of(unsafe { Control::new(backend, needs, &plan, memory, site) }),
+            Err(error) => Err(Refused::new(error, backend)),
+        }
+    }
+
+    fn of<B>(made: Result<NonNull<Control>, (Error, B)>) -> Result<Self, Refused<B>> {
+        made.map(|control| Self { control }).map_err(|(error, backend)| Refused::new(error, backend))
+    }
+
+    fn control(&self) -> &Control {
+        // SAFETY: this handle's unit of the count keeps the block.
+        unsafe { self.control.as_ref() }
+    }
+
+    fn state(&self) -> &State {
+        self.control().state()
+    }
+
+    /// A buffer of `len_bytes`, rounded up to whole cache lines, at an address that is a multiple
+    /// of `align` for the CPU and for the device. It holds whatever its last owner left. Dropping
+    /// it frees the bytes.
+    ///
+    /// Good fit, not best fit: it is sure to succeed where a free run is as long as the request
+    /// rounded up by 1/32. Its time is bounded, whatever is allocated.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`]: no free run is long enough. [`Error::TooMany`]:
+    /// [`Limits::allocations`] are out. [`Error::Argument`]: no bytes. [`Error::Misaligned`]: the
+    /// block's CPU address can never have that alignment together with its device address.
+    /// [`Error::WholeBlock`]: the block can only be synchronised as a whole, and has a buffer.
+    /// [`Error::Contended`]: other threads kept the allocator for a second.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn alloc(&self, len_bytes: usize, align: Align) -> Result<CpuBuf> {
+        let (id, span) = self.control().take(len_bytes, align)?;
+        trace::happened(Event::Take { slot: id.into(), len_bytes: span.len }, Site::here());
+        // SAFETY: this handle keeps the block, and `take` added the unit that the buffer has.
+        Ok(Buf::new(unsafe { Control::buffer(self.control, (id, span)) }))
+    }
+
+    /// A pool of `slots` slots of `slot_bytes`, rounded up to whole cache lines, in memory of this
+    /// region.
+    ///
+    /// # Errors
+    /// As [`alloc`](Self::alloc). [`Error::Argument`]: no slots, or more than [`Limits::slots`].
+    /// [`Error::TooMany`]: one of [`Limits::pools`] and [`Limits::slots`] is reached.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn pool(&self, slots: usize, slot_bytes: usize) -> Result<Pool> {
+        // SAFETY: this handle keeps the block.
+        let cell = unsafe { Control::take_pool(self.control, slots, slot_bytes)? };
+        // SAFETY: the cell was made with one handle.
+        Ok(unsafe { Pool::of(cell) })
+    }
+
+    /// The bus address through `port` of `len_bytes` bytes at `ptr`, in O(1). It is a number: it
+    /// gives no right to the bytes.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`] where not all of them belong to this region; [`Error::WrongBus`];
+    /// [`Error::Unreachable`].
+    #[inline]
+    pub fn dev_addr_of(&self, port: &Port, ptr: *const u8, len_bytes: usize) -> Result<DevAddr> {
+        self.state().dev_addr_of(port, ptr, len_bytes)
+    }
+
+    /// Where the CPU finds the byte at bus address `addr` of `port`, in O(1): a raw pointer,
+    /// because the byte may be a device's at this moment.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`], [`Error::WrongBus`].
+    #[inline]
+    pub fn host_ptr_of(&self, port: &Port, addr: DevAddr) -> Result<NonNull<u8>> {
+        self.state().host_ptr_of(port, addr)
+    }
+
+    /// Asks the backend anew where the block lies, and compares. Memory that may be migrated, as
+    /// huge pages without a pin, wants it before the first job and now and then.
+    ///
+    /// # Errors
+    /// [`Error::NotContiguous`]: from byte `offset_bytes` on the block is elsewhere. Stop the
+    /// device. Or what the backend's `segment` says, where it cannot know any more.
+    pub fn verify(&self) -> Result<()> {
+        state::contiguous(self.control().backend(), &self.state().mapping)
+    }
+
+    /// The block's size in bytes.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.state().mapping.len_bytes
+    }
+
+    /// How many bytes are neither in a buffer nor in a pool. They may lie in several places.
+    #[must_use]
+    pub fn free_bytes(&self) -> usize {
+        self.control().free_bytes()
+    }
+
+    /// How many handles, buffers and pools there are, this one included: the memory is unmapped
+    /// after the last. Other threads may change that at once.
+    #[must_use]
+    pub fn handles(&self) -> usize {
+        self.control().units()
+    }
+
+    /// The limits that it was opened with.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.control().limits
+    }
+
+    /// The cache line: buffers and slots are whole lines.
+    #[must_use]
+    pub fn line(&self) -> Align {
+        self.state().line
+    }
+
+    /// Where the block lies.
+    #[must_use]
+    pub fn base(&self) -> BaseAddr {
+        self.state().mapping.base
+    }
+
+    /// The bytes that one cache maintenance call covers here.
+    #[must_use]
+    pub fn scope(&self) -> SyncScope {
+        self.state().mapping.scope
+    }
+
+    /// The counts of this region's work so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.state().counters.snapshot()
+    }
+
+    /// The backend's name. The backend itself is out of reach: its syncs would change bytes under a
+    /// view.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.control().backend().name()
+    }
+}
+
+impl Clone for Region {
+    /// # Panics
+    /// Where there are 16,777,216 handles: a program that forgets clones in a loop.
+    fn clone(&self) -> Self {
+        // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.
+        assert!(self.control().add().is_ok(), "too many handles of one region");
+        Self { control: self.control }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the unit is this handle's, `drop` runs once, and uses nothing after it.
+        unsafe { Control::drop_one(self.control) }
+    }
+}
+
+// SAFETY: a handle reaches numbers, atomics, the tables behind their lock, and the backend, which
+// is `Send + Sync`. The memory itself is reached through buffers only.
+unsafe impl Send for Region {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Region {}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region")
+            .field("backend", &self.name())
+            .field("base", &self.base())
+            .field("len_bytes", &self.len_bytes())
+            .field("free_bytes", &self.free_bytes())
+            .finish_non_exhaustive()
+    }
+}

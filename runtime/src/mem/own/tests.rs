@@ -1,0 +1,386 @@
+//! Who goes last, limits, and refusals. `tests/tests/own.rs` has whole programs.
+#![cfg(test)]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    unsafe_code,
+    reason = "a test that panics has failed; a backend is a promise"
+)]
+
+use super::{
+    Limits, Pool, Region,
+    slots::{Slots, WORD_SLOTS, slot_of, words_for},
+};
+use crate::{
+    mem::{Backend, Mapping, Port, SyncScope, pool::bitmap::WORD_BITS, region::Requirements},
+    types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr, Result, atomic::AtomicU8},
+};
+use core::{mem, mem::MaybeUninit, ops::Range, ptr::NonNull};
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    boxed::Box,
+    collections::BTreeSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread, vec,
+    vec::Vec,
+};
+
+/// A block of the heap, which is really freed, so that Miri sees who uses it after that.
+struct Block {
+    start: NonNull<u8>,
+    layout: Layout,
+    scope: SyncScope,
+    ends: Arc<AtomicUsize>,
+}
+
+impl Block {
+    fn new(len_bytes: usize, scope: SyncScope) -> (Self, Arc<AtomicUsize>) {
+        let layout = Layout::from_size_align(len_bytes, 4096).unwrap();
+        let ends = Arc::new(AtomicUsize::new(0));
+        // SAFETY: the layout is not empty.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
+        (Self { start, layout, scope, ends: Arc::clone(&ends) }, ends)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.ends.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: `new` allocated it, and `drop` runs once.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+// SAFETY: the memory is this value's own, zeroed, at addresses that no device knows.
+unsafe impl Backend for Block {
+    fn name(&self) -> &'static str {
+        "heap"
+    }
+    fn mapping(&self) -> Mapping {
+        let base = BaseAddr::Phys(PhysAddr(0x1000_0000));
+        Mapping { cpu: self.start, len_bytes: self.layout.size(), base, bus: Bus::Soc, scope: self.scope, coherent: None }
+    }
+    unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<()> {
+        Ok(())
+    }
+    unsafe fn sync_for_cpu(&self, _: Range<usize>, _: Direction) -> Result<()> {
+        Ok(())
+    }
+}
+
+// SAFETY: the pointer is the value's own memory.
+unsafe impl Send for Block {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Block {}
+
+const RANGED: SyncScope = SyncScope::Range { granule_bytes: 64 };
+const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+
+fn region(len_bytes: usize, limits: Limits) -> (Region, Arc<AtomicUsize>) {
+    let (block, ends) = Block::new(len_bytes, RANGED);
+    (Region::with(block, Requirements::default(), limits).map_err(|refused| refused.error).unwrap(), ends)
+}
+
+fn ends(ends: &AtomicUsize) -> usize {
+    ends.load(Ordering::Relaxed)
+}
+
+#[test]
+fn the_last_one_out_drops_the_backend_whatever_it_is() {
+    // Every order of five that go.
+    for order in (0..120).step_by(if cfg!(miri) { 11 } else { 1 }) {
+        let (region, gone) = region(64 * 1024, Limits::default());
+        let pool = region.pool(2, 256).unwrap();
+        let (slot, mut buffer) = (pool.take().unwrap(), region.alloc(1000, Align::LINE).unwrap());
+        buffer.view_mut::<u8>().unwrap().fill(7);
+        // SAFETY: no device is told the address.
+        let device = unsafe { buffer.hand_over(&PORT, 32, .., Direction::Bidirectional) }.unwrap();
+        let mut all: Vec<Box<dyn Send>> =
+            vec![Box::new(region.clone()), Box::new(region), Box::new(pool), Box::new(slot), Box::new(device)];
+        let mut order = order;
+        while !all.is_empty() {
+            assert_eq!(ends(&gone), 0, "{} are left", all.len());
+            drop(all.swap_remove(order % all.len()));
+            order /= all.len() + 1;
+        }
+        assert_eq!(ends(&gone), 1);
+    }
+}
+
+#[test]
+fn what_is_forgotten_keeps_the_memory() {
+    let forget: [fn(&Region, &Pool); 4] = [
+        |region, _| mem::forget(region.alloc(64, Align::LINE).unwrap()),
+        |_, pool| mem::forget(pool.take().unwrap()),
+        |region, _| mem::forget(region.clone()),
+        |_, pool| mem::forget(pool.clone()),
+    ];
+    for forget in forget {
+        let (region, gone) = region(64 * 1024, Limits::default());
+        let pool = region.pool(2, 256).unwrap();
+        forget(&region, &pool);
+        drop((region, pool));
+        assert_eq!(ends(&gone), 0);
+    }
+}
+
+#[test]
+fn a_split_buffer_is_free_when_both_halves_are() {
+    let (region, _) = region(4096, Limits::default());
+    let free = region.free_bytes();
+    let pool = region.pool(1, 128).unwrap();
+    for whole in [region.alloc(128, Align::LINE).unwrap(), pool.take().unwrap()] {
+        let (left, right) = whole.split_at(64).unwrap();
+        drop(left);
+        assert!(region.free_bytes() <= free - 256 || pool.taken() == 1);
+        let (one, two) = right.split_at(10).unwrap();
+        drop((two, one));
+    }
+    assert_eq!((region.free_bytes(), pool.taken()), (free - 128, 0));
+}
+
+#[test]
+fn a_refusal_names_its_limit() {
+    let limits = Limits { allocations: 4, pools: 2, slots: 10 };
+    let (region, _) = region(64 * 1024, limits);
+    assert_eq!(region.limits(), limits);
+    let pools = [region.pool(5, 64).unwrap(), region.pool(5, 64).unwrap()];
+    let Err(Error::TooMany { what, most: 2 }) = region.pool(1, 64) else { panic!() };
+    assert!(what.contains("Limits::pools"), "{what}");
+    let Err(Error::Argument { name: "slots", value: 11, max: 10, .. }) = region.pool(11, 64) else { panic!() };
+    let buffers = [region.alloc(1, Align::LINE).unwrap(), region.alloc(1, Align::LINE).unwrap()];
+    let Err(Error::TooMany { what, most: 4 }) = region.alloc(1, Align::LINE) else { panic!() };
+    assert!(what.contains("Limits::allocations"), "{what}");
+    drop((pools, buffers));
+    assert_eq!((region.handles(), region.free_bytes()), (1, 64 * 1024));
+    let Err(Error::Exhausted { need_bytes: 65_537, .. }) = region.alloc(65_537, Align::LINE) else { panic!() };
+    let Err(Error::Exhausted { .. }) = region.pool(10, usize::MAX) else { panic!() };
+    let Err(Error::Argument { .. }) = region.alloc(0, Align::LINE) else { panic!() };
+    assert_eq!(region.handles(), 1, "a refusal counts nothing");
+    // As many bitmaps as slots are allowed are not to be had, where pools share no line of them.
+    let wide = Limits { allocations: 64, pools: 64, slots: 1000 };
+    let (region, _) = self::region(1 << 20, wide);
+    let pools: Vec<_> = (0..50).map_while(|_| region.pool(1000, 64).ok()).collect();
+    let Err(error) = region.pool(1000, 64) else { panic!() };
+    assert!(matches!(error, Error::TooMany { .. } | Error::Exhausted { .. }), "{error}");
+    drop(pools);
+    assert_eq!(region.free_bytes(), 1 << 20);
+}
+
+#[test]
+fn pools_come_and_go() {
+    let (region, _) = region(1 << 20, Limits::default());
+    let step = if cfg!(miri) { 97 } else { 1 };
+    for slots in (1..300).step_by(step).chain([4000, 1]) {
+        let pool = region.pool(slots, 100).unwrap();
+        assert_eq!((pool.slots(), pool.slot_bytes()), (slots, 128));
+        let all: Vec<_> = (0..slots.min(70)).map(|_| pool.take().unwrap()).collect();
+        assert_eq!(pool.clone().taken(), all.len());
+        drop(pool);
+        assert_eq!(region.free_bytes(), (1 << 20) - slots * 128, "its slots are out");
+        drop(all);
+        assert_eq!(region.free_bytes(), 1 << 20);
+    }
+}
+
+#[test]
+fn slots_and_buffers_share_no_byte() {
+    let (region, _) = region(64 * 1024, Limits::default());
+    let pools = [region.pool(70, 64).unwrap(), region.pool(100, 192).unwrap()];
+    let mut all = Vec::new();
+    for pool in &pools {
+        all.extend((0..pool.slots()).map(|_| pool.take().unwrap()));
+        assert_eq!(pool.take().unwrap_err(), Error::NoSlots { slots: pool.slots() });
+    }
+    while let Ok(buffer) = region.alloc(640, Align::LINE) {
+        all.push(buffer);
+    }
+    let mut ranges: Vec<_> = all.iter().map(|buf| (buf.offset_bytes(), buf.len_bytes())).collect();
+    ranges.sort_unstable();
+    assert!(ranges.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0), "{ranges:?}");
+    assert!(ranges.last().is_some_and(|last| last.0 + last.1 <= region.len_bytes()));
+}
+
+#[test]
+fn an_address_is_aligned_for_both() {
+    let (region, _) = region(64 * 1024, Limits::default());
+    let _first = region.alloc(64, Align::LINE).unwrap();
+    for bytes in [64, 128, 256, 1024, 4096] {
+        let mut buf = region.alloc(100, Align::new(bytes).unwrap()).unwrap();
+        let ptr = buf.as_mut_ptr();
+        let addr = region.dev_addr_of(&PORT, ptr, 100).unwrap();
+        assert_eq!((ptr.addr() % bytes, addr.0 % bytes as u64), (0, 0));
+        assert_eq!(region.host_ptr_of(&PORT, addr).unwrap().as_ptr(), ptr);
+    }
+    region.verify().unwrap();
+    // The block lies at a multiple of 4096 for the CPU, and of 256 MiB for the device.
+    let far = region.alloc(64, Align::new(1 << 24).unwrap()).map(drop);
+    assert!(far.is_ok() || matches!(far, Err(Error::Misaligned { .. } | Error::Exhausted { .. })), "{far:?}");
+}
+
+#[test]
+fn a_block_that_is_synchronised_as_a_whole_has_one_buffer() {
+    let (block, gone) = Block::new(4096, SyncScope::Whole);
+    let region = Region::new(block).map_err(|refused| refused.error).unwrap();
+    let only = region.alloc(64, Align::LINE).unwrap();
+    assert_eq!(region.alloc(64, Align::LINE).unwrap_err(), Error::WholeBlock { shared_bytes: 64 });
+    assert_eq!(region.pool(1, 64).unwrap_err(), Error::WholeBlock { shared_bytes: 64 });
+    // SAFETY: no device is told the address.
+    drop(unsafe { only.hand_over(&PORT, 32, .., Direction::FromDevice) }.unwrap());
+    let pool = region.pool(2, 64).unwrap();
+    // SAFETY: as above.
+    let refused = unsafe { pool.take().unwrap().hand_over(&PORT, 32, .., Direction::FromDevice) }.unwrap_err();
+    assert_eq!(refused.error, Error::WholeBlock { shared_bytes: 64 });
+    drop((refused, pool, region));
+    assert_eq!(ends(&gone), 1);
+}
+
+#[test]
+fn without_a_kernel_the_program_gives_the_memory() {
+    let limits = Limits { allocations: 8, pools: 2, slots: 64 };
+    let need = limits.control_bytes().unwrap() + size_of::<Block>();
+    let give = |bytes: usize| {
+        let (block, gone) = Block::new(4096, RANGED);
+        let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
+        (Region::with_memory(block, Requirements::default(), limits, memory), gone)
+    };
+    let (refused, gone) = give(need / 2);
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused.error, Error::Exhausted { .. }), "{}", refused.error);
+    drop(refused);
+    assert_eq!(ends(&gone), 1);
+    let (region, gone) = give(need + 64);
+    let region = region.map_err(|refused| refused.error).unwrap();
+    let buf = region.pool(2, 64).unwrap().take().unwrap();
+    drop(region);
+    assert_eq!(ends(&gone), 0);
+    drop(buf);
+    assert_eq!(ends(&gone), 1);
+}
+
+#[test]
+fn a_refused_backend_comes_back() {
+    let (block, gone) = Block::new(4096, RANGED);
+    let needs = Requirements { len_bytes: 8192, ..Requirements::default() };
+    let refused = Region::with(block, needs, Limits::default()).unwrap_err();
+    assert!(matches!(refused.error, Error::BlockSize { len_bytes: 4096, need_bytes: 8192, .. }));
+    let refused = Region::with(refused.returned, Requirements::default(), Limits { slots: 0, ..Limits::default() }).unwrap_err();
+    assert!(matches!(refused.error, Error::Argument { name: "slots", .. }));
+    assert_eq!(ends(&gone), 0);
+    drop(refused);
+    assert_eq!(ends(&gone), 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "16 million clones")]
+fn a_count_is_refused_long_before_it_wraps() {
+    let (region, gone) = region(4096, Limits::default());
+    for _ in 0..super::count::MAX_HANDLES - 1 {
+        mem::forget(region.clone());
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| region.clone())).is_err());
+    assert!(matches!(region.alloc(64, Align::LINE), Err(Error::TooMany { .. })));
+    assert!(matches!(region.pool(1, 64), Err(Error::TooMany { .. })));
+    assert_eq!(region.handles(), super::count::MAX_HANDLES);
+    drop(region);
+    assert_eq!(ends(&gone), 0);
+}
+
+#[test]
+fn threads_take_and_drop_at_once_and_all_comes_back() {
+    let (region, gone) = region(256 * 1024, Limits { allocations: 64, pools: 8, slots: 512 });
+    let rounds = if cfg!(miri) { 20 } else { 3000 };
+    for _ in 0..if cfg!(miri) { 2 } else { 20 } {
+        let pool = region.pool(100, 256).unwrap();
+        let threads: Vec<_> = (0..3)
+            .map(|number| {
+                let (region, pool) = (region.clone(), pool.clone());
+                thread::spawn(move || {
+                    let mut held = Vec::new();
+                    for round in 0..rounds {
+                        let mut buf = if round % 3 == number { region.alloc(64 + round % 4096, Align::LINE) } else { pool.take() }.unwrap();
+                        buf.view_mut::<u8>().unwrap()[0] = 1;
+                        held.push(buf);
+                        if held.len() > 4 {
+                            drop(held.swap_remove(round % 4));
+                        }
+                    }
+                    held
+                })
+            })
+            .collect();
+        drop(pool);
+        // Slots are out of a pool that has no handle, and come back here.
+        let held: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        assert_eq!(held.len(), 12);
+        drop(held);
+        assert_eq!((region.free_bytes(), region.handles()), (256 * 1024, 1));
+    }
+    drop(region);
+    assert_eq!(ends(&gone), 1);
+}
+
+#[test]
+fn every_slot_has_one_token_and_the_mark_has_none() {
+    let most = if cfg!(miri) { 1 } else { 1000 };
+    for slots in [1, WORD_SLOTS - 1, WORD_SLOTS, WORD_SLOTS + 1, 3 * WORD_SLOTS, most] {
+        let words: Vec<_> = (0..words_for(slots)).map(|_| AtomicUsize::new(0)).collect();
+        let parts: Vec<_> = (0..words.len() * WORD_BITS).map(|_| AtomicU8::new(0)).collect();
+        let (likely, pending) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let state = Slots { words: &words, parts: &parts, likely: &likely, pending: &pending };
+        state.open(slots);
+        assert_eq!(state.free(), slots);
+        let tokens: Vec<_> = core::iter::from_fn(|| state.claim()).collect();
+        let numbers: BTreeSet<_> = tokens.iter().map(|&token| slot_of(token)).collect();
+        assert_eq!(numbers, (0..slots).collect());
+        // Half of them come back before the close, the others after it.
+        let (early, late) = tokens.split_at(slots / 2);
+        assert!(early.iter().all(|&token| state.last_is_gone(token) && !state.release(token)));
+        assert!(!state.close(slots), "{slots} slots, {} out", late.len());
+        let (last, rest) = late.split_last().unwrap();
+        assert!(rest.iter().all(|&token| !state.release(token)));
+        assert!(state.release(*last));
+        // The same place again, with none out.
+        state.open(slots);
+        assert!(state.close(slots));
+    }
+}
+
+#[test]
+fn a_drop_waits_for_no_lock_and_the_next_allocation_frees() {
+    let (region, _) = region(4096, Limits::default());
+    // SAFETY: the region is alive.
+    let tables = unsafe { &region.control.as_ref().tables };
+    let (buffer, pool) = (region.alloc(2048, Align::LINE).unwrap(), region.pool(1, 2048).unwrap());
+    let slot = pool.take().unwrap();
+    let held = tables.lock();
+    drop((buffer, pool, slot));
+    assert_eq!((region.free_bytes(), region.handles()), (0, 1), "nobody could free them");
+    drop(held);
+    assert!(region.alloc(4096, Align::LINE).is_ok());
+    assert_eq!(region.free_bytes(), 4096);
+}
+
+#[test]
+fn a_limit_that_no_table_holds_is_refused_by_name() {
+    let refused = |limits: Limits| match limits.control_bytes() {
+        Err(Error::Argument { name, .. }) => name,
+        other => panic!("{other:?}"),
+    };
+    let default = Limits::default();
+    assert_eq!(refused(Limits { allocations: 0, ..default }), "allocations");
+    assert_eq!(refused(Limits { allocations: 16_385, ..default }), "allocations");
+    assert_eq!(refused(Limits { pools: 0, ..default }), "pools");
+    assert_eq!(refused(Limits { pools: 4097, ..default }), "pools");
+    assert!(Limits { allocations: 4, ..default }.control_bytes().is_ok());
+    assert_eq!(refused(Limits { slots: (1 << 20) + 1, ..default }), "slots");
+    let bytes = default.control_bytes().unwrap();
+    assert!((52 * 1024..=56 * 1024).contains(&bytes) || cfg!(target_pointer_width = "32"), "{bytes}");
+    let most = Limits { allocations: 16_384, pools: 4096, slots: 1 << 20 }.control_bytes().unwrap();
+    assert!(most < 5 << 20, "{most}");
+}
