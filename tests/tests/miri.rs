@@ -25,7 +25,11 @@ use std::{
 /// closes a core. Left out of the error paths: tests that take a million splits or a second of
 /// waiting. The sets that are long come last: only the second model reads those.
 const SETS: [(&[&str], &[&str], u32); 7] = [
-    (&["--package=contigo", "--lib"], &["span::", "arena::", "--skip", "one_block", "--skip", "few_blocks", "--skip", "many_blocks"], 10),
+    (
+        &["--package=contigo", "--lib"],
+        &["span::", "arena::", "own::", "--skip", "one_block", "--skip", "few_blocks", "--skip", "many_blocks"],
+        10,
+    ),
     (&["--package=contigo-tests", "--test=core_smoke"], &[], 8),
     (&["--package=contigo-tests", "--test=dlpack"], &[], 20),
     (&["--package=contigo-tests", "--test=audit"], &["--skip", "registers_are", "--skip", "an_iommu"], 10),

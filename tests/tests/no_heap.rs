@@ -23,6 +23,8 @@ mod cuda;
 mod jobs;
 #[path = "no_heap/opened.rs"]
 mod opened;
+#[path = "no_heap/own.rs"]
+mod own;
 
 use contigo::{
     Align, Arena, Attempt, Backend, CpuBuf, DevBuf, Done, Engine, Error, JobError, LocalPool, OneThread, Pool, Port, Region, Result,

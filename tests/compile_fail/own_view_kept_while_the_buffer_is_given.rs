@@ -1,0 +1,12 @@
+// error: E0505
+// A view cannot outlive the moment when its buffer is given to a device, also where the buffer
+// owns its memory and borrows nothing.
+use contigo::own::CpuBuf;
+
+fn race(mut buf: CpuBuf) {
+    let view = buf.view_mut::<u8>().unwrap();
+    let _operand = buf.to_device(..);
+    view[0] = 1;
+}
+
+fn main() {}

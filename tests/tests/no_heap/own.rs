@@ -1,0 +1,62 @@
+//! Handles that own their memory, and whole programs of them, without the heap.
+
+use super::counting::count;
+use contigo::{
+    Align, AnyDriver, Error, Queue, Result,
+    drivers::zdma::{SimZdma, Zdma},
+    own::{Limits, Pool, Region},
+    sim::SimBoard,
+};
+use std::{mem::MaybeUninit, sync::OnceLock, time::Duration};
+
+struct App {
+    region: Region,
+    frames: Pool,
+    queue: Queue<'static, AnyDriver<'static>, 8, 2>,
+}
+
+impl App {
+    fn run(&mut self) -> Result<()> {
+        for _ in 0..10 {
+            let (mut from, to) = (self.frames.take()?, self.region.alloc(1000, Align::LINE)?);
+            from.view_at_mut::<u8>(..1000)?.fill(7);
+            self.queue.push_words([from.to_device(..1000), to.from_device(..1000)], &[])?;
+            let done = self.queue.next_words(Duration::from_millis(200))?;
+            let to = done.and_then(|done| done.buffers.into_iter().nth(1)).ok_or(Error::Busy)?.into_cpu()?;
+            assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
+        }
+        let (left, right) = self.frames.take()?.split_at(512)?;
+        drop((self.region.clone(), self.frames.clone(), left));
+        drop(right);
+        Ok(())
+    }
+}
+
+#[test]
+fn none_in_programs_that_own_their_memory() {
+    static BOARD: OnceLock<SimBoard> = OnceLock::new();
+    static DEVICE: OnceLock<SimZdma<'static>> = OnceLock::new();
+    let board = BOARD.get_or_init(|| SimBoard::new(7));
+    let device = DEVICE.get_or_init(|| SimZdma::new(board, board.port()));
+    let given: Vec<_> = (0..3).map(|_| &mut *Box::leak(vec![MaybeUninit::<u8>::uninit(); 256 << 10].into_boxed_slice())).collect();
+    let (ran, allocations) = count(|| -> Result<()> {
+        for (round, memory) in given.into_iter().enumerate() {
+            let backend = board.memory(256 << 10)?;
+            let region = if round == 0 {
+                Region::with_memory(backend, Default::default(), Limits::default(), memory)?
+            } else {
+                Region::new(backend)?
+            };
+            let frames = region.pool(8, 4096)?;
+            let queue = Queue::new(AnyDriver::new(Zdma::simple_simulated(device.window()?)?))?;
+            let mut app = App { region, frames, queue };
+            app.run()?;
+            let last = app.frames.take()?;
+            drop(app);
+            drop(last);
+        }
+        Ok(())
+    });
+    // The vector of the given memory is freed, not allocated, in there.
+    assert_eq!((ran, allocations), (Ok(()), 0));
+}

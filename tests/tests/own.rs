@@ -1,0 +1,128 @@
+//! Whole programs whose memory, pool and queue lie in one structure: built, moved to a thread, run
+//! and dropped ten thousand times, they leave the process as it was. One test, because it measures
+//! the process.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed; fakes of the kernel are promises"
+)]
+
+use contigo::{
+    Align, AnyDriver, Backend, BaseAddr, DmaHeap, HugeTlb, PhysAddr, Queue,
+    drivers::zdma::{SimZdma, Zdma},
+    own::{CpuBuf, Pool, Region},
+    sim::{SimBoard, SimSpec},
+};
+use contigo_testkit::{
+    emulated,
+    fake_dma_heap::{FakeHeap, HEAP, Pages},
+    fake_u_dma_buf::{Config, FakeUDmaBuf},
+};
+use std::{
+    fs,
+    sync::{Arc, OnceLock},
+    thread,
+    time::{Duration, Instant},
+};
+
+const ROUNDS: usize = 10_000;
+const SLOT: usize = 4096;
+
+/// What a program keeps. No lifetime.
+struct App {
+    region: Region,
+    frames: Pool,
+    weights: CpuBuf,
+    queue: Option<Queue<'static, AnyDriver<'static>, 8, 2>>,
+}
+
+impl App {
+    fn new(backend: impl Backend + 'static, device: Option<&'static SimZdma<'static>>) -> Self {
+        let region = Region::new(backend).map_err(|refused| refused.error).unwrap();
+        let frames = region.pool(4, SLOT).unwrap();
+        let weights = region.alloc(10_000, Align::DLPACK).unwrap();
+        let queue = device.map(|device| Queue::new(AnyDriver::new(Zdma::simple_simulated(device.window().unwrap()).unwrap())).unwrap());
+        Self { region, frames, weights, queue }
+    }
+
+    /// A copy by the device, and some of the CPU's own work. What is returned outlives the app.
+    fn run(&mut self) -> CpuBuf {
+        self.weights.view_mut::<u8>().unwrap().fill(3);
+        let (mut from, to) = (self.frames.take().unwrap(), self.frames.take().unwrap());
+        from.view_mut::<u8>().unwrap().fill(7);
+        let Some(queue) = &mut self.queue else { return from };
+        queue.push_words([from.to_device(..), to.from_device(..)], &[]).map_err(|error| error.error).unwrap();
+        let done = queue.next_words(Duration::from_millis(200)).map_err(|error| error.error).unwrap().unwrap();
+        let to = done.buffers.into_iter().nth(1).unwrap().into_cpu().map_err(|refused| refused.error).unwrap();
+        assert_eq!(to.view::<u8>().unwrap(), [7; SLOT]);
+        to
+    }
+}
+
+/// What the process has, as the kernel counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Footprint {
+    resident_kib: usize,
+    files: usize,
+    mappings: usize,
+}
+
+impl Footprint {
+    fn now() -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        Self {
+            resident_kib: resident.split_whitespace().next().unwrap().parse().unwrap(),
+            files: fs::read_dir("/proc/self/fd").unwrap().count(),
+            mappings: maps.lines().count(),
+        }
+    }
+}
+
+/// Ten thousand apps, each moved to a thread and dropped there, and its last buffer dropped here.
+fn ten_thousand<B: Backend + 'static>(name: &str, device: Option<&'static SimZdma<'static>>, mut open: impl FnMut() -> B) {
+    let rounds = if emulated::why().is_some() { 100 } else { ROUNDS };
+    let mut round = || {
+        let mut app = App::new(open(), device);
+        let last = thread::spawn(move || {
+            let last = app.run();
+            assert_eq!(app.region.handles(), 3, "the region, the pool, the weights");
+            drop(app);
+            last
+        });
+        let last = last.join().unwrap();
+        assert_eq!(last.view::<u8>().unwrap(), [7; SLOT], "it keeps the memory");
+    };
+    // The first rounds make what the allocator and the threads keep for good.
+    (0..rounds / 100).for_each(|_| round());
+    let (before, began) = (Footprint::now(), Instant::now());
+    (0..rounds).for_each(|_| round());
+    let after = Footprint::now();
+    println!("{name}: {rounds} apps in {:.1} s; before {before:?}, after {after:?}", began.elapsed().as_secs_f64());
+    assert_eq!((after.files, after.mappings), (before.files, before.mappings), "{name}");
+    // One control block is 54 KiB, and the memory 64: one of a hundred that stayed would show.
+    assert!(after.resident_kib <= before.resident_kib + 1024, "{name}: {before:?}, {after:?}");
+}
+
+#[test]
+fn ten_thousand_apps_leave_the_process_as_it_was() {
+    static BOARD: OnceLock<SimBoard> = OnceLock::new();
+    static DEVICE: OnceLock<SimZdma<'static>> = OnceLock::new();
+    let board = BOARD.get_or_init(|| SimBoard::new(7));
+    let device = DEVICE.get_or_init(|| SimZdma::new(board, board.port()));
+    // At one address: the board gives each block that asks for none a new one, below 4 GiB.
+    let spec = SimSpec { len_bytes: 64 << 10, base: Some(BaseAddr::Phys(PhysAddr(0x1000_0000))), ..SimSpec::default() };
+    ten_thousand("simulated memory, with a queue", Some(device), || board.memory_with(spec).unwrap());
+    ten_thousand("dma-heap (fake)", None, || DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 64 << 10).unwrap());
+    let fake = FakeUDmaBuf::new(Config { size_bytes: 64 << 10, coherent: Some(true), ..Config::default() });
+    ten_thousand("u-dma-buf (fake)", None, || fake.open().unwrap());
+    match HugeTlb::new(1) {
+        Ok(block) => {
+            drop(block);
+            ten_thousand("huge pages", None, || HugeTlb::new(1).unwrap());
+        }
+        Err(why) => emulated::skipped("own::huge_pages", &why.to_string()),
+    }
+}
