@@ -62,11 +62,16 @@ fn main() {
     let new = own::Region::new(memory(board)).unwrap();
     println!("| ns a call, median of {BATCHES} | borrowed | owning | ratio |\n|---|---|---|---|");
 
-    let narrow = (Pool::<64>::new(old.carve(64 * SLOT, Align::LINE).unwrap(), SLOT).unwrap(), new.pool(63, SLOT).unwrap());
+    let narrow = (Pool::<64>::new(old.carve(64 * SLOT, Align::LINE).unwrap(), SLOT).unwrap(), new.pool(64, SLOT).unwrap());
     let take_old = || drop(black_box(narrow.0.take().unwrap()));
     let take_new = || drop(black_box(narrow.1.take().unwrap()));
     row("take + drop of 64 slots, 1 thread", 0, &take_old, &take_new);
     row("take + drop of 64 slots, 2 threads", 1, &take_old, &take_new);
+
+    // One word of a bitmap, where a pool that owns has 63 slots in each.
+    let one_word = new.pool(63, SLOT).unwrap();
+    let take_one_word = || drop(black_box(one_word.take().unwrap()));
+    row("take + drop of 63 slots (borrowed: 64), 1 thread", 0, &take_old, &take_one_word);
 
     let wide = (Pool::<1024>::new(old.carve(1024 * SLOT, Align::LINE).unwrap(), SLOT).unwrap(), new.pool(1024, SLOT).unwrap());
     let out: (Vec<_>, Vec<_>) = (0..1000).map(|_| (wide.0.take().unwrap(), wide.1.take().unwrap())).unzip();

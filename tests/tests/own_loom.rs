@@ -120,7 +120,7 @@ impl Region {
         self.bytes[slot_of(token)].with_mut(|_| ());
     }
 
-    /// As a buffer's drop: `Cell::release`.
+    /// As a buffer's drop: `PoolState::release`.
     fn put(&self, token: usize) {
         if !self.state().last_is_gone(token) {
             return;
@@ -138,14 +138,14 @@ impl Region {
         }
     }
 
-    /// As `Cell::drop_handle`.
+    /// As `PoolState::drop_handle`.
     fn drop_pool(&self) {
         if self.handles.drop_one() && (self.state().close(self.slots) || self.mutant == Mutant::ForgetsWhatIsOut) {
             self.free_pool();
         }
     }
 
-    /// As `Cell::free`: what is the pool's goes to the next pool.
+    /// As `PoolState::free`: the memory of what is the pool's is unmapped.
     fn free_pool(&self) {
         assert_eq!(self.pool_freed.fetch_add(1, std::sync::atomic::Ordering::Relaxed), 0, "freed twice");
         self.bytes.iter().for_each(|bytes| bytes.with_mut(|_| ()));

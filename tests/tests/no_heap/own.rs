@@ -5,7 +5,7 @@ use contigo::{
     Align, AnyDriver, Error, Queue, Result,
     drivers::zdma::{SimZdma, Zdma},
     own::{Limits, Pool, Region},
-    sim::SimBoard,
+    sim::{Sim, SimBoard},
 };
 use std::{mem::MaybeUninit, sync::OnceLock, time::Duration};
 
@@ -38,16 +38,21 @@ fn none_in_programs_that_own_their_memory() {
     static DEVICE: OnceLock<SimZdma<'static>> = OnceLock::new();
     let board = BOARD.get_or_init(|| SimBoard::new(7));
     let device = DEVICE.get_or_init(|| SimZdma::new(board, board.port()));
-    let given: Vec<_> = (0..3).map(|_| &mut *Box::leak(vec![MaybeUninit::<u8>::uninit(); 256 << 10].into_boxed_slice())).collect();
+    let given: Vec<_> = (0..3)
+        .map(|_| {
+            let memory = |bytes: usize| &mut *Box::leak(vec![MaybeUninit::<u8>::uninit(); bytes].into_boxed_slice());
+            (memory(Limits::default().control_bytes::<Sim<'static>>().unwrap()), memory(Pool::control_bytes(8).unwrap()))
+        })
+        .collect();
     let (ran, allocations) = count(|| -> Result<()> {
-        for (round, memory) in given.into_iter().enumerate() {
+        for (round, (memory, of_pool)) in given.into_iter().enumerate() {
             let backend = board.memory(256 << 10)?;
             let region = if round == 0 {
                 Region::with_memory(backend, Default::default(), Limits::default(), memory)?
             } else {
                 Region::new(backend)?
             };
-            let frames = region.pool(8, 4096)?;
+            let frames = if round == 0 { region.pool_with_memory(8, 4096, of_pool)? } else { region.pool(8, 4096)? };
             let queue = Queue::new(AnyDriver::new(Zdma::simple_simulated(device.window()?)?))?;
             let mut app = App { region, frames, queue };
             app.run()?;

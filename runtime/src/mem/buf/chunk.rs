@@ -29,9 +29,10 @@ pub(crate) trait Owner {
 ///
 /// # Safety
 /// Each function is called with the pointer that goes with the table, and with a token of which a
-/// handle is alive. `block` is used for as long as that handle is; after `release` it is gone.
+/// handle is alive. What `block` leads to is used only while that handle is: `'p` says nothing about
+/// that, and is `'static` where the owner counts. `release` ends the handle.
 pub(crate) struct OwnerTable<'p> {
-    pub(crate) block: unsafe fn(NonNull<()>) -> &'p (dyn Block + 'p),
+    pub(crate) block: unsafe fn(NonNull<()>) -> NonNull<dyn Block + 'p>,
     pub(crate) release: unsafe fn(NonNull<()>, u32),
     pub(crate) share: unsafe fn(NonNull<()>, u32) -> Result<(), Error>,
 }
@@ -42,7 +43,7 @@ impl<'p> OwnerTable<'p> {
         const {
             &Self {
                 // SAFETY: `Chunk::new` made the pointer of a `&'p O`.
-                block: |owner| unsafe { owner.cast::<O>().as_ref() }.block(),
+                block: |owner| NonNull::from(unsafe { owner.cast::<O>().as_ref() }.block()),
                 // SAFETY: as above.
                 release: |owner, token| unsafe { owner.cast::<O>().as_ref() }.release(token),
                 // SAFETY: as above.
@@ -55,8 +56,9 @@ impl<'p> OwnerTable<'p> {
 /// Some bytes of a block, owned by exactly one handle.
 ///
 /// INVARIANT: `extent` lies inside the block, and no other chunk holds any byte of it. The makers
-/// of chunks guarantee it: `State::bump`, a pool's bitmap, an arena's blocks, and `split`, which
-/// divides one chunk into two.
+/// of chunks guarantee it: `State::bump`, a pool's bitmap, an arena's blocks, `own`'s allocator
+/// (`Control::take`) and its pools' bitmaps (`PoolState::take`), and `split`, which divides one
+/// chunk into two.
 // Aligned to 4, so that the four bytes behind `token` are not lost: a buffer keeps what else it
 // knows there, and an operand has 128 bytes (`Operand`).
 #[repr(C, packed(4))]
@@ -92,7 +94,7 @@ impl<'p> Chunk<'p> {
 
     fn block(&self) -> &(dyn Block + 'p) {
         // SAFETY: this chunk is a handle of the owner's, and what is returned borrows it.
-        unsafe { (self.table.block)(self.owner) }
+        unsafe { (self.table.block)(self.owner).as_ref() }
     }
 
     pub(crate) fn state(&self) -> &State {

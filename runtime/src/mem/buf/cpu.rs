@@ -224,12 +224,13 @@ impl<'p, T> CpuBuf<'p, T> {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: 1. The span lies inside the mapping, which the region keeps as long as this
-        // buffer borrows it, and which is initialised (`Backend`, 2). 2. No other handle holds
-        // these bytes (`Chunk`'s invariant), and `&self` keeps `view_mut` away. 3. No device holds
-        // their address, because an address exists only in a `DevBuf`. A `DevBuf` becomes this only
-        // after the device has stopped: its driver said so (`Driver`, 2), or the caller of
-        // `hand_over` promised it.
+        // SAFETY: 1. The span lies inside the mapping, which is initialised (`Backend`, 2), and
+        // there while this buffer is: the buffer borrows the region, or its unit of the region's
+        // count keeps it (`own::control`). The view borrows `self`, whatever `'p` is. 2. No other
+        // handle holds these bytes (`Chunk`'s invariant), and `&self` keeps `view_mut` away. 3. No
+        // device holds their address, because an address exists only in a `DevBuf`. A `DevBuf`
+        // becomes this only after the device has stopped: its driver said so (`Driver`, 2), or the
+        // caller of `hand_over` promised it.
         unsafe { NonNull::slice_from_raw_parts(self.start(), self.span.len).as_ref() }
     }
 
@@ -274,8 +275,11 @@ impl<'p> From<CpuBuf<'p, AnyThread>> for CpuBuf<'p, OneThread> {
 }
 
 // SAFETY: `T` is `AnyThread` (or the caller's own `Send` type, which nothing constructs). The owner
-// is then a `Region` or a `Pool`, both `Sync`. From another thread a buffer only calls `release`,
-// `share` and a sync of its owner, each by `&self`. The bytes are reached through one handle only.
+// is then a borrowed `Region` or `Pool`, both `Sync`, or a control block of `own`, which is atomics
+// and an allocator behind a lock. From another thread a buffer only calls `release`, `share` and a
+// sync of its owner. A release may be the last use of a control block: it then drops the backend on
+// that thread, which a `Backend` allows (it is `Send`), and no other thread has the control block
+// any more. The bytes are reached through one handle only.
 unsafe impl<T: Send> Send for CpuBuf<'_, T> {}
 // SAFETY: `&CpuBuf` gives `&[Elem]` and numbers; see `Send` for the rest.
 unsafe impl<T: Send> Sync for CpuBuf<'_, T> {}

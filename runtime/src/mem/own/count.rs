@@ -32,8 +32,8 @@ impl Count {
         true
     }
 
-    /// Drops one handle, the caller's; true where it was the last. Only then does the caller still
-    /// own anything: otherwise the count itself may be gone when this returns.
+    /// Drops one handle, the caller's; true where it was the last. Where it was not, the count
+    /// itself may be gone when this returns: another thread was the last, and freed it.
     #[inline]
     #[must_use]
     pub(crate) fn drop_one(&self) -> bool {

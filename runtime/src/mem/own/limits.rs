@@ -1,135 +1,159 @@
-//! The limits of a region, and where the parts of its control block lie. Arithmetic only: no memory
-//! is touched here.
+//! The limits of a region, and where the parts of a control block lie. Arithmetic only: no memory
+//! is touched here, and all of it can be done by the compiler.
 
-use super::slots::{WORD_SLOTS, words_for};
-use crate::{
-    mem::arena::tlsf::{MAX_BLOCKS, Node, Tlsf},
-    types::{
-        Error, Result,
-        atomic::{AtomicU8, AtomicUsize},
-    },
+use super::{
+    control::Control,
+    pool_state::PoolState,
+    slots::{WORD_SLOTS, words_for},
 };
-use core::alloc::{Layout, LayoutError};
+use crate::{
+    mem::{
+        arena::tlsf::{MAX_BLOCKS, Node, Tlsf},
+        pool::bitmap::WORD_BITS,
+    },
+    types::{Error, Result, atomic::AtomicUsize},
+};
+use core::alloc::Layout;
 
-/// Words of a pool's bitmap come by the cache line, so that two pools share none: eight of 64 bits.
-pub(super) const GROUP_WORDS: usize = 64 / size_of::<usize>();
-/// How many slots a line of a bitmap has: 504 of 64 bits.
-const GROUP_SLOTS: usize = GROUP_WORDS * WORD_SLOTS;
-/// More than any program's: the control block stays below 5 MiB.
+/// `?`, which the compiler itself cannot run yet.
+macro_rules! tri {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => return Err(error),
+        }
+    };
+}
+
+/// A cache line: what every control block is aligned to, and each part of one that is written
+/// often.
+pub(super) const LINE: usize = 64;
+/// Pages have at least this many bytes. A backend that wants more has no place in them.
+const PAGE: usize = 4096;
+/// The most slots of one pool. More than any program's; and few enough that a token fits into 32
+/// bits, and that no count of slots comes near [`usize::MAX`] on a processor of 32 bits.
 const MAX_SLOTS: usize = 1 << 20;
-const MAX_POOLS: usize = 4096;
 
-/// How much a region keeps account of. It is said once, when the region is opened, because it
-/// decides how large the control block is. A refusal names the limit that was reached
+/// How much a region keeps account of. You set it once, when the region is opened, because it
+/// decides how large the region's control block is. A refusal names the limit that was reached
 /// ([`Error::TooMany`]).
-///
-/// ```
-/// use contigo::own::Limits;
-/// let few = Limits { allocations: 16, ..Limits::default() };
-/// assert!(few.control_bytes()? < Limits::default().control_bytes()?);
-/// # Ok::<(), contigo::Error>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Limits {
     /// How many buffers of [`Region::alloc`](super::Region::alloc) and pools there can be at once,
     /// together: 1 to 16,384. Each is 17 bytes of the control block.
     pub allocations: usize,
-    /// How many of those may be pools: 1 to 4,096. More than `allocations` are no harm.
-    pub pools: usize,
-    /// How many slots all pools have together: 1 to 1,048,576. Each is about a byte.
-    pub slots: usize,
 }
 
 impl Default for Limits {
-    /// 1,024 allocations, 32 of them pools, and 8,192 slots: 54 KiB, of which a small program
-    /// touches half.
+    /// 1,024 allocations: about 20 KiB.
     fn default() -> Self {
-        Self { allocations: 1024, pools: 32, slots: 8192 }
+        Self { allocations: 1024 }
     }
 }
 
 impl Limits {
-    /// How many bytes of memory [`Region::with_memory`](super::Region::with_memory) needs, beside
-    /// the size of the backend's own value.
+    /// How many bytes [`Region::with_memory`](super::Region::with_memory) needs for a backend of
+    /// the type `B`, wherever they begin. The compiler can work it out, for a static.
+    ///
+    /// ```
+    /// use contigo::{own::Limits, sim::Sim};
+    /// use core::mem::MaybeUninit;
+    ///
+    /// const LIMITS: Limits = Limits { allocations: 16 };
+    /// const BYTES: usize = match LIMITS.control_bytes::<Sim<'static>>() {
+    ///     Ok(bytes) => bytes,
+    ///     Err(_) => panic!("a limit is out of range"),
+    /// };
+    /// static mut MEMORY: [MaybeUninit<u8>; BYTES] = [MaybeUninit::uninit(); BYTES];
+    /// assert!(BYTES < Limits::default().control_bytes::<Sim<'static>>()?);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`]: a limit is 0, or more than there can be.
-    pub fn control_bytes(&self) -> Result<usize> {
-        Ok(Plan::new(self, Layout::new::<()>())?.size_bytes() + Plan::ALIGN)
+    /// [`Error::Argument`]: the limit is 0, or more than there can be; or `B` is aligned to more
+    /// than 4,096 bytes.
+    pub const fn control_bytes<B>(&self) -> Result<usize> {
+        Ok(wherever(tri!(Plan::new::<B>(*self)).layout))
     }
 }
 
-/// Where each part of a control block begins, in bytes from the beginning of it.
-#[derive(Clone, Copy, Debug)]
+/// Where each part of a region's control block begins, in bytes from the beginning of it.
+#[derive(Clone, Copy)]
 pub(super) struct Plan {
     pub(super) limits: Limits,
-    /// How many lines of bitmaps there are.
-    pub(super) groups: usize,
-    pub(super) blocks: usize,
-    pub(super) bitmaps: usize,
+    pub(super) table: usize,
     pub(super) returned: usize,
     pub(super) parts: usize,
-    pub(super) cells: usize,
-    pub(super) words: usize,
-    pub(super) slot_parts: usize,
     pub(super) backend: usize,
-    layout: Layout,
+    pub(super) layout: Layout,
 }
 
 impl Plan {
-    /// What every part is aligned to at most, and the block itself: a cache line.
-    pub(super) const ALIGN: usize = 64;
-
-    pub(super) fn new(limits: &Limits, backend: Layout) -> Result<Self> {
-        let rows = [
-            ("allocations", limits.allocations, MAX_BLOCKS),
-            ("pools", limits.pools, MAX_POOLS),
-            ("slots", limits.slots, MAX_SLOTS),
-            ("the alignment of the backend", backend.align(), 4096),
-        ];
-        for (name, value, max) in rows {
-            if value == 0 || value > max {
-                return Err(Error::Argument { name, value: value as u64, min: 1, max: max as u64, multiple_of: 1 });
-            }
-        }
-        // All bounded above: no sum overflows, also with 32 bits.
-        Self::lay_out(*limits, backend).map_err(|_| Error::Exhausted { need_bytes: usize::MAX, capacity_bytes: 0 })
-    }
-
-    fn lay_out(limits: Limits, backend: Layout) -> Result<Self, LayoutError> {
-        // A group that one pool has, no other has: so each pool may leave up to one line unused.
-        let groups = limits.slots.div_ceil(GROUP_SLOTS) + limits.pools;
-        let all_words = groups * GROUP_WORDS;
-        let start = Layout::new::<super::control::Control>();
-        let (layout, blocks) = start.extend(table(limits.allocations)?)?;
-        let (layout, bitmaps) = layout.extend(table(limits.pools)?)?;
-        let (layout, returned) =
-            layout.extend(Layout::array::<AtomicUsize>((limits.allocations + limits.pools).div_ceil(usize::BITS as usize))?)?;
-        let (layout, cells) = layout.extend(Layout::array::<super::cell::Cell>(limits.pools)?)?;
-        let (layout, words) = layout.extend(Layout::array::<AtomicUsize>(all_words)?.align_to(Self::ALIGN)?)?;
-        let (layout, parts) = layout.extend(Layout::array::<AtomicU8>(limits.allocations)?)?;
-        let (layout, slot_parts) = layout.extend(Layout::array::<AtomicU8>(all_words * usize::BITS as usize)?)?;
-        let (layout, backend) = layout.extend(backend)?;
-        Ok(Self { limits, groups, blocks, bitmaps, returned, parts, cells, words, slot_parts, backend, layout: layout.pad_to_align() })
-    }
-
-    pub(super) const fn size_bytes(&self) -> usize {
-        self.layout.size()
-    }
-
-    pub(super) const fn align_bytes(&self) -> usize {
-        self.layout.align()
+    pub(super) const fn new<B>(limits: Limits) -> Result<Self> {
+        tri!(within("allocations", limits.allocations, MAX_BLOCKS));
+        tri!(within("the alignment of the backend", align_of::<B>(), PAGE));
+        // No sum overflows: a type has at most `isize::MAX` bytes, and all others are bounded.
+        let align = if align_of::<B>() > LINE { align_of::<B>() } else { LINE };
+        let mut end = size_of::<Control>();
+        let table = put(&mut end, LINE, size_of::<Tlsf<[Node; 0]>>() + limits.allocations * size_of::<Node>());
+        let returned = put(&mut end, LINE, limits.allocations.div_ceil(WORD_BITS) * size_of::<AtomicUsize>());
+        let parts = put(&mut end, LINE, limits.allocations);
+        let backend = put(&mut end, align, size_of::<B>());
+        Ok(Self { limits, table, returned, parts, backend, layout: tri!(layout(end, align)) })
     }
 }
 
-/// An allocator's table with `nodes` nodes.
-fn table(nodes: usize) -> Result<Layout, LayoutError> {
-    let (layout, _) = Layout::new::<Tlsf<[Node; 0]>>().extend(Layout::array::<Node>(nodes)?)?;
-    Ok(layout.pad_to_align())
+/// Where each part of a pool's control block begins, in bytes from the beginning of it.
+#[derive(Clone, Copy)]
+pub(super) struct PoolPlan {
+    pub(super) slots: usize,
+    pub(super) words: usize,
+    pub(super) parts: usize,
+    pub(super) layout: Layout,
 }
 
-/// How many lines of bitmaps a pool of `slots` needs.
-pub(super) fn groups_for(slots: usize) -> usize {
-    words_for(slots).div_ceil(GROUP_WORDS)
+impl PoolPlan {
+    pub(super) const fn new(slots: usize) -> Result<Self> {
+        tri!(within("slots", slots, MAX_SLOTS));
+        let mut end = size_of::<PoolState>();
+        let words = put(&mut end, LINE, words_for(slots) * size_of::<AtomicUsize>());
+        let parts = put(&mut end, LINE, words_for(slots) * WORD_BITS);
+        Ok(Self { slots, words, parts, layout: tri!(layout(end, LINE)) })
+    }
 }
+
+/// As [`Limits::control_bytes`], of a pool.
+pub(super) const fn pool_control_bytes(slots: usize) -> Result<usize> {
+    Ok(wherever(tri!(PoolPlan::new(slots)).layout))
+}
+
+const fn within(name: &'static str, value: usize, max: usize) -> Result<()> {
+    if value == 0 || value > max {
+        return Err(Error::Argument { name, value: value as u64, min: 1, max: max as u64, multiple_of: 1 });
+    }
+    Ok(())
+}
+
+/// Puts a part behind what is laid out already, up to `end`. Returns where the part begins.
+const fn put(end: &mut usize, align: usize, size_bytes: usize) -> usize {
+    let start = end.next_multiple_of(align);
+    *end = start + size_bytes;
+    start
+}
+
+const fn layout(size_bytes: usize, align: usize) -> Result<Layout> {
+    match Layout::from_size_align(size_bytes, align) {
+        Ok(layout) => Ok(layout),
+        Err(_) => Err(Error::Exhausted { need_bytes: size_bytes, capacity_bytes: isize::MAX as usize }),
+    }
+}
+
+/// How many bytes are sure to have room for `layout`, wherever they begin.
+pub(super) const fn wherever(layout: Layout) -> usize {
+    layout.size() + layout.align() - 1
+}
+
+const _: () = assert!(align_of::<Control>() == LINE && align_of::<PoolState>() == LINE && align_of::<Tlsf<[Node; 0]>>() <= LINE);
+// A token is the number of a bit: of these, one in each word stands for no slot.
+const _: () = assert!(MAX_SLOTS.div_ceil(WORD_SLOTS) * WORD_BITS < u32::MAX as usize);

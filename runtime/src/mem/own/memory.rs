@@ -1,42 +1,57 @@
-#![allow(unsafe_code, reason = "memory that the program gave for ever becomes a control block")]
+#![allow(unsafe_code, reason = "the parts of a control block are reached by pointers into its memory")]
 //! The memory that a control block lies in: pages from the kernel, or what the program gave.
 
-use super::limits::Plan;
+use super::limits::wherever;
 use crate::types::{
     Error, Result,
     platform::{Anonymous, HAS_MEMORY},
 };
-use core::{mem::MaybeUninit, ptr::NonNull};
+use core::{alloc::Layout, mem::MaybeUninit, ptr::NonNull};
 
-/// Zeroed memory for one control block. It owns the pages; the bytes are reached by the pointer
-/// that came with it.
-pub(super) enum Memory {
-    /// Anonymous pages of this process, which a child of fork(2) does not get. Unmapped on drop.
-    Pages(#[allow(dead_code, reason = "held for its drop")] Anonymous),
-    /// The program's own, given for ever. It goes back to nobody.
-    Given,
+/// Zeroed memory for one control block, which nobody else reaches.
+pub(super) struct Memory {
+    start: NonNull<u8>,
+    /// Anonymous pages of this process, which a child of fork(2) does not get; they are unmapped on
+    /// drop. `None` where the program gave the memory for ever: that goes back to nobody.
+    _pages: Option<Anonymous>,
 }
 
 impl Memory {
-    /// Pages for `plan`, and the first byte of them.
-    pub(super) fn from_kernel(plan: &Plan) -> Result<(Self, NonNull<u8>)> {
+    /// Pages for `layout`, which is aligned to a page at most.
+    pub(super) fn from_kernel(layout: Layout) -> Result<Self> {
         if !HAS_MEMORY {
-            let fix = "build with the feature linux, or give the region memory of your own: Region::with_memory";
+            let fix = "build with the feature linux, or give memory of your own: Region::with_memory, Region::pool_with_memory";
             return Err(Error::Unsupported { what: "there is no kernel here that gives memory", fix });
         }
-        let mut pages = Anonymous::zeroed(plan.size_bytes())?.unforked()?;
-        let start = NonNull::new(pages.as_mut_ptr()).filter(|start| start.as_ptr().addr().is_multiple_of(plan.align_bytes()));
-        let start = start.ok_or(Error::Os { call: "mmap", errno: 0 })?;
-        Ok((Self::Pages(pages), start))
+        let mut pages = Anonymous::zeroed(layout.size())?.unforked()?;
+        let start = pages.start();
+        debug_assert!(start.addr().get().is_multiple_of(layout.align()), "mmap(2) gives whole pages");
+        Ok(Self { start, _pages: Some(pages) })
     }
 
-    /// The aligned part of `memory`, where `plan` fits into it, zeroed.
-    pub(super) fn given(plan: &Plan, memory: &'static mut [MaybeUninit<u8>]) -> Result<(Self, NonNull<u8>)> {
-        let capacity_bytes = memory.len();
-        let skip = memory.as_mut_ptr().align_offset(plan.align_bytes());
-        let refusal = Error::Exhausted { need_bytes: plan.size_bytes() + plan.align_bytes(), capacity_bytes };
-        let part = memory.get_mut(skip..).and_then(|rest| rest.get_mut(..plan.size_bytes())).ok_or(refusal)?;
+    /// The aligned part of `memory`, zeroed, where `layout` fits into it.
+    ///
+    /// # Safety
+    /// `memory` is nobody else's. Where something is made of the result, that is so for ever.
+    pub(super) unsafe fn given(layout: Layout, mut memory: NonNull<[MaybeUninit<u8>]>) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { memory.as_mut() };
+        let refusal = Error::Exhausted { need_bytes: wherever(layout), capacity_bytes: memory.len() };
+        let skip = memory.as_mut_ptr().align_offset(layout.align());
+        let part = memory.get_mut(skip..).and_then(|rest| rest.get_mut(..layout.size())).ok_or(refusal)?;
         part.fill(MaybeUninit::new(0));
-        Ok((Self::Given, NonNull::from(part).cast()))
+        Ok(Self { start: NonNull::from(part).cast(), _pages: None })
+    }
+
+    /// Unmaps the pages. What was given stays with nobody.
+    pub(super) fn free(self) {}
+
+    /// The byte at `offset`, as a place for a `T`.
+    ///
+    /// # Safety
+    /// The offset is at most the size of the layout that this was made for.
+    pub(super) unsafe fn at<T>(&self, offset: usize) -> NonNull<T> {
+        // SAFETY: the caller's promise: the memory has as many bytes.
+        unsafe { self.start.add(offset) }.cast()
     }
 }

@@ -3,15 +3,18 @@
 //! A [`Region`] is one block of memory, a [`Pool`] equal slots of it, a [`CpuBuf`] some bytes. All
 //! of them are `'static + Send`, may lie in one structure, move to another thread, and be dropped
 //! in any order. They share a *control block* that counts them. The last one to go drops the
-//! backend, which unmaps the memory, and frees the control block.
+//! backend, which unmaps the memory, and frees the control block. A pool has a control block of its
+//! own, for its slots, and counts once in the region's.
 //!
 //! Three rules make it sound, as everywhere in this crate:
 //!
 //! 1. Views exist only on a [`CpuBuf`], addresses only on the device's side. A hand-over consumes
 //!    the one and makes the other.
-//! 2. What is forgotten, or what a device still has, stays counted. It is leaked, never freed.
-//! 3. There is no heap. The control block lies in pages from the kernel, as many as the region's
-//!    [`Limits`] ask for; without a kernel the program gives the memory.
+//! 2. What is forgotten, or what a device still has, stays counted. It is leaked, never freed. One
+//!    forgotten buffer keeps ALL of its region, and nobody is told: the region cannot know which of
+//!    its handles will never be dropped, so there is no [`Event::Leak`](crate::trace::Event::Leak).
+//! 3. There is no heap. A region's control block lies in pages from the kernel, as many as its
+//!    [`Limits`] ask for, and so does a pool's; without a kernel the program gives the memory.
 //!
 //! The buffers' types are those of the crate's root, of an owner that is not borrowed: an
 //! [`Engine`](crate::Engine), a [`Queue`](crate::Queue) and every driver take them.
@@ -35,20 +38,24 @@
 //! # Ok::<(), contigo::Error>(())
 //! ```
 
-mod cell;
+mod alloc;
 mod control;
 mod count;
 mod limits;
 mod memory;
 mod pool;
+mod pool_state;
 mod region;
 mod slots;
-mod tables;
 mod tests;
 
 pub use limits::Limits;
 pub use pool::Pool;
 pub use region::Region;
+
+/// The most handles, buffers and pools of one region that are counted, and the most handles of one
+/// pool. Far above what a program holds: only one that forgets them in a loop comes near.
+pub const MAX_HANDLES: usize = count::MAX_HANDLES;
 
 /// A buffer that the CPU owns: it has views, and no address. Dropping it frees its bytes, or gives
 /// its slot back.

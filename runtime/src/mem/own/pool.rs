@@ -1,15 +1,16 @@
 #![allow(unsafe_code, reason = "a handle is a pointer that counts")]
 //! Equal slots of a region, for any number of threads.
 
-use super::{CpuBuf, cell::Cell};
+use super::{CpuBuf, limits, pool_state::PoolState};
 use crate::{mem::buf::CpuBuf as Buf, trace::Site, types::Result};
 use core::{fmt, ptr::NonNull};
 
 /// A handle to equal slots of a [`Region`](super::Region). A take and a drop are one atomic
 /// operation each, with no system call and no heap. Clones are the same pool.
 ///
-/// The pool's memory goes back to the region when its last handle is gone and every slot came back.
-/// A buffer may outlive all handles:
+/// The pool's memory goes back to the region when its last handle is gone and every slot came back;
+/// the drop of the last of them unmaps the pool's own account, which is a system call. A buffer may
+/// outlive all handles:
 ///
 /// ```
 /// use contigo::{Error, own::Region, sim::SimBoard};
@@ -24,20 +25,29 @@ use core::{fmt, ptr::NonNull};
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct Pool {
-    /// INVARIANT: this is one of the cell's handles.
-    cell: NonNull<Cell>,
+    /// INVARIANT: this is one of the pool's handles.
+    state: NonNull<PoolState>,
 }
 
 impl Pool {
     /// # Safety
-    /// The caller has a handle of the cell, which this becomes.
-    pub(super) unsafe fn of(cell: NonNull<Cell>) -> Self {
-        Self { cell }
+    /// The caller has a handle of the pool, which this becomes.
+    pub(super) unsafe fn of(state: NonNull<PoolState>) -> Self {
+        Self { state }
     }
 
-    fn cell(&self) -> &Cell {
-        // SAFETY: this handle keeps the cell.
-        unsafe { self.cell.as_ref() }
+    fn state(&self) -> &PoolState {
+        // SAFETY: this handle keeps the pool's control block.
+        unsafe { self.state.as_ref() }
+    }
+
+    /// How many bytes [`Region::pool_with_memory`](super::Region::pool_with_memory) needs for a
+    /// pool of `slots`, wherever they begin. The compiler can work it out, for a static.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument): no slots, or more than 1,048,576.
+    pub const fn control_bytes(slots: usize) -> Result<usize> {
+        limits::pool_control_bytes(slots)
     }
 
     /// A free slot. It holds whatever its last owner left.
@@ -48,47 +58,49 @@ impl Pool {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn take(&self) -> Result<CpuBuf> {
         // SAFETY: `self` is a handle, and stays one until the slot is out.
-        unsafe { Cell::take(self.cell, Site::here()) }.map(Buf::new)
+        unsafe { PoolState::take(self.state, Site::here()) }.map(Buf::new)
     }
 
     /// How many bytes a slot has: what was asked for, rounded up to whole cache lines.
     #[must_use]
     pub fn slot_bytes(&self) -> usize {
-        self.cell().slot_bytes
+        self.state().slot_bytes
     }
 
     /// How many slots it has.
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.cell().slots
+        self.state().slots
     }
 
     /// How many slots are taken now.
     #[must_use]
     pub fn taken(&self) -> usize {
-        self.slots() - self.cell().state().free()
+        self.slots() - self.state().state().free()
     }
 }
 
 impl Clone for Pool {
     /// # Panics
-    /// Where there are 16,777,216 handles: a program that forgets clones in a loop.
+    /// Where there are [`MAX_HANDLES`](super::MAX_HANDLES) handles: a program that forgets clones in
+    /// a loop.
     fn clone(&self) -> Self {
         // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.
-        assert!(self.cell().handles.add(), "too many handles of one pool");
-        Self { cell: self.cell }
+        assert!(self.state().hot.handles.add(), "too many handles of one pool");
+        Self { state: self.state }
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
         // SAFETY: this handle is counted, `drop` runs once, and uses nothing after it.
-        unsafe { Cell::drop_handle(self.cell) }
+        unsafe { PoolState::drop_handle(self.state) }
     }
 }
 
-// SAFETY: a handle reads numbers and atomics of the cell; the region's memory is reached through
-// buffers only. The last one may free the pool and the region on any thread: a backend is `Send`.
+// SAFETY: a handle reads numbers and atomics of the pool's control block; the region's memory is
+// reached through buffers only. The last one may free the pool and the region on any thread: a
+// backend is `Send`.
 unsafe impl Send for Pool {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Pool {}

@@ -1,7 +1,13 @@
 #![allow(unsafe_code, reason = "a handle is a pointer that counts")]
 //! A region: a handle to one block of DMA memory.
 
-use super::{CpuBuf, Limits, Pool, control::Control, memory::Memory};
+use super::{
+    CpuBuf, Limits, Pool,
+    control::Control,
+    limits::{Plan, PoolPlan},
+    memory::Memory,
+    pool_state::PoolState,
+};
 use crate::{
     mem::{
         Backend, Port, SyncScope,
@@ -13,14 +19,19 @@ use crate::{
 };
 use core::{fmt, mem::MaybeUninit, ptr::NonNull};
 
+/// What a program gives for ever, where there is no kernel that gives memory.
+type Given = &'static mut [MaybeUninit<u8>];
+
 /// A handle to one block of DMA memory, checked, and given out in buffers. Clones are the same
 /// region.
 ///
 /// The memory is unmapped when the last handle, buffer and pool is gone, on whichever thread that
 /// is. A buffer that was forgotten, or that a device still has, keeps it mapped for ever.
 ///
-/// A child of fork(2) does not get the memory, nor the region's own account of it, and must not
-/// drop what it has of either: see the crate's "Programs that fork".
+/// A child of fork(2) does not get the memory, nor the account of it in pages from the kernel. It
+/// must not drop a handle, a buffer or a pool that it inherits. Memory that you gave for the account
+/// is copied to the child, and such a drop would end what is the parent's: see the crate's "Programs
+/// that fork".
 ///
 /// ```
 /// use contigo::{Align, own::{CpuBuf, Pool, Region}, sim::SimBoard};
@@ -36,7 +47,7 @@ use core::{fmt, mem::MaybeUninit, ptr::NonNull};
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct Region {
-    /// INVARIANT: this has one unit of the block's count.
+    /// INVARIANT: this has one unit of the control block's count.
     pub(super) control: NonNull<Control>,
 }
 
@@ -64,41 +75,45 @@ impl Region {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn with<B: Backend + 'static>(backend: B, needs: Requirements, limits: Limits) -> Result<Self, Refused<B>> {
         let site = Site::here();
-        match Control::plan::<B>(&limits).and_then(|plan| Ok((plan, Memory::from_kernel(&plan)?))) {
-            // SAFETY: pages of this size, zeroed, and nobody else's.
-            Ok((plan, memory)) => Self::of(unsafe { Control::new(backend, needs, &plan, memory, site) }),
+        let made =
+            Plan::new::<B>(limits).and_then(|plan| Ok((plan, Memory::from_kernel(plan.layout)?, Control::check(&backend, needs, site)?)));
+        match made {
+            // SAFETY: the memory is new, and the plan and the state are this backend's.
+            Ok((plan, memory, state)) => Ok(Self { control: unsafe { Control::write(backend, state, &plan, memory) } }),
             Err(error) => Err(Refused::new(error, backend)),
         }
     }
 
     /// As [`with`](Self::with), where there is no kernel: what the region keeps account of lies in
-    /// `memory`, which is given for ever. [`Limits::control_bytes`] says how much there must be,
-    /// beside the size of `B`.
+    /// `memory`, which is given for ever. [`Limits::control_bytes`] says how much is enough.
     ///
     /// # Errors
-    /// As [`with`](Self::with); [`Error::Exhausted`] where `memory` is too small, with how much is
-    /// needed.
+    /// As [`with`](Self::with), and the memory comes back with the backend; [`Error::Exhausted`]
+    /// where it is too small.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn with_memory<B: Backend + 'static>(
         backend: B,
         needs: Requirements,
         limits: Limits,
-        memory: &'static mut [MaybeUninit<u8>],
-    ) -> Result<Self, Refused<B>> {
-        let site = Site::here();
-        match Control::plan::<B>(&limits).and_then(|plan| Ok((plan, Memory::given(&plan, memory)?))) {
-            // SAFETY: memory of this size, zeroed, given for ever.
-            Ok((plan, memory)) => Self::of(unsafe { Control::new(backend, needs, &plan, memory, site) }),
-            Err(error) => Err(Refused::new(error, backend)),
+        memory: Given,
+    ) -> Result<Self, Refused<(B, Given)>> {
+        // From here on the reference is gone: no use of it can end what is made of the memory.
+        let (site, mut memory) = (Site::here(), NonNull::from(memory));
+        let made = Plan::new::<B>(limits).and_then(|plan| {
+            // SAFETY: it is given for ever, and comes back only where nothing is made of it.
+            let given = unsafe { Memory::given(plan.layout, memory)? };
+            Ok((plan, given, Control::check(&backend, needs, site)?))
+        });
+        match made {
+            // SAFETY: as in `with`.
+            Ok((plan, given, state)) => Ok(Self { control: unsafe { Control::write(backend, state, &plan, given) } }),
+            // SAFETY: nothing was made of it. It is the caller's again, for ever.
+            Err(error) => Err(Refused::new(error, (backend, unsafe { memory.as_mut() }))),
         }
     }
 
-    fn of<B>(made: Result<NonNull<Control>, (Error, B)>) -> Result<Self, Refused<B>> {
-        made.map(|control| Self { control }).map_err(|(error, backend)| Refused::new(error, backend))
-    }
-
     fn control(&self) -> &Control {
-        // SAFETY: this handle's unit of the count keeps the block.
+        // SAFETY: this handle's unit of the count keeps the control block.
         unsafe { self.control.as_ref() }
     }
 
@@ -111,7 +126,9 @@ impl Region {
     /// it frees the bytes.
     ///
     /// Good fit, not best fit: it is sure to succeed where a free run is as long as the request
-    /// rounded up by 1/32. Its time is bounded, whatever is allocated.
+    /// rounded up by 1/32. Where another thread has the allocator, it waits. Then it frees what was
+    /// dropped while the allocator was another thread's, at most [`Limits::allocations`] blocks, and
+    /// looks for its own in constant time, whatever is allocated.
     ///
     /// # Errors
     /// [`Error::Exhausted`]: no free run is long enough. [`Error::TooMany`]:
@@ -123,22 +140,59 @@ impl Region {
     pub fn alloc(&self, len_bytes: usize, align: Align) -> Result<CpuBuf> {
         let (id, span) = self.control().take(len_bytes, align)?;
         trace::happened(Event::Take { slot: id.into(), len_bytes: span.len }, Site::here());
-        // SAFETY: this handle keeps the block, and `take` added the unit that the buffer has.
+        // SAFETY: this handle keeps the control block, and `take` added the unit that the buffer has.
         Ok(Buf::new(unsafe { Control::buffer(self.control, (id, span)) }))
     }
 
     /// A pool of `slots` slots of `slot_bytes`, rounded up to whole cache lines, in memory of this
-    /// region.
+    /// region. What it keeps account of lies in pages from the kernel, one page for a pool of up to
+    /// 2,000 slots: so making a pool is a system call, and so is the end of one.
+    ///
+    /// Slot 0 is aligned as DLPack wants ([`Align::DLPACK`]) where there is room for that. A word of
+    /// 64 bits keeps account of 63 slots: up to as many are the cheapest to take.
     ///
     /// # Errors
-    /// As [`alloc`](Self::alloc). [`Error::Argument`]: no slots, or more than [`Limits::slots`].
-    /// [`Error::TooMany`]: one of [`Limits::pools`] and [`Limits::slots`] is reached.
+    /// As [`alloc`](Self::alloc). [`Error::Argument`]: no slots, or more than 1,048,576; no bytes.
+    /// [`Error::Os`]: the kernel has no pages. [`Error::Unsupported`]: there is no kernel.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn pool(&self, slots: usize, slot_bytes: usize) -> Result<Pool> {
-        // SAFETY: this handle keeps the block.
-        let cell = unsafe { Control::take_pool(self.control, slots, slot_bytes)? };
-        // SAFETY: the cell was made with one handle.
-        Ok(unsafe { Pool::of(cell) })
+        let site = Site::here();
+        let plan = PoolPlan::new(slots)?;
+        // SAFETY: the memory is new.
+        unsafe { self.pool_in(&plan, Memory::from_kernel(plan.layout)?, slot_bytes, site) }
+    }
+
+    /// As [`pool`](Self::pool), where there is no kernel: what the pool keeps account of lies in
+    /// `memory`, which is given for ever. [`Pool::control_bytes`] says how much is enough.
+    ///
+    /// # Errors
+    /// As [`pool`](Self::pool), and the memory comes back; [`Error::Exhausted`] also where it is too
+    /// small.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn pool_with_memory(&self, slots: usize, slot_bytes: usize, memory: Given) -> Result<Pool, Refused<Given>> {
+        let (site, mut memory) = (Site::here(), NonNull::from(memory)); // as in `Region::with_memory`
+        let made = PoolPlan::new(slots).and_then(|plan| {
+            // SAFETY: it is given for ever, and comes back only where nothing is made of it.
+            unsafe { self.pool_in(&plan, Memory::given(plan.layout, memory)?, slot_bytes, site) }
+        });
+        // SAFETY: nothing was made of it. It is the caller's again, for ever.
+        made.map_err(|error| Refused::new(error, unsafe { memory.as_mut() }))
+    }
+
+    /// # Safety
+    /// `memory` was made for the layout of `plan`, and has nothing in it.
+    unsafe fn pool_in(&self, plan: &PoolPlan, memory: Memory, slot_bytes: usize, site: Site) -> Result<Pool> {
+        let exhausted = |need_bytes| Error::Exhausted { need_bytes, capacity_bytes: self.len_bytes() };
+        let slot_bytes = self.line().round_up(slot_bytes).ok_or(exhausted(slot_bytes))?;
+        let len_bytes = slot_bytes.checked_mul(plan.slots).ok_or(exhausted(usize::MAX))?;
+        let (block, span) = match self.control().take(len_bytes, Align::DLPACK) {
+            Err(Error::Misaligned { .. } | Error::Exhausted { .. }) => self.control().take(len_bytes, self.line())?,
+            taken => taken?,
+        };
+        trace::happened(Event::CarveBytes { offset_bytes: span.start, len_bytes: span.len }, site);
+        // SAFETY: the caller's promise; this region's `take` gave the block, and the unit with it.
+        // The pool was made with one handle.
+        Ok(unsafe { Pool::of(PoolState::write(plan, memory, self.control, (block, span), slot_bytes)) })
     }
 
     /// The bus address through `port` of `len_bytes` bytes at `ptr`, in O(1). It is a number: it
@@ -178,7 +232,9 @@ impl Region {
         self.state().mapping.len_bytes
     }
 
-    /// How many bytes are neither in a buffer nor in a pool. They may lie in several places.
+    /// How many bytes are neither in a buffer nor in a pool. They may lie in several places. What
+    /// was dropped while another thread had the allocator is freed first; where another thread has
+    /// it now, it is not yet counted.
     #[must_use]
     pub fn free_bytes(&self) -> usize {
         self.control().free_bytes()
@@ -187,7 +243,7 @@ impl Region {
     /// How many handles, buffers and pools there are, this one included: the memory is unmapped
     /// after the last. Other threads may change that at once.
     #[must_use]
-    pub fn handles(&self) -> usize {
+    pub fn users(&self) -> usize {
         self.control().units()
     }
 
@@ -231,7 +287,8 @@ impl Region {
 
 impl Clone for Region {
     /// # Panics
-    /// Where there are 16,777,216 handles: a program that forgets clones in a loop.
+    /// Where there are [`MAX_HANDLES`](super::MAX_HANDLES) users: a program that forgets clones in a
+    /// loop.
     fn clone(&self) -> Self {
         // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.
         assert!(self.control().add().is_ok(), "too many handles of one region");
@@ -246,7 +303,7 @@ impl Drop for Region {
     }
 }
 
-// SAFETY: a handle reaches numbers, atomics, the tables behind their lock, and the backend, which
+// SAFETY: a handle reaches numbers, atomics, the allocator behind its lock, and the backend, which
 // is `Send + Sync`. The memory itself is reached through buffers only.
 unsafe impl Send for Region {}
 // SAFETY: as for `Send`.

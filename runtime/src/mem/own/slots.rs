@@ -27,7 +27,7 @@ pub(crate) const WORD_SLOTS: usize = WORD_BITS - 1;
 /// mark before `close` has counted do not reach 0.
 const UNCOUNTED: usize = usize::MAX / 2;
 
-/// The state of a pool's slots, which lies in the region's control block. A slot is known by the
+/// The state of a pool's slots, which lies in the pool's control block. A slot is known by the
 /// number of its bit, its *token*.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots<'a> {

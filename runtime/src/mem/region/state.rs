@@ -30,13 +30,18 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The cache line of memory whose syncs are such.
+    pub(in crate::mem) fn line_of(scope: SyncScope) -> Result<Align> {
+        match scope {
+            SyncScope::Range { granule_bytes } => Ok(Align::new(granule_bytes)?.max(Align::MIN)),
+            SyncScope::Coherent | SyncScope::Whole | SyncScope::None { .. } => Ok(Align::LINE),
+        }
+    }
+
     /// Every check that a block must pass, then the first touch.
     pub(in crate::mem) fn checked(backend: &dyn Backend, needs: Requirements, site: Site) -> Result<Self> {
         let mapping = backend.mapping();
-        let line = match mapping.scope {
-            SyncScope::Range { granule_bytes } => Align::new(granule_bytes)?.max(Align::MIN),
-            SyncScope::Coherent | SyncScope::Whole | SyncScope::None { .. } => Align::LINE,
-        };
+        let line = Self::line_of(mapping.scope)?;
         let Mapping { len_bytes, base, .. } = mapping;
         if len_bytes < needs.len_bytes.max(1) || !line.divides(len_bytes as u64) {
             return Err(Error::BlockSize { len_bytes, need_bytes: needs.len_bytes.max(1), line_bytes: line.bytes() });

@@ -8,7 +8,7 @@
 extern crate std;
 
 use crate::types::{Error, Result, atomic::AtomicU32};
-use core::time::Duration;
+use core::{ptr::NonNull, time::Duration};
 use memmap2::{Advice, MmapMut};
 use nix::{
     errno::Errno,
@@ -48,6 +48,11 @@ impl Anonymous {
 
     pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
         self.0.as_mut_ptr()
+    }
+
+    /// The first byte, of a page.
+    pub(crate) fn start(&mut self) -> NonNull<u8> {
+        NonNull::from(&mut *self.0).cast()
     }
 }
 

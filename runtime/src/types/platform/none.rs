@@ -4,7 +4,7 @@ use crate::types::{
     Error, Result,
     atomic::{AtomicU32, Ordering},
 };
-use core::time::Duration;
+use core::{ptr::NonNull, time::Duration};
 
 /// Can [`Anonymous::zeroed`] succeed?
 pub(crate) const HAS_MEMORY: bool = false;
@@ -28,6 +28,10 @@ impl Anonymous {
     }
 
     pub(crate) const fn as_mut_ptr(&mut self) -> *mut u8 {
+        match *self {}
+    }
+
+    pub(crate) const fn start(&mut self) -> NonNull<u8> {
         match *self {}
     }
 }
