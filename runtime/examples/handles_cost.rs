@@ -18,7 +18,7 @@ const SLOT: usize = 4096;
 const BATCHES: usize = 61;
 const CALLS: u32 = 50_000;
 
-fn memory(board: &'static SimBoard) -> Sim<'static> {
+fn memory(board: &SimBoard) -> Sim {
     board.memory_with(SimSpec { len_bytes: 32 << 20, coherent: Some(true), ..SimSpec::default() }).unwrap()
 }
 
@@ -57,9 +57,9 @@ fn row(name: &str, beside: usize, old: &(dyn Fn() + Sync), new: &(dyn Fn() + Syn
 }
 
 fn main() {
-    let board: &'static SimBoard = Box::leak(Box::new(SimBoard::new(1)));
-    let old = Region::new(memory(board)).unwrap();
-    let new = own::Region::new(memory(board)).unwrap();
+    let board = SimBoard::new(1);
+    let old = Region::new(memory(&board)).unwrap();
+    let new = own::Region::new(memory(&board)).unwrap();
     println!("| ns a call, median of {BATCHES} | borrowed | owning | ratio |\n|---|---|---|---|");
 
     let narrow = (Pool::<64>::new(old.carve(64 * SLOT, Align::LINE).unwrap(), SLOT).unwrap(), new.pool(64, SLOT).unwrap());

@@ -128,26 +128,26 @@ unsafe impl<D: Device> Device for Watched<'_, D> {
 
 /// A program that loses the processor for a while after every fourth write of one register.
 #[derive(Debug)]
-pub struct Preempted<'d, 'b, M: Model> {
-    window: SimWindow<'d, M>,
-    device: &'d SimDevice<'b, M>,
+pub struct Preempted<M: Model> {
+    window: SimWindow<M>,
+    device: SimDevice<M>,
     after: usize,
     for_us: u32,
     writes: Cell<u32>,
 }
 
-impl<'d, 'b, M: Model> Preempted<'d, 'b, M> {
+impl<M: Model> Preempted<M> {
     /// The window of `device`, and so many microseconds after a write at byte `after`.
     ///
     /// # Errors
     /// As [`SimDevice::window`].
-    pub fn new(device: &'d SimDevice<'b, M>, after: usize, for_us: u32) -> Result<Self> {
-        Ok(Self { window: device.window()?, device, after, for_us, writes: Cell::new(0) })
+    pub fn new(device: &SimDevice<M>, after: usize, for_us: u32) -> Result<Self> {
+        Ok(Self { window: device.window()?, device: device.clone(), after, for_us, writes: Cell::new(0) })
     }
 }
 
 // SAFETY: the window's registers.
-unsafe impl<M: Model> Mmio for Preempted<'_, '_, M> {
+unsafe impl<M: Model> Mmio for Preempted<M> {
     forward!(|this| this.window => len_bytes, read32);
 
     unsafe fn write32(&self, offset: usize, value: u32) {
@@ -163,11 +163,11 @@ unsafe impl<M: Model> Mmio for Preempted<'_, '_, M> {
     }
 }
 
-impl<M: Model> Wait for Preempted<'_, '_, M> {
+impl<M: Model> Wait for Preempted<M> {
     forward!(|this| this.window => now_us, wait_at_most);
 }
 
 // SAFETY: as the window.
-unsafe impl<M: Model> Device for Preempted<'_, '_, M> {
+unsafe impl<M: Model> Device for Preempted<M> {
     forward!(|this| this.window => port, simulated);
 }

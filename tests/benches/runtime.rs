@@ -23,7 +23,7 @@ use std::{
 
 const SLOT: usize = 4096;
 
-fn region(board: &SimBoard) -> Region<Sim<'_>> {
+fn region(board: &SimBoard) -> Region<Sim> {
     Region::new(board.memory_with(SimSpec { len_bytes: 64 << 20, coherent: Some(true), ..SimSpec::default() }).unwrap()).unwrap()
 }
 

@@ -6,7 +6,7 @@ use contigo::{
 };
 use contigo_gemm8::{Gemm8, Gemm8Model};
 
-fn by_hand(gemm: &mut Gemm8<SimWindow<'_, Gemm8Model>>, slices: &[DevSlice], args: &[u32]) {
+fn by_hand(gemm: &mut Gemm8<SimWindow<Gemm8Model>>, slices: &[DevSlice], args: &[u32]) {
     let _ = gemm.submit(0, slices, args);
 }
 

@@ -6,7 +6,7 @@ use contigo::{
 };
 use contigo_gemm8::{Gemm8, Gemm8Model};
 
-fn arity(gemm: Gemm8<SimWindow<'_, Gemm8Model>>) {
+fn arity(gemm: Gemm8<SimWindow<Gemm8Model>>) {
     let _ = Engine::<_, 3>::new(gemm);
 }
 

@@ -7,7 +7,7 @@ use contigo::{
 use contigo_gemm8::{Gemm8, Gemm8Model};
 use std::time::Duration;
 
-fn twice(job: Running<'_, '_, Gemm8<SimWindow<'_, Gemm8Model>>, 4>) {
+fn twice(job: Running<'_, '_, Gemm8<SimWindow<Gemm8Model>>, 4>) {
     let _ = job.wait(Duration::ZERO);
     let _ = job.wait(Duration::ZERO);
 }

@@ -5,10 +5,10 @@ use contigo::{
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model};
 
-type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+type GemmEngine = Engine<Gemm8<SimWindow<Gemm8Model>>, 4>;
 
 // The number of buffers is in the accelerator's type.
-fn short(engine: &mut GemmEngine<'_>, operands: [Operand<'_>; 3], gemm: &Gemm) {
+fn short(engine: &mut GemmEngine, operands: [Operand<'_>; 3], gemm: &Gemm) {
     let _ = engine.start(operands, gemm);
 }
 

@@ -5,10 +5,10 @@ use contigo::{
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model};
 
-type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+type GemmEngine = Engine<Gemm8<SimWindow<Gemm8Model>>, 4>;
 
 // The operands belong to the job.
-fn again(engine: &mut GemmEngine<'_>, operands: [Operand<'_>; 4], gemm: &Gemm) {
+fn again(engine: &mut GemmEngine, operands: [Operand<'_>; 4], gemm: &Gemm) {
     let _job = engine.start(operands, gemm);
     drop(operands);
 }

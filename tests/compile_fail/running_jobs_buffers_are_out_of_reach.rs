@@ -6,7 +6,7 @@ use contigo::{
 };
 use contigo_gemm8::{Gemm8, Gemm8Model};
 
-fn peek(job: &Running<'_, '_, Gemm8<SimWindow<'_, Gemm8Model>>, 4>) {
+fn peek(job: &Running<'_, '_, Gemm8<SimWindow<Gemm8Model>>, 4>) {
     let _ = &job.operands;
 }
 

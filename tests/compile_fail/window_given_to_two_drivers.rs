@@ -5,7 +5,7 @@ use contigo::{
 };
 use contigo_gemm8::{Gemm8, Gemm8Model};
 
-fn twice(window: SimWindow<'_, Gemm8Model>) {
+fn twice(window: SimWindow<Gemm8Model>) {
     let _one = Gemm8::open_simulated(window);
     let _two = Gemm8::open_simulated(window);
 }

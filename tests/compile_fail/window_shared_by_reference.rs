@@ -5,7 +5,7 @@ use contigo::{
 };
 use contigo_gemm8::{Gemm8, Gemm8Model};
 
-fn shared(window: &SimWindow<'_, Gemm8Model>) {
+fn shared(window: &SimWindow<Gemm8Model>) {
     let _ = unsafe { Gemm8::open(window) };
 }
 

@@ -23,27 +23,27 @@ const WORK_US: u32 = 5;
 /// Longer than a packet takes, and a camera that is silent is silent then.
 const A_WHILE: Duration = Duration::from_micros(100);
 
-type Window<'d> = SimWindow<'d, AxiDmaModel>;
-type Camera<'p, 'd> = AxiDmaChannel<'static, 'p, Window<'d>>;
-type CameraStream<'p, 'd> = Stream<'p, Camera<'p, 'd>, &'p Pool<'p, 9>, 8>;
-type CameraQueue<'p, 'd> = Queue<'p, Camera<'p, 'd>, 8>;
+type Window = SimWindow<AxiDmaModel>;
+type Camera<'p> = AxiDmaChannel<'static, 'p, Window>;
+type CameraStream<'p> = Stream<'p, Camera<'p>, &'p Pool<'p, 9>, 8>;
+type CameraQueue<'p> = Queue<'p, Camera<'p>, 8>;
 
 /// A camera with a FIFO of 512 bytes.
 fn spec(source: SourceConfig) -> CoreSpec {
     CoreSpec::camera(source, 512)
 }
 
-fn camera(spec: CoreSpec, board: &SimBoard, port: Port) -> SimDevice<'_, AxiDmaModel> {
+fn camera(spec: CoreSpec, board: &SimBoard, port: Port) -> SimDevice<AxiDmaModel> {
     SimDevice::with_model(board, port, AxiDmaModel::new(spec))
 }
 
 /// The driver of a receive channel, with so many descriptors.
-fn camera_of<'d, 'p>(window: Window<'d>, ring: CpuBuf<'p>, depth: usize) -> Result<Camera<'p, 'd>, Error> {
+fn camera_of<'p>(window: Window, ring: CpuBuf<'p>, depth: usize) -> Result<Camera<'p>, Error> {
     AxiDmaChannel::simulated(window, Side::S2mm, AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() }, Some(ring))
 }
 
 /// Descriptors for a ring of `depth`, a line each.
-fn ring<'r>(region: &'r Region<Sim<'_>>, depth: usize) -> CpuBuf<'r> {
+fn ring<'r>(region: &'r Region<Sim>, depth: usize) -> CpuBuf<'r> {
     region.carve(depth * 64.max(region.line().bytes()), Align::LINE).unwrap().into_buf()
 }
 
@@ -71,7 +71,7 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     let device = camera(spec(SourceConfig { packets: PACKETS, gap_ns, ..SourceConfig::default() }), &board, port(&board));
     let driver = camera_of(device.window().unwrap(), ring(&descriptors, depth), depth).unwrap();
     let before = [frames.stats().syncs, descriptors.stats().syncs];
-    let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+    let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
     assert_eq!(stream.start(), Ok(depth), "every place has a buffer from the beginning");
     let (mut right, mut expected, mut most_looks, mut looks) = (0, 0, 0, 0);
     while let Some(frame) = stream.next(A_WHILE).unwrap() {
@@ -146,7 +146,7 @@ fn a_frame_is_exactly_the_bytes_received() {
     let pool = Pool::<9>::new(frames.carve(9 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
     let device = camera(spec(SourceConfig { short_every: Some(3), ..SourceConfig::default() }), &board, board.port());
     let driver = camera_of(device.window().unwrap(), ring(&descriptors, 8), 8).unwrap();
-    let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+    let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
     stream.start().unwrap();
     for number in 0..50 {
         let before = frames.stats().bytes_synced_for_cpu;
@@ -164,17 +164,16 @@ fn a_frame_is_exactly_the_bytes_received() {
 
 /// Everything in one structure, with no lifetime: what a program keeps in a field.
 struct Kept {
-    stream: Stream<'static, Camera<'static, 'static>, &'static LocalPool<'static, 6>, 4>,
+    stream: Stream<'static, Camera<'static>, &'static LocalPool<'static, 6>, 4>,
     frames: u32,
 }
 
 impl Kept {
     fn start() -> Result<Self, Error> {
-        let board: &'static SimBoard = Box::leak(Box::new(SimBoard::new(4)));
-        let region: &'static Region<Sim<'static>> = Box::leak(Box::new(Region::new(board.memory(64 * 1024)?)?));
+        let board = SimBoard::new(4);
+        let region: &'static Region<Sim> = Box::leak(Box::new(Region::new(board.memory(64 * 1024)?)?));
         let pool: &'static LocalPool<'static, 6> = Box::leak(Box::new(LocalPool::new(region.carve(6 * PACKET, Align::PAGE)?, PACKET)?));
-        let device: &'static SimDevice<'static, AxiDmaModel> =
-            Box::leak(Box::new(camera(spec(SourceConfig::default()), board, board.port())));
+        let device = camera(spec(SourceConfig::default()), &board, board.port());
         let driver = camera_of(device.window()?, ring(region, 4), 4)?;
         let mut stream = Stream::new(driver, pool, &())?;
         stream.start()?;
@@ -215,7 +214,7 @@ fn what_does_not_fit_is_refused_before_anything_is_started() {
     drop(camera);
     // A packet that is longer than its buffer writes nothing behind it: it goes on in the next.
     let pool = Pool::<2>::new(region.carve(2 * 2048, Align::PAGE).unwrap(), 2048).unwrap();
-    let mut queue: CameraQueue<'_, '_> = Queue::new(open(128, 2).unwrap()).unwrap();
+    let mut queue: CameraQueue<'_> = Queue::new(open(128, 2).unwrap()).unwrap();
     for _ in 0..2 {
         queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
     }

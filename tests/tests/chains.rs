@@ -22,7 +22,7 @@ const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: false
 /// The bytes that one job reads or writes.
 const STEP: usize = 16;
 
-type Engines<'d> = [Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>; 2];
+type Engines = [Engine<Gemm8<SimWindow<Gemm8Model>>, 4>; 2];
 
 enum Held<'p> {
     Cpu(CpuBuf<'p>),
@@ -54,7 +54,7 @@ fn cpu_turn(rng: &mut Rng, buf: &mut CpuBuf<'_>, model: &mut Model) {
 }
 
 /// A job that reads or writes the first 16 bytes of `range`, and is given all of it.
-fn device_turn<'p>(rng: &mut Rng, engines: &mut Engines<'_>, pool: &'p Pool<'_, 8>, held: Held<'p>, model: &mut Model) -> Held<'p> {
+fn device_turn<'p>(rng: &mut Rng, engines: &mut Engines, pool: &'p Pool<'_, 8>, held: Held<'p>, model: &mut Model) -> Held<'p> {
     let engine = &mut engines[rng.usize(..2)];
     let writes = rng.bool();
     let value = rng.u8(1..100);
@@ -100,7 +100,7 @@ fn run(seed: u64) {
     let region = Region::new(board.memory(8 * SLOT).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
     let devices = [SimGemm8::new(&board, board.port()), SimGemm8::new(&board, board.coherent_port())];
-    let mut engines: Engines<'_> =
+    let mut engines: Engines =
         devices.each_ref().map(|device| Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap());
 
     let mut model = Model(vec![None; SLOT]);

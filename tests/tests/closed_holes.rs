@@ -35,7 +35,7 @@ use std::{
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: false, shift: 0 } };
 const LIMIT: Duration = Duration::from_millis(1);
 
-fn engine<'d>(device: &'d SimGemm8<'_>) -> Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4> {
+fn engine(device: &SimGemm8) -> Engine<Gemm8<SimWindow<Gemm8Model>>, 4> {
     Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
 }
 
@@ -88,7 +88,7 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
 /// caches were stale.
 #[test]
 fn a_start_that_fails_late_gives_the_devices_side_back() {
-    struct HalfStart<'d>(&'d SimGemm8<'d>, Gemm8<SimWindow<'d, Gemm8Model>>);
+    struct HalfStart<'d>(&'d SimGemm8, Gemm8<SimWindow<Gemm8Model>>);
     // SAFETY: all of it is Gemm8's; that `submit` fails after the doorbell is what its errors are
     // for.
     unsafe impl Driver for HalfStart<'_> {
@@ -258,6 +258,11 @@ fn a_device_has_one_driver() {
     assert_eq!(device.window().unwrap_err(), Error::HasDriver);
     drop(window);
     assert!(device.window().is_ok());
+    // Whoever has the registers of a window that was forgotten has them for ever.
+    std::mem::forget(device.window());
+    assert_eq!(device.clone().window().unwrap_err(), Error::HasDriver);
+    assert!(matches!(device.reset(), Ok(())), "its reset line is the board's");
+    assert_eq!(device.window().unwrap_err(), Error::HasDriver);
 }
 
 /// Of two outputs one had been handed over when the other's sync was refused: its bytes were thrown

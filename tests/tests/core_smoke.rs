@@ -8,7 +8,7 @@ use contigo::{
     sim::{Faults, Sim, SimBoard, SimConfig, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
-use std::time::Duration;
+use std::{mem::MaybeUninit, time::Duration};
 
 /// One row of 16 ones, a 16 x 16 matrix of twos, a bias of 100: every sum is 132.
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
@@ -17,9 +17,9 @@ const SUM: i32 = 132;
 const SLOT: usize = 256;
 const LIMIT: Duration = Duration::from_millis(20);
 
-type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+type GemmEngine = Engine<Gemm8<SimWindow<Gemm8Model>>, 4>;
 
-fn engine<'d>(device: &'d SimGemm8<'_>) -> GemmEngine<'d> {
+fn engine(device: &SimGemm8) -> GemmEngine {
     Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
 }
 
@@ -29,7 +29,7 @@ fn unlucky(faults: Faults) -> SimBoard {
 }
 
 /// Memory that needs no kernel: three of them, and room to align.
-fn still_memory(board: &SimBoard, len_bytes: usize) -> Sim<'_> {
+fn still_memory(board: &SimBoard, len_bytes: usize) -> Sim {
     board.memory_over(Box::leak(vec![0_u8; 4 * len_bytes + 64].into_boxed_slice())).unwrap()
 }
 
@@ -48,13 +48,41 @@ fn operands<'p, const SLOTS: usize>(pool: &'p Pool<'_, SLOTS>) -> [CpuBuf<'p>; 4
 }
 
 /// One job of [`GEMM`] over four buffers, and the buffers back.
-fn run<'p, T>(engine: &mut GemmEngine<'_>, [a, b, bias, c]: [CpuBuf<'p, T>; 4]) -> [CpuBuf<'p, T>; 4] {
+fn run<'p, T>(engine: &mut GemmEngine, [a, b, bias, c]: [CpuBuf<'p, T>; 4]) -> [CpuBuf<'p, T>; 4] {
     let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap();
     job.wait(LIMIT).unwrap().buffers
 }
 
 fn result<T>(c: &CpuBuf<'_, T>) -> Vec<i32> {
     c.view_at::<i32>(..64).unwrap().to_vec()
+}
+
+/// The board, the device and their handles are gone: what is made of them keeps both.
+#[test]
+fn memory_and_window_keep_the_board() {
+    let (region, mut engine) = {
+        let board = SimBoard::new(1);
+        let region = Region::new(still_memory(&board, 4096)).unwrap();
+        (region, engine(&SimGemm8::new(&board, board.port())))
+    };
+    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    assert_eq!(result(&run(&mut engine, operands(&pool))[3]), [SUM; 16]);
+}
+
+/// A processor with no kernel: the board and its device lie in memory of the program's.
+#[test]
+fn board_in_memory_of_the_program() {
+    let given = |bytes: usize| Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
+    let config = SimConfig { seed: 1, faults: Faults::NONE };
+    assert!(matches!(SimBoard::in_memory(config, given(1024)), Err(Error::Exhausted { capacity_bytes: 1024, .. })));
+    let board = SimBoard::in_memory(config, given(16 << 10)).unwrap();
+    let region = Region::new(still_memory(&board, 4096)).unwrap();
+    let model = Gemm8Model::default();
+    let device = SimGemm8::in_memory(&board, board.port(), model, given(size_of::<Gemm8Model>() + 512)).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let mut engine = engine(&device);
+    drop((board, device));
+    assert_eq!(result(&run(&mut engine, operands(&pool))[3]), [SUM; 16]);
 }
 
 #[test]

@@ -35,7 +35,7 @@ use tensors::Theirs;
 
 /// Memory that needs no kernel, so that Miri can run this; whole pages, four times, and room to
 /// align.
-fn memory(board: &SimBoard, len_bytes: usize) -> Sim<'_> {
+fn memory(board: &SimBoard, len_bytes: usize) -> Sim {
     #[derive(Clone)]
     #[repr(align(4096))]
     struct Page(#[allow(dead_code, reason = "it is its size that counts")] [u8; 4096]);
@@ -213,7 +213,7 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     delete(tensor);
 }
 
-fn import<'r>(region: &'r Region<Sim<'_>>, theirs: &mut Theirs, contract: &Contract) -> Result<Imported<'r>, Refused<Foreign>> {
+fn import<'r>(region: &'r Region<Sim>, theirs: &mut Theirs, contract: &Contract) -> Result<Imported<'r>, Refused<Foreign>> {
     // SAFETY: the test's own tensor, which outlives it.
     Imported::new(region, unsafe { Foreign::from_versioned(theirs.give()) }.unwrap(), contract)
 }

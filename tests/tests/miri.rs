@@ -27,7 +27,7 @@ use std::{
 const SETS: [(&[&str], &[&str], u32); 7] = [
     (
         &["--package=contigo", "--lib"],
-        &["span::", "arena::", "own::", "--skip", "one_block", "--skip", "few_blocks", "--skip", "many_blocks"],
+        &["span::", "arena::", "own::", "types::shared::", "--skip", "one_block", "--skip", "few_blocks", "--skip", "many_blocks"],
         10,
     ),
     (&["--package=contigo-tests", "--test=core_smoke"], &[], 8),

@@ -65,12 +65,12 @@ struct Tally {
     refused: usize,
 }
 
-type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+type GemmEngine = Engine<Gemm8<SimWindow<Gemm8Model>>, 4>;
 type Ended<'p> = Result<Done<[DevBuf<'p>; 4], ()>, JobError<[DevBuf<'p>; 4]>>;
 
 impl Tally {
     /// The buffers of a job that worked out; after one that did not, the engine works again.
-    fn settle<'p>(&mut self, ended: Ended<'p>, device: &SimGemm8<'_>, engine: &mut GemmEngine<'_>) -> Result<Option<[DevBuf<'p>; 4]>> {
+    fn settle<'p>(&mut self, ended: Ended<'p>, device: &SimGemm8, engine: &mut GemmEngine) -> Result<Option<[DevBuf<'p>; 4]>> {
         match ended {
             Ok(done) => return Ok(Some(done.buffers)),
             Err(JobError { buffers: Some(_), .. }) => self.failed += 1,
@@ -86,9 +86,9 @@ impl Tally {
 
 /// A thousand jobs, with what a program does around them. `true`: what the device wrote is compared
 /// too.
-fn thousand_jobs<B: Backend>(device: &SimGemm8<'_>, port: Port, region: &Region<B>, compare: bool) -> Result<Tally> {
+fn thousand_jobs<B: Backend>(device: &SimGemm8, port: Port, region: &Region<B>, compare: bool) -> Result<Tally> {
     let mut tally = Tally::default();
-    let mut engine: GemmEngine<'_> = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
+    let mut engine: GemmEngine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
     // Room for what stuck devices keep.
     let pool = Pool::<256>::new(region.carve(256 * SLOT, Align::DLPACK)?, SLOT)?;
     let local = LocalPool::<2>::new(region.carve(2 * SLOT, Align::LINE)?, SLOT)?;

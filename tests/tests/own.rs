@@ -21,7 +21,7 @@ use contigo_testkit::{
 };
 use std::{
     fs,
-    sync::{Arc, OnceLock},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -38,7 +38,7 @@ struct App {
 }
 
 impl App {
-    fn new(backend: impl Backend + 'static, device: Option<&'static SimZdma<'static>>) -> Self {
+    fn new(backend: impl Backend + 'static, device: Option<SimZdma>) -> Self {
         let region = Region::new(backend).map_err(|refused| refused.error).unwrap();
         let frames = region.pool(4, SLOT).unwrap();
         let weights = region.alloc(10_000, Align::DLPACK).unwrap();
@@ -82,10 +82,11 @@ impl Footprint {
 }
 
 /// Ten thousand apps, each moved to a thread and dropped there, and its last buffer dropped here.
-fn ten_thousand<B: Backend + 'static>(name: &str, device: Option<&'static SimZdma<'static>>, mut open: impl FnMut() -> B) {
+fn ten_thousand<B: Backend + 'static>(name: &str, mut open: impl FnMut() -> (B, Option<SimZdma>)) {
     let rounds = if emulated::why().is_some() { 100 } else { ROUNDS };
     let mut round = || {
-        let mut app = App::new(open(), device);
+        let (backend, device) = open();
+        let mut app = App::new(backend, device);
         let last = thread::spawn(move || {
             let last = app.run();
             assert_eq!(app.region.users(), 3, "the region, the pool, the weights");
@@ -108,20 +109,23 @@ fn ten_thousand<B: Backend + 'static>(name: &str, device: Option<&'static SimZdm
 
 #[test]
 fn ten_thousand_apps_leave_the_process_as_it_was() {
-    static BOARD: OnceLock<SimBoard> = OnceLock::new();
-    static DEVICE: OnceLock<SimZdma<'static>> = OnceLock::new();
-    let board = BOARD.get_or_init(|| SimBoard::new(7));
-    let device = DEVICE.get_or_init(|| SimZdma::new(board, board.port()));
+    let board = SimBoard::new(7);
+    let device = SimZdma::new(&board, board.port());
     // At one address: the board gives each block that asks for none a new one, below 4 GiB.
     let spec = SimSpec { len_bytes: 64 << 10, base: Some(BaseAddr::Phys(PhysAddr(0x1000_0000))), ..SimSpec::default() };
-    ten_thousand("simulated memory, with a queue", Some(device), || board.memory_with(spec).unwrap());
-    ten_thousand("dma-heap (fake)", None, || DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 64 << 10).unwrap());
+    ten_thousand("simulated memory, with a queue", || (board.memory_with(spec).unwrap(), Some(device.clone())));
+    // The region and the driver's window are all that is left of the board and of the device.
+    ten_thousand("a simulated board of its own, with a queue", || {
+        let board = SimBoard::new(7);
+        (board.memory(64 << 10).unwrap(), Some(SimZdma::new(&board, board.port())))
+    });
+    ten_thousand("dma-heap (fake)", || (DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 64 << 10).unwrap(), None));
     let fake = FakeUDmaBuf::new(Config { size_bytes: 64 << 10, coherent: Some(true), ..Config::default() });
-    ten_thousand("u-dma-buf (fake)", None, || fake.open().unwrap());
+    ten_thousand("u-dma-buf (fake)", || (fake.open().unwrap(), None));
     match HugeTlb::new(1) {
         Ok(block) => {
             drop(block);
-            ten_thousand("huge pages", None, || HugeTlb::new(1).unwrap());
+            ten_thousand("huge pages", || (HugeTlb::new(1).unwrap(), None));
         }
         Err(why) => emulated::skipped("own::huge_pages", &why.to_string()),
     }

@@ -13,7 +13,7 @@
 #[path = "../../runtime/src/mem/pool/bitmap.rs"]
 mod bitmap;
 #[allow(dead_code, reason = "the control block's own use is not modelled")]
-#[path = "../../runtime/src/mem/own/count.rs"]
+#[path = "../../runtime/src/types/count.rs"]
 mod count;
 #[allow(dead_code, reason = "pools of a fixed size are not modelled here")]
 #[path = "../../runtime/src/mem/pool/parts.rs"]

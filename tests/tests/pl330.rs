@@ -61,12 +61,12 @@ fn open_with<'p, D: Device>(device: D, program: CpuBuf<'p>, config: Pl330Config)
 }
 
 /// Memory for programs and for data, on one board.
-struct Memory<'b> {
-    region: Region<Sim<'b>>,
+struct Memory {
+    region: Region<Sim>,
 }
 
-impl<'b> Memory<'b> {
-    fn on(board: &'b SimBoard) -> Self {
+impl Memory {
+    fn on(board: &SimBoard) -> Self {
         Self { region: Region::new(board.memory(1 << 20).unwrap()).unwrap() }
     }
 

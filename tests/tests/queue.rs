@@ -103,14 +103,14 @@ type Jobs<'p> = Queue<'p, Scripted, 4, 1, OneThread>;
 
 /// A board's memory, eight buffers of it, and a queue over a driver with a script.
 struct Rig {
-    board: &'static SimBoard,
+    board: SimBoard,
     pool: &'static LocalPool<'static, 8>,
 }
 
 impl Rig {
     fn new() -> Self {
-        let board: &'static SimBoard = Box::leak(Box::new(SimBoard::new(1)));
-        let region: &'static Region<Sim<'static>> = Box::leak(Box::new(Region::new(board.memory(64 * 1024).unwrap()).unwrap()));
+        let board = SimBoard::new(1);
+        let region: &'static Region<Sim> = Box::leak(Box::new(Region::new(board.memory(64 * 1024).unwrap()).unwrap()));
         let pool = LocalPool::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
         Self { board, pool: Box::leak(Box::new(pool)) }
     }

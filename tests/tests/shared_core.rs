@@ -178,12 +178,12 @@ impl<D: Device> TypedDriver<2> for Copier<'_, D> {
 }
 
 /// A core over the model's window.
-fn core<'d>(device: &'d SimDevice<'d, Twin>) -> Core<SimWindow<'d, Twin>> {
+fn core(device: &SimDevice<Twin>) -> Core<SimWindow<Twin>> {
     Core::new(device.window().unwrap())
 }
 
 /// One channel's driver of a simulated core.
-fn on<'c, 'd>(core: &'c Core<SimWindow<'d, Twin>>, index: usize) -> Copier<'c, SimWindow<'d, Twin>> {
+fn on(core: &Core<SimWindow<Twin>>, index: usize) -> Copier<'_, SimWindow<Twin>> {
     // SAFETY: the window belongs to a `Twin`, and this file has no other driver of it.
     unsafe { copier(core, index) }.unwrap()
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_millis(20);
 
-type ZdmaEngine<'p, 'd> = Engine<Zdma<'p, SimWindow<'d, ZdmaModel>>, 2>;
+type ZdmaEngine<'p> = Engine<Zdma<'p, SimWindow<ZdmaModel>>, 2>;
 
 /// How a channel is given its transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const MODES: [Mode; 3] = [Mode::Simple, Mode::Linked(4096), Mode::Linked(128)];
 
 impl Mode {
     /// The driver of `device` in this mode, its descriptors from `take`.
-    fn open<'p, 'd>(self, device: SimWindow<'d, ZdmaModel>, take: impl FnOnce(usize) -> CpuBuf<'p>) -> Zdma<'p, SimWindow<'d, ZdmaModel>> {
+    fn open<'p>(self, device: SimWindow<ZdmaModel>, take: impl FnOnce(usize) -> CpuBuf<'p>) -> Zdma<'p, SimWindow<ZdmaModel>> {
         match self {
             Self::Simple => Zdma::simple_simulated(device).unwrap(),
             Self::Linked(len_bytes) => Zdma::linked_simulated(device, take(len_bytes)).unwrap(),

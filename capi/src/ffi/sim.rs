@@ -61,7 +61,7 @@ pub unsafe extern "C" fn contigo_sim_open(options: *const contigo_sim_options, s
         raw::answer(sim, "sim", || {
             let contigo_sim_options { seed, late_irq, lost_irq, error, short_transfer, hang, stuck, .. } = raw::read(options)?;
             let faults = Faults { late_irq, lost_irq, error, short: short_transfer, hang, stuck };
-            Ok(SIMS.insert(SimBoard::with(SimConfig { seed, faults }))?)
+            Ok(SIMS.insert(SimBoard::try_with(SimConfig { seed, faults })?)?)
         })
     }
 }

@@ -35,10 +35,10 @@ pub(crate) struct Attached {
     _held: UsedDevice,
 }
 
-/// A device, and the board of the program's that it is on. The fields are dropped in this order.
+/// A device, and the board of the program's that it is on. The device has a handle of its own; a
+/// board with devices is not closed all the same.
 pub(crate) struct Opened {
     device: OpenDevice,
-    /// INVARIANT: `device` borrows from it.
     _sim: Option<Lease<SimBoard>>,
 }
 
@@ -60,8 +60,7 @@ impl Deref for Opened {
 pub(crate) fn on_board(sim: u64, driver: &str) -> Result<u64, Fault> {
     let mut claimed = DEVICES.claim()?;
     let sim = SIMS.lease(sim)?;
-    // SAFETY: the device is beside the lease, before it.
-    let device = OpenDevice::on_board(unsafe { sim.for_ever() }, driver)?;
+    let device = OpenDevice::on_board(&sim, driver)?;
     claimed.locked.put(Opened { device, _sim: Some(sim) });
     Ok(claimed.raw())
 }

@@ -1,8 +1,5 @@
-#![allow(
-    unsafe_code,
-    reason = "a region borrows its board, its guard or its device, and is borrowed by its buffers, for as long as leases say"
-)]
-//! Regions: blocks of DMA memory, and the objects that they borrow from.
+#![allow(unsafe_code, reason = "a region borrows its guard or its device, and is borrowed by its buffers, for as long as leases say")]
+//! Regions: blocks of DMA memory, and the objects that they belong to.
 
 use super::{GUARDS, Guard, SIMS, cuda, device::UsedDevice};
 use crate::{
@@ -29,17 +26,18 @@ impl Object for Region {
     const KIND: Kind = Kind::Region;
 }
 
-/// One region, and what it borrows from. The fields are dropped in this order.
+/// One region, and what it belongs to. The fields are dropped in this order.
 pub(crate) struct Region {
     memory: contigo::Region<AnyMemory<'static>>,
-    /// INVARIANT: `memory` borrows from it.
+    /// INVARIANT: `memory` may borrow from it.
     _parent: Parent,
 }
 
 /// The object that memory belongs to.
 enum Parent {
     None,
-    Sim(#[allow(dead_code, reason = "it keeps the board")] Lease<SimBoard>),
+    /// The memory has a handle of its own; a board with regions is not closed all the same.
+    Sim(#[allow(dead_code, reason = "it counts as a use of the board")] Lease<SimBoard>),
     Guard(#[allow(dead_code, reason = "it keeps the guard")] Lease<Guard>),
     Device(#[allow(dead_code, reason = "it keeps the device")] UsedDevice),
 }
@@ -95,8 +93,7 @@ impl RegionOptions {
                 if !name.is_empty() && name.parse() != Ok(board.seed()) {
                     return Err(refused(Error::NeedsDevice { kind: "sim" }));
                 }
-                // SAFETY: the caller's promise.
-                let memory = unsafe { board.for_ever() }.memory(len_bytes)?;
+                let memory = board.memory(len_bytes)?;
                 Ok((memory.into(), Parent::Sim(board)))
             }
             Self { guard: Some(guard), .. } => {

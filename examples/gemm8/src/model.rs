@@ -18,14 +18,14 @@ const MACS_PER_10_NS: u64 = 512;
 const GARBAGE: u8 = 0xEE;
 
 /// A simulated `gemm8`.
-pub type SimGemm8<'b> = SimDevice<'b, Gemm8Model>;
+pub type SimGemm8 = SimDevice<Gemm8Model>;
 
-impl<'d> Gemm8<SimWindow<'d, Gemm8Model>> {
+impl Gemm8<SimWindow<Gemm8Model>> {
     /// As [`open`](Gemm8::open), and safe: the type of the window says that a gemm8 is behind it.
     ///
     /// # Errors
     /// As [`open`](Gemm8::open).
-    pub fn open_simulated(window: SimWindow<'d, Gemm8Model>) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<Gemm8Model>) -> Result<Self> {
         // SAFETY: the model is a gemm8, and `SimDevice::window` gives one window at a time.
         unsafe { Self::open(window) }
     }

@@ -59,7 +59,7 @@ pub fn run(core: &str, setting: &Setting, jobs: u64, stop_every: u64, seen: impl
 fn through(
     driver: impl TypedDriver<4, Args = ()>,
     setting: &Setting,
-    on: (&SimBoard, &SimDevice<'_, RtlModel>),
+    on: (&SimBoard, &SimDevice<RtlModel>),
     plan: &Plan,
     mut seen: impl FnMut(Scores),
 ) -> Result<Tally, TableError> {

@@ -55,7 +55,7 @@ pub struct Plan {
 /// [`TableError::Runtime`]: a job failed, and nothing was made to go wrong. Those of `draw`.
 pub fn run<A, D: TypedDriver<N, Args = A>, const N: usize>(
     setting: &Setting,
-    (board, device): (&SimBoard, &SimDevice<'_, RtlModel>),
+    (board, device): (&SimBoard, &SimDevice<RtlModel>),
     driver: D,
     plan: &Plan,
     mut draw: impl FnMut(&mut Rng, u64) -> Result<Job<A, N>, TableError>,

@@ -35,7 +35,7 @@ pub struct Tally {
 impl Tally {
     /// Takes the counts of the board and of the core, at the end of a run: a wrong access fails the
     /// row, and no job.
-    pub(super) fn judge(&mut self, board: &SimBoard, device: &SimDevice<'_, RtlModel>) -> Result<(), TableError> {
+    pub(super) fn judge(&mut self, board: &SimBoard, device: &SimDevice<RtlModel>) -> Result<(), TableError> {
         let counts = board.counts();
         self.stray = counts.unowned_accesses + counts.stray_accesses;
         self.syncs_missing = counts.evictions + counts.lost_writes;

@@ -50,7 +50,7 @@ impl Setting {
 
     /// Its port of `board`.
     #[must_use]
-    pub const fn port(&self, board: &SimBoard) -> Port {
+    pub fn port(&self, board: &SimBoard) -> Port {
         if self.coherent { board.coherent_port() } else { board.port() }
     }
 
@@ -59,13 +59,7 @@ impl Setting {
     ///
     /// # Errors
     /// [`TableError::NoCore`]; [`TableError::File`]: its trace cannot be made.
-    pub fn device<'b>(
-        &self,
-        board: &'b SimBoard,
-        core: &str,
-        window_bytes: usize,
-        has_irq: bool,
-    ) -> Result<SimDevice<'b, RtlModel>, TableError> {
+    pub fn device(&self, board: &SimBoard, core: &str, window_bytes: usize, has_irq: bool) -> Result<SimDevice<RtlModel>, TableError> {
         self.device_with(board, core, RtlConfig { window_bytes, has_irq, ..RtlConfig::default() })
     }
 
@@ -73,7 +67,7 @@ impl Setting {
     ///
     /// # Errors
     /// As [`Setting::device`].
-    pub fn device_with<'b>(&self, board: &'b SimBoard, core: &str, config: RtlConfig) -> Result<SimDevice<'b, RtlModel>, TableError> {
+    pub fn device_with(&self, board: &SimBoard, core: &str, config: RtlConfig) -> Result<SimDevice<RtlModel>, TableError> {
         let lite = LiteConfig { stalls: self.register_stalls, ..LiteConfig::default() };
         let mut model = RtlModel::new(core, RtlConfig { memory: self.memory.clone(), lite, ..config })?;
         self.trace.as_deref().map_or(Ok(()), |path| model.trace(path))?;

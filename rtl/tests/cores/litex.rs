@@ -39,7 +39,7 @@ fn config(memory: SlaveConfig) -> RtlConfig {
 }
 
 /// The driver of the core that has a gate.
-fn gated<'a>(window: &'a SimWindow<'_, RtlModel>) -> impl TypedDriver<2, Args = ()> + 'a {
+fn gated<'a>(window: &'a SimWindow<RtlModel>) -> impl TypedDriver<2, Args = ()> + 'a {
     // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
     // resets it; after a reset both of its halves are off.
     unsafe {
@@ -66,7 +66,7 @@ impl<D: TypedDriver<2, Args = ()>> Bench<'_, D> {
     }
 
     /// Starts a copy of a whole slot of this byte, and stops it after `us`.
-    fn stop(&mut self, byte: u8, us: u32, device: &SimDevice<'_, RtlModel>) {
+    fn stop(&mut self, byte: u8, us: u32, device: &SimDevice<RtlModel>) {
         let [mut from, to] = [(); 2].map(|()| self.pool.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(byte);
         let job = self.engine.start([from.to_device(..), to.from_device(..)], &()).unwrap();
@@ -245,7 +245,7 @@ impl Subject for Suite {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, RtlModel>,
+        window: SimWindow<RtlModel>,
         _: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R, Error> {

@@ -43,7 +43,7 @@ fn model(test: &str, core: &str) -> Option<RtlModel> {
 }
 
 /// The driver of the core that has a gate.
-fn gated(window: &SimWindow<'_, RtlModel>) -> impl TypedDriver<4, Args = ()> {
+fn gated(window: &SimWindow<RtlModel>) -> impl TypedDriver<4, Args = ()> {
     // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
     // resets it; after a reset it waits for START.
     unsafe {
@@ -95,7 +95,7 @@ fn every_digit_is_the_same_behind_the_gate() {
 }
 
 /// Stops after 0 to 59 µs: how many of them were followed by writes.
-fn late_writes(board: &SimBoard, device: &SimDevice<'_, RtlModel>, driver: impl TypedDriver<4, Args = ()>) -> u32 {
+fn late_writes(board: &SimBoard, device: &SimDevice<RtlModel>, driver: impl TypedDriver<4, Args = ()>) -> u32 {
     let weights = weights();
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(4 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();

@@ -60,7 +60,7 @@ struct Row {
 /// `late_us` on each frame, and four times as long on every 16th.
 fn watched<M: Model, D: TypedDriver<1, Args = ()>>(
     board: &SimBoard,
-    device: &SimDevice<'_, M>,
+    device: &SimDevice<M>,
     driver: D,
     losses: impl Fn(&D) -> (u32, u32),
     packets: u32,
@@ -250,7 +250,7 @@ impl Subject for Suite {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, RtlModel>,
+        window: SimWindow<RtlModel>,
         _: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R, Error> {

@@ -18,7 +18,7 @@ const JOB_US: u32 = 120;
 const SEEDS: u64 = 40;
 
 /// gemm8 on `board`; `None`, and a line, where it is not here.
-fn core<'b>(test: &str, setting: &Setting, board: &'b SimBoard) -> Option<contigo::sim::SimDevice<'b, RtlModel>> {
+fn core(test: &str, setting: &Setting, board: &SimBoard) -> Option<contigo::sim::SimDevice<RtlModel>> {
     match setting.device(board, "gemm8", regs::WINDOW_BYTES, true) {
         Err(TableError::NoCore(why)) => super::skip::or_skip(&format!("gemm8::promises::{test}"), Err(why)),
         device => Some(device.unwrap()),

@@ -102,12 +102,7 @@ impl Subject for Copies {
         let side = u32::try_from(SIDE).unwrap();
         vec![u32::try_from(len_bytes / SIDE).unwrap(), side, side, 0]
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<'_, RtlModel>,
-        memory: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<RtlModel>, memory: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         // SAFETY: the window is a gemm8's, and the only one.
         let gemm8 = unsafe { Gemm8::open(window)? };
         let mut own = DriverBuf::new(memory.unwrap(), gemm8.port(), gemm8.addr_bits())?;

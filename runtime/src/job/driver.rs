@@ -41,9 +41,9 @@ use core::time::Duration;
 ///     /// The window is this core's, and nobody else drives it while this value lives.
 ///     unsafe fn open(device: D) -> Self { Self(device) }
 /// }
-/// impl<'d> Xor<SimWindow<'d, Core>> {
+/// impl<'d> Xor<SimWindow<Core>> {
 ///     /// As `open`, and safe: the type of the window says what is behind it.
-///     fn open_simulated(window: SimWindow<'d, Core>) -> Self {
+///     fn open_simulated(window: SimWindow<Core>) -> Self {
 ///         // SAFETY: the model is this core, and has one window at a time.
 ///         unsafe { Self::open(window) }
 ///     }

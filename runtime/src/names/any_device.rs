@@ -42,7 +42,7 @@ pub(super) enum Attachment<'o> {
     },
     Vfio(VfioDevice<'o>),
     #[cfg(feature = "sim")]
-    Simulated(super::simulated::Simulated<'o>),
+    Simulated(super::simulated::Simulated),
 }
 
 /// A handle on the interrupt of a UIO device, of a PCI function, or of a guarded device, for an

@@ -52,7 +52,7 @@ pub struct OpenDevice {
     opened: Opened,
 }
 
-#[allow(clippy::large_enum_variant, reason = "there is no heap to put the large one on, and a program opens a handful of devices")]
+#[allow(clippy::large_enum_variant, reason = "there is no heap to put a guard's on, and a program opens a handful of devices")]
 enum Opened {
     /// Registers that a program's word wires: a UIO device's, or a PCI function's.
     Plain(KernelRegisters),
@@ -60,7 +60,7 @@ enum Opened {
     Guarded(Guarded),
     Vfio(Vfio),
     #[cfg(feature = "sim")]
-    Simulated(super::simulated::Board, super::simulated::Models),
+    Simulated(crate::sim::SimBoard, super::simulated::Models),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Gpu(crate::cuda::Gpu<'static>),
     /// A GPU that another crate brought.
@@ -122,16 +122,24 @@ impl OpenDevice {
     }
 
     /// The model of `driver`'s core, on a board of the program's: with faults, and beside other
-    /// devices.
+    /// devices. It has a handle to the board.
+    ///
+    /// ```
+    /// use contigo::{names::OpenDevice, sim::{Faults, SimBoard, SimConfig}};
+    /// let board = SimBoard::with(SimConfig { seed: 1, faults: Faults::OFTEN });
+    /// let [from, to] = [OpenDevice::on_board(&board, "zdma")?, OpenDevice::on_board(&board, "axi_dma")?];
+    /// assert_eq!(from.port(), to.port());
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`]: no driver of that name has a model. [`Error::BadName`].
     #[cfg(feature = "sim")]
-    pub fn on_board(board: &'static crate::sim::SimBoard, driver: &str) -> Result<Self, Error> {
+    pub fn on_board(board: &crate::sim::SimBoard, driver: &str) -> Result<Self, Error> {
         let model = super::simulated::model(driver)?;
         let long = Error::BadName { len_bytes: driver.len(), max_bytes: Text::MAX_BYTES };
         let name = Text::join(&["sim:", driver]).ok_or(long)?;
-        let opened = Opened::Simulated(super::simulated::Board::Shared(board), Some(spin::Mutex::new(model)));
+        let opened = Opened::Simulated(board.clone(), Some(model));
         Ok(Self::new(&name.as_str().parse()?, opened))
     }
 
@@ -198,7 +206,7 @@ impl OpenDevice {
             Opened::Plain(_) | Opened::Guarded(_) => None,
             Opened::Vfio(vfio) => Some(vfio.port()),
             #[cfg(feature = "sim")]
-            Opened::Simulated(board, _) => Some(board.get().port()),
+            Opened::Simulated(board, _) => Some(board.port()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Opened::Gpu(gpu) => Some(gpu.port()),
             Opened::Provided(gpu) => Some(gpu.port()),
@@ -212,7 +220,7 @@ impl OpenDevice {
         match &self.opened {
             Opened::Guarded(guarded) => guarded.guard.seen_through(port),
             #[cfg(feature = "sim")]
-            Opened::Simulated(board, _) => Port { bus: board.get().bus(), ..port },
+            Opened::Simulated(board, _) => Port { bus: board.bus(), ..port },
             _ => self.port().unwrap_or(port),
         }
     }
@@ -261,7 +269,7 @@ impl OpenDevice {
         }
         match &self.opened {
             #[cfg(feature = "sim")]
-            Opened::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.get().seed()),
+            Opened::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.seed()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Opened::Gpu(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
             Opened::Provided(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
@@ -392,7 +400,7 @@ impl OpenDevice {
     #[must_use]
     pub const fn board(&self) -> Option<&crate::sim::SimBoard> {
         match &self.opened {
-            Opened::Simulated(board, _) => Some(board.get()),
+            Opened::Simulated(board, _) => Some(board),
             _ => None,
         }
     }

@@ -123,7 +123,7 @@ blocks! {
     HugeTlb(HugeTlb),
     Vfio(VfioMemory<'d>),
     #[cfg(feature = "sim")]
-    Sim(crate::sim::Sim<'d>),
+    Sim(crate::sim::Sim),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Cuda(crate::cuda::CudaHost<'d>),
     Provided(OwnedMemory),

@@ -4,10 +4,11 @@ use super::SimSpec;
 use super::{Faults, Sim, Struck, block::SimBlock, bus::Master, holder::Mark};
 use crate::{
     mem::{Holder, Port, WrongAccesses},
-    types::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Result, lock},
+    types::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Result, lock, shared::Shared},
 };
 use core::{
     fmt,
+    mem::MaybeUninit,
     ops::Range,
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -40,17 +41,26 @@ pub struct SimConfig {
     pub faults: Faults,
 }
 
-/// A board that is simulated: it holds the blocks of memory, the clock and the seed. Everything on
-/// it borrows it.
+/// A handle to a simulated board: its bus, its blocks of memory, the clock and the seed. Clones are
+/// handles to the same board. Its memory and its devices have one each, so the board lasts as long
+/// as the last of them. It lies in pages from the kernel, or in memory that the program gives
+/// ([`in_memory`](Self::in_memory)).
 ///
 /// ```
 /// use contigo::{Region, sim::{Faults, SimBoard, SimConfig}};
 /// let board = SimBoard::with(SimConfig { seed: 42, faults: Faults::OFTEN });
 /// let region = Region::new(board.memory(1 << 20)?)?;
+/// drop(board);
 /// assert_eq!(region.len_bytes(), 1 << 20);
 /// # Ok::<(), contigo::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct SimBoard {
+    board: Shared<Board>,
+}
+
+/// What the handles share.
+struct Board {
     state: Mutex<BoardState>,
     /// A hand-over was not heard, after so many tries for the lock. 0: all were.
     unheard: AtomicU32,
@@ -130,35 +140,46 @@ pub struct BusError {
 
 impl SimBoard {
     /// A board on which nothing goes wrong; `seed` decides the evictions and the times.
+    ///
+    /// # Panics
+    /// As [`with`](Self::with).
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self::with(SimConfig { seed, faults: Faults::NONE })
     }
 
     /// A board on which things go wrong.
+    ///
+    /// # Panics
+    /// Where [`try_with`](Self::try_with) is an error.
     #[must_use]
     pub fn with(config: SimConfig) -> Self {
-        let state = BoardState {
-            rng: Rng::with_seed(config.seed),
-            now_ns: 0,
-            blocks: Vec::new(),
-            ports: Vec::new(),
-            next_base: FIRST_BASE,
-            next_id: 1,
-            counts: SimCounts::default(),
-            struck: Struck::default(),
-            allows_wrong: false,
-            astray: Vec::new(),
-            others: WrongAccesses::default(),
-        };
-        Self { state: Mutex::new(state), unheard: AtomicU32::new(0), faults: config.faults, seed: config.seed, bus: next_bus() }
+        Self::try_with(config).unwrap_or_else(|error| no_memory(error))
+    }
+
+    /// As [`with`](Self::with), for a program that goes on where there is no memory for it.
+    ///
+    /// # Errors
+    /// [`Error::Os`]: the kernel has no memory. [`Error::Unsupported`]: the runtime was built
+    /// without one (feature `linux`); [`in_memory`](Self::in_memory) needs none.
+    pub fn try_with(config: SimConfig) -> Result<Self> {
+        Ok(Self { board: Shared::new(Board::new(config))? })
+    }
+
+    /// As [`with`](Self::with), in memory that the program gives for ever, for a processor with no
+    /// kernel below: 16 KiB are enough.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`]: `memory` is too small.
+    pub fn in_memory(config: SimConfig, memory: &'static mut [MaybeUninit<u8>]) -> Result<Self> {
+        Ok(Self { board: Shared::given(Board::new(config), memory)? })
     }
 
     /// A block of `len_bytes` of its memory: non-coherent, in 64-byte lines, synchronised by range.
     ///
     /// # Errors
     /// As [`memory_with`](Self::memory_with).
-    pub fn memory(&self, len_bytes: usize) -> Result<Sim<'_>> {
+    pub fn memory(&self, len_bytes: usize) -> Result<Sim> {
         self.memory_with(SimSpec { len_bytes, ..SimSpec::default() })
     }
 
@@ -167,7 +188,7 @@ impl SimBoard {
     /// # Errors
     /// [`Error::Os`] where the kernel has no memory; [`Error::TooMany`] past 32 blocks;
     /// [`Error::BlockSize`].
-    pub fn memory_with(&self, spec: SimSpec) -> Result<Sim<'_>> {
+    pub fn memory_with(&self, spec: SimSpec) -> Result<Sim> {
         Sim::map(self, spec)
     }
 
@@ -177,32 +198,32 @@ impl SimBoard {
     ///
     /// # Errors
     /// [`Error::BlockSize`] where `memory` is too small; [`Error::TooMany`] past 32 blocks.
-    pub fn memory_over(&self, memory: &'static mut [u8]) -> Result<Sim<'_>> {
+    pub fn memory_over(&self, memory: &'static mut [u8]) -> Result<Sim> {
         Sim::over(self, memory)
     }
 
     /// Its port that does not snoop: 32 address bits and no offset, as Zynq's HP0.
     #[must_use]
-    pub const fn port(&self) -> Port {
-        Port { name: "sim-hp0", bus: self.bus, offset: 0, addr_bits: 32, window: (0, 0xFFFF_FFFF), coherent: false }
+    pub fn port(&self) -> Port {
+        Port { name: "sim-hp0", bus: self.bus(), offset: 0, addr_bits: 32, window: (0, 0xFFFF_FFFF), coherent: false }
     }
 
     /// Its port that snoops, as Zynq's ACP.
     #[must_use]
-    pub const fn coherent_port(&self) -> Port {
+    pub fn coherent_port(&self) -> Port {
         Port { name: "sim-acp", coherent: true, ..self.port() }
     }
 
     /// Its bus. No other board's addresses are valid on it.
     #[must_use]
-    pub const fn bus(&self) -> Bus {
-        self.bus
+    pub fn bus(&self) -> Bus {
+        self.board.bus
     }
 
     /// The seed, to print and to rerun with.
     #[must_use]
-    pub const fn seed(&self) -> u64 {
-        self.seed
+    pub fn seed(&self) -> u64 {
+        self.board.seed
     }
 
     /// The counts so far. All `u64::MAX` where another thread has the board: no number
@@ -246,7 +267,7 @@ impl SimBoard {
     /// since this was asked last.
     pub(super) fn wrong_accesses(&self, device: Option<u32>) -> Result<WrongAccesses> {
         let state = self.lock()?;
-        if let tries @ 1.. = self.unheard.swap(0, Ordering::Relaxed) {
+        if let tries @ 1.. = self.board.unheard.swap(0, Ordering::Relaxed) {
             return Err(Error::Contended { tries });
         }
         let of_it = |astray: &&Astray| device.is_none_or(|device| astray.device == device);
@@ -257,17 +278,17 @@ impl SimBoard {
     }
 
     /// What goes wrong.
-    pub(super) const fn faults(&self) -> &Faults {
-        &self.faults
+    pub(super) fn faults(&self) -> &Faults {
+        &self.board.faults
     }
 
     pub(super) fn lock(&self) -> Result<MutexGuard<'_, BoardState>> {
-        lock::acquire(&self.state)
+        lock::acquire(&self.board.state)
     }
 
     /// Puts a block on the bus and returns its number.
     pub(super) fn attach(&self, block: SimBlock) -> Result<SimBlock> {
-        if self.bus == Bus::Sim(0) {
+        if self.bus() == Bus::Sim(0) {
             return Err(Error::TooMany { what: "simulated boards in the life of a program", most: u32::MAX.into() });
         }
         let mut state = self.lock()?;
@@ -282,7 +303,7 @@ impl SimBoard {
     pub(super) fn hold(&self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
         match self.lock() {
             Ok(mut state) => state.hold(block, range, holder),
-            Err(Error::Contended { tries }) => self.unheard.store(tries, Ordering::Relaxed),
+            Err(Error::Contended { tries }) => self.board.unheard.store(tries, Ordering::Relaxed),
             Err(_) => {}
         }
     }
@@ -309,6 +330,32 @@ impl SimBoard {
         state.next_base = base.saturating_add(room).saturating_add(BASE_STEP);
         Ok(BaseAddr::Phys(PhysAddr(base)))
     }
+}
+
+impl Board {
+    fn new(config: SimConfig) -> Self {
+        let state = BoardState {
+            rng: Rng::with_seed(config.seed),
+            now_ns: 0,
+            blocks: Vec::new(),
+            ports: Vec::new(),
+            next_base: FIRST_BASE,
+            next_id: 1,
+            counts: SimCounts::default(),
+            struck: Struck::default(),
+            allows_wrong: false,
+            astray: Vec::new(),
+            others: WrongAccesses::default(),
+        };
+        Self { state: Mutex::new(state), unheard: AtomicU32::new(0), faults: config.faults, seed: config.seed, bus: next_bus() }
+    }
+}
+
+/// As a heap ends a program that it has no memory for.
+#[cold]
+#[allow(clippy::panic, reason = "a test has nothing to do without its board; other programs call the functions with errors")]
+pub(super) fn no_memory(error: Error) -> ! {
+    panic!("no memory for a simulated board, or for a device on it: {error}")
 }
 
 /// A number that no other board in this process has. When all are used up, 0, on which no memory is
@@ -422,6 +469,6 @@ impl BoardState {
 
 impl fmt::Debug for SimBoard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimBoard").field("seed", &self.seed).field("faults", &self.faults).finish_non_exhaustive()
+        f.debug_struct("SimBoard").field("seed", &self.board.seed).field("faults", &self.board.faults).finish_non_exhaustive()
     }
 }

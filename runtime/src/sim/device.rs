@@ -1,24 +1,32 @@
 #![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
 //! A simulated device: a register window and its interrupt, over a model of the IP core.
 
-use super::{Model, SimBoard, SimBus, bus::Master};
+use super::{Model, SimBoard, SimBus, board::no_memory, bus::Master};
 use crate::{
     hw::{Device, mmio::Mmio, wait::Wait},
     mem::{Port, SimulatedDevice, WrongAccesses},
     trace::stats::Counter,
-    types::{Error, Result, lock},
+    types::{Error, Result, lock, shared::Shared},
 };
 use core::{
     fmt,
+    mem::MaybeUninit,
     sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 use spin::Mutex;
 
-/// The board's side of a simulated device, behind a port. It is no [`Device`] itself:
-/// [`window`](Self::window) gives its registers and interrupt to one driver, and the reset line
-/// stays here.
-pub struct SimDevice<'b, M> {
-    board: &'b SimBoard,
+/// The board's side of a simulated device, behind a port: a handle, of which clones are the same
+/// device. It is no [`Device`] itself: [`window`](Self::window) gives its registers and interrupt to
+/// one driver, and the reset line stays here.
+///
+/// The model lies in the device's own pages. The last handle or window drops it.
+pub struct SimDevice<M> {
+    device: Shared<OnPort<M>>,
+}
+
+/// A model on a board, behind a port: what the handles share.
+struct OnPort<M> {
+    board: SimBoard,
     port: Port,
     /// No other device in this process has it.
     number: u32,
@@ -42,15 +50,20 @@ pub struct SimAccesses {
     pub writes: u64,
 }
 
-/// A simulated device's registers and interrupt line: [`Device`] for one driver.
-pub struct SimWindow<'d, M> {
-    device: &'d SimDevice<'d, M>,
+/// A simulated device's registers and interrupt line: [`Device`] for one driver. It keeps the
+/// device, and the board. One that is forgotten keeps them for ever, and the device has a driver for
+/// ever.
+pub struct SimWindow<M> {
+    device: SimDevice<M>,
 }
 
-impl<'b, M: Model> SimDevice<'b, M> {
+impl<M: Model> SimDevice<M> {
     /// The core as it is built by default, on `board`, reaching memory through `port`.
+    ///
+    /// # Panics
+    /// As [`with_model`](Self::with_model).
     #[must_use]
-    pub fn new(board: &'b SimBoard, port: Port) -> Self
+    pub fn new(board: &SimBoard, port: Port) -> Self
     where
         M: Default,
     {
@@ -58,27 +71,37 @@ impl<'b, M: Model> SimDevice<'b, M> {
     }
 
     /// `model` on `board`, reaching memory through `port`, whatever bus that says.
-    pub fn with_model(board: &'b SimBoard, port: Port, model: M) -> Self {
-        let port = Port { bus: board.bus(), ..port };
-        Self {
-            board,
-            port,
-            number: next_number(),
-            window_bytes: model.window_bytes(),
-            model: Mutex::new(model),
-            driven: AtomicBool::new(false),
-            gone: AtomicBool::new(false),
-            reads: Counter::default(),
-            writes: Counter::default(),
-        }
+    ///
+    /// # Panics
+    /// Where [`try_with_model`](Self::try_with_model) is an error.
+    pub fn with_model(board: &SimBoard, port: Port, model: M) -> Self {
+        Self::try_with_model(board, port, model).unwrap_or_else(|error| no_memory(error))
+    }
+
+    /// As [`with_model`](Self::with_model), for a program that goes on where there is no memory for
+    /// the model.
+    ///
+    /// # Errors
+    /// As [`SimBoard::try_with`].
+    pub fn try_with_model(board: &SimBoard, port: Port, model: M) -> Result<Self> {
+        Ok(Self { device: Shared::new(OnPort::new(board, port, model))? })
+    }
+
+    /// As [`with_model`](Self::with_model), in memory that the program gives for ever, for a
+    /// processor with no kernel below: the model's size, and 512 bytes.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`]: `memory` is too small.
+    pub fn in_memory(board: &SimBoard, port: Port, model: M, memory: &'static mut [MaybeUninit<u8>]) -> Result<Self> {
+        Ok(Self { device: Shared::given(OnPort::new(board, port, model), memory)? })
     }
 
     /// Its registers and interrupt, for one driver at a time.
     ///
     /// # Errors
     /// [`Error::HasDriver`] while a driver has them.
-    pub fn window(&self) -> Result<SimWindow<'_, M>> {
-        if self.driven.swap(true, Ordering::Acquire) { Err(Error::HasDriver) } else { Ok(SimWindow { device: self }) }
+    pub fn window(&self) -> Result<SimWindow<M>> {
+        if self.device.driven.swap(true, Ordering::Acquire) { Err(Error::HasDriver) } else { Ok(SimWindow { device: self.clone() }) }
     }
 
     /// Pulls the reset line: the only thing that stops a stuck device.
@@ -86,8 +109,8 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// # Errors
     /// [`Error::Contended`].
     pub fn reset(&self) -> Result<()> {
-        lock::acquire(&self.model)?.reset();
-        self.gone.store(false, Ordering::Relaxed);
+        lock::acquire(&self.device.model)?.reset();
+        self.device.gone.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -97,13 +120,13 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// # Errors
     /// [`Error::Contended`].
     pub fn model<R>(&self, look: impl FnOnce(&M) -> R) -> Result<R> {
-        Ok(look(&*lock::acquire(&self.model)?))
+        Ok(look(&*lock::acquire(&self.device.model)?))
     }
 
     /// How often its registers were read and written so far.
     #[must_use]
     pub fn accesses(&self) -> SimAccesses {
-        SimAccesses { reads: self.reads.get(), writes: self.writes.get() }
+        SimAccesses { reads: self.device.reads.get(), writes: self.device.writes.get() }
     }
 
     /// Lets `time_us` of virtual time pass, with the device doing what it does, and nobody looking.
@@ -118,16 +141,16 @@ impl<'b, M: Model> SimDevice<'b, M> {
     }
 
     /// As its window's [`Mmio::len_bytes`].
-    pub(crate) const fn len_bytes(&self) -> usize {
-        self.window_bytes
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.device.window_bytes
     }
 
     /// As its window's [`Mmio::read32`].
     pub(crate) fn read32(&self, offset: usize) -> u32 {
-        if !offset.is_multiple_of(4) || offset >= self.window_bytes || self.gone.load(Ordering::Relaxed) {
+        if !offset.is_multiple_of(4) || offset >= self.device.window_bytes || self.device.gone.load(Ordering::Relaxed) {
             return u32::MAX;
         }
-        self.reads.add(1);
+        self.device.reads.add(1);
         let read = self.with(|model, bus| {
             bus.tick();
             model.advance(bus);
@@ -141,10 +164,10 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// # Safety
     /// As [`Mmio::write32`]; and one driver has the device.
     pub(crate) unsafe fn write32(&self, offset: usize, value: u32) {
-        if !offset.is_multiple_of(4) || offset >= self.window_bytes || self.gone.load(Ordering::Relaxed) {
+        if !offset.is_multiple_of(4) || offset >= self.device.window_bytes || self.device.gone.load(Ordering::Relaxed) {
             return;
         }
-        self.writes.add(1);
+        self.device.writes.add(1);
         let written = self.with(|model, bus| {
             bus.tick();
             model.advance(bus);
@@ -152,13 +175,13 @@ impl<'b, M: Model> SimDevice<'b, M> {
         });
         if written.is_err() {
             // The next write might start a job with an old pointer.
-            self.gone.store(true, Ordering::Relaxed);
+            self.device.gone.store(true, Ordering::Relaxed);
         }
     }
 
     /// Virtual time.
     pub(crate) fn now_us(&self) -> u64 {
-        self.board.now_ns() / 1_000
+        self.device.board.now_ns() / 1_000
     }
 
     /// As its window's [`Wait::wait_at_most`].
@@ -176,10 +199,33 @@ impl<'b, M: Model> SimDevice<'b, M> {
 
     fn with<R>(&self, act: impl FnOnce(&mut M, &mut SimBus<'_>) -> R) -> Result<R> {
         // Always model before board, so that two threads cannot each hold what the other wants.
-        let mut model = lock::acquire(&self.model)?;
-        let mut state = self.board.lock()?;
-        let master = Master { port: &self.port, device: self.number };
-        Ok(act(&mut model, &mut SimBus::on_board(&mut state, master, self.board.faults())))
+        let mut model = lock::acquire(&self.device.model)?;
+        let mut state = self.device.board.lock()?;
+        let master = Master { port: &self.device.port, device: self.device.number };
+        Ok(act(&mut model, &mut SimBus::on_board(&mut state, master, self.device.board.faults())))
+    }
+}
+
+impl<M: Model> OnPort<M> {
+    fn new(board: &SimBoard, port: Port, model: M) -> Self {
+        let port = Port { bus: board.bus(), ..port };
+        Self {
+            board: board.clone(),
+            port,
+            number: next_number(),
+            window_bytes: model.window_bytes(),
+            model: Mutex::new(model),
+            driven: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            reads: Counter::default(),
+            writes: Counter::default(),
+        }
+    }
+}
+
+impl<M> Clone for SimDevice<M> {
+    fn clone(&self) -> Self {
+        Self { device: self.device.clone() }
     }
 }
 
@@ -190,36 +236,37 @@ fn next_number() -> u32 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl<M: Model> SimulatedDevice for SimDevice<'_, M> {
+impl<M: Model> SimulatedDevice for SimDevice<M> {
     fn number(&self) -> u32 {
-        self.number
+        self.device.number
     }
 
     fn wrong_accesses(&self) -> Result<WrongAccesses> {
-        self.board.wrong_accesses(Some(self.number))
+        self.device.board.wrong_accesses(Some(self.device.number))
     }
 }
 
-impl<M: Model> SimWindow<'_, M> {
+impl<M: Model> SimWindow<M> {
     /// Looks at the model behind it.
     ///
     /// # Errors
     /// [`Error::Contended`].
     pub(crate) fn ask<R>(&self, act: impl FnOnce(&M) -> R) -> Result<R> {
-        Ok(act(&*lock::acquire(&self.device.model)?))
+        Ok(act(&*lock::acquire(&self.device.device.model)?))
     }
 }
 
-impl<M> Drop for SimWindow<'_, M> {
+impl<M> Drop for SimWindow<M> {
+    /// Before the handle goes, which may be the last.
     fn drop(&mut self) {
-        self.device.driven.store(false, Ordering::Release);
+        self.device.device.driven.store(false, Ordering::Release);
     }
 }
 
 // SAFETY: 1. The registers belong to the model, which is one device; a device that could not be
 // asked answers all ones, which no driver takes for one that is finished. 2. `SimDevice::window`
 // gives out one at a time.
-unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
+unsafe impl<M: Model> Mmio for SimWindow<M> {
     fn len_bytes(&self) -> usize {
         self.device.len_bytes()
     }
@@ -234,7 +281,7 @@ unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
     }
 }
 
-impl<M: Model> Wait for SimWindow<'_, M> {
+impl<M: Model> Wait for SimWindow<M> {
     fn now_us(&self) -> u64 {
         self.device.now_us()
     }
@@ -245,24 +292,24 @@ impl<M: Model> Wait for SimWindow<'_, M> {
 }
 
 // SAFETY: the board routes every access of the model through this port.
-unsafe impl<M: Model> Device for SimWindow<'_, M> {
+unsafe impl<M: Model> Device for SimWindow<M> {
     fn port(&self) -> &Port {
-        &self.device.port
+        &self.device.device.port
     }
 
     fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
-        Some(self.device)
+        Some(&self.device)
     }
 }
 
-impl<M> fmt::Debug for SimWindow<'_, M> {
+impl<M> fmt::Debug for SimWindow<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimWindow").field("device", self.device).finish()
+        f.debug_struct("SimWindow").field("device", &self.device).finish()
     }
 }
 
-impl<M> fmt::Debug for SimDevice<'_, M> {
+impl<M> fmt::Debug for SimDevice<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimDevice").field("port", &self.port.name).finish_non_exhaustive()
+        f.debug_struct("SimDevice").field("port", &self.device.port.name).finish_non_exhaustive()
     }
 }

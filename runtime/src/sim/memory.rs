@@ -39,10 +39,10 @@ impl Default for SimSpec {
     }
 }
 
-/// One block of the simulated board's memory. `SimBoard::memory` makes it, or
-/// [`SimBoard::memory_over`] where there is no kernel.
-pub struct Sim<'b> {
-    board: &'b SimBoard,
+/// One block of a simulated board's memory, with a handle to the board. [`SimBoard::memory`] makes
+/// it, or [`SimBoard::memory_over`] where there is no kernel.
+pub struct Sim {
+    board: SimBoard,
     block: SimBlock,
     spec: SimSpec,
     storage: Storage,
@@ -54,8 +54,8 @@ enum Storage {
     Static,
 }
 
-impl<'b> Sim<'b> {
-    pub(super) fn map(board: &'b SimBoard, spec: SimSpec) -> Result<Self> {
+impl Sim {
+    pub(super) fn map(board: &SimBoard, spec: SimSpec) -> Result<Self> {
         let refusal = Error::BlockSize { len_bytes: spec.len_bytes, need_bytes: 1, line_bytes: spec.line.bytes() };
         let len_bytes = spec.line.round_up(spec.len_bytes).filter(|&len| len > 0).ok_or(refusal)?;
         let four = len_bytes.checked_mul(4).ok_or(refusal)?;
@@ -64,10 +64,10 @@ impl<'b> Sim<'b> {
         // SAFETY: the mapping has 4 * len_bytes bytes, zeroed, and is this backend's alone; `Drop`
         // unmaps it only after the block was taken from the board.
         let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
-        Ok(Self { board, block, spec, storage: Storage::Mapped(core::mem::ManuallyDrop::new(mapped)) })
+        Ok(Self { board: board.clone(), block, spec, storage: Storage::Mapped(core::mem::ManuallyDrop::new(mapped)) })
     }
 
-    pub(super) fn over(board: &'b SimBoard, memory: &'static mut [u8]) -> Result<Self> {
+    pub(super) fn over(board: &SimBoard, memory: &'static mut [u8]) -> Result<Self> {
         let line = Align::LINE;
         let have_bytes = memory.len();
         let refusal = Error::BlockSize { len_bytes: have_bytes, need_bytes: 5 * line.bytes(), line_bytes: line.bytes() };
@@ -83,7 +83,7 @@ impl<'b> Sim<'b> {
         let memory = unsafe { NonNull::new_unchecked(start.add(skip)) };
         // SAFETY: the slice is borrowed for ever and only here; the four memories fit, see above.
         let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
-        Ok(Self { board, block, spec, storage: Storage::Static })
+        Ok(Self { board: board.clone(), block, spec, storage: Storage::Static })
     }
 
     /// # Safety
@@ -110,7 +110,7 @@ impl<'b> Sim<'b> {
 // 3. `SimBlock::for_device` and `for_cpu` touch the range, rounded out to lines where the device
 //    writes. For `ToDevice` they touch exactly the range, and in its lines also bytes that a device
 //    may write, of which no view exists. 4. `segment` says where `SimBlock::find` finds the bytes.
-unsafe impl Backend for Sim<'_> {
+unsafe impl Backend for Sim {
     fn name(&self) -> &'static str {
         "sim"
     }
@@ -158,7 +158,7 @@ unsafe impl Backend for Sim<'_> {
     }
 }
 
-impl Drop for Sim<'_> {
+impl Drop for Sim {
     fn drop(&mut self) {
         self.board.detach(self.block.id);
         if let Storage::Mapped(mapped) = &mut self.storage
@@ -172,11 +172,11 @@ impl Drop for Sim<'_> {
 
 // SAFETY: the pointers of `block` are used under the board's lock, or by the region's rules;
 // everything else is numbers.
-unsafe impl Send for Sim<'_> {}
+unsafe impl Send for Sim {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for Sim<'_> {}
+unsafe impl Sync for Sim {}
 
-impl fmt::Debug for Sim<'_> {
+impl fmt::Debug for Sim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = match &self.storage {
             Storage::Mapped(_) => "mapped",

@@ -16,7 +16,9 @@
 //! access takes 100 ns of it, a wait as long as it must. A failing seed reruns exactly.
 //!
 //! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](crate::Backend), [`SimDevice`] a
-//! device, whose [`SimWindow`] is its registers and interrupt. A driver author writes a [`Model`]
+//! device, whose [`SimWindow`] is its registers and interrupt. All of them are handles that count
+//! and borrow nothing, so a region over simulated memory, a driver and its queue lie in one
+//! structure, and are dropped in any order. A driver author writes a [`Model`]
 //! of an IP core and tests the driver against it before there is a bitstream. A [`stream`] stands
 //! behind a core that has one: a loopback, a source or a sink. The type of a window
 //! names its model, so each driver has a safe function for it (`open_simulated`), beside the unsafe

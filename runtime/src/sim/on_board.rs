@@ -18,32 +18,32 @@ use core::{mem::ManuallyDrop, ops::Range, ptr::NonNull};
 /// backend's own maintenance is still done, on memory that is not coherent too: what the device
 /// wrote is cleaned before it is invalidated.
 #[derive(Debug)]
-pub struct OnBoard<'b, B: Backend> {
-    board: &'b SimBoard,
+pub struct OnBoard<B: Backend> {
+    board: SimBoard,
     inner: ManuallyDrop<B>,
     block: SimBlock,
     /// Who holds each byte. Freed with `inner`.
     marks: ManuallyDrop<Option<Anonymous>>,
 }
 
-impl<'b, B: Backend> OnBoard<'b, B> {
+impl<B: Backend> OnBoard<B> {
     /// Puts `inner`'s block on `board`'s bus, at its own address.
     ///
     /// # Errors
     /// [`Error::TooMany`](crate::Error::TooMany) past 32 blocks. `inner` is dropped: no device has
     /// seen it.
-    pub fn new(board: &'b SimBoard, inner: B) -> Result<Self> {
+    pub fn new(board: &SimBoard, inner: B) -> Result<Self> {
         let Mapping { cpu, len_bytes, base, .. } = inner.mapping();
         let mut mapped = if HAS_MEMORY { Some(Anonymous::zeroed(len_bytes)?) } else { None };
         let marks = mapped.as_mut().and_then(|mapped| NonNull::new(mapped.as_mut_ptr()));
         let block = board.attach(SimBlock { id: 0, base, len_bytes, cpu, behind: None, marks })?;
-        Ok(Self { board, inner: ManuallyDrop::new(inner), block, marks: ManuallyDrop::new(mapped) })
+        Ok(Self { board: board.clone(), inner: ManuallyDrop::new(inner), block, marks: ManuallyDrop::new(mapped) })
     }
 }
 
 // SAFETY: every method is `inner`'s, except that the addresses are for the board's bus, on which
 // the block is. The simulated devices reach it only by addresses that the region gave them.
-unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
+unsafe impl<B: Backend> Backend for OnBoard<B> {
     forward!(|this| *this.inner => name, segment, settled);
 
     fn mapping(&self) -> Mapping {
@@ -71,7 +71,7 @@ unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
     }
 }
 
-impl<B: Backend> Drop for OnBoard<'_, B> {
+impl<B: Backend> Drop for OnBoard<B> {
     fn drop(&mut self) {
         self.board.detach(self.block.id);
         if !self.board.is_attached(self.block.id) {

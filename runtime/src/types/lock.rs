@@ -18,7 +18,7 @@ const SLEEPS: u32 = 20_000;
 const SLEEP: Duration = Duration::from_micros(50);
 
 /// Takes the lock, or says that it could not.
-pub(crate) fn acquire<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
+pub(crate) fn acquire<T: ?Sized>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
     for attempt in 0..SPINS + SLEEPS {
         if let Some(guard) = mutex.try_lock() {
             return Ok(guard);

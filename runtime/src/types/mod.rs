@@ -10,6 +10,7 @@
 pub(crate) mod addr;
 pub(crate) mod atomic;
 pub(crate) mod barrier;
+pub(crate) mod count;
 pub(crate) mod error;
 pub(crate) mod forward;
 pub(crate) mod in_place;
@@ -22,6 +23,8 @@ pub(crate) mod near;
 #[allow(dead_code, reason = "the simulated board alone asks for memory and drivers for files")]
 pub(crate) mod platform;
 pub(crate) mod refused;
+#[allow(dead_code, reason = "the simulated board alone shares values")]
+pub(crate) mod shared;
 mod tensor_rule;
 pub(crate) mod timeout;
 

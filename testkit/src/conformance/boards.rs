@@ -59,9 +59,9 @@ impl OnSim {
 }
 
 impl Harness for OnSim {
-    type Backend<'h> = Sim<'h>;
+    type Backend<'h> = Sim;
 
-    fn open(&self, len_bytes: usize) -> Result<Sim<'_>, Failure> {
+    fn open(&self, len_bytes: usize) -> Result<Sim, Failure> {
         Ok(self.board.memory_with(SimSpec { len_bytes, ..self.spec })?)
     }
     by_board!(|this| Ok(&this.board));
@@ -138,7 +138,7 @@ impl<B: Backend + 'static, F: Fn(usize) -> Result<B, Failure> + Sync> Open for F
 
 impl<F: Open> Harness for OnMemory<F> {
     type Backend<'h>
-        = OnBoard<'h, F::Backend>
+        = OnBoard<F::Backend>
     where
         F: 'h;
 
@@ -167,7 +167,7 @@ impl OnOtherBoard {
 }
 
 impl Harness for OnOtherBoard {
-    type Backend<'h> = OnBoard<'h, Sim<'h>>;
+    type Backend<'h> = OnBoard<Sim>;
 
     fn open(&self, len_bytes: usize) -> Result<Self::Backend<'_>, Failure> {
         Ok(OnBoard::new(&self.bus, self.memory.memory(len_bytes)?)?)

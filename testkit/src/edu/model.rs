@@ -62,13 +62,13 @@ impl<const BITS: u32> Default for EduModel<BITS> {
     }
 }
 
-impl<'d, const BITS: u32> Edu<SimWindow<'d, EduModel<BITS>>, BITS> {
+impl<const BITS: u32> Edu<SimWindow<EduModel<BITS>>, BITS> {
     /// As [`open`](Edu::open), and safe: the type of the window says that an edu with this mask is
     /// behind it.
     ///
     /// # Errors
     /// As [`open`](Edu::open).
-    pub fn open_simulated(window: SimWindow<'d, EduModel<BITS>>) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<EduModel<BITS>>) -> Result<Self> {
         // SAFETY: the model is an edu with this mask, and `SimDevice::window` gives one window at a
         // time.
         unsafe { Self::open(window) }

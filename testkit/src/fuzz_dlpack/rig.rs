@@ -22,13 +22,12 @@ const SLOT_BYTES: usize = 4 << 10;
 const ELSEWHERE_BYTES: usize = 4 << 10;
 const COPY_BYTES: usize = 256;
 
-type Board = &'static SimBoard;
-type Memory = &'static Region<Sim<'static>>;
+type Memory = &'static Region<Sim>;
 
 /// A region of the simulated board whose second quarter is a pool of one buffer, memory elsewhere,
 /// and a buffer on another board, to copy to. Made once: it leaks.
 pub struct Rig {
-    board: Board,
+    board: SimBoard,
     region: Memory,
     /// The region's first byte, for the CPU and for the board's port.
     first: NonNull<u8>,
@@ -37,7 +36,7 @@ pub struct Rig {
     table: &'static TensorTable<1>,
     elsewhere: *mut u8,
     copies: RefCell<CpuBuf<'static>>,
-    other: Board,
+    other: SimBoard,
 }
 
 /// The answer for a case.
@@ -66,8 +65,8 @@ fn pages(len_bytes: usize) -> &'static mut [u8] {
     &mut all[skip..][..len_bytes]
 }
 
-fn memory(len_bytes: usize) -> (Board, Memory) {
-    let board: Board = Box::leak(Box::new(SimBoard::new(1)));
+fn memory(len_bytes: usize) -> (SimBoard, Memory) {
+    let board = SimBoard::new(1);
     let region = Region::new(board.memory_over(pages(4 * len_bytes)).unwrap()).unwrap();
     (board, Box::leak(Box::new(region)))
 }

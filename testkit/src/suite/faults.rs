@@ -81,7 +81,7 @@ const fn faults_of(seed: u64) -> Faults {
 fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
     let board = SimBoard::with(SimConfig { seed, faults: faults_of(seed) });
     let way = if (seed / 4).is_multiple_of(2) { Way::Plain } else { Way::Coherent };
-    let region: Region<Sim<'_>> = Region::new(board.memory(SLOTS * SLOT_BYTES + subject.memory_bytes().next_multiple_of(4096) + 4096)?)?;
+    let region: Region<Sim> = Region::new(board.memory(SLOTS * SLOT_BYTES + subject.memory_bytes().next_multiple_of(4096) + 4096)?)?;
     let pool = Pool::<SLOTS>::new(region.carve(SLOTS * SLOT_BYTES, Align::PAGE)?, SLOT_BYTES)?;
     let own_bytes = subject.memory_bytes().max(64);
     let own = Pool::<1>::new(region.carve(own_bytes, Align::PAGE)?, own_bytes)?;
@@ -115,7 +115,7 @@ fn on_board<S: Subject>(
     subject: &S,
     seed: u64,
     board: &SimBoard,
-    device: &SimDevice<'_, S::Model>,
+    device: &SimDevice<S::Model>,
     (pool, own): (&Pool<'_, SLOTS>, &Pool<'_, 1>),
     tally: &mut Tally,
 ) -> Verdict {
@@ -145,7 +145,7 @@ fn on_board<S: Subject>(
 /// A run of one seed.
 struct Run<'r, 'p, 'd, S: Subject> {
     subject: &'r S,
-    device: &'r SimDevice<'r, S::Model>,
+    device: &'r SimDevice<S::Model>,
     pool: &'p Pool<'p, SLOTS>,
     queue: Queue<'p, &'r mut (dyn Driver + 'd), DEPTH, 2>,
     faults: Faults,

@@ -113,7 +113,7 @@ pub trait Subject {
     /// The error of the driver's own function.
     fn open<R>(
         &self,
-        window: SimWindow<'_, Self::Model>,
+        window: SimWindow<Self::Model>,
         memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R>;

@@ -12,10 +12,10 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_millis(20);
 const BYTES: usize = 4096;
 
-type CopyQueue<'p, 'd, const SLOTS: usize> = Queue<'p, ApCtrl<SimWindow<'d, ApCtrlModel>>, SLOTS, 2>;
+type CopyQueue<'p, const SLOTS: usize> = Queue<'p, ApCtrl<SimWindow<ApCtrlModel>>, SLOTS, 2>;
 
 /// The model's own kernel, `copy`, and buffers.
-fn with_copier<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl<'_>, &Pool<'_, 8>) -> R) -> R {
+fn with_copier<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool<'_, 8>) -> R) -> R {
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * BYTES, Align::LINE).unwrap(), BYTES).unwrap();
@@ -31,11 +31,11 @@ fn filled<'p>(pool: &'p Pool<'_, 8>, byte: u8) -> CpuBuf<'p> {
     buf
 }
 
-fn open<'d>(kernel: &'d SimApCtrl<'_>) -> ApCtrl<SimWindow<'d, ApCtrlModel>> {
+fn open(kernel: &SimApCtrl) -> ApCtrl<SimWindow<ApCtrlModel>> {
     ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()
 }
 
-fn push<'p>(queue: &mut CopyQueue<'p, '_, 2>, pool: &'p Pool<'_, 8>, byte: u8) {
+fn push<'p>(queue: &mut CopyQueue<'p, 2>, pool: &'p Pool<'_, 8>, byte: u8) {
     let bytes = u32::try_from(BYTES).unwrap();
     queue.push([filled(pool, byte).to_device(..), filled(pool, 0).from_device(..)], &[bytes]).unwrap();
 }
@@ -160,7 +160,7 @@ fn the_stop_program_ends_both_jobs_with_nobody_to_see_their_ends() {
     }
 }
 
-fn kernel_ctrl(queue: &CopyQueue<'_, '_, 2>) -> u32 {
+fn kernel_ctrl(queue: &CopyQueue<'_, 2>) -> u32 {
     queue.driver().device().read32(regs::CTRL.offset())
 }
 

@@ -19,7 +19,7 @@ fn nothing(_: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
     Ok([0; 4])
 }
 
-fn with_gated(faults: Faults, act: impl FnOnce(&SimBoard, &SimWindow<'_, Model>, &Pool<'_, 8>)) {
+fn with_gated(faults: Faults, act: impl FnOnce(&SimBoard, &SimWindow<Model>, &Pool<'_, 8>)) {
     let board = SimBoard::with(SimConfig { seed: 5, faults });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
@@ -27,9 +27,9 @@ fn with_gated(faults: Faults, act: impl FnOnce(&SimBoard, &SimWindow<'_, Model>,
     act(&board, &device.window().unwrap(), &pool);
 }
 
-type Window<'d, 'b> = Part<'d, SimWindow<'b, Model>>;
+type Window<'d> = Part<'d, SimWindow<Model>>;
 
-fn gated<'d, 'b>(window: &'d SimWindow<'b, Model>) -> Gated<ApCtrl<Window<'d, 'b>>, Window<'d, 'b>> {
+fn gated<'d>(window: &'d SimWindow<Model>) -> Gated<ApCtrl<Window<'d>>, Window<'d>> {
     // SAFETY: the model is this kernel and this gate, and each part is written by one of them.
     unsafe {
         let gate = AxiGate::open(Part::new(window, Model::GATE, regs::WINDOW_BYTES).unwrap()).unwrap();

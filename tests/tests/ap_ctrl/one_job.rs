@@ -24,7 +24,7 @@ fn scale(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
     Ok([u32::try_from(sum & 0xFFFF_FFFF).unwrap(), u32::try_from(sum >> 32).unwrap(), 0, 0])
 }
 
-fn with_kernel<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl<'_>, &Pool<'_, 8>) -> R) -> R {
+fn with_kernel<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool<'_, 8>) -> R) -> R {
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();

@@ -15,7 +15,7 @@ use std::{
 
 /// A camera's driver, one of whose methods panics once.
 struct Panics<'p, 'd> {
-    camera: Camera<'p, 'd>,
+    camera: Camera<'p>,
     place: &'d Cell<&'static str>,
 }
 
@@ -52,11 +52,11 @@ unsafe impl Driver for Panics<'_, '_> {
 
 impl<'p, 'd> TypedDriver<1> for Panics<'p, 'd> {
     type Args = ();
-    type Words = <Camera<'p, 'd> as TypedDriver<1>>::Words;
-    type Report = <Camera<'p, 'd> as TypedDriver<1>>::Report;
+    type Words = <Camera<'p> as TypedDriver<1>>::Words;
+    type Report = <Camera<'p> as TypedDriver<1>>::Report;
 
     fn words(args: &()) -> Self::Words {
-        <Camera<'p, 'd> as TypedDriver<1>>::words(args)
+        <Camera<'p> as TypedDriver<1>>::words(args)
     }
 
     fn report(&self, completion: &Completion) -> Self::Report {

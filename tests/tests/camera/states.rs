@@ -26,7 +26,7 @@ macro_rules! rig {
 #[test]
 fn frames_before_a_fault_come_first_then_the_error_then_it_starts_anew() {
     rig!(CoreSpec { error_at: Some(20), ..spec(SourceConfig::default()) } => board, device, pool, driver);
-    let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+    let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
     stream.start().unwrap();
     for number in 0..17 {
         let frame = stream.next(A_WHILE).unwrap().unwrap();
@@ -98,7 +98,7 @@ fn a_frame_that_could_not_be_taken_back_comes_next() {
 #[test]
 fn full_late_stopped_drained_and_taken_back() {
     rig!(spec(SourceConfig::default()) => board, device, pool, driver);
-    let mut queue: CameraQueue<'_, '_> = Queue::new(driver).unwrap();
+    let mut queue: CameraQueue<'_> = Queue::new(driver).unwrap();
     let now_ns = board.now_ns();
     assert!(queue.next(Duration::from_millis(10)).unwrap().is_none() && board.now_ns() == now_ns, "nothing is in flight: it does not wait");
     for slot in 0..8 {
@@ -140,7 +140,7 @@ fn full_late_stopped_drained_and_taken_back() {
 #[test]
 fn one_that_will_not_stop_keeps_its_buffers_until_it_is_reset_from_outside() {
     rig!(CoreSpec { stuck: true, ..spec(SourceConfig::default()) } => board, device, pool, driver);
-    let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+    let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
     stream.start().unwrap();
     drop(stream.next(A_WHILE).unwrap().unwrap());
     let error = stream.stop().unwrap_err();
@@ -171,7 +171,7 @@ fn dropped_it_stops_forgotten_or_stuck_it_leaks() {
         (CoreSpec { stuck: true, ..spec(SourceConfig::default()) }, false, 8),
     ] {
         rig!(config => board, device, pool, driver);
-        let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+        let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
         stream.start().unwrap();
         device.run_for(55).unwrap();
         if forget {
@@ -200,7 +200,7 @@ fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
         let pool = Pool::<9>::new(region.carve(9 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
         let device = camera(spec(SourceConfig { packets: 400, ..SourceConfig::default() }), &board, board.port());
         let driver = camera_of(device.window().unwrap(), ring(&region, 8), 8).unwrap();
-        let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+        let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
         let (mut expected, mut idle) = (0, 0);
         let all_sent = || device.model(AxiDmaModel::stream).unwrap().begun == 400;
         for _ in 0..10_000 {

@@ -37,18 +37,14 @@ const DIRECT: CoreSpec = CoreSpec {
 };
 const WITH_SG: CoreSpec = CoreSpec { sg: true, ..DIRECT };
 
-fn core(board: &SimBoard, spec: CoreSpec) -> SimAxiDma<'_> {
+fn core(board: &SimBoard, spec: CoreSpec) -> SimAxiDma {
     SimAxiDma::with_model(board, board.port(), AxiDmaModel::new(spec))
 }
 
-fn ring<'r>(region: &'r Region<Sim<'_>>) -> CpuBuf<'r> {
+fn ring<'r>(region: &'r Region<Sim>) -> CpuBuf<'r> {
     region.carve(4096, contigo::Align::PAGE).unwrap().into_buf()
 }
 
-fn alone<'p, 'd>(
-    device: &'d SimAxiDma<'_>,
-    side: Side,
-    memory: Option<CpuBuf<'p>>,
-) -> AxiDmaChannel<'static, 'p, SimWindow<'d, AxiDmaModel>> {
+fn alone<'p, 'd>(device: &'d SimAxiDma, side: Side, memory: Option<CpuBuf<'p>>) -> AxiDmaChannel<'static, 'p, SimWindow<AxiDmaModel>> {
     AxiDmaChannel::simulated(device.window().unwrap(), side, AxiDmaConfig::default(), memory).unwrap()
 }

@@ -21,7 +21,7 @@ const CONFIG: DmacConfig = DmacConfig { burst_bytes: 128, fifo_bursts: 32, singl
 /// A board's memory: 12 buffers of 4 KiB, and 4 KiB for descriptors.
 fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool<'_, 12>, CpuBuf<'_>) -> Result<()>) {
     let board = SimBoard::with(SimConfig { seed: 5, faults });
-    let region: Region<Sim<'_>> = Region::new(board.memory(16 * 4096).unwrap()).unwrap();
+    let region: Region<Sim> = Region::new(board.memory(16 * 4096).unwrap()).unwrap();
     let own = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
     let pool = Pool::<12>::new(region.carve(12 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
     act(&board, &pool, own.take().unwrap()).unwrap();
@@ -29,7 +29,7 @@ fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool<'_, 12>, CpuBuf<'_>) -
     assert_eq!((counts.unowned_accesses, counts.lost_writes, pool.taken(), own.taken()), (0, 0, 0, 0), "{counts:?}");
 }
 
-fn core(board: &SimBoard, build: AxiDmacBuild) -> SimAxiDmac<'_> {
+fn core(board: &SimBoard, build: AxiDmacBuild) -> SimAxiDmac {
     SimAxiDmac::with_model(board, board.port(), AxiDmacModel::new(build))
 }
 

@@ -28,7 +28,7 @@ const CONFIG: AxiVdmaConfig = AxiVdmaConfig {
 };
 
 /// A core with a source of packets of `packet_bytes`.
-fn camera(board: &SimBoard, packet_bytes: usize, gap_ns: u64) -> SimAxiVdma<'_> {
+fn camera(board: &SimBoard, packet_bytes: usize, gap_ns: u64) -> SimAxiVdma {
     let source = SourceConfig { packet_bytes, gap_ns, ..SourceConfig::default() };
     let spec = AxiVdmaSpec { stream: StreamConfig::source(source, 4096), ..AxiVdmaSpec::default() };
     SimDevice::with_model(board, board.port(), AxiVdmaModel::new(spec))

@@ -38,7 +38,7 @@ const FETCHED: MsgdmaConfig = MsgdmaConfig { prefetcher_at: Some(0x60), ..COPY }
 /// A board's memory: 24 buffers of 4 KiB, and 4 KiB for descriptors.
 fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool<'_, 24>, CpuBuf<'_>) -> Result<()>) {
     let board = SimBoard::with(SimConfig { seed: 3, faults });
-    let region: Region<Sim<'_>> = Region::new(board.memory(28 * 4096).unwrap()).unwrap();
+    let region: Region<Sim> = Region::new(board.memory(28 * 4096).unwrap()).unwrap();
     let own = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
     let pool = Pool::<24>::new(region.carve(24 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
     act(&board, &pool, own.take().unwrap()).unwrap();
@@ -46,7 +46,7 @@ fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool<'_, 24>, CpuBuf<'_>) -
     assert_eq!((counts.unowned_accesses, counts.lost_writes, pool.taken(), own.taken()), (0, 0, 0, 0), "{counts:?}");
 }
 
-fn core<'b>(board: &'b SimBoard, config: MsgdmaConfig, stream: StreamConfig) -> SimMsgdma<'b> {
+fn core(board: &SimBoard, config: MsgdmaConfig, stream: StreamConfig) -> SimMsgdma {
     SimMsgdma::with_model(board, board.port(), MsgdmaModel::new(MsgdmaBuild { config, stream, ..MsgdmaBuild::default() }))
 }
 

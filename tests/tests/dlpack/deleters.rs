@@ -9,7 +9,7 @@ use contigo::{
 use std::ptr::NonNull;
 
 /// A page of `region` that is lent, and its tensor.
-fn page<'r>(table: &'static TensorTable<1>, region: &'r Region<Sim<'_>>) -> (Lent<CpuBuf<'r>>, NonNull<DlManagedTensorVersioned>) {
+fn page<'r>(table: &'static TensorTable<1>, region: &'r Region<Sim>) -> (Lent<CpuBuf<'r>>, NonNull<DlManagedTensorVersioned>) {
     let mut lent = table.lend(region.carve(4096, Align::LINE).unwrap().into_buf(), &spec(&[4])).unwrap();
     let tensor = lent.tensor().unwrap();
     (lent, tensor)

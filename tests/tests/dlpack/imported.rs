@@ -81,7 +81,7 @@ fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let whole = |region: &Region<Sim<'_>>| -> CpuBuf<'static> {
+    let whole = |region: &Region<Sim>| -> CpuBuf<'static> {
         // SAFETY: the region outlives the buffer in this test.
         unsafe { std::mem::transmute::<CpuBuf<'_>, CpuBuf<'static>>(region.carve(4096, Align::DLPACK).unwrap().into_buf()) }
     };

@@ -13,9 +13,9 @@ use std::time::Duration;
 pub(super) const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
 pub(super) const SLOT: usize = 256;
 
-pub(super) type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+pub(super) type GemmEngine = Engine<Gemm8<SimWindow<Gemm8Model>>, 4>;
 
-pub(super) fn engine<'d>(device: &'d SimGemm8<'_>) -> GemmEngine<'d> {
+pub(super) fn engine(device: &SimGemm8) -> GemmEngine {
     Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
 }
 
@@ -36,7 +36,7 @@ fn operands_that_an_accelerator_cannot_use() {
 
 /// Starts a job that must be refused. Its operands come back as the CPU's buffers, with what they
 /// held.
-pub(super) fn refusal<'p>(engine: &mut GemmEngine<'_>, operands: [Operand<'p>; 4], gemm: &Gemm) -> (Error, [CpuBuf<'p>; 4]) {
+pub(super) fn refusal<'p>(engine: &mut GemmEngine, operands: [Operand<'p>; 4], gemm: &Gemm) -> (Error, [CpuBuf<'p>; 4]) {
     let started = engine.jobs().started;
     let failed = engine.start(operands, gemm).unwrap_err();
     assert_eq!((failed.error, engine.jobs().started), (failed.cause, started), "no doorbell was rung");

@@ -15,14 +15,14 @@ use contigo_testkit::{
 };
 use std::{mem, time::Duration};
 
-type Driver<'d> = Gemm8<SimWindow<'d, Gemm8Model>>;
-type Job<'e, 'd, 'p> = Running<'e, 'p, Driver<'d>, 4, OneThread>;
+type Driver = Gemm8<SimWindow<Gemm8Model>>;
+type Job<'e, 'p> = Running<'e, 'p, Driver, 4, OneThread>;
 type Lents<'p> = [DevBuf<'p, OneThread>; 4];
 
 /// An engine, its device, and what the model knows of them.
 pub(crate) struct Unit<'d> {
-    engine: Engine<Driver<'d>, 4>,
-    device: &'d SimGemm8<'d>,
+    engine: Engine<Driver, 4>,
+    device: &'d SimGemm8,
     coherent: bool,
     /// A job of it was forgotten, or would not stop.
     busy: bool,
@@ -44,7 +44,7 @@ enum Ended<'p> {
 }
 
 impl<'d> Unit<'d> {
-    pub(crate) fn new(device: &'d SimGemm8<'d>, coherent: bool) -> Verdict<Self> {
+    pub(crate) fn new(device: &'d SimGemm8, coherent: bool) -> Verdict<Self> {
         Ok(Self {
             engine: Engine::new(Gemm8::open_simulated(device.window()?)?)?,
             device,
@@ -97,7 +97,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Ends a job in one of the ways there are.
-    fn end_job<'e, 'd>(&mut self, job: Job<'e, 'd, 'p>, device: &SimGemm8<'_>) -> Verdict<Ended<'p>> {
+    fn end_job<'e>(&mut self, job: Job<'e, 'p>, device: &SimGemm8) -> Verdict<Ended<'p>> {
         const ENOUGH: Duration = Duration::from_millis(20);
         let way = self.rng.u8(..20);
         self.note(|| format!("end the job, way {way}"));
@@ -124,7 +124,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Looks until it is done, up to a limit; a hung one is dropped.
-    fn try_often<'e, 'd>(&mut self, mut job: Job<'e, 'd, 'p>, device: &SimGemm8<'_>) -> Verdict<Ended<'p>> {
+    fn try_often<'e>(&mut self, mut job: Job<'e, 'p>, device: &SimGemm8) -> Verdict<Ended<'p>> {
         for _ in 0..20 {
             match job.try_wait() {
                 Ok(Attempt::Done(done)) => return Ok(Ended::Done(done.buffers)),

@@ -27,14 +27,14 @@ pub(crate) fn is_packet(number: u32, seen: &[u8]) -> bool {
     seen.get(4..).and_then(packet::number).is_some_and(|whole| packet::begins(number, whole as usize, seen))
 }
 
-type Driver<'d, 'p> = Liar<AxiDmaChannel<'static, 'p, SimWindow<'d, AxiDmaModel>>>;
-type Jobs<'d, 'p> = Queue<'p, Driver<'d, 'p>, DEPTH, 1, OneThread>;
+type Driver<'p> = Liar<AxiDmaChannel<'static, 'p, SimWindow<AxiDmaModel>>>;
+type Jobs<'p> = Queue<'p, Driver<'p>, DEPTH, 1, OneThread>;
 
 /// A queue, its device, and what the model knows of them.
 pub(crate) struct Lane<'d, 'p> {
     /// `None`: it was dropped or forgotten.
-    queue: Option<Jobs<'d, 'p>>,
-    device: &'d SimDevice<'d, AxiDmaModel>,
+    queue: Option<Jobs<'p>>,
+    device: &'d SimDevice<AxiDmaModel>,
     rings: &'p Pool<'p, 1>,
     coherent: bool,
     in_order: bool,
@@ -62,7 +62,7 @@ enum State {
 }
 
 impl<'d, 'p> Lane<'d, 'p> {
-    pub(crate) fn new(device: &'d SimDevice<'d, AxiDmaModel>, rings: &'p Pool<'p, 1>, coherent: bool, in_order: bool, lie: Lie) -> Self {
+    pub(crate) fn new(device: &'d SimDevice<AxiDmaModel>, rings: &'p Pool<'p, 1>, coherent: bool, in_order: bool, lie: Lie) -> Self {
         let (queue, state, inside) = (None, State::AtWork, VecDeque::new());
         Self { queue, device, rings, coherent, in_order, lie, state, inside, next_number: 0, told: 0, untold: 0, leaked: false }
     }
@@ -124,7 +124,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn push(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
+    fn push(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'p>) -> Verdict {
         let Some((operand, part)) = self.one_operand() else { return Ok(()) };
         let in_flight = lane.inside.len();
         let expected = match lane.state {
@@ -181,7 +181,7 @@ impl<'p> Machine<'p> {
         Some((operand, part))
     }
 
-    fn next(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
+    fn next(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'p>) -> Verdict {
         let timeout = [Duration::ZERO, Duration::from_micros(self.rng.u32(..8).into()), Duration::from_micros(50)][self.rng.usize(..3)];
         if self.rng.u8(..4) == 0 {
             return match queue.next_device(timeout) {
@@ -251,7 +251,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn channel_failed<B>(&mut self, lane: &mut Lane<'_, 'p>, queue: &Jobs<'_, 'p>, failed: &JobError<B>) -> Verdict {
+    fn channel_failed<B>(&mut self, lane: &mut Lane<'_, 'p>, queue: &Jobs<'p>, failed: &JobError<B>) -> Verdict {
         let short = lane.inside.iter().any(|(_, part)| part.range.len() < PACKET);
         let possible = match failed.error {
             Error::Fault { .. } | Error::FaultAt { .. } => self.faults.error > 0 || short,
@@ -265,7 +265,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn stop(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
+    fn stop(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'p>) -> Verdict {
         if lane.state == State::MustStop && self.rng.bool() {
             lane.device.reset()?;
         }
@@ -286,7 +286,7 @@ impl<'p> Machine<'p> {
 
     /// All jobs that a stopped device has not ended; and those that it had ended, where nobody
     /// asked.
-    fn take_back(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
+    fn take_back(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'p>) -> Verdict {
         if !matches!(lane.state, State::Stopped { .. }) {
             ensure!(queue.take_back().is_none(), "a job was taken back in state {:?}", lane.state);
             return Ok(());
@@ -326,7 +326,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Drops the queue: its device stops, or keeps everything.
-    fn drop_queue(&mut self, lane: &mut Lane<'_, 'p>, queue: Jobs<'_, 'p>) -> Verdict {
+    fn drop_queue(&mut self, lane: &mut Lane<'_, 'p>, queue: Jobs<'p>) -> Verdict {
         drop(queue);
         let leaked = lane.rings.taken() > 0;
         ensure!(!leaked || self.faults.stuck > 0, "a driver kept its descriptors whose device stops");

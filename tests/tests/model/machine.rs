@@ -99,7 +99,7 @@ pub(crate) struct Machine<'p> {
     pub(crate) forgets: bool,
     tally: Tally,
     trace: bool,
-    pub(crate) region: &'p Region<Mutant<Sim<'p>>>,
+    pub(crate) region: &'p Region<Mutant<Sim>>,
     pub(crate) pool: &'p Pool<'p, POOL_SLOTS>,
     pub(crate) local: &'p LocalPool<'p, LOCAL_SLOTS>,
     pub(crate) arena: &'p Arena<'p, BLOCKS>,

@@ -24,14 +24,14 @@ use std::{mem, time::Duration};
 const SLOTS: usize = 6;
 const PLACES: usize = 4;
 
-type Frames<'d, 'p> = Stream<'p, Liar<AxiDmaChannel<'static, 'p, SimWindow<'d, AxiDmaModel>>>, &'p Pool<'p, SLOTS>, PLACES>;
+type Frames<'p> = Stream<'p, Liar<AxiDmaChannel<'static, 'p, SimWindow<AxiDmaModel>>>, &'p Pool<'p, SLOTS>, PLACES>;
 
 struct World<'d, 'p> {
     rng: Rng,
     plan: Plan,
     tally: Tally,
-    stream: Frames<'d, 'p>,
-    device: &'d SimDevice<'d, AxiDmaModel>,
+    stream: Frames<'p>,
+    device: &'d SimDevice<AxiDmaModel>,
     pool: &'p Pool<'p, SLOTS>,
     in_order: bool,
     /// Frames that the program has, and what they must show.
@@ -71,7 +71,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
 fn sequence<'d, 'p>(
     mut rng: Rng,
     plan: Plan,
-    device: &'d SimDevice<'d, AxiDmaModel>,
+    device: &'d SimDevice<AxiDmaModel>,
     rings: &'p Pool<'p, 1>,
     pool: &'p Pool<'p, SLOTS>,
     places: usize,

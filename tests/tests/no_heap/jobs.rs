@@ -113,7 +113,7 @@ fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE).unwrap(), 1024).unwrap();
-        let kernel = <SimApCtrl<'_>>::new(&board, board.port());
+        let kernel = <SimApCtrl>::new(&board, board.port());
         let mut queue =
             Queue::<_, 2, 2>::new(contigo::drivers::ap_ctrl::ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
         for _ in 0..100 {

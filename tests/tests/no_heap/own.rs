@@ -7,7 +7,7 @@ use contigo::{
     own::{Limits, Pool, Region},
     sim::{Sim, SimBoard},
 };
-use std::{mem::MaybeUninit, sync::OnceLock, time::Duration};
+use std::{mem::MaybeUninit, time::Duration};
 
 struct App {
     region: Region,
@@ -34,18 +34,16 @@ impl App {
 
 #[test]
 fn none_in_programs_that_own_their_memory() {
-    static BOARD: OnceLock<SimBoard> = OnceLock::new();
-    static DEVICE: OnceLock<SimZdma<'static>> = OnceLock::new();
-    let board = BOARD.get_or_init(|| SimBoard::new(7));
-    let device = DEVICE.get_or_init(|| SimZdma::new(board, board.port()));
     let given: Vec<_> = (0..3)
         .map(|_| {
             let memory = |bytes: usize| &mut *Box::leak(vec![MaybeUninit::<u8>::uninit(); bytes].into_boxed_slice());
-            (memory(Limits::default().control_bytes::<Sim<'static>>().unwrap()), memory(Pool::control_bytes(8).unwrap()))
+            (memory(Limits::default().control_bytes::<Sim>().unwrap()), memory(Pool::control_bytes(8).unwrap()))
         })
         .collect();
     let (ran, allocations) = count(|| -> Result<()> {
         for (round, (memory, of_pool)) in given.into_iter().enumerate() {
+            let board = SimBoard::new(7);
+            let device = SimZdma::new(&board, board.port());
             let backend = board.memory(256 << 10)?;
             let region = if round == 0 {
                 Region::with_memory(backend, Default::default(), Limits::default(), memory)?

@@ -19,7 +19,7 @@ pub(crate) fn config(number: usize) -> Pl330Config {
     Pl330Config { channel: number, event: 15 - number }
 }
 
-impl Memory<'_> {
+impl Memory {
     /// A program for each channel, and buffers for two copies on each.
     pub(crate) fn pools(&self) -> (Pool<'_, CHANNELS>, Pool<'_, 32>) {
         let programs = Pool::new(self.region.carve(CHANNELS * PROGRAM_BYTES, Align::LINE).unwrap(), PROGRAM_BYTES).unwrap();

@@ -58,12 +58,7 @@ impl Subject for Copier {
     fn may_fail(&self, _: &Error) -> bool {
         false
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<'_, ApCtrlModel>,
-        _: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<ApCtrlModel>, _: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(act(&mut ApCtrl::open_simulated(window)?.stops_within(Duration::from_millis(1))?))
     }
 }

@@ -53,7 +53,7 @@ impl Subject for InMode {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, AxiCdmaModel>,
+        window: SimWindow<AxiCdmaModel>,
         memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {

@@ -86,7 +86,7 @@ impl Subject for AxiDmaJobs {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, AxiDmaModel>,
+        window: SimWindow<AxiDmaModel>,
         memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {

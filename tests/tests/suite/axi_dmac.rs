@@ -139,7 +139,7 @@ impl Subject for Built {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, AxiDmacModel>,
+        window: SimWindow<AxiDmacModel>,
         memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {

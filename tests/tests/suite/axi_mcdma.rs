@@ -75,7 +75,7 @@ impl Subject for Channel {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, McdmaModel>,
+        window: SimWindow<McdmaModel>,
         memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {

@@ -56,7 +56,7 @@ impl Subject for Part {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, LitepcieModel>,
+        window: SimWindow<LitepcieModel>,
         _memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {

@@ -111,7 +111,7 @@ impl Subject for Built {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, MsgdmaModel>,
+        window: SimWindow<MsgdmaModel>,
         memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {

@@ -57,7 +57,7 @@ fn push<'p, S: Subject>(subject: &S, pool: &'p Pool<'p, 6>, queue: &mut Jobs<'p,
 }
 
 /// Stops it, by a reset from outside where it will not, and takes all jobs back.
-fn stop<S: Subject>(device: &SimDevice<'_, S::Model>, queue: &mut Jobs<'_, '_, '_>) -> Result<()> {
+fn stop<S: Subject>(device: &SimDevice<S::Model>, queue: &mut Jobs<'_, '_, '_>) -> Result<()> {
     if let Err(Error::WillNotStop { .. }) = queue.stop() {
         device.reset()?;
         queue.stop()?;
@@ -73,7 +73,7 @@ fn look<S: Subject>(subject: &S, before: Before) -> Result<(), String> {
     let fails = matches!(before, Before::Failed | Before::FailedUnseen);
     let board = SimBoard::with(SimConfig { seed: 7, faults: Faults { error: if fails { 1000 } else { 0 }, ..Faults::NONE } });
     let own_bytes = subject.memory_bytes().max(64);
-    let region: Region<Sim<'_>> = Region::new(board.memory(6 * SLOT_BYTES + own_bytes.next_multiple_of(4096)).unwrap()).unwrap();
+    let region: Region<Sim> = Region::new(board.memory(6 * SLOT_BYTES + own_bytes.next_multiple_of(4096)).unwrap()).unwrap();
     let pool = Pool::<6>::new(region.carve(6 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
     let own = Pool::<1>::new(region.carve(own_bytes, Align::PAGE).unwrap(), own_bytes).unwrap();
     let device = SimDevice::with_model(&board, Way::Plain.port(&board), subject.model());
@@ -173,7 +173,7 @@ impl Subject for Dma330 {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, Pl330Model>,
+        window: SimWindow<Pl330Model>,
         memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {
@@ -232,7 +232,7 @@ impl Subject for Believing {
     fn may_fail(&self, _: &Error) -> bool {
         true
     }
-    fn open<R>(&self, window: SimWindow<'_, ZdmaModel>, _: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<ZdmaModel>, _: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(act(&mut Believes { driver: Zdma::simple_simulated(window)?, last: None, begins: false }))
     }
 }

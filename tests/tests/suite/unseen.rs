@@ -81,12 +81,7 @@ impl<const AT_ONCE: bool> Subject for Says<AT_ONCE> {
     fn may_fail(&self, _: &Error) -> bool {
         false
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<'_, Self::Model>,
-        _: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<Self::Model>, _: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         // SAFETY: the window is ZDMA's, and the only one.
         Ok(act(&mut unsafe { Zdma::simple(window) }?))
     }

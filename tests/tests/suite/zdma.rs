@@ -37,7 +37,7 @@ impl Subject for InMode {
     }
     fn open<R>(
         &self,
-        window: SimWindow<'_, ZdmaModel>,
+        window: SimWindow<ZdmaModel>,
         memory: Option<CpuBuf<'_>>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {

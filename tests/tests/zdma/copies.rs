@@ -32,7 +32,7 @@ fn fill<'p>(pool: &'p Pool<'_, BUFFERS>, rng: &mut Rng) -> Vec<Known<'p>> {
 }
 
 /// One random copy: sizes from 1 byte to all of a buffer, small ones as often as large ones.
-fn copy(engine: &mut ZdmaEngine<'_, '_>, buffers: &mut Vec<Known<'_>>, rng: &mut Rng) -> Result<(), Error> {
+fn copy(engine: &mut ZdmaEngine<'_>, buffers: &mut Vec<Known<'_>>, rng: &mut Rng) -> Result<(), Error> {
     let (mut from, mut to) = (buffers.swap_remove(rng.usize(..buffers.len())), buffers.swap_remove(rng.usize(..buffers.len())));
     let bits = rng.u32(0..=SLOT.ilog2());
     let len = rng.usize(1..=1 << bits);

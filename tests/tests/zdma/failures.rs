@@ -177,7 +177,7 @@ fn descriptors_that_do_not_suit_come_back() {
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     let elsewhere = Region::new(other.memory(8192).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let refusal = |channel: &SimZdma<'_>, buf| {
+    let refusal = |channel: &SimZdma, buf| {
         let refused = Zdma::linked_simulated(channel.window().unwrap(), buf).map(drop).unwrap_err();
         (refused.error, refused.returned.len_bytes())
     };

@@ -17,10 +17,10 @@ fn unlucky(faults: Faults) -> SimBoard {
     SimBoard::with(SimConfig { seed: 7, faults })
 }
 
-fn start<'e, 'p, 'd>(
-    engine: &'e mut ZdmaEngine<'p, 'd>,
+fn start<'e, 'p>(
+    engine: &'e mut ZdmaEngine<'p>,
     [from, to]: [CpuBuf<'p>; 2],
-) -> contigo::Running<'e, 'p, Zdma<'p, contigo::sim::SimWindow<'d, contigo::drivers::zdma::ZdmaModel>>, 2> {
+) -> contigo::Running<'e, 'p, Zdma<'p, contigo::sim::SimWindow<contigo::drivers::zdma::ZdmaModel>>, 2> {
     engine.start([from.to_device(..), to.from_device(..)], &()).unwrap()
 }
 
@@ -96,7 +96,7 @@ fn a_stuck_channel_leaks_everything_until_it_is_reset() {
 /// A pool of descriptors' memory, so that giving it back shows.
 fn with_descriptors(faults: Faults, job: bool, reset: bool) -> usize {
     let board = unlucky(faults);
-    let region: Region<Sim<'_>> = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+    let region: Region<Sim> = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let pool = Pool::<1>::new(region.carve(4096, Align::LINE).unwrap(), 4096).unwrap();
     let channel = SimZdma::new(&board, board.port());
     let mut engine = Engine::new(Zdma::linked_simulated(channel.window().unwrap(), pool.take().unwrap()).unwrap()).unwrap();

@@ -14,7 +14,7 @@ use std::{collections::VecDeque, time::Duration};
 const SLOT: usize = 8192;
 const DEPTH: usize = 8;
 
-type ZdmaQueue<'p, 'd> = Queue<'p, Zdma<'p, SimWindow<'d, ZdmaModel>>, 16, 2>;
+type ZdmaQueue<'p> = Queue<'p, Zdma<'p, SimWindow<ZdmaModel>>, 16, 2>;
 
 /// A copy into all of a buffer's beginning, and the bytes that it brings.
 fn copy<'p>(pool: &'p Pool<'_, 64>, rng: &mut Rng, len: usize) -> ([Operand<'p>; 2], Vec<u8>) {
@@ -36,7 +36,7 @@ macro_rules! setting {
         let $pool = Pool::<64>::new($region.carve(64 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
         let $channel = SimZdma::new(&$board, $board.port());
         let driver = Mode::Linked($len_bytes).open($channel.window().unwrap(), carve!($region));
-        let mut $queue: ZdmaQueue<'_, '_> = Queue::new(driver).unwrap();
+        let mut $queue: ZdmaQueue<'_> = Queue::new(driver).unwrap();
     };
 }
 

@@ -118,7 +118,7 @@ fn simple<D: Device>(device: D) -> Result<Zdma<'static, D>> {
     unsafe { Zdma::simple(device) }
 }
 
-fn addr_of(region: &Region<Sim<'_>>, board: &SimBoard, buf: &CpuBuf<'_>) -> u32 {
+fn addr_of(region: &Region<Sim>, board: &SimBoard, buf: &CpuBuf<'_>) -> u32 {
     let addr = region.dev_addr_of(&board.port(), buf.view::<u8>().unwrap().as_ptr(), 1).unwrap();
     u32::try_from(addr.0).unwrap()
 }

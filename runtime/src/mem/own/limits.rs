@@ -61,12 +61,12 @@ impl Limits {
     /// use core::mem::MaybeUninit;
     ///
     /// const LIMITS: Limits = Limits { allocations: 16 };
-    /// const BYTES: usize = match LIMITS.control_bytes::<Sim<'static>>() {
+    /// const BYTES: usize = match LIMITS.control_bytes::<Sim>() {
     ///     Ok(bytes) => bytes,
     ///     Err(_) => panic!("a limit is out of range"),
     /// };
     /// static mut MEMORY: [MaybeUninit<u8>; BYTES] = [MaybeUninit::uninit(); BYTES];
-    /// assert!(BYTES < Limits::default().control_bytes::<Sim<'static>>()?);
+    /// assert!(BYTES < Limits::default().control_bytes::<Sim>()?);
     /// # Ok::<(), contigo::Error>(())
     /// ```
     ///

@@ -24,7 +24,7 @@
 //! use contigo::{drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
 //! use core::time::Duration;
 //!
-//! # let board: &'static SimBoard = Box::leak(Box::new(SimBoard::new(7))); // for the example only
+//! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(256 * 1024)?)?;
 //! let device = SimZdma::new(&board, board.port());
 //! let mut copy = Engine::new(Zdma::simple_simulated(device.window()?)?)?;
@@ -40,7 +40,6 @@
 
 mod alloc;
 mod control;
-mod count;
 mod limits;
 mod memory;
 mod pool;
@@ -48,6 +47,8 @@ mod pool_state;
 mod region;
 mod slots;
 mod tests;
+
+use crate::types::count;
 
 pub use limits::Limits;
 pub use pool::Pool;

@@ -14,7 +14,7 @@ use core::{fmt, ptr::NonNull};
 ///
 /// ```
 /// use contigo::{Error, own::Region, sim::SimBoard};
-/// # let board: &'static SimBoard = Box::leak(Box::new(SimBoard::new(1))); // for the example only
+/// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let frames = region.pool(2, 4096)?;
 /// let (mut one, two) = (frames.take()?, frames.take()?);

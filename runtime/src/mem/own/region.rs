@@ -38,7 +38,7 @@ type Given = &'static mut [MaybeUninit<u8>];
 ///
 /// struct App { region: Region, frames: Pool, weights: CpuBuf } // no lifetime
 ///
-/// # let board: &'static SimBoard = Box::leak(Box::new(SimBoard::new(1))); // for the example only
+/// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?; // or UDmaBuf::open("udmabuf0")?
 /// let frames = region.pool(8, 1500)?;
 /// let weights = region.alloc(10_000, Align::DLPACK)?;

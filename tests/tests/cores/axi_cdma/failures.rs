@@ -10,7 +10,7 @@ use contigo::{
 use std::{collections::BTreeSet, time::Duration};
 
 /// A copy of 1,000 bytes.
-fn copy<D: TypedDriver<2, Args = ()>>(engine: &mut Engine<D, 2>, region: &Region<contigo::sim::Sim<'_>>, byte: u8) -> Result<(), Error> {
+fn copy<D: TypedDriver<2, Args = ()>>(engine: &mut Engine<D, 2>, region: &Region<contigo::sim::Sim>, byte: u8) -> Result<(), Error> {
     let mut from = carve!(region)(4096);
     from.view_mut::<u8>().unwrap().fill(byte);
     let job = engine.start([from.to_device(..1000), carve!(region)(4096).from_device(..)], &()).map_err(|failed| failed.error)?;

@@ -35,12 +35,12 @@ fn opening_resets_the_core() {
     }
 }
 
-fn assert_reset(window: &SimWindow<'_, AxiCdmaModel>) {
+fn assert_reset(window: &SimWindow<AxiCdmaModel>) {
     assert_eq!((window.read32(CONTROL), window.read32(STATUS)), (0x0001_0002, 0x0001_000A));
 }
 
 /// Writes a register.
-fn write(window: &SimWindow<'_, AxiCdmaModel>, offset: usize, value: u32) {
+fn write(window: &SimWindow<AxiCdmaModel>, offset: usize, value: u32) {
     // SAFETY: no memory of the board was handed to anybody, and none is in use.
     unsafe { window.write32(offset, value) }
 }

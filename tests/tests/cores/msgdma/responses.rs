@@ -18,10 +18,10 @@ const WAYS: [MsgdmaConfig; 3] = [COPY, MsgdmaConfig { resp_at: Some(0x40), ..COP
 /// So many looks, a microsecond apart.
 const LOOKS: usize = 2_000;
 
-type Window<'w, 'd> = Lent<'w, SimWindow<'d, MsgdmaModel>>;
-type Copies<'p, 'w, 'd> = Queue<'p, Msgdma<'p, Window<'w, 'd>>, 8, 2>;
+type Window<'w> = Lent<'w, SimWindow<MsgdmaModel>>;
+type Copies<'p, 'w> = Queue<'p, Msgdma<'p, Window<'w>>, 8, 2>;
 
-fn open<'p, 'w, 'd>(window: &'w SimWindow<'d, MsgdmaModel>, config: MsgdmaConfig, own: CpuBuf<'p>) -> Result<Copies<'p, 'w, 'd>> {
+fn open<'p, 'w>(window: &'w SimWindow<MsgdmaModel>, config: MsgdmaConfig, own: CpuBuf<'p>) -> Result<Copies<'p, 'w>> {
     // SAFETY: the model is built so, or waits for more than that.
     let driver = unsafe {
         match config.prefetcher_at {
@@ -32,7 +32,7 @@ fn open<'p, 'w, 'd>(window: &'w SimWindow<'d, MsgdmaModel>, config: MsgdmaConfig
     Ok(Queue::new(driver)?)
 }
 
-fn push<'p>(queue: &mut Copies<'p, '_, '_>, pool: &'p Pool<'p, 24>, byte: u8) -> Result<()> {
+fn push<'p>(queue: &mut Copies<'p, '_>, pool: &'p Pool<'p, 24>, byte: u8) -> Result<()> {
     let (mut from, mut to) = (pool.take()?, pool.take()?);
     from.view_mut::<u8>()?.fill(byte);
     to.view_mut::<u8>()?.fill(0);
@@ -41,7 +41,7 @@ fn push<'p>(queue: &mut Copies<'p, '_, '_>, pool: &'p Pool<'p, 24>, byte: u8) ->
 }
 
 /// The next copy, which is looked for every microsecond, so that its end is told at once.
-fn next<'p>(queue: &mut Copies<'p, '_, '_>, core: &SimMsgdma<'_>) -> Result<Option<CpuBuf<'p>>> {
+fn next<'p>(queue: &mut Copies<'p, '_>, core: &SimMsgdma) -> Result<Option<CpuBuf<'p>>> {
     for _ in 0..LOOKS {
         if let Some(done) = queue.next(Duration::ZERO)? {
             let [_, to] = done.buffers;
@@ -210,11 +210,11 @@ fn an_event_loop_has_no_file_where_ends_come_after_their_interrupts() {
 
 /// The driver behind a watched window.
 fn watched<'p, 'w, 'd>(
-    window: &'w SimWindow<'d, MsgdmaModel>,
+    window: &'w SimWindow<MsgdmaModel>,
     watch: &'w Watch,
     config: MsgdmaConfig,
     own: CpuBuf<'p>,
-) -> Result<Queue<'p, Msgdma<'p, Watched<'w, SimWindow<'d, MsgdmaModel>>>, 8, 2>> {
+) -> Result<Queue<'p, Msgdma<'p, Watched<'w, SimWindow<MsgdmaModel>>>, 8, 2>> {
     // SAFETY: the model is built so.
     let driver = unsafe {
         match config.prefetcher_at {

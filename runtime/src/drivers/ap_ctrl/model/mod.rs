@@ -43,9 +43,9 @@ const STAGES: usize = 2;
 pub type KernelFn = fn(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError>;
 
 /// A simulated kernel.
-pub type SimApCtrl<'b, F = KernelFn> = SimDevice<'b, ApCtrlModel<F>>;
+pub type SimApCtrl<F = KernelFn> = SimDevice<ApCtrlModel<F>>;
 
-impl<'d, F> ApCtrl<SimWindow<'d, ApCtrlModel<F>>>
+impl<F> ApCtrl<SimWindow<ApCtrlModel<F>>>
 where
     F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
 {
@@ -54,7 +54,7 @@ where
     ///
     /// # Errors
     /// [`Error::Contended`].
-    pub fn open_simulated(window: SimWindow<'d, ApCtrlModel<F>>) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<ApCtrlModel<F>>) -> Result<Self> {
         let map = window.ask(|model| model.map.clone())?;
         // SAFETY: 1. The map is the model's own. 2. `KernelCall` keeps its function inside what the
         // map's rules say, which `check` compares with the operands. 3. The model's contract. 4.

@@ -36,14 +36,14 @@ const DELAY_NS: u64 = 1_250;
 const GARBAGE: u8 = 0xEE;
 
 /// A simulated AXI CDMA.
-pub type SimAxiCdma<'b> = SimDevice<'b, AxiCdmaModel>;
+pub type SimAxiCdma = SimDevice<AxiCdmaModel>;
 
-impl<'p, 'd> AxiCdma<'p, SimWindow<'d, AxiCdmaModel>> {
+impl<'p> AxiCdma<'p, SimWindow<AxiCdmaModel>> {
     /// As [`simple`](AxiCdma::simple), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
     /// As [`simple`](AxiCdma::simple).
-    pub fn simple_simulated(window: SimWindow<'d, AxiCdmaModel>, config: AxiCdmaConfig) -> Result<Self> {
+    pub fn simple_simulated(window: SimWindow<AxiCdmaModel>, config: AxiCdmaConfig) -> Result<Self> {
         // SAFETY: the model is this core, and `SimDevice::window` gives one window at a time. Where
         // it was built otherwise, it moves fewer bytes or none.
         unsafe { Self::simple(window, config) }
@@ -54,7 +54,7 @@ impl<'p, 'd> AxiCdma<'p, SimWindow<'d, AxiCdmaModel>> {
     /// # Errors
     /// As [`sg`](AxiCdma::sg).
     pub fn sg_simulated(
-        window: SimWindow<'d, AxiCdmaModel>,
+        window: SimWindow<AxiCdmaModel>,
         config: AxiCdmaConfig,
         descriptors: CpuBuf<'p>,
     ) -> Result<Self, Refused<CpuBuf<'p>>> {
@@ -63,14 +63,14 @@ impl<'p, 'd> AxiCdma<'p, SimWindow<'d, AxiCdmaModel>> {
     }
 }
 
-impl<'p, 'd> AxiCdmaKeyhole<'p, SimWindow<'d, AxiCdmaModel>> {
+impl<'p> AxiCdmaKeyhole<'p, SimWindow<AxiCdmaModel>> {
     /// As [`open`](AxiCdmaKeyhole::open), and safe: the model's fixed bursts reach no memory, and a
     /// FIFO at [`FIFO_ADDR`] alone.
     ///
     /// # Errors
     /// As [`open`](AxiCdmaKeyhole::open).
     pub fn open_simulated(
-        window: SimWindow<'d, AxiCdmaModel>,
+        window: SimWindow<AxiCdmaModel>,
         config: AxiCdmaConfig,
         keyhole: Keyhole,
         descriptors: Option<CpuBuf<'p>>,

@@ -26,7 +26,7 @@ use queue::{Queue, Request};
 /// The byte that a stuck core keeps writing.
 const GARBAGE: u8 = 0xEE;
 /// A simulated AXI DMAC.
-pub type SimAxiDmac<'b> = SimDevice<'b, AxiDmacModel>;
+pub type SimAxiDmac = SimDevice<AxiDmacModel>;
 
 /// Faults that cores were seen to have, behind memory that is slow or answers when it likes. Their
 /// page does not tell them. Each is a switch of the model.
@@ -192,12 +192,12 @@ impl AxiDmacModel {
     }
 }
 
-impl<'p, 'd> AxiDmac<'p, SimWindow<'d, AxiDmacModel>> {
+impl<'p> AxiDmac<'p, SimWindow<AxiDmacModel>> {
     /// As [`open`](AxiDmac::open), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
     /// As [`open`](AxiDmac::open).
-    pub fn open_simulated(window: SimWindow<'d, AxiDmacModel>, config: DmacConfig) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<AxiDmacModel>, config: DmacConfig) -> Result<Self> {
         // SAFETY: the model is this core, and has one window at a time.
         unsafe { Self::open(window, config) }
     }
@@ -207,7 +207,7 @@ impl<'p, 'd> AxiDmac<'p, SimWindow<'d, AxiDmacModel>> {
     /// # Errors
     /// As [`listed`](AxiDmac::listed).
     pub fn listed_simulated(
-        window: SimWindow<'d, AxiDmacModel>,
+        window: SimWindow<AxiDmacModel>,
         config: DmacConfig,
         descriptors: CpuBuf<'p>,
     ) -> Result<Self, Refused<CpuBuf<'p>>> {

@@ -26,26 +26,26 @@ const PAIRS: usize = 2;
 const RESET_NS: [u64; 2] = [300, 600];
 
 /// A simulated core.
-pub type SimMcdma<'b> = SimDevice<'b, McdmaModel>;
+pub type SimMcdma = SimDevice<McdmaModel>;
 
-impl<'d> Mcdma<SimWindow<'d, McdmaModel>> {
+impl Mcdma<SimWindow<McdmaModel>> {
     /// As [`open`](Self::open), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_simulated(window: SimWindow<'d, McdmaModel>) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<McdmaModel>) -> Result<Self> {
         let config = window.ask(McdmaModel::config)?;
         // SAFETY: the model is this core, built so, and has one window at a time.
         unsafe { Self::open(window, config) }
     }
 }
 
-impl<'d, 'p> McdmaChannel<'p, Alone<SimWindow<'d, McdmaModel>>> {
+impl<'p> McdmaChannel<'p, Alone<SimWindow<McdmaModel>>> {
     /// As [`open`](Self::open), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_simulated(window: SimWindow<'d, McdmaModel>, way: Way, descriptors: CpuBuf<'p>) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<McdmaModel>, way: Way, descriptors: CpuBuf<'p>) -> Result<Self> {
         let config = window.ask(McdmaModel::config)?;
         // SAFETY: the model is this core, built so, and has one window at a time.
         unsafe { Self::open(window, way, config, descriptors) }

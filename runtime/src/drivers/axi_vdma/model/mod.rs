@@ -23,7 +23,7 @@ use lane::Lane;
 const VERSION: u32 = 0x6300_0050;
 
 /// A simulated AXI VDMA.
-pub type SimAxiVdma<'b> = SimDevice<'b, AxiVdmaModel>;
+pub type SimAxiVdma = SimDevice<AxiVdmaModel>;
 
 /// The parameters of the simulated core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +47,13 @@ impl Default for AxiVdmaSpec {
     }
 }
 
-impl<'d> AxiVdmaChannel<'static, SimWindow<'d, AxiVdmaModel>> {
+impl AxiVdmaChannel<'static, SimWindow<AxiVdmaModel>> {
     /// As [`alone`](AxiVdmaChannel::alone), and safe: the type of the window says what is behind
     /// it.
     ///
     /// # Errors
     /// As [`alone`](AxiVdmaChannel::alone).
-    pub fn simulated(window: SimWindow<'d, AxiVdmaModel>, side: Side, config: AxiVdmaConfig) -> Result<Self> {
+    pub fn simulated(window: SimWindow<AxiVdmaModel>, side: Side, config: AxiVdmaConfig) -> Result<Self> {
         // SAFETY: the model is this core, and `SimDevice::window` gives one window at a time. A
         // model of more stores than `config` has writes at address 0 at worst, where a board has no
         // memory.
@@ -61,10 +61,10 @@ impl<'d> AxiVdmaChannel<'static, SimWindow<'d, AxiVdmaModel>> {
     }
 }
 
-impl<'d> AxiVdmaCore<SimWindow<'d, AxiVdmaModel>> {
+impl AxiVdmaCore<SimWindow<AxiVdmaModel>> {
     /// As [`open`](AxiVdmaCore::open), and safe: the type of the window says what is behind it.
     #[must_use]
-    pub fn open_simulated(window: SimWindow<'d, AxiVdmaModel>) -> Self {
+    pub fn open_simulated(window: SimWindow<AxiVdmaModel>) -> Self {
         // SAFETY: as in `AxiVdmaChannel::simulated`.
         unsafe { Self::open(window) }
     }

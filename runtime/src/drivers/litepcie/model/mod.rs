@@ -18,24 +18,24 @@ use crate::{
 };
 
 /// A simulated card.
-pub type SimLitepcie<'b> = SimDevice<'b, LitepcieModel>;
+pub type SimLitepcie = SimDevice<LitepcieModel>;
 
-impl<'d> Litepcie<SimWindow<'d, LitepcieModel>> {
+impl Litepcie<SimWindow<LitepcieModel>> {
     /// As [`open`](Self::open), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_simulated(window: SimWindow<'d, LitepcieModel>, side: Side) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<LitepcieModel>, side: Side) -> Result<Self> {
         let config = window.ask(|model| model.spec.config)?;
         // SAFETY: the model is this card, answers in time, and has one window at a time.
         unsafe { Self::open(window, side, config) }
     }
 }
 
-impl<'d> LitepcieCore<SimWindow<'d, LitepcieModel>> {
+impl LitepcieCore<SimWindow<LitepcieModel>> {
     /// As [`open`](Self::open), and safe: the type of the window says what is behind it.
     #[must_use]
-    pub fn open_simulated(window: SimWindow<'d, LitepcieModel>) -> Self {
+    pub fn open_simulated(window: SimWindow<LitepcieModel>) -> Self {
         // SAFETY: the model is this card, answers in time, and has one window at a time.
         unsafe { Self::open(window) }
     }
@@ -44,7 +44,7 @@ impl<'d> LitepcieCore<SimWindow<'d, LitepcieModel>> {
     ///
     /// # Errors
     /// As [`channel`](Self::channel).
-    pub fn channel_simulated(&self, side: Side) -> Result<Litepcie<CoreChannel<'_, SimWindow<'d, LitepcieModel>>>> {
+    pub fn channel_simulated(&self, side: Side) -> Result<Litepcie<CoreChannel<'_, SimWindow<LitepcieModel>>>> {
         let config = self.device().ask(|model| model.spec.config)?;
         // SAFETY: the model is built so.
         unsafe { self.channel(side, config) }

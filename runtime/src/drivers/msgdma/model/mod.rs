@@ -25,7 +25,7 @@ use fetch::Fetch;
 const GARBAGE: u8 = 0xEE;
 
 /// A simulated mSGDMA.
-pub type SimMsgdma<'b> = SimDevice<'b, MsgdmaModel>;
+pub type SimMsgdma = SimDevice<MsgdmaModel>;
 
 /// How the model is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,13 +140,13 @@ enum Slave {
     Prefetcher,
 }
 
-impl<'p, 'd> Msgdma<'p, SimWindow<'d, MsgdmaModel>> {
+impl<'p> Msgdma<'p, SimWindow<MsgdmaModel>> {
     /// As [`open`](Msgdma::open), and safe: the type of the window says what is behind it, and a
     /// configuration that differs is the model's own to be wrong with.
     ///
     /// # Errors
     /// As [`open`](Msgdma::open).
-    pub fn open_simulated(window: SimWindow<'d, MsgdmaModel>, config: MsgdmaConfig) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<MsgdmaModel>, config: MsgdmaConfig) -> Result<Self> {
         // SAFETY: the model is this core, and has one window at a time. The board counts each
         // access beside what was handed over.
         unsafe { Self::open(window, config) }
@@ -157,7 +157,7 @@ impl<'p, 'd> Msgdma<'p, SimWindow<'d, MsgdmaModel>> {
     /// # Errors
     /// As [`prefetched`](Msgdma::prefetched).
     pub fn prefetched_simulated(
-        window: SimWindow<'d, MsgdmaModel>,
+        window: SimWindow<MsgdmaModel>,
         config: MsgdmaConfig,
         descriptors: CpuBuf<'p>,
     ) -> Result<Self, Refused<CpuBuf<'p>>> {

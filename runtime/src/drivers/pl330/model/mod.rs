@@ -42,34 +42,34 @@ const STRIKES_WITHIN: u32 = 40;
 const LATE_NS: u64 = 100_000;
 
 /// A simulated DMA-330.
-pub type SimPl330<'b> = SimDevice<'b, Pl330Model>;
+pub type SimPl330 = SimDevice<Pl330Model>;
 
-impl<'b> SimPl330<'b> {
+impl SimPl330 {
     /// One as `spec` says.
     #[must_use]
-    pub fn with_spec(board: &'b SimBoard, port: Port, spec: Pl330Spec) -> Self {
+    pub fn with_spec(board: &SimBoard, port: Port, spec: Pl330Spec) -> Self {
         Self::with_model(board, port, Pl330Model::new(spec))
     }
 }
 
-impl<'p, 'd> Pl330<'p, SimWindow<'d, Pl330Model>> {
+impl<'p> Pl330<'p, SimWindow<Pl330Model>> {
     /// As [`open`](Pl330::open), and safe: the type of the window says that a DMA-330 is behind it.
     ///
     /// # Errors
     /// As [`open`](Pl330::open).
-    pub fn open_simulated(window: SimWindow<'d, Pl330Model>, program: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub fn open_simulated(window: SimWindow<Pl330Model>, program: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
         // SAFETY: the model is a DMA-330, and `SimDevice::window` gives one window at a time.
         unsafe { Self::open(window, program) }
     }
 }
 
-impl<'d> Controller<SimWindow<'d, Pl330Model>> {
+impl Controller<SimWindow<Pl330Model>> {
     /// As [`open`](Controller::open), and safe: the type of the window says that a DMA-330 is
     /// behind it.
     ///
     /// # Errors
     /// As [`open`](Controller::open).
-    pub fn open_simulated(window: SimWindow<'d, Pl330Model>) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<Pl330Model>) -> Result<Self> {
         // SAFETY: as in `Pl330::open_simulated`.
         unsafe { Self::open(window) }
     }

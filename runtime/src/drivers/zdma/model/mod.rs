@@ -32,15 +32,15 @@ const ERR_CTRL: usize = 0x000;
 const CTRL0_BITS: u32 = 0xFC;
 
 /// A simulated ZDMA channel.
-pub type SimZdma<'b> = SimDevice<'b, ZdmaModel>;
+pub type SimZdma = SimDevice<ZdmaModel>;
 
-impl<'p, 'd> Zdma<'p, SimWindow<'d, ZdmaModel>> {
+impl<'p> Zdma<'p, SimWindow<ZdmaModel>> {
     /// As [`simple`](Zdma::simple), and safe: the type of the window says that a channel is behind
     /// it.
     ///
     /// # Errors
     /// As [`simple`](Zdma::simple).
-    pub fn simple_simulated(window: SimWindow<'d, ZdmaModel>) -> Result<Self> {
+    pub fn simple_simulated(window: SimWindow<ZdmaModel>) -> Result<Self> {
         // SAFETY: the model is a ZDMA channel, and `SimDevice::window` gives one window at a time.
         unsafe { Self::simple(window) }
     }
@@ -50,7 +50,7 @@ impl<'p, 'd> Zdma<'p, SimWindow<'d, ZdmaModel>> {
     ///
     /// # Errors
     /// As [`linked`](Zdma::linked).
-    pub fn linked_simulated(window: SimWindow<'d, ZdmaModel>, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub fn linked_simulated(window: SimWindow<ZdmaModel>, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
         // SAFETY: as in `simple_simulated`.
         unsafe { Self::linked(window, descriptors) }
     }
