@@ -151,7 +151,14 @@ pub use job::{
     JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream,
     TypedDriver, exactly,
 };
-pub use mem::own;
+/// Handles that own: a region, its pools and buffers, and the queue of a device. They have no
+/// lifetime.
+pub mod own {
+    pub use crate::{
+        job::own::{Cancelled, Done, Frame, Queue, Stream, queue_bytes},
+        mem::own::{CpuBuf, DevBuf, DriverBuf, Limits, MAX_HANDLES, Operand, Pool, Region},
+    };
+}
 pub use mem::{
     AnyThread, Api, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Handle, Holder, LocalPool, Mapping, OneThread, Operand,
     Pool, Port, Region, Requirements, Segment, SimulatedDevice, SyncScope, WrongAccesses,

@@ -9,9 +9,9 @@
 )]
 
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, DmaHeap, HugeTlb, PhysAddr, Queue,
+    Align, AnyDriver, Backend, BaseAddr, DmaHeap, HugeTlb, PhysAddr,
     drivers::zdma::{SimZdma, Zdma},
-    own::{CpuBuf, Pool, Region},
+    own::{CpuBuf, Pool, Queue, Region},
     sim::{SimBoard, SimSpec},
 };
 use contigo_testkit::{
@@ -34,7 +34,7 @@ struct App {
     region: Region,
     frames: Pool,
     weights: CpuBuf,
-    queue: Option<Queue<'static, AnyDriver<'static>, 8, 2>>,
+    queue: Option<Queue<AnyDriver<'static>>>,
 }
 
 impl App {
@@ -42,7 +42,7 @@ impl App {
         let region = Region::new(backend).map_err(|refused| refused.error).unwrap();
         let frames = region.pool(4, SLOT).unwrap();
         let weights = region.alloc(10_000, Align::DLPACK).unwrap();
-        let queue = device.map(|device| Queue::new(AnyDriver::new(Zdma::simple_simulated(device.window().unwrap()).unwrap())).unwrap());
+        let queue = device.map(|device| Queue::new(AnyDriver::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()), 8).unwrap());
         Self { region, frames, weights, queue }
     }
 
@@ -52,9 +52,7 @@ impl App {
         let (mut from, to) = (self.frames.take().unwrap(), self.frames.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(7);
         let Some(queue) = &mut self.queue else { return from };
-        queue.push_words([from.to_device(..), to.from_device(..)], &[]).map_err(|error| error.error).unwrap();
-        let done = queue.next_words(Duration::from_millis(200)).map_err(|error| error.error).unwrap().unwrap();
-        let to = done.buffers.into_iter().nth(1).unwrap().into_cpu().map_err(|refused| refused.error).unwrap();
+        let [_, to] = queue.run([from.to_device(..), to.from_device(..)], &[], Duration::from_millis(200)).unwrap().buffers;
         assert_eq!(to.view::<u8>().unwrap(), [7; SLOT]);
         to
     }

@@ -14,15 +14,15 @@ mod queue;
 mod registers;
 
 use contigo::{
-    CpuBuf, Engine,
     drivers::zdma::{Zdma, ZdmaModel},
+    own::{CpuBuf, Queue},
     sim::SimWindow,
 };
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_millis(20);
 
-type ZdmaEngine<'p> = Engine<Zdma<'p, SimWindow<ZdmaModel>>, 2>;
+type ZdmaQueue = Queue<Zdma<'static, SimWindow<ZdmaModel>>>;
 
 /// How a channel is given its transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const MODES: [Mode; 3] = [Mode::Simple, Mode::Linked(4096), Mode::Linked(128)];
 
 impl Mode {
     /// The driver of `device` in this mode, its descriptors from `take`.
-    fn open<'p>(self, device: SimWindow<ZdmaModel>, take: impl FnOnce(usize) -> CpuBuf<'p>) -> Zdma<'p, SimWindow<ZdmaModel>> {
+    fn open(self, device: SimWindow<ZdmaModel>, take: impl FnOnce(usize) -> CpuBuf) -> Zdma<'static, SimWindow<ZdmaModel>> {
         match self {
             Self::Simple => Zdma::simple_simulated(device).unwrap(),
             Self::Linked(len_bytes) => Zdma::linked_simulated(device, take(len_bytes)).unwrap(),
@@ -45,9 +45,9 @@ impl Mode {
 }
 
 /// Buffers of a region, by their size.
-macro_rules! carve {
+macro_rules! alloc {
     ($region:expr) => {
-        |len_bytes| $region.carve(len_bytes, contigo::Align::LINE).unwrap().into_buf()
+        |len_bytes| $region.alloc(len_bytes, contigo::Align::LINE).unwrap()
     };
 }
-use carve;
+use alloc;

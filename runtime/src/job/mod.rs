@@ -31,6 +31,7 @@ mod gate;
 mod job_error;
 mod job_place;
 mod operand_spec;
+pub(crate) mod own;
 mod parts;
 mod prepare;
 mod queue;

@@ -176,7 +176,7 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         if let Err(error) = self.operands().iter().try_for_each(|operand| operand.given().sync_for_cpu(site)) {
             return Err(JobError { error, cause: error, operand: None, buffers: self.take(Operand::into_dev) });
         }
-        match self.take(Operand::into_cpu) {
+        match self.take(Operand::reclaim) {
             Some(buffers) => Ok(self.engine.done(buffers, completion)),
             None => Err(JobError::leaked(Error::Busy, Error::Busy)),
         }

@@ -13,7 +13,7 @@ pub(crate) mod backend;
 pub(crate) mod buf;
 pub(crate) mod handle;
 mod holder;
-pub mod own;
+pub(crate) mod own;
 pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod region;

@@ -132,6 +132,9 @@ unsafe impl<T: ?Sized + Send + Sync> Send for Shared<T> {}
 // SAFETY: as above; a reference to a handle can be cloned.
 unsafe impl<T: ?Sized + Send + Sync> Sync for Shared<T> {}
 
+/// A handle that moves leaves the value where it is.
+impl<T: ?Sized> Unpin for Shared<T> {}
+
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Shared<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)

@@ -2,9 +2,9 @@
 
 use super::counting::count;
 use contigo::{
-    Align, AnyDriver, Error, Queue, Result,
+    Align, AnyDriver, Result,
     drivers::zdma::{SimZdma, Zdma},
-    own::{Limits, Pool, Region},
+    own::{Limits, Pool, Queue, Region, queue_bytes},
     sim::{Sim, SimBoard},
 };
 use std::{mem::MaybeUninit, time::Duration};
@@ -12,7 +12,7 @@ use std::{mem::MaybeUninit, time::Duration};
 struct App {
     region: Region,
     frames: Pool,
-    queue: Queue<'static, AnyDriver<'static>, 8, 2>,
+    queue: Queue<AnyDriver<'static>>,
 }
 
 impl App {
@@ -20,9 +20,8 @@ impl App {
         for _ in 0..10 {
             let (mut from, to) = (self.frames.take()?, self.region.alloc(1000, Align::LINE)?);
             from.view_at_mut::<u8>(..1000)?.fill(7);
-            self.queue.push_words([from.to_device(..1000), to.from_device(..1000)], &[])?;
-            let done = self.queue.next_words(Duration::from_millis(200))?;
-            let to = done.and_then(|done| done.buffers.into_iter().nth(1)).ok_or(Error::Busy)?.into_cpu()?;
+            let operands = [from.to_device(..1000), to.from_device(..1000)];
+            let [_, to] = self.queue.run(operands, &[], Duration::from_millis(200))?.buffers;
             assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
         }
         let (left, right) = self.frames.take()?.split_at(512)?;
@@ -37,11 +36,15 @@ fn none_in_programs_that_own_their_memory() {
     let given: Vec<_> = (0..3)
         .map(|_| {
             let memory = |bytes: usize| &mut *Box::leak(vec![MaybeUninit::<u8>::uninit(); bytes].into_boxed_slice());
-            (memory(Limits::default().control_bytes::<Sim>().unwrap()), memory(Pool::control_bytes(8).unwrap()))
+            (
+                memory(Limits::default().control_bytes::<Sim>().unwrap()),
+                memory(Pool::control_bytes(8).unwrap()),
+                memory(queue_bytes(8, 2).unwrap()),
+            )
         })
         .collect();
     let (ran, allocations) = count(|| -> Result<()> {
-        for (round, (memory, of_pool)) in given.into_iter().enumerate() {
+        for (round, (memory, of_pool, of_queue)) in given.into_iter().enumerate() {
             let board = SimBoard::new(7);
             let device = SimZdma::new(&board, board.port());
             let backend = board.memory(256 << 10)?;
@@ -51,7 +54,8 @@ fn none_in_programs_that_own_their_memory() {
                 Region::new(backend)?
             };
             let frames = if round == 0 { region.pool_with_memory(8, 4096, of_pool)? } else { region.pool(8, 4096)? };
-            let queue = Queue::new(AnyDriver::new(Zdma::simple_simulated(device.window()?)?))?;
+            let driver = AnyDriver::new(Zdma::simple_simulated(device.window()?)?);
+            let queue = if round == 0 { Queue::with_memory(driver, 8, of_queue)? } else { Queue::new(driver, 8)? };
             let mut app = App { region, frames, queue };
             app.run()?;
             let last = app.frames.take()?;

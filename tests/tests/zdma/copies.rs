@@ -1,9 +1,10 @@
 //! Copies of every size at every offset, and what happens to the bytes around them.
 
-use super::{LIMIT, MODES, Mode, ZdmaEngine, carve};
+use super::{LIMIT, MODES, Mode, ZdmaQueue, alloc};
 use contigo::{
-    Align, CpuBuf, Engine, Error, Pool, Region,
+    Error,
     drivers::zdma::SimZdma,
+    own::{CpuBuf, Pool, Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimCounts},
 };
 use contigo_testkit::emulated;
@@ -15,13 +16,13 @@ const SLOT: usize = 16 * 1024;
 const JOBS: u32 = 10_000;
 
 /// One buffer, and what it must hold.
-struct Known<'p> {
-    buf: CpuBuf<'p>,
+struct Known {
+    buf: CpuBuf,
     bytes: Vec<u8>,
 }
 
 /// `BUFFERS` buffers with random contents.
-fn fill<'p>(pool: &'p Pool<'_, BUFFERS>, rng: &mut Rng) -> Vec<Known<'p>> {
+fn fill(pool: &Pool, rng: &mut Rng) -> Vec<Known> {
     let new = |_| {
         let mut known = Known { buf: pool.take().unwrap(), bytes: vec![0; SLOT] };
         rng.fill(&mut known.bytes);
@@ -32,17 +33,17 @@ fn fill<'p>(pool: &'p Pool<'_, BUFFERS>, rng: &mut Rng) -> Vec<Known<'p>> {
 }
 
 /// One random copy: sizes from 1 byte to all of a buffer, small ones as often as large ones.
-fn copy(engine: &mut ZdmaEngine<'_>, buffers: &mut Vec<Known<'_>>, rng: &mut Rng) -> Result<(), Error> {
+fn copy(queue: &mut ZdmaQueue, buffers: &mut Vec<Known>, rng: &mut Rng) -> Result<(), Error> {
     let (mut from, mut to) = (buffers.swap_remove(rng.usize(..buffers.len())), buffers.swap_remove(rng.usize(..buffers.len())));
     let bits = rng.u32(0..=SLOT.ilog2());
     let len = rng.usize(1..=1 << bits);
     let (at, into) = (rng.usize(..=SLOT - len), rng.usize(..=SLOT - len));
-    let job = engine.start([from.buf.to_device(at..at + len), to.buf.from_device(into..into + len)], &()).unwrap();
-    let (result, [from_back, to_back]) = match job.wait(LIMIT) {
+    let operands = [from.buf.to_device(at..at + len), to.buf.from_device(into..into + len)];
+    let (result, [from_back, to_back]) = match queue.run(operands, &[], LIMIT) {
         Ok(done) => (Ok(()), done.buffers),
         Err(failed) => {
             let error = failed.error;
-            (Err(error), failed.buffers.unwrap_or_else(|| panic!("{error}")).map(|buf| buf.into_cpu().unwrap()))
+            (Err(error), failed.buffers.unwrap_or_else(|| panic!("{error}")).map(|operand| operand.into_cpu().unwrap()))
         }
     };
     (from.buf, to.buf) = (from_back, to_back);
@@ -64,18 +65,18 @@ fn exercise(mode: Mode, coherent: bool, faults: Faults, seed: u64, jobs: u32) ->
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(2 * BUFFERS * SLOT).unwrap()).unwrap();
     let channel = SimZdma::new(&board, if coherent { board.coherent_port() } else { board.port() });
-    let zdma = mode.open(channel.window().unwrap(), carve!(region));
-    let pool = Pool::<BUFFERS>::new(region.carve(BUFFERS * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    let mut engine = Engine::new(zdma).unwrap();
+    let zdma = mode.open(channel.window().unwrap(), alloc!(region));
+    let pool = region.pool(BUFFERS, SLOT).unwrap();
+    let mut queue = Queue::new(zdma, 1).unwrap();
     let mut rng = Rng::with_seed(seed);
     let mut buffers = fill(&pool, &mut rng);
-    let errors: Vec<_> = (0..jobs).filter_map(|_| copy(&mut engine, &mut buffers, &mut rng).err()).collect();
+    let errors: Vec<_> = (0..jobs).filter_map(|_| copy(&mut queue, &mut buffers, &mut rng).err()).collect();
     for known in &buffers {
         assert_eq!(known.buf.view::<u8>().unwrap(), known.bytes);
     }
     let SimCounts { stray_accesses, unowned_accesses, evictions, .. } = board.counts();
     assert_eq!((stray_accesses, unowned_accesses, evictions), (0, 0, 0));
-    assert_eq!(engine.jobs().completed + errors.len() as u64, u64::from(jobs));
+    assert_eq!(queue.counts().completed + errors.len() as u64, u64::from(jobs));
     errors
 }
 
@@ -116,11 +117,10 @@ fn a_long_copy_with_more_room_for_descriptors_than_a_list_has() {
     let board = SimBoard::new(6);
     let region = Region::new(board.memory(2 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Mode::Linked(3 * 4096).open(channel.window().unwrap(), carve!(region))).unwrap();
-    let mut from = carve!(region)(LONG);
+    let mut queue = Queue::new(Mode::Linked(3 * 4096).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+    let mut from = alloc!(region)(LONG);
     Rng::with_seed(6).fill(from.view_mut::<u8>().unwrap());
-    let job = engine.start([from.to_device(..), carve!(region)(LONG).from_device(..)], &()).unwrap();
-    let [from, to] = job.wait(LIMIT).unwrap().buffers;
+    let [from, to] = queue.run([from.to_device(..), alloc!(region)(LONG).from_device(..)], &[], LIMIT).unwrap().buffers;
     assert_eq!(from.view::<u8>().unwrap(), to.view::<u8>().unwrap());
 }
 
@@ -129,17 +129,14 @@ fn a_copy_into_its_own_neighbour_and_a_job_that_is_looked_at_once() {
     let board = SimBoard::new(5);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Mode::Linked(256).open(channel.window().unwrap(), carve!(region))).unwrap();
-    let (mut from, to) = carve!(region)(16384).split_at(8192).unwrap();
+    let mut queue = Queue::new(Mode::Linked(256).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+    let (mut from, to) = alloc!(region)(16384).split_at(8192).unwrap();
     from.view_mut::<u8>().unwrap().fill(9);
-    let job = engine.start([from.to_device(1..8192), to.from_device(..8191)], &()).unwrap();
-    let contigo::Attempt::Pending(job) = job.try_wait().unwrap() else { panic!("8 KiB take longer than one look") };
+    queue.submit([from.to_device(1..8192), to.from_device(..8191)], &[]).unwrap();
+    assert!(queue.try_next::<2>().unwrap().is_none(), "8 KiB take longer than one look");
     channel.run_for(1000).unwrap();
-    let contigo::Attempt::Done(contigo::Done { buffers: [_from, to], .. }) = job.try_wait().unwrap() else {
-        panic!("a millisecond is enough")
-    };
+    let [_from, to] = queue.try_next().unwrap().expect("a millisecond is enough").buffers;
     assert_eq!(to.view_at::<u8>(..8191).unwrap(), [9; 8191]);
     assert_eq!(to.view_at::<u8>(8191..).unwrap(), [0]);
-    let job = engine.start([to.to_device(..), carve!(region)(8192).from_device(..)], &()).unwrap();
-    assert!(job.wait(Duration::from_millis(1)).is_ok());
+    assert!(queue.run([to.to_device(..), alloc!(region)(8192).from_device(..)], &[], Duration::from_millis(1)).is_ok());
 }

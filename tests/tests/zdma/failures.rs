@@ -1,11 +1,11 @@
 //! Jobs that are refused, jobs that fail on the bus, and that the next job works.
 #![allow(unsafe_code, reason = "memory that is not there: a backend that lies, so that a real bus error can be seen")]
 
-use super::{LIMIT, MODES, Mode, carve};
+use super::{LIMIT, MODES, Mode, alloc};
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Driver, Engine, Error, Mapping, PhysAddr, Port, Region, SyncScope,
-    TypedDriver,
+    Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Driver, Error, Mapping, PhysAddr, Port, SyncScope,
     drivers::zdma::{SimZdma, Zdma, regs},
+    own::{Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimSpec},
 };
 use contigo_gemm8::SimGemm8;
@@ -61,10 +61,10 @@ fn fault(bit: u32) -> Error {
 }
 
 /// A good copy, to see that the channel works.
-fn good(engine: &mut Engine<impl TypedDriver<2, Args = ()>, 2>, region: &Region<impl Backend>) {
-    let (mut from, to) = (carve!(region)(LEN), carve!(region)(LEN));
+fn good(queue: &mut Queue<impl Driver>, region: &Region) {
+    let (mut from, to) = (alloc!(region)(LEN), alloc!(region)(LEN));
     from.view_mut::<u8>().unwrap().fill(0x5A);
-    let [_from, to] = engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT).unwrap().buffers;
+    let [_from, to] = queue.run([from.to_device(..), to.from_device(..)], &[], LIMIT).unwrap().buffers;
     assert_eq!(to.view::<u8>().unwrap(), [0x5A; LEN]);
 }
 
@@ -74,18 +74,17 @@ fn a_bus_error_is_told_from_another_and_the_next_job_works() {
         let board = SimBoard::new(1);
         let (region, hole) = (Region::new(board.memory(1 << 20).unwrap()).unwrap(), Region::new(Hole::new(&board)).unwrap());
         let channel = SimZdma::new(&board, board.port());
-        let mut engine = Engine::new(mode.open(channel.window().unwrap(), carve!(region))).unwrap();
-        good(&mut engine, &region);
+        let mut queue = Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+        good(&mut queue, &region);
 
-        let job = engine.start([carve!(hole)(LEN).to_device(5..), carve!(region)(LEN).from_device(..)], &()).unwrap();
-        let failed = job.wait(LIMIT).unwrap_err();
+        let failed = queue.run([alloc!(hole)(LEN).to_device(5..), alloc!(region)(LEN).from_device(..)], &[], LIMIT).unwrap_err();
         assert_eq!((failed.error, failed.buffers.is_some()), (fault(regs::INT_READ), true), "{mode:?}");
-        good(&mut engine, &region);
+        good(&mut queue, &region);
 
-        let job = engine.start([carve!(region)(LEN).to_device(5..), carve!(hole)(LEN).from_device(..)], &()).unwrap();
-        assert_eq!(job.wait(LIMIT).unwrap_err().error, fault(regs::INT_WRITE), "{mode:?}");
-        good(&mut engine, &region);
-        assert_eq!((engine.jobs().completed, engine.jobs().stopped, engine.is_busy()), (3, 2, false));
+        let operands = [alloc!(region)(LEN).to_device(5..), alloc!(hole)(LEN).from_device(..)];
+        assert_eq!(queue.run(operands, &[], LIMIT).unwrap_err().error, fault(regs::INT_WRITE), "{mode:?}");
+        good(&mut queue, &region);
+        assert_eq!((queue.counts().completed, queue.counts().stopped, queue.is_empty()), (3, 2, true));
     }
 }
 
@@ -94,13 +93,12 @@ fn descriptors_that_the_channel_cannot_read() {
     let board = SimBoard::new(1);
     let (region, hole) = (Region::new(board.memory(1 << 20).unwrap()).unwrap(), Region::new(Hole::new(&board)).unwrap());
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::linked_simulated(channel.window().unwrap(), carve!(hole)(256)).unwrap()).unwrap();
-    let job = engine.start([carve!(region)(LEN).to_device(..), carve!(region)(LEN).from_device(..)], &()).unwrap();
-    let error = job.wait(LIMIT).unwrap_err().error;
+    let mut queue = Queue::new(Zdma::linked_simulated(channel.window().unwrap(), alloc!(hole)(256)).unwrap(), 1).unwrap();
+    let error = queue.run([alloc!(region)(LEN).to_device(..), alloc!(region)(LEN).from_device(..)], &[], LIMIT).unwrap_err().error;
     assert!(error == fault(regs::INT_SRC_DESCRIPTOR) || error == fault(regs::INT_DST_DESCRIPTOR), "{error}");
-    drop(engine);
-    let mut engine = Engine::new(Zdma::linked_simulated(channel.window().unwrap(), carve!(region)(256)).unwrap()).unwrap();
-    good(&mut engine, &region);
+    drop(queue);
+    let mut queue = Queue::new(Zdma::linked_simulated(channel.window().unwrap(), alloc!(region)(256)).unwrap(), 1).unwrap();
+    good(&mut queue, &region);
 }
 
 /// Every error that the channel can report, from the model's faults: named, and the next job works.
@@ -109,13 +107,13 @@ fn every_error_of_the_channel_has_its_name() {
     let board = SimBoard::with(SimConfig { seed: 2, faults: Faults { error: 500, ..Faults::NONE } });
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::linked_simulated(channel.window().unwrap(), carve!(region)(4096)).unwrap()).unwrap();
-    let (mut from, mut to) = (carve!(region)(LEN), carve!(region)(LEN));
+    let mut queue = Queue::new(Zdma::linked_simulated(channel.window().unwrap(), alloc!(region)(4096)).unwrap(), 1).unwrap();
+    let (mut from, mut to) = (alloc!(region)(LEN), alloc!(region)(LEN));
     let mut bits = [regs::INT_READ, regs::INT_WRITE, regs::INT_SRC_DESCRIPTOR, regs::INT_DST_DESCRIPTOR].map(|bit| (bit, 0));
     let mut good = 0;
     for round in 0..200_u8 {
         from.view_mut::<u8>().unwrap().fill(round);
-        let back = match engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT) {
+        let back = match queue.run([from.to_device(..), to.from_device(..)], &[], LIMIT) {
             Ok(done) => {
                 assert_eq!(done.buffers[1].view::<u8>().unwrap(), [round; LEN]);
                 good += 1;
@@ -124,7 +122,7 @@ fn every_error_of_the_channel_has_its_name() {
             Err(failed) => {
                 let (_, seen) = bits.iter_mut().find(|(bit, _)| failed.error == fault(*bit)).unwrap_or_else(|| panic!("{}", failed.error));
                 *seen += 1;
-                failed.buffers.unwrap().map(|buf| buf.into_cpu().unwrap())
+                failed.buffers.unwrap().map(|operand| operand.into_cpu().unwrap())
             }
         };
         [from, to] = back;
@@ -145,7 +143,7 @@ fn copies_that_no_channel_can_do() {
     ];
     for (mode, max) in largest {
         let channel = SimZdma::new(&board, board.port());
-        let zdma = mode.open(channel.window().unwrap(), carve!(region));
+        let zdma = mode.open(channel.window().unwrap(), alloc!(region));
         let refusal = |from, to| zdma.check(&[slice(from), slice(to)], &[]);
         assert_eq!((refusal(max, max), refusal(1, usize::MAX)), (Ok(()), Ok(())));
         let argument = |value| Error::Argument { name: "bytes to copy", value, min: 1, max: max as u64, multiple_of: 1 };
@@ -167,7 +165,7 @@ fn what_is_not_a_zdma() {
     assert_eq!(refused, Error::RegisterWindow { device: "zdma", need_bytes: regs::WINDOW_BYTES, have_bytes: 0x90 });
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     // SAFETY: as above.
-    let refused = unsafe { Zdma::linked(other.window().unwrap(), carve!(region)(4096)) }.map(drop).unwrap_err();
+    let refused = unsafe { Zdma::linked(other.window().unwrap(), alloc!(region)(4096)) }.map(drop).unwrap_err();
     assert_eq!((refused.returned.len_bytes(), matches!(refused.error, Error::RegisterWindow { .. })), (4096, true));
 }
 
@@ -182,22 +180,22 @@ fn descriptors_that_do_not_suit_come_back() {
         (refused.error, refused.returned.len_bytes())
     };
     let small = Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 };
-    assert_eq!(refusal(&channel, carve!(region)(64)), (small, 64));
-    assert_eq!(refusal(&channel, carve!(elsewhere)(128)), (Error::WrongBus { port: "sim-hp0", memory: other.bus() }, 128));
+    assert_eq!(refusal(&channel, alloc!(region)(64)), (small, 64));
+    assert_eq!(refusal(&channel, alloc!(elsewhere)(128)), (Error::WrongBus { port: "sim-hp0", memory: other.bus() }, 128));
     // A port that adds 16 to every address.
     let crooked = SimZdma::new(&board, Port { offset: 16, ..board.port() });
-    let (error, len_bytes) = refusal(&crooked, carve!(region)(128));
+    let (error, len_bytes) = refusal(&crooked, alloc!(region)(128));
     assert!(matches!(error, Error::Misaligned { align_bytes: 32, addr } if addr % 32 == 16), "{error}");
     assert_eq!(len_bytes, 128);
     // An address of 45 bits.
     let high = SimSpec { base: Some(BaseAddr::Phys(PhysAddr(1 << 44))), len_bytes: 4096, ..SimSpec::default() };
     let far = Region::new(board.memory_with(high).unwrap()).unwrap();
     let wide = SimZdma::new(&board, Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() });
-    let (error, _) = refusal(&wide, carve!(far)(128));
+    let (error, _) = refusal(&wide, alloc!(far)(128));
     assert_eq!(error, Error::Unreachable { port: "sim-hp0", addr: 1 << 44, len_bytes: 128, first: 0, last: (1 << 44) - 1 });
-    let mut engine = Engine::new(Zdma::simple_simulated(wide.window().unwrap()).unwrap()).unwrap();
-    let refused = engine.start([carve!(far)(64).to_device(..), carve!(region)(64).from_device(..)], &()).unwrap_err();
+    let mut queue = Queue::new(Zdma::simple_simulated(wide.window().unwrap()).unwrap(), 1).unwrap();
+    let refused = queue.submit([alloc!(far)(64).to_device(..), alloc!(region)(64).from_device(..)], &[]).unwrap_err();
     assert!(matches!(refused.error, Error::Unreachable { last, .. } if last == (1 << 44) - 1), "{}", refused.error);
     // None of them was harmed.
-    assert!(region.carve(7936 - 128 - 128, Align::LINE).is_ok());
+    assert!(region.alloc(7936 - 128 - 128, Align::LINE).is_ok());
 }

@@ -1,11 +1,12 @@
 //! The owners of all objects when a channel hangs, sticks, is forgotten or dropped.
 #![allow(unsafe_code, reason = "a program that crashed left the channel as it is found here")]
 
-use super::{MODES, Mode, ZdmaEngine, carve};
+use super::{MODES, Mode, ZdmaQueue, alloc};
 use contigo::{
-    Align, CpuBuf, Engine, Error, JobError, Mmio, Pool, Region,
+    Error, JobError, Mmio,
     drivers::zdma::{SimZdma, Zdma, regs},
-    sim::{Faults, Sim, SimBoard, SimConfig},
+    own::{CpuBuf, Done, Operand, Queue, Region},
+    sim::{Faults, SimBoard, SimConfig},
 };
 use std::time::Duration;
 
@@ -17,11 +18,8 @@ fn unlucky(faults: Faults) -> SimBoard {
     SimBoard::with(SimConfig { seed: 7, faults })
 }
 
-fn start<'e, 'p>(
-    engine: &'e mut ZdmaEngine<'p>,
-    [from, to]: [CpuBuf<'p>; 2],
-) -> contigo::Running<'e, 'p, Zdma<'p, contigo::sim::SimWindow<contigo::drivers::zdma::ZdmaModel>>, 2> {
-    engine.start([from.to_device(..), to.from_device(..)], &()).unwrap()
+fn run(queue: &mut ZdmaQueue, [from, to]: [CpuBuf; 2], timeout: Duration) -> Result<Done<[CpuBuf; 2]>, JobError<[Operand; 2]>> {
+    queue.run([from.to_device(..), to.from_device(..)], &[], timeout)
 }
 
 #[test]
@@ -30,12 +28,12 @@ fn a_channel_that_hangs_is_stopped_and_works_again() {
         let board = unlucky(Faults { hang: 500, ..Faults::NONE });
         let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
         let channel = SimZdma::new(&board, board.port());
-        let mut engine = Engine::new(mode.open(channel.window().unwrap(), carve!(region))).unwrap();
-        let mut buffers = [carve!(region)(LEN), carve!(region)(LEN)];
+        let mut queue = Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+        let mut buffers = [alloc!(region)(LEN), alloc!(region)(LEN)];
         let (mut good, mut hung) = (0, 0);
         for round in 0..40_u8 {
             buffers[0].view_mut::<u8>().unwrap().fill(round);
-            buffers = match start(&mut engine, buffers).wait(Duration::from_millis(2)) {
+            buffers = match run(&mut queue, buffers, Duration::from_millis(2)) {
                 Ok(done) => {
                     good += 1;
                     assert_eq!(done.buffers[1].view::<u8>().unwrap(), [round; LEN]);
@@ -44,7 +42,7 @@ fn a_channel_that_hangs_is_stopped_and_works_again() {
                 Err(JobError { error, buffers, .. }) => {
                     hung += 1;
                     assert_eq!(error, Error::Timeout { timeout_us: 2000 });
-                    buffers.unwrap().map(|buf| buf.into_cpu().unwrap())
+                    buffers.unwrap().map(|operand| operand.into_cpu().unwrap())
                 }
             };
         }
@@ -57,14 +55,14 @@ fn a_job_that_is_given_up_early_is_stopped_before_its_buffers_come_back() {
     let board = SimBoard::new(11);
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Mode::Linked(4096).open(channel.window().unwrap(), carve!(region))).unwrap();
-    let (mut from, mut to) = (carve!(region)(LEN), carve!(region)(LEN));
+    let mut queue = Queue::new(Mode::Linked(4096).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+    let (mut from, mut to) = (alloc!(region)(LEN), alloc!(region)(LEN));
     from.view_mut::<u8>().unwrap().fill(1);
     for _ in 0..40 {
         to.view_mut::<u8>().unwrap().fill(0xC0);
-        let failed = start(&mut engine, [from, to]).wait(Duration::from_micros(1)).unwrap_err();
+        let failed = run(&mut queue, [from, to], Duration::from_micros(1)).unwrap_err();
         assert_eq!(failed.error, Error::Timeout { timeout_us: 1 });
-        [from, to] = failed.buffers.unwrap().map(|buf| buf.into_cpu().unwrap());
+        [from, to] = failed.buffers.unwrap().map(|operand| operand.into_cpu().unwrap());
         let before = to.view::<u8>().unwrap().to_vec();
         channel.run_for(100_000).unwrap();
         assert_eq!(to.view::<u8>().unwrap(), before, "nothing comes afterwards");
@@ -73,41 +71,40 @@ fn a_job_that_is_given_up_early_is_stopped_before_its_buffers_come_back() {
 }
 
 #[test]
-fn a_stuck_channel_leaks_everything_until_it_is_reset() {
+fn a_stuck_channel_keeps_everything_until_it_is_reset() {
     for mode in [Mode::Simple, Mode::Linked(4096)] {
         let board = unlucky(STUCK);
         let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(4 * LEN, Align::LINE).unwrap(), LEN).unwrap();
+        let pool = region.pool(4, LEN).unwrap();
         let channel = SimZdma::new(&board, board.port());
-        let mut engine = Engine::new(mode.open(channel.window().unwrap(), carve!(region))).unwrap();
-        let failed = start(&mut engine, [pool.take().unwrap(), pool.take().unwrap()]).wait(Duration::from_millis(2)).unwrap_err();
+        let mut queue = Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+        let failed = run(&mut queue, [pool.take().unwrap(), pool.take().unwrap()], Duration::from_millis(2)).unwrap_err();
         // 10 ms, 81 µs for 8 KiB at 100 bytes a microsecond, and 10 ms after EN was cleared.
         assert_eq!(failed.error, Error::WillNotStop { device: "zdma", status: regs::STATE_BUSY, waited_us: 20_081 });
         assert_eq!((failed.cause, failed.buffers.is_none()), (Error::Timeout { timeout_us: 2000 }, true));
-        assert_eq!(pool.taken(), 2, "leaked, not freed");
-        assert_eq!(engine.recover().unwrap_err(), failed.error);
+        assert_eq!((pool.taken(), queue.len()), (2, 1), "kept, not freed");
+        assert_eq!(queue.clear().unwrap_err(), failed.error);
         channel.reset().unwrap();
-        engine.recover().unwrap();
-        assert!(!engine.is_busy());
-        assert_eq!(pool.taken(), 2, "they stay leaked");
+        queue.clear().unwrap();
+        assert_eq!((pool.taken(), queue.is_stopped()), (0, false), "they come back");
     }
 }
 
 /// A pool of descriptors' memory, so that giving it back shows.
 fn with_descriptors(faults: Faults, job: bool, reset: bool) -> usize {
     let board = unlucky(faults);
-    let region: Region<Sim> = Region::new(board.memory(1 << 20).unwrap()).unwrap();
-    let pool = Pool::<1>::new(region.carve(4096, Align::LINE).unwrap(), 4096).unwrap();
+    let region: Region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+    let pool = region.pool(1, 4096).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::linked_simulated(channel.window().unwrap(), pool.take().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(Zdma::linked_simulated(channel.window().unwrap(), pool.take().unwrap()).unwrap(), 1).unwrap();
     assert_eq!(pool.taken(), 1);
     if job {
-        std::mem::forget(start(&mut engine, [carve!(region)(LEN), carve!(region)(LEN)]));
+        queue.submit([alloc!(region)(LEN).to_device(..), alloc!(region)(LEN).from_device(..)], &[]).unwrap();
     }
     if reset {
         channel.reset().unwrap();
     }
-    drop(engine);
+    drop(queue);
     let _next_driver = channel.window().unwrap();
     pool.taken()
 }
@@ -115,8 +112,8 @@ fn with_descriptors(faults: Faults, job: bool, reset: bool) -> usize {
 #[test]
 fn descriptors_go_back_only_when_the_channel_has_stopped() {
     assert_eq!(with_descriptors(Faults::NONE, false, false), 0, "idle");
-    assert_eq!(with_descriptors(Faults::NONE, true, false), 0, "a forgotten job ends or is stopped");
-    assert_eq!(with_descriptors(HANG, true, false), 0, "a forgotten job that hangs is stopped");
+    assert_eq!(with_descriptors(Faults::NONE, true, false), 0, "a job ends or is stopped");
+    assert_eq!(with_descriptors(HANG, true, false), 0, "a job that hangs is stopped");
     assert_eq!(with_descriptors(STUCK, true, false), 1, "one that sticks keeps its descriptors");
     assert_eq!(with_descriptors(STUCK, true, true), 0, "but not after a reset");
 }
@@ -126,14 +123,10 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::simple_simulated(channel.window().unwrap()).unwrap()).unwrap();
-    std::mem::forget(start(&mut engine, [carve!(region)(LEN), carve!(region)(LEN)]));
-    drop(engine);
-
     // A list that pauses: the descriptors of a copy of 1 byte, the first one's command changed by
     // hand.
     let window = channel.window().unwrap();
-    let mut list = carve!(region)(64);
+    let mut list = alloc!(region)(64);
     let at = u32::try_from(region.dev_addr_of(&board.port(), list.view::<u8>().unwrap().as_ptr(), 64).unwrap().0).unwrap();
     let pause = regs::WORD3_LINKED | regs::WORD3_PAUSE;
     list.view_mut::<u32>().unwrap().copy_from_slice(&[at, 0, 1, pause, at, 0, 0, 0, at + 8, 0, 1, regs::WORD3_LINKED, at, 0, 0, 0]);
@@ -150,10 +143,10 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     assert_eq!((window.read32(regs::STATUS.offset()), window.read32(regs::ISR.offset())), (regs::STATE_PAUSED, regs::INT_PAUSE));
     drop(window);
 
-    let mut engine = Engine::new(Zdma::simple_simulated(channel.window().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(Zdma::simple_simulated(channel.window().unwrap()).unwrap(), 1).unwrap();
     drop(lent);
-    let mut from = carve!(region)(LEN);
+    let mut from = alloc!(region)(LEN);
     from.view_mut::<u8>().unwrap().fill(3);
-    let [_from, to] = start(&mut engine, [from, carve!(region)(LEN)]).wait(Duration::from_millis(2)).unwrap().buffers;
+    let [_from, to] = run(&mut queue, [from, alloc!(region)(LEN)], Duration::from_millis(2)).unwrap().buffers;
     assert_eq!(to.view::<u8>().unwrap(), [3; LEN]);
 }

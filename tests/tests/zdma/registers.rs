@@ -2,11 +2,12 @@
 //! it.
 #![allow(unsafe_code, reason = "a device of the test's own")]
 
-use super::{LIMIT, carve};
+use super::{LIMIT, alloc};
 use contigo::{
-    CpuBuf, Device, Engine, Error, Mmio, Port, Region, Result, Wait,
+    Device, Error, Mmio, Port, Result, Wait,
     drivers::zdma::{Zdma, regs},
-    sim::{Sim, SimBoard},
+    own::{CpuBuf, Queue, Region},
+    sim::SimBoard,
 };
 use std::{
     cell::{Cell, RefCell},
@@ -118,7 +119,7 @@ fn simple<D: Device>(device: D) -> Result<Zdma<'static, D>> {
     unsafe { Zdma::simple(device) }
 }
 
-fn addr_of(region: &Region<Sim>, board: &SimBoard, buf: &CpuBuf<'_>) -> u32 {
+fn addr_of(region: &Region, board: &SimBoard, buf: &CpuBuf) -> u32 {
     let addr = region.dev_addr_of(&board.port(), buf.view::<u8>().unwrap().as_ptr(), 1).unwrap();
     u32::try_from(addr.0).unwrap()
 }
@@ -130,11 +131,11 @@ fn opening_writes_nothing_and_stopping_sets_up_what_the_port_says() {
         let notes = Notes::new();
         let zdma = simple(noted(&notes, port)).unwrap();
         assert_eq!(notes.written(), []);
-        let engine = Engine::new(zdma).unwrap();
+        let queue = Queue::new(zdma, 1).unwrap();
         let masked_stopped_acknowledged = [(0x10C, 0xFFF), (0x200, 0), (0x100, 0xFFF)];
         let configured = [(0x114, 0x3FF), (0x118, 0), (0x120, data), (0x124, descriptors), (0x108, 0x7C0)];
         assert_eq!(notes.written(), [&masked_stopped_acknowledged[..], &configured].concat());
-        drop(engine);
+        drop(queue);
         assert_eq!(notes.written(), masked_stopped_acknowledged, "dropping it leaves its interrupts masked");
     }
 }
@@ -145,13 +146,13 @@ fn a_transfer_in_registers() {
     for (port, coherent) in [(board.port(), 0), (board.coherent_port(), 1)] {
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let notes = Notes::new();
-        let mut engine = Engine::new(simple(noted(&notes, port)).unwrap()).unwrap();
-        let (from, to) = (carve!(region)(256), carve!(region)(256));
+        let mut queue = Queue::new(simple(noted(&notes, port)).unwrap(), 1).unwrap();
+        let (from, to) = (alloc!(region)(256), alloc!(region)(256));
         notes.written();
         notes.answer(0x188, 77);
         notes.ending.set((regs::INT_DONE, 0, 100));
         let base = addr_of(&region, &board, &from);
-        let [_, _] = engine.start([from.to_device(3..103), to.from_device(7..)], &()).unwrap().wait(LIMIT).unwrap().buffers;
+        let [_, _] = queue.run([from.to_device(3..103), to.from_device(7..)], &[], LIMIT).unwrap().buffers;
         let started = [(0x100, 0xFFF), (0x188, 77), (0x110, 0)];
         let source = [(0x128, base + 3), (0x12C, 0), (0x130, 100), (0x134, coherent)];
         let destination = [(0x138, base + 256 + 7), (0x13C, 0), (0x140, 100), (0x144, coherent)];
@@ -166,15 +167,15 @@ fn a_list_in_memory_and_where_it_begins() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let notes = Notes::new();
     let port = board.port();
-    let descriptors = carve!(region)(4096);
+    let descriptors = alloc!(region)(4096);
     let base = addr_of(&region, &board, &descriptors);
     // SAFETY: as in `simple`.
     let driver = unsafe { Zdma::linked(noted(&notes, port), descriptors) }.unwrap();
-    let mut engine = Engine::new(driver).unwrap();
-    let (from, to) = (carve!(region)(8192), carve!(region)(8192));
+    let mut queue = Queue::new(driver, 1).unwrap();
+    let (from, to) = (alloc!(region)(8192), alloc!(region)(8192));
     notes.written();
     notes.ending.set((regs::INT_DONE, 0, 8192));
-    let [_, _] = engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT).unwrap().buffers;
+    let [_, _] = queue.run([from.to_device(..), to.from_device(..)], &[], LIMIT).unwrap().buffers;
     let started = [(0x100, 0xFFF), (0x188, 0), (0x110, 0x40)];
     let lists = [(0x158, base), (0x15C, 0), (0x160, base + 32), (0x164, 0)];
     assert_eq!(notes.written(), [&started[..], &lists, &[(0x200, 1), (0x100, regs::INT_DONE)]].concat());
@@ -208,10 +209,10 @@ fn what_a_channel_says_is_compared() {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let notes = Notes::new();
-        let mut engine = Engine::new(simple(noted(&notes, board.port())).unwrap()).unwrap();
+        let mut queue = Queue::new(simple(noted(&notes, board.port())).unwrap(), 1).unwrap();
         notes.ending.set(ending);
-        let operands = [carve!(region)(256).to_device(..100), carve!(region)(256).from_device(..100)];
-        let failed = engine.start(operands, &()).unwrap().wait(LIMIT).unwrap_err();
+        let operands = [alloc!(region)(256).to_device(..100), alloc!(region)(256).from_device(..100)];
+        let failed = queue.run(operands, &[], LIMIT).unwrap_err();
         assert_eq!((failed.cause, failed.error), (cause, stopping.unwrap_or(cause)), "{ending:x?}");
         assert_eq!(failed.buffers.is_some(), stopping.is_none(), "{ending:x?}");
     }
@@ -222,14 +223,14 @@ fn a_channel_whose_status_lags_behind_the_doorbell_is_not_taken_for_stopped() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let notes = Notes::new();
-    let mut engine = Engine::new(simple(noted(&notes, board.port())).unwrap()).unwrap();
+    let mut queue = Queue::new(simple(noted(&notes, board.port())).unwrap(), 1).unwrap();
     notes.ending.set((0, 0, 0));
     notes.states.replace([regs::STATE_DONE, regs::STATE_BUSY].into());
-    drop(engine.start([carve!(region)(256).to_device(..), carve!(region)(256).from_device(..)], &()).unwrap());
-    assert!(engine.is_busy(), "it is at work, and its buffers are leaked");
+    queue.submit([alloc!(region)(256).to_device(..), alloc!(region)(256).from_device(..)], &[]).unwrap();
+    assert!(queue.clear().is_err() && queue.len() == 1, "it is at work, and keeps its buffers");
     assert!(notes.cleared_at_work.get(), "after the copy should have ended, EN is cleared all the same");
     notes.states.replace([regs::STATE_DONE].into());
-    engine.recover().unwrap();
+    queue.clear().unwrap();
 }
 
 #[test]
@@ -237,13 +238,14 @@ fn a_channel_at_work_is_let_come_to_its_end() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let notes = Notes::new();
-    let mut engine = Engine::new(simple(noted(&notes, board.port())).unwrap()).unwrap();
+    let mut queue = Queue::new(simple(noted(&notes, board.port())).unwrap(), 1).unwrap();
     notes.ending.set((0, 0, 0));
     let mut states = VecDeque::from([regs::STATE_BUSY; 100]);
     states.push_back(regs::STATE_DONE);
     notes.states.replace(states);
-    drop(engine.start([carve!(region)(256).to_device(..), carve!(region)(256).from_device(..)], &()).unwrap());
-    assert_eq!((engine.is_busy(), notes.cleared_at_work.get()), (false, false));
+    queue.submit([alloc!(region)(256).to_device(..), alloc!(region)(256).from_device(..)], &[]).unwrap();
+    queue.clear().unwrap();
+    assert!(!notes.cleared_at_work.get());
 }
 
 #[test]
@@ -283,6 +285,6 @@ fn windows_that_no_zdma_has() {
             self.0.port()
         }
     }
-    let refused = Engine::new(simple(Deaf(noted(&Notes::new(), board.port()))).unwrap()).map(drop).unwrap_err();
+    let refused = Queue::new(simple(Deaf(noted(&Notes::new(), board.port()))).unwrap(), 1).map(drop).unwrap_err();
     assert_eq!(refused.error, Error::WrongDevice { device: "zdma", register: "ZDMA_CH_DATA_ATTR", expected: regs::DATA_PLAIN, found: 0 });
 }

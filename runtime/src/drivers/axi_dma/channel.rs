@@ -80,6 +80,15 @@ pub struct PacketReport {
     pub maybe_torn: bool,
 }
 
+impl PacketReport {
+    /// The status and the words of a job's end say it.
+    #[must_use]
+    pub const fn of(status: u32, words: [u32; 4]) -> Self {
+        let [torn, ..] = words;
+        Self { first: status & regs::FIRST != 0, last: status & regs::LAST != 0, maybe_torn: torn & MAYBE_TORN != 0 }
+    }
+}
+
 impl<'p, D: Device> AxiDmaChannel<'static, 'p, D> {
     /// The driver of one channel of `device`, which nobody else drives, the other channel neither.
     /// With scatter-gather it needs `memory` for descriptors, 64 bytes each. A core without leaves
@@ -246,9 +255,7 @@ impl<D: Device> TypedDriver<1> for AxiDmaChannel<'_, '_, D> {
     }
 
     fn report(&self, completion: &Completion) -> PacketReport {
-        let [words, ..] = completion.words;
-        let has = |bit| completion.status & bit != 0;
-        PacketReport { first: has(regs::FIRST), last: has(regs::LAST), maybe_torn: words & MAYBE_TORN != 0 }
+        PacketReport::of(completion.status, completion.words)
     }
 }
 

@@ -74,6 +74,17 @@ pub struct PacketReport {
     pub id: u8,
 }
 
+impl PacketReport {
+    /// The status and the words of a job's end say it.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "fields of a word")]
+    pub const fn of(status: u32, words: [u32; 4]) -> Self {
+        let [sideband, torn, ..] = words;
+        let (first, last) = (status & regs::FIRST != 0, status & regs::LAST != 0);
+        Self { first, last, maybe_torn: torn & MAYBE_TORN != 0, user: sideband as u16, id: (sideband >> 24) as u8 }
+    }
+}
+
 impl<'p, H: Host> McdmaChannel<'p, H> {
     /// The driver of channel `way` of a core that is built as `config` says, and was reset.
     ///
@@ -223,11 +234,8 @@ impl<H: Host> TypedDriver<1> for McdmaChannel<'_, H> {
         []
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "fields of a word")]
     fn report(&self, completion: &Completion) -> PacketReport {
-        let [sideband, torn, ..] = completion.words;
-        let (first, last) = (completion.status & regs::FIRST != 0, completion.status & regs::LAST != 0);
-        PacketReport { first, last, maybe_torn: torn & MAYBE_TORN != 0, user: sideband as u16, id: (sideband >> 24) as u8 }
+        PacketReport::of(completion.status, completion.words)
     }
 }
 

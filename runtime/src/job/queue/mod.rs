@@ -130,7 +130,7 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
         if let Err(error) = operands.try_for_each(|operand| operand.given().sync_for_cpu(Site::here())) {
             return Err(self.failed_alone(place, error));
         }
-        self.done(place, Operand::into_cpu, completion)
+        self.done(place, Operand::reclaim, completion)
     }
 
     /// As [`next`](Self::next), and the buffers stay on the device's side: for the next device,

@@ -3,7 +3,7 @@
 
 use super::Guard;
 use crate::{
-    job::{Driver, Engine, Queue},
+    job::{Driver, Engine, Queue, own},
     types::Error,
 };
 
@@ -36,6 +36,20 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
 }
 
 impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'_, D, SLOTS, OPERANDS, T> {
+    /// As [`Engine::arm`].
+    ///
+    /// # Errors
+    /// As [`Engine::arm`].
+    ///
+    /// # Safety
+    /// As [`Engine::arm`], of this queue.
+    pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { arm(self.driver(), guard, window) }
+    }
+}
+
+impl<D: Driver> own::Queue<D> {
     /// As [`Engine::arm`].
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::{
         span::{Part, Span},
     },
     trace::Site,
-    types::{DevAddr, Direction, Error},
+    types::{DevAddr, Direction, Error, Refused},
 };
 #[cfg(target_pointer_width = "64")]
 use core::mem;
@@ -65,7 +65,17 @@ impl<'p, T> Operand<'p, T> {
     /// # Errors
     /// None: `Err` is the other kind of buffer.
     pub fn into_buf(self) -> Result<CpuBuf<'p, T>, DevBuf<'p, T>> {
-        if self.buf.is_unsent() { Ok(self.into_cpu()) } else { Err(self.into_dev()) }
+        if self.buf.is_unsent() { Ok(self.reclaim()) } else { Err(self.into_dev()) }
+    }
+
+    /// The buffer, back on the CPU's side, from a job that was refused or that failed: of a failed
+    /// one, what the device wrote is visible.
+    ///
+    /// # Errors
+    /// As [`DevBuf::into_cpu`].
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn into_cpu(self) -> Result<CpuBuf<'p, T>, Refused<DevBuf<'p, T>>> {
+        self.into_buf().or_else(DevBuf::into_cpu)
     }
 
     /// Every check of memory against port, and where the device will find the bytes. Touches
@@ -144,7 +154,7 @@ impl<'p, T> Operand<'p, T> {
 
     /// The buffer, the CPU's again: the caller did what `DevBuf::reclaim` asks for.
     #[inline]
-    pub(crate) fn into_cpu(self) -> CpuBuf<'p, T> {
+    pub(crate) fn reclaim(self) -> CpuBuf<'p, T> {
         self.into_dev().reclaim()
     }
 

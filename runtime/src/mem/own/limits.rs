@@ -3,6 +3,7 @@
 
 use super::{
     control::Control,
+    memory::wherever,
     pool_state::PoolState,
     slots::{WORD_SLOTS, words_for},
 };
@@ -147,11 +148,6 @@ const fn layout(size_bytes: usize, align: usize) -> Result<Layout> {
         Ok(layout) => Ok(layout),
         Err(_) => Err(Error::Exhausted { need_bytes: size_bytes, capacity_bytes: isize::MAX as usize }),
     }
-}
-
-/// How many bytes are sure to have room for `layout`, wherever they begin.
-pub(super) const fn wherever(layout: Layout) -> usize {
-    layout.size() + layout.align() - 1
 }
 
 const _: () = assert!(align_of::<Control>() == LINE && align_of::<PoolState>() == LINE && align_of::<Tlsf<[Node; 0]>>() <= LINE);

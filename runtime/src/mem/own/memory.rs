@@ -1,15 +1,15 @@
 #![allow(unsafe_code, reason = "the parts of a control block are reached by pointers into its memory")]
 //! The memory that a control block lies in: pages from the kernel, or what the program gave.
 
-use super::limits::wherever;
 use crate::types::{
     Error, Result,
     platform::{Anonymous, HAS_MEMORY},
 };
-use core::{alloc::Layout, mem::MaybeUninit, ptr::NonNull};
+use core::alloc::Layout;
+use core::{mem::MaybeUninit, ptr::NonNull};
 
 /// Zeroed memory for one control block, which nobody else reaches.
-pub(super) struct Memory {
+pub(crate) struct Memory {
     start: NonNull<u8>,
     /// Anonymous pages of this process, which a child of fork(2) does not get; they are unmapped on
     /// drop. `None` where the program gave the memory for ever: that goes back to nobody.
@@ -18,9 +18,9 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Pages for `layout`, which is aligned to a page at most.
-    pub(super) fn from_kernel(layout: Layout) -> Result<Self> {
+    pub(crate) fn from_kernel(layout: Layout) -> Result<Self> {
         if !HAS_MEMORY {
-            let fix = "build with the feature linux, or give memory of your own: Region::with_memory, Region::pool_with_memory";
+            let fix = "build with the feature linux, or give memory of your own: with_memory, pool_with_memory";
             return Err(Error::Unsupported { what: "there is no kernel here that gives memory", fix });
         }
         let mut pages = Anonymous::zeroed(layout.size())?.unforked()?;
@@ -33,7 +33,7 @@ impl Memory {
     ///
     /// # Safety
     /// `memory` is nobody else's. Where something is made of the result, that is so for ever.
-    pub(super) unsafe fn given(layout: Layout, mut memory: NonNull<[MaybeUninit<u8>]>) -> Result<Self> {
+    pub(crate) unsafe fn given(layout: Layout, mut memory: NonNull<[MaybeUninit<u8>]>) -> Result<Self> {
         // SAFETY: the caller's promise.
         let memory = unsafe { memory.as_mut() };
         let refusal = Error::Exhausted { need_bytes: wherever(layout), capacity_bytes: memory.len() };
@@ -44,14 +44,19 @@ impl Memory {
     }
 
     /// Unmaps the pages. What was given stays with nobody.
-    pub(super) fn free(self) {}
+    pub(crate) fn free(self) {}
 
     /// The byte at `offset`, as a place for a `T`.
     ///
     /// # Safety
     /// The offset is at most the size of the layout that this was made for.
-    pub(super) unsafe fn at<T>(&self, offset: usize) -> NonNull<T> {
+    pub(crate) unsafe fn at<T>(&self, offset: usize) -> NonNull<T> {
         // SAFETY: the caller's promise: the memory has as many bytes.
         unsafe { self.start.add(offset) }.cast()
     }
+}
+
+/// How many bytes are sure to have room for `layout`, wherever they begin.
+pub(crate) const fn wherever(layout: Layout) -> usize {
+    layout.size() + layout.align() - 1
 }

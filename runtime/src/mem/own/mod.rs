@@ -51,6 +51,7 @@ mod tests;
 use crate::types::count;
 
 pub use limits::Limits;
+pub(crate) use memory::{Memory, wherever};
 pub use pool::Pool;
 pub use region::Region;
 

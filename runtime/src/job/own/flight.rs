@@ -1,0 +1,342 @@
+#![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over")]
+//! The way of a job through a queue: into its place, to the driver, and out again.
+
+use super::{
+    Queue,
+    list::Place,
+    places::{Job, MAX_WORDS},
+};
+use crate::{
+    job::{
+        Completion, Driver, JobError,
+        prepare::{OperandError, Slices, at_rest, ended, forget_ends, prepare, received, tell_given},
+    },
+    mem::{DevSlice, Operand},
+    trace::{self, Event, Site},
+    types::{Error, Result, barrier, timeout_us},
+};
+use core::{mem, time::Duration};
+use heapless::Vec;
+
+/// Whether a queue's device can be given jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    AtWork,
+    Stopped,
+    /// It would not stop; or its driver panicked where it starts or stops, and nothing is known
+    /// about the device. `stop` comes first.
+    MustStop,
+}
+
+/// A look at a queue: the place of a job that ended, or none.
+type Look = Result<Option<(Place, Completion)>, JobError<()>>;
+
+impl<D: Driver> Queue<D> {
+    /// Everything that can be refused, then the caches.
+    fn ready<const N: usize>(
+        &self,
+        operands: &[Operand<'static>],
+        slices: &mut Slices<N>,
+        words: &[u32],
+        site: Site,
+    ) -> Result<usize, OperandError> {
+        if self.state != State::AtWork {
+            return Err((None, Error::QueueStopped { in_flight: self.len() }));
+        }
+        if self.is_full() {
+            return Err((None, Error::QueueFull { depth: self.capacity() }));
+        }
+        let argument = |name, value: usize, min: usize, max: usize| {
+            let (value, min, max) = (value as u64, min as u64, max as u64);
+            Err((None, Error::Argument { name, value, min, max, multiple_of: 1 }))
+        };
+        let each = self.places.operands_each();
+        if operands.len() != each {
+            return argument("the count of operands", operands.len(), each, each);
+        }
+        if words.len() > MAX_WORDS {
+            return argument("the count of argument words", words.len(), 0, MAX_WORDS);
+        }
+        prepare(&self.driver, &self.port, operands, slices, words, site)
+    }
+
+    /// Moves a job's operands into a place, and gives the job to the driver, or lets it wait where
+    /// the driver has as many as it takes. Where it is refused, or the device did not take it and
+    /// was stopped, the operands are in the list again, and the error has buffers.
+    #[inline]
+    pub(super) fn enter<const N: usize>(
+        &mut self,
+        operands: &mut Vec<Operand<'static>, N>,
+        words: &[u32],
+        tag: usize,
+        site: Site,
+    ) -> Result<(Place, u64), JobError<()>> {
+        let mut slices = Slices::<N>::new();
+        let most_bytes = match self.ready(operands, &mut slices, words, site) {
+            Ok(most_bytes) => most_bytes,
+            Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, ()) }),
+        };
+        for (operand, slice) in operands.iter_mut().zip(&slices) {
+            operand.give(&self.port, slice.addr);
+        }
+        if mem::take(&mut self.forget) {
+            forget_ends(&mut self.driver);
+        }
+        let number = self.counts.pushed;
+        let Some(place) = self.free.pop(&self.places) else { return Err(JobError::gave_back(Error::Busy, ())) };
+        // From here on the operands are in their place, also where the driver panics. It was free,
+        // and `ready` counted them.
+        if !self.places.put(place, Job::new(number, tag, most_bytes), operands) {
+            self.free.push(&mut self.places, place);
+            return Err(JobError::gave_back(Error::Busy, ()));
+        }
+        self.counts.pushed += 1;
+        // Those that wait were here first.
+        if !self.waiting.is_empty() || self.given.len() >= self.slots_used_at_once() {
+            self.places.keep_words(place, words);
+            self.waiting.push(&mut self.places, place);
+            return Ok((place, number));
+        }
+        match self.launch(place, &slices, Some(words), site) {
+            Ok(()) => Ok((place, number)),
+            Err(cause) => Err(self.not_launched(place, cause, operands, site)),
+        }
+    }
+
+    /// Gives the job at `place`, which is in no list, to the driver. `words`: where they are not in
+    /// the place.
+    #[inline]
+    fn launch(&mut self, place: Place, slices: &[DevSlice], words: Option<&[u32]>, site: Site) -> Result<()> {
+        let slot = self.next_slot();
+        if self.port.is_simulated() {
+            let wrong = tell_given(&self.driver, &self.port, self.places.operands(place));
+            // Up to here none of the jobs that the device has has ended with any. Where the board
+            // did not hear of the hand-over, the next end is an error.
+            self.wrong = if self.given.is_empty() || wrong.is_err() { wrong } else { self.wrong };
+        }
+        if let Some(job) = self.places.job_mut(place) {
+            job.slot = slot;
+        }
+        self.given.push(&mut self.places, place);
+        self.slots_used |= slot_bit(slot);
+        let words = words.unwrap_or_else(|| self.places.words(place));
+        // A driver that panics leaves the slot in use, and `next` at it.
+        self.state = State::MustStop;
+        barrier::before_doorbell();
+        // SAFETY: 1. `ready` ran `check` on these slices and words: of a job that waited they are
+        // made again of operands, and copied of words, that have not changed (`feed`). 2. `slot` is
+        // free and below the driver's depth, and follows the one before (`next_slot`). 3. The
+        // operands are in their place, which does not drop them. No view of them exists, and they
+        // keep their memory mapped. They come out only after `poll` told this slot's end, or after
+        // `stop`.
+        let submitted = unsafe { self.driver.submit(slot, slices, words) };
+        self.state = State::AtWork;
+        submitted?;
+        self.next = if slot + 1 >= self.slots { 0 } else { slot + 1 };
+        trace::happened(Event::Submit { port: self.port.name, job: self.counts.pushed }, site);
+        Ok(())
+    }
+
+    /// The device did not take the job at `place`: it is stopped, or the job stays inside.
+    #[cold]
+    #[inline(never)]
+    fn not_launched<const N: usize>(
+        &mut self,
+        place: Place,
+        cause: Error,
+        back: &mut Vec<Operand<'static>, N>,
+        site: Site,
+    ) -> JobError<()> {
+        let failed = self.channel_failed(cause, site);
+        if self.state == State::MustStop {
+            return failed;
+        }
+        // There is room for each: they were in this list.
+        self.hand_out(place, |_, operand| drop(back.push(Operand::refused(operand.into_dev()))));
+        self.counts.pushed -= 1;
+        JobError::gave_back(cause, ())
+    }
+
+    /// Gives jobs that wait to a driver that can take them. Where the device does not take one, it
+    /// is stopped: the next look says so, and all jobs are to be taken back.
+    #[inline]
+    pub(super) fn feed(&mut self, site: Site) {
+        while self.state == State::AtWork && self.given.len() < self.slots_used_at_once() {
+            let Some(place) = self.waiting.pop(&self.places) else { return };
+            if let Err(cause) = self.feed_one(place, site) {
+                let JobError { error, cause, .. } = self.channel_failed(cause, site);
+                self.late = Some((error, cause));
+            }
+        }
+    }
+
+    fn feed_one(&mut self, place: Place, site: Site) -> Result<()> {
+        let mut slices = Slices::<{ crate::job::MAX_OPERANDS }>::new();
+        let addr_bits = self.driver.addr_bits();
+        for (index, operand) in self.places.operands(place).iter().enumerate() {
+            // As in `ready`, which found nothing to refuse. There is room for each.
+            match operand.check(index, &self.port, addr_bits) {
+                Ok(slice) => _ = slices.push(slice),
+                Err(error) => {
+                    self.given.push(&mut self.places, place);
+                    return Err(error);
+                }
+            }
+        }
+        self.launch(place, &slices, None, site)
+    }
+
+    /// The next job's end, and the place where its operands still are.
+    #[inline]
+    pub(super) fn ended(&mut self, timeout: Duration, site: Site) -> Look {
+        if let Err(error) = timeout_us(timeout) {
+            return Err(JobError::leaked(error, error));
+        }
+        self.feed(site);
+        if let Some((error, cause)) = self.late.take() {
+            return Err(JobError::leaked(error, cause));
+        }
+        if self.given.is_empty() {
+            return Ok(None);
+        }
+        let completion = match self.look(timeout) {
+            Ok(Some(completion)) => completion,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(self.channel_failed(error, site)),
+        };
+        let place = self.place_of(completion.slot);
+        let most_bytes = place.and_then(|place| self.places.job(place)).map(|job| job.most_bytes);
+        if let Err(error) = completion.verify(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0)) {
+            return Err(self.channel_failed(error, site));
+        }
+        barrier::after_completion();
+        let Some(place) = place else { return Ok(None) };
+        if self.port.is_simulated()
+            && let Err(error) = ended(&self.driver, self.places.operands(place), completion.failed.is_some(), &mut self.wrong)
+        {
+            return Err(self.channel_failed(error, site));
+        }
+        // The last one, and no other was given: where that is a stop's doing, nothing is lost.
+        if self.len() == 1 && self.state != State::Stopped {
+            self.counts.ran_dry += 1;
+        }
+        trace::happened(Event::Complete { port: self.port.name, job: self.counts.pushed }, site);
+        if let Some(bytes) = completion.bytes {
+            received(self.places.operands_mut(place), bytes);
+        }
+        match completion.failed {
+            Some(_) => self.counts.failed += 1,
+            None => self.counts.completed += 1,
+        }
+        Ok(Some((place, completion)))
+    }
+
+    /// One wait of the driver's. After a stop, one look, and the ends of jobs that were taken back
+    /// are passed over: there are as many as slots at most.
+    #[inline]
+    fn look(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if self.state != State::Stopped {
+            return self.driver.poll(timeout);
+        }
+        for _ in 0..=self.slots {
+            match self.driver.poll(Duration::ZERO)? {
+                Some(end) if self.place_of(end.slot).is_none() => {}
+                ended => return Ok(ended),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the job is whose end the driver may tell with `slot`: where they end in order, the
+    /// oldest one.
+    #[inline]
+    fn place_of(&self, slot: usize) -> Option<Place> {
+        let is_of = |place: &Place| self.places.job(*place).is_some_and(|job| job.slot == slot);
+        if self.in_order && self.state != State::Stopped {
+            return self.given.first().filter(is_of);
+        }
+        self.given.iter(&self.places).find(is_of)
+    }
+
+    /// How many jobs the driver is given at once.
+    const fn slots_used_at_once(&self) -> usize {
+        // Out of order, a bit says which slot is in use.
+        if self.in_order || self.slots < u64::BITS as usize { self.slots } else { u64::BITS as usize }
+    }
+
+    /// The slot of the next job. The driver has fewer than `slots_used_at_once`.
+    const fn next_slot(&self) -> usize {
+        if self.in_order { self.next } else { self.slots_used.trailing_ones() as usize }
+    }
+
+    /// Gives the operands at `place`, which the device does not have, to `each` with its index.
+    /// Where `each` panics, the place is lost with what is left in it.
+    #[inline]
+    pub(super) fn hand_out(&mut self, place: Place, each: impl FnMut(usize, Operand<'static>)) {
+        self.leave(place);
+        self.places.take(place, each);
+        self.came_out(place);
+    }
+
+    /// The values that `each` makes of them, in an array of as many as a job has.
+    #[inline]
+    pub(super) fn hand_out_array<const N: usize, B>(&mut self, place: Place, each: impl Fn(Operand<'static>) -> B) -> Option<[B; N]> {
+        let buffers = self.places.take_array(place, each)?;
+        self.leave(place);
+        self.came_out(place);
+        Some(buffers)
+    }
+
+    /// The job at `place` is in no list any more, and its slot is free.
+    #[inline]
+    fn leave(&mut self, place: Place) {
+        let slot = self.places.job(place).map_or(usize::MAX, |job| job.slot);
+        if self.given.remove(&mut self.places, place) {
+            self.slots_used &= !slot_bit(slot);
+        } else {
+            self.waiting.remove(&mut self.places, place);
+        }
+    }
+
+    /// `place` is empty.
+    #[inline]
+    fn came_out(&mut self, place: Place) {
+        self.free.push(&mut self.places, place);
+        self.begin_anew_if_empty();
+    }
+
+    /// A stopped queue that is empty starts from slot 0 (`Driver`, 12).
+    #[inline]
+    pub(super) fn begin_anew_if_empty(&mut self) {
+        if self.state == State::Stopped && self.is_empty() {
+            (self.state, self.next, self.slots_used, self.late, self.forget) = (State::AtWork, 0, 0, None, true);
+        }
+    }
+
+    /// Stops the device. The jobs stay inside.
+    pub(super) fn halt(&mut self) -> Result<()> {
+        self.counts.stopped += 1;
+        self.state = State::MustStop;
+        self.driver.stop()?;
+        barrier::after_completion();
+        self.state = State::Stopped;
+        if self.port.is_simulated() {
+            self.given.iter(&self.places).for_each(|place| at_rest(self.places.operands(place)));
+        }
+        self.begin_anew_if_empty();
+        Ok(())
+    }
+
+    /// The channel cannot go on: it is stopped, and the jobs stay inside.
+    #[cold]
+    pub(super) fn channel_failed(&mut self, cause: Error, site: Site) -> JobError<()> {
+        let stopped = if self.state == State::Stopped { Ok(()) } else { self.halt() };
+        trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
+        JobError::leaked(stopped.err().unwrap_or(cause), cause)
+    }
+}
+
+/// The bit of `slot` in `Queue::slots_used`; none of those beyond the first 64.
+const fn slot_bit(slot: usize) -> u64 {
+    if slot < u64::BITS as usize { 1 << slot } else { 0 }
+}

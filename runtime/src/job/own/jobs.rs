@@ -1,0 +1,297 @@
+//! Jobs in, and jobs out.
+
+use super::{Cancelled, Done, Queue, flight::State, list::Place};
+use crate::{
+    job::{Completion, Driver, JobError},
+    mem::{CpuBuf, DevBuf, Operand},
+    trace::Site,
+    types::{Error, Result, timeout_us},
+};
+use core::time::Duration;
+use heapless::Vec;
+
+impl<D: Driver> Queue<D> {
+    /// Runs one job: checks every operand and the argument words, maps the bytes for the device,
+    /// rings the doorbell, waits at most for `timeout`, and gives the buffers back to the CPU. A
+    /// job that takes longer is stopped.
+    ///
+    /// The queue has no other job meanwhile, because a timeout stops the device, and with it all of
+    /// them.
+    ///
+    /// # Errors
+    /// The operands come back ([`Operand::into_cpu`]) with:
+    /// - [`Error::Busy`]: jobs are in the queue. [`Error::Argument`]: `timeout` is longer than an
+    ///   hour ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)). What [`submit`](Self::submit) refuses. Nothing
+    ///   was done.
+    /// - [`Error::Timeout`], or the fault of the channel: the device has been stopped.
+    /// - [`Error::Fault`], where this job failed alone, or the error of the backend's sync.
+    ///
+    /// With [`Error::WillNotStop`] they do not come back: they are in the queue until
+    /// [`stop`](Self::stop) succeeds.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn run<const N: usize>(
+        &mut self,
+        operands: [Operand<'static>; N],
+        words: &[u32],
+        timeout: Duration,
+    ) -> Result<Done<[CpuBuf<'static>; N]>, JobError<[Operand<'static>; N]>> {
+        let site = Site::here();
+        let timeout_us = match timeout_us(timeout) {
+            Ok(_) if !self.is_empty() => return Err(JobError::gave_back(Error::Busy, operands)),
+            Err(error) => return Err(JobError::gave_back(error, operands)),
+            Ok(timeout_us) => timeout_us,
+        };
+        let mut list = Vec::from_array(operands);
+        let place = match self.enter(&mut list, words, 0, site) {
+            Ok((place, _)) => place,
+            Err(failed) => return Err(in_array(failed, list)),
+        };
+        let failed = match self.ended(timeout, site) {
+            Ok(Some((place, end))) => match self.succeeded(place, &end, site).and_then(|()| self.out(place, &end, Operand::reclaim)) {
+                Ok(done) => return Ok(done),
+                Err(error) => JobError::leaked(error, error),
+            },
+            Ok(None) => self.channel_failed(Error::Timeout { timeout_us }, site),
+            Err(failed) => failed,
+        };
+        Err(self.run_failed(place, failed))
+    }
+
+    /// The only job of the queue did not end well. It comes out, if the device does not have it.
+    #[cold]
+    fn run_failed<const N: usize>(&mut self, place: Place, failed: JobError<()>) -> JobError<[Operand<'static>; N]> {
+        let JobError { error, cause, operand, .. } = failed;
+        if self.state == State::MustStop {
+            return JobError::leaked(error, cause);
+        }
+        if self.state == State::Stopped {
+            self.counts.cancelled += 1;
+        }
+        let mut back = Vec::<_, N>::new();
+        self.hand_out(place, |_, buf| drop(back.push(Operand::refused(buf.into_dev()))));
+        JobError { error, cause, operand, buffers: back.into_array().ok() }
+    }
+
+    /// Puts one job more into the queue: all the checks of [`run`](Self::run), its cache
+    /// maintenance, and the doorbell, where the device can take it now. Returns the job's number,
+    /// which its [`Done`] has.
+    ///
+    /// # Errors
+    /// The operands come back with [`Error::QueueFull`], [`Error::QueueStopped`],
+    /// [`Error::WrongDirection`], [`Error::OutOfRange`], [`Error::BufferSize`] (also for no bytes),
+    /// [`Error::OperandTooLong`], [`Error::BufferAlign`], [`Error::WrongBus`],
+    /// [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`],
+    /// [`Error::SharedLine`], [`Error::Unreachable`], [`Error::Argument`] for another count of
+    /// operands or more than 64 words, or what the driver's `check` says. Every check is done
+    /// before anything is touched. Where the device itself did not take the job, it was stopped,
+    /// and the jobs before are to be taken back. With [`Error::WillNotStop`] these operands stay
+    /// inside too.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn submit<const N: usize>(
+        &mut self,
+        operands: [Operand<'static>; N],
+        words: &[u32],
+    ) -> Result<u64, JobError<[Operand<'static>; N]>> {
+        let mut list = Vec::from_array(operands);
+        match self.enter(&mut list, words, 0, Site::here()) {
+            Ok((_, number)) => Ok(number),
+            Err(failed) => Err(in_array(failed, list)),
+        }
+    }
+
+    /// As [`submit`](Self::submit), for a caller that knows the count of operands only at run time.
+    /// The job's end has its `tag` ([`wait_each`](Self::wait_each)).
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit). Where the error has buffers, all operands are in the list
+    /// again.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn submit_list<const N: usize>(
+        &mut self,
+        operands: &mut Vec<Operand<'static>, N>,
+        words: &[u32],
+        tag: usize,
+    ) -> Result<u64, JobError<()>> {
+        self.enter(operands, words, tag, Site::here()).map(|(_, number)| number)
+    }
+
+    /// The next job that ended, with its buffers on the CPU's side: waits at most for `timeout`.
+    /// `None`: none has ended, and nothing is stopped; or none is in flight, and it did not wait.
+    ///
+    /// # Errors
+    /// - Buffers in the error: this job failed alone ([`Error::Fault`]), or its caches could not be
+    ///   maintained. The others go on.
+    /// - No buffers: the channel failed and was stopped; the jobs are inside, to be taken back.
+    ///   With [`Error::WillNotStop`] it was not stopped.
+    /// - [`Error::Argument`] without buffers: `timeout` is longer than an hour
+    ///   ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)), or jobs have another count of buffers than `N`.
+    ///   Nothing was looked at, and all jobs go on.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn wait<const N: usize>(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<Option<Done<[CpuBuf<'static>; N]>>, JobError<[DevBuf<'static>; N]>> {
+        let site = Site::here();
+        self.wait_for(timeout, site, |queue, place, end| {
+            queue.succeeded(place, end, site)?;
+            queue.out(place, end, Operand::reclaim)
+        })
+    }
+
+    /// As [`wait`](Self::wait), and the buffers stay on the device's side: for the next device,
+    /// with no cache maintenance between.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn wait_device<const N: usize>(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<Option<Done<[DevBuf<'static>; N]>>, JobError<[DevBuf<'static>; N]>> {
+        let site = Site::here();
+        self.wait_for(timeout, site, |queue, place, end| {
+            queue.no_fault(end)?;
+            queue.out(place, end, Operand::into_dev)
+        })
+    }
+
+    /// [`wait`](Self::wait) for no time: one look, without a system call.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn try_next<const N: usize>(&mut self) -> Result<Option<Done<[CpuBuf<'static>; N]>>, JobError<[DevBuf<'static>; N]>> {
+        self.wait(Duration::ZERO)
+    }
+
+    #[inline]
+    fn wait_for<const N: usize, B>(
+        &mut self,
+        timeout: Duration,
+        site: Site,
+        out: impl FnOnce(&mut Self, Place, &Completion) -> Result<Done<[B; N]>, Error>,
+    ) -> Result<Option<Done<[B; N]>>, JobError<[DevBuf<'static>; N]>> {
+        if let Err(error) = self.is_count(N) {
+            return Err(JobError::leaked(error, error));
+        }
+        let (place, completion) = match self.ended(timeout, site) {
+            Ok(Some(ended)) => ended,
+            Ok(None) => return Ok(None),
+            Err(JobError { error, cause, .. }) => return Err(JobError::leaked(error, cause)),
+        };
+        let ended = out(self, place, &completion).map_err(|error| self.failed_alone(place, error));
+        self.feed(site);
+        ended.map(Some)
+    }
+
+    /// As [`wait_device`](Self::wait_device), and each buffer goes from its place to `each`, with
+    /// its job's tag and its index, however many there are. The answer is the tag and what the
+    /// device said; a job that failed alone is one whose `failed` says why.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait), for the channel as a whole.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn wait_each(
+        &mut self,
+        timeout: Duration,
+        mut each: impl FnMut(usize, usize, DevBuf<'static>),
+    ) -> Result<Option<(usize, Completion)>, JobError<()>> {
+        let site = Site::here();
+        let Some((place, completion)) = self.ended(timeout, site)? else { return Ok(None) };
+        let tag = self.places.job(place).map_or(0, |job| job.tag);
+        self.hand_out(place, |index, operand| each(tag, index, operand.into_dev()));
+        self.feed(site);
+        Ok(Some((tag, completion)))
+    }
+
+    /// The oldest job that a stopped device has not ended, with its buffers still on the device's
+    /// side. `None`: there is none, or the device is at work.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: jobs have another count of buffers than `N`.
+    pub fn take_back<const N: usize>(&mut self) -> Result<Option<Cancelled<[DevBuf<'static>; N]>>> {
+        self.is_count(N)?;
+        let Some(place) = self.oldest_to_take_back() else { return Ok(None) };
+        let job = self.places.job(place).map_or(0, |job| job.number);
+        Ok(self.hand_out_array(place, Operand::into_dev).map(|buffers| Cancelled { buffers, job }))
+    }
+
+    /// As [`take_back`](Self::take_back), and each buffer goes from its place to `each`, with its
+    /// job's tag and its index. The answer is the tag.
+    pub fn take_back_each(&mut self, mut each: impl FnMut(usize, usize, DevBuf<'static>)) -> Option<usize> {
+        let place = self.oldest_to_take_back()?;
+        let tag = self.places.job(place).map_or(0, |job| job.tag);
+        self.hand_out(place, |index, operand| each(tag, index, operand.into_dev()));
+        Some(tag)
+    }
+
+    /// Have jobs `count` buffers?
+    #[inline]
+    fn is_count(&self, count: usize) -> Result<()> {
+        let each = self.places.operands_each();
+        if count == each {
+            return Ok(());
+        }
+        let (value, n) = (count as u64, each as u64);
+        Err(Error::Argument { name: "the count of a job's buffers", value, min: n, max: n, multiple_of: 1 })
+    }
+
+    /// Refuses the end of a job that failed alone.
+    #[inline]
+    fn no_fault(&self, end: &Completion) -> Result<()> {
+        match end.failed {
+            None => Ok(()),
+            Some(what) => Err(Error::Fault { device: self.driver.name(), status: end.status, what }),
+        }
+    }
+
+    /// The same, and makes the buffers at `place` ready for the CPU: all of them or none, because a
+    /// view of a buffer whose caches are stale could change under its reader.
+    #[inline]
+    fn succeeded(&self, place: Place, end: &Completion, site: Site) -> Result<()> {
+        self.no_fault(end)?;
+        self.places.operands(place).iter().try_for_each(|operand| operand.given().sync_for_cpu(site))
+    }
+
+    /// A job's end, with what `each` makes of its operands at `place`, which are `N`.
+    #[inline]
+    fn out<const N: usize, B>(&mut self, place: Place, end: &Completion, each: impl Fn(Operand<'static>) -> B) -> Result<Done<[B; N]>> {
+        let number = self.places.job(place).map_or(0, |job| job.number);
+        let buffers = self.hand_out_array(place, each).ok_or(Error::Busy)?;
+        Ok(Done::new(buffers, number, end))
+    }
+
+    /// One job's error, with its buffers out of their place.
+    #[cold]
+    fn failed_alone<const N: usize>(&mut self, place: Place, error: Error) -> JobError<[DevBuf<'static>; N]> {
+        let mut buffers = Vec::<_, N>::new();
+        // There is room for each: they are `N`.
+        self.hand_out(place, |_, operand| drop(buffers.push(operand.into_dev())));
+        JobError { error, cause: error, operand: None, buffers: buffers.into_array().ok() }
+    }
+
+    /// The place of the oldest job that a stopped device has not ended, which counts as taken back.
+    fn oldest_to_take_back(&mut self) -> Option<Place> {
+        if self.state != State::Stopped {
+            return None;
+        }
+        let place = self.given.first().or_else(|| self.waiting.first())?;
+        self.counts.cancelled += 1;
+        Some(place)
+    }
+}
+
+/// The refusal of a list that was an array.
+#[cold]
+fn in_array<const N: usize>(failed: JobError<()>, list: Vec<Operand<'static>, N>) -> JobError<[Operand<'static>; N]> {
+    let JobError { error, cause, operand, buffers } = failed;
+    // They are as many as they were.
+    JobError { error, cause, operand, buffers: buffers.and_then(|()| list.into_array().ok()) }
+}

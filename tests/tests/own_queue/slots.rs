@@ -1,0 +1,82 @@
+//! A queue's slots and words: which job ended, and what its driver was given.
+
+use super::{Rig, at, taken_back};
+use contigo::{Completion, Driver, own::Queue};
+use std::time::Duration;
+
+#[test]
+fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
+    let rig = Rig::new();
+    let (mut queue, script) = rig.queue(3, true);
+    assert_eq!(rig.submit(&mut queue, 3).len(), 3);
+    for slot in 0..7 {
+        script.borrow_mut().polls.push_back(Ok(Some(Completion::of(slot % 3))));
+        drop(queue.wait::<1>(Duration::from_micros(9)).unwrap().unwrap());
+        rig.submit(&mut queue, 1);
+    }
+    assert_eq!(script.borrow().timeouts[1..], [Duration::from_micros(9); 7], "the first look is at ends of before the queue");
+    assert_eq!(script.borrow().slots, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
+    assert_eq!(queue.counts().ran_dry, 0);
+    // A circle that is stopped in its middle: nobody waits for it, and the oldest comes back first.
+    queue.stop().unwrap();
+    assert!(queue.wait::<1>(Duration::from_millis(1)).unwrap().is_none() && script.borrow().timeouts.ends_with(&[Duration::ZERO]));
+    assert_eq!([(); 3].map(|()| queue.take_back::<1>().unwrap().unwrap().job), [7, 8, 9]);
+    rig.submit(&mut queue, 1);
+    assert_eq!(script.borrow().slots.last(), Some(&0));
+}
+
+#[test]
+fn jobs_that_end_out_of_order_are_found_by_their_slot() {
+    let rig = Rig::new();
+    let (mut queue, script) = rig.queue(9, false);
+    let lie = rig.submit(&mut queue, 4);
+    assert!(queue.is_full());
+    for slot in [2, 0, 3] {
+        script.borrow_mut().polls.push_back(Ok(Some(Completion { status: 70, ..Completion::of(slot).with_bytes(10) })));
+        let done = queue.wait::<1>(Duration::ZERO).unwrap().unwrap();
+        assert_eq!((at(&done), done.status, done.bytes), (lie[slot], 70, Some(10)), "slot {slot}");
+    }
+    // The free slots are used again, and what is taken back is in the order of the pushes.
+    let more = rig.submit(&mut queue, 2);
+    let slots = script.borrow().slots.clone();
+    assert!(slots.len() == 6 && !slots[4..].contains(&1));
+    queue.stop().unwrap();
+    assert_eq!(taken_back(&mut queue), [lie[1], more[0], more[1]]);
+    assert_eq!(rig.pool.taken(), 0);
+}
+
+#[test]
+fn a_queue_says_how_often_it_saw_the_device_without_a_job() {
+    let rig = Rig::new();
+    let (mut queue, script) = rig.queue(4, true);
+    let end = |slot| script.borrow_mut().polls.push_back(Ok(Some(Completion::of(slot))));
+    for slot in 0..3 {
+        rig.submit(&mut queue, 1);
+        end(slot);
+        drop(queue.wait::<1>(Duration::ZERO).unwrap().unwrap());
+    }
+    assert_eq!(queue.counts().ran_dry, 3, "each ended before the next one came");
+    rig.submit(&mut queue, 2);
+    end(3);
+    drop(queue.wait::<1>(Duration::ZERO).unwrap().unwrap());
+    queue.stop().unwrap();
+    end(0);
+    drop(queue.wait::<1>(Duration::ZERO).unwrap().unwrap());
+    assert_eq!((queue.counts().ran_dry, queue.is_empty()), (3, true), "a stop's doing is no loss");
+}
+
+#[test]
+fn a_driver_of_any_type_is_driven() {
+    let rig = Rig::new();
+    let (mut driver, script) = rig.driver(2, true);
+    let dynamic: &mut dyn Driver = &mut driver;
+    let mut queue = Queue::new(dynamic, 4).unwrap();
+    let mut list = heapless::Vec::<_, 16>::new();
+    assert!(list.push(rig.operand()).is_ok());
+    queue.submit_list(&mut list, &[], 77).unwrap();
+    script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0).with_bytes(100))));
+    let mut seen = Vec::new();
+    let (tag, end) = queue.wait_each(Duration::ZERO, |tag, index, buf| seen.push((tag, index, buf))).unwrap().unwrap();
+    assert_eq!((tag, end.bytes, seen.len(), list.len()), (77, Some(100), 1, 0));
+    assert_eq!((seen[0].0, seen[0].1), (77, 0));
+}
