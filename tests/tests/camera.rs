@@ -8,10 +8,11 @@ mod panics;
 mod states;
 
 use contigo::{
-    Align, CpuBuf, Driver as _, Engine, Error, LocalPool, Pool, Port, Queue, Region, Stream,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    Align, Driver as _, Error, Port,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, PacketReport, Side},
+    own::{CpuBuf, Frame, Queue, Region, Stream},
     sim::{
-        Sim, SimBoard, SimDevice, SimSpec, SimWindow,
+        SimBoard, SimDevice, SimSpec, SimWindow,
         stream::{SourceConfig, packet},
     },
 };
@@ -24,9 +25,12 @@ const WORK_US: u32 = 5;
 const A_WHILE: Duration = Duration::from_micros(100);
 
 type Window = SimWindow<AxiDmaModel>;
-type Camera<'p> = AxiDmaChannel<'static, 'p, Window>;
-type CameraStream<'p> = Stream<'p, Camera<'p>, &'p Pool<'p, 9>, 8>;
-type CameraQueue<'p> = Queue<'p, Camera<'p>, 8>;
+type Camera = AxiDmaChannel<'static, 'static, Window>;
+type CameraStream = Stream<Camera>;
+
+fn report(frame: &Frame) -> PacketReport {
+    PacketReport::of(frame.status, frame.words)
+}
 
 /// A camera with a FIFO of 512 bytes.
 fn spec(source: SourceConfig) -> CoreSpec {
@@ -38,13 +42,13 @@ fn camera(spec: CoreSpec, board: &SimBoard, port: Port) -> SimDevice<AxiDmaModel
 }
 
 /// The driver of a receive channel, with so many descriptors.
-fn camera_of<'p>(window: Window, ring: CpuBuf<'p>, depth: usize) -> Result<Camera<'p>, Error> {
+fn camera_of(window: Window, ring: CpuBuf, depth: usize) -> Result<Camera, Error> {
     AxiDmaChannel::simulated(window, Side::S2mm, AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() }, Some(ring))
 }
 
 /// Descriptors for a ring of `depth`, a line each.
-fn ring<'r>(region: &'r Region<Sim>, depth: usize) -> CpuBuf<'r> {
-    region.carve(depth * 64.max(region.line().bytes()), Align::LINE).unwrap().into_buf()
+fn ring(region: &Region, depth: usize) -> CpuBuf {
+    region.alloc(depth * 64.max(region.line().bytes()), Align::LINE).unwrap()
 }
 
 /// The outcome of a run.
@@ -67,17 +71,17 @@ struct Row {
 fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     let board = SimBoard::new(depth as u64);
     let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
-    let pool = Pool::<9>::with_slots(frames.carve(8 * PACKET, Align::PAGE).unwrap(), PACKET, depth).unwrap();
+    let pool = frames.pool(depth, PACKET).unwrap();
     let device = camera(spec(SourceConfig { packets: PACKETS, gap_ns, ..SourceConfig::default() }), &board, port(&board));
     let driver = camera_of(device.window().unwrap(), ring(&descriptors, depth), depth).unwrap();
     let before = [frames.stats().syncs, descriptors.stats().syncs];
-    let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
+    let mut stream = Stream::new(driver, pool.clone(), depth, &[]).unwrap();
     assert_eq!(stream.start(), Ok(depth), "every place has a buffer from the beginning");
     let (mut right, mut expected, mut most_looks, mut looks) = (0, 0, 0, 0);
     while let Some(frame) = stream.next(A_WHILE).unwrap() {
         let seen = frame.buf.view::<u8>().unwrap();
         let number = packet::number(seen).unwrap();
-        assert!(number >= expected && frame.report.first && frame.report.last, "packet {number} after {expected}");
+        assert!(number >= expected && report(&frame).first && report(&frame).last, "packet {number} after {expected}");
         assert!(seen.len() == PACKET && packet::is(number, seen), "packet {number}");
         (right, expected) = (right + 1, number + 1);
         (most_looks, looks) = (most_looks.max(stream.queue().driver().looks() - looks), stream.queue().driver().looks());
@@ -93,7 +97,7 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     let all_looks = stream.queue().driver().looks();
     stream.stop().unwrap();
     drop(stream);
-    assert_eq!((pool.taken(), descriptors.free_bytes()), (0, 4096 - 64 * depth));
+    assert_eq!((pool.taken(), descriptors.free_bytes()), (0, 4096));
     let looks_that_sync = if port(&board).coherent { 0 } else { all_looks };
     Row {
         right,
@@ -143,16 +147,16 @@ fn where_the_port_snoops_nothing_is_synced() {
 fn a_frame_is_exactly_the_bytes_received() {
     let board = SimBoard::new(3);
     let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
-    let pool = Pool::<9>::new(frames.carve(9 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
+    let pool = frames.pool(9, PACKET).unwrap();
     let device = camera(spec(SourceConfig { short_every: Some(3), ..SourceConfig::default() }), &board, board.port());
     let driver = camera_of(device.window().unwrap(), ring(&descriptors, 8), 8).unwrap();
-    let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
+    let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
     stream.start().unwrap();
     for number in 0..50 {
         let before = frames.stats().bytes_synced_for_cpu;
         let frame = stream.next(A_WHILE).unwrap().unwrap();
         let expected = if number % 3 == 0 { PACKET / 12 * 4 } else { PACKET };
-        assert_eq!((frame.buf.len_bytes(), frame.completion.bytes), (expected, Some(expected)));
+        assert_eq!(frame.buf.len_bytes(), expected);
         assert!(packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number}");
         let synced = frames.stats().bytes_synced_for_cpu - before;
         assert_eq!(synced, expected.next_multiple_of(64) as u64, "the lines received, and no others");
@@ -164,18 +168,18 @@ fn a_frame_is_exactly_the_bytes_received() {
 
 /// Everything in one structure, with no lifetime: what a program keeps in a field.
 struct Kept {
-    stream: Stream<'static, Camera<'static>, &'static LocalPool<'static, 6>, 4>,
+    stream: CameraStream,
     frames: u32,
 }
 
 impl Kept {
     fn start() -> Result<Self, Error> {
         let board = SimBoard::new(4);
-        let region: &'static Region<Sim> = Box::leak(Box::new(Region::new(board.memory(64 * 1024)?)?));
-        let pool: &'static LocalPool<'static, 6> = Box::leak(Box::new(LocalPool::new(region.carve(6 * PACKET, Align::PAGE)?, PACKET)?));
+        let region = Region::new(board.memory(64 * 1024)?)?;
+        let pool = region.pool(6, PACKET)?;
         let device = camera(spec(SourceConfig::default()), &board, board.port());
-        let driver = camera_of(device.window()?, ring(region, 4), 4)?;
-        let mut stream = Stream::new(driver, pool, &())?;
+        let driver = camera_of(device.window()?, ring(&region, 4), 4)?;
+        let mut stream = Stream::new(driver, pool, 4, &[])?;
         stream.start()?;
         Ok(Self { stream, frames: 0 })
     }
@@ -203,7 +207,7 @@ fn what_does_not_fit_is_refused_before_anything_is_started() {
     let board = SimBoard::new(9);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = camera(spec(SourceConfig::default()), &board, board.port());
-    let open = |bytes: usize, depth| camera_of(device.window().unwrap(), region.carve(bytes, Align::LINE).unwrap().into_buf(), depth);
+    let open = |bytes: usize, depth| camera_of(device.window().unwrap(), region.alloc(bytes, Align::LINE).unwrap(), depth);
     assert_eq!(open(512, 9).unwrap_err(), Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 });
     assert_eq!(open(512, 0).unwrap_err(), Error::Argument { name: "depth", value: 0, min: 1, max: 256, multiple_of: 1 });
     // A line of 128 bytes: a descriptor each.
@@ -213,31 +217,34 @@ fn what_does_not_fit_is_refused_before_anything_is_started() {
     assert_eq!(camera.depth(), 2);
     drop(camera);
     // A packet that is longer than its buffer writes nothing behind it: it goes on in the next.
-    let pool = Pool::<2>::new(region.carve(2 * 2048, Align::PAGE).unwrap(), 2048).unwrap();
-    let mut queue: CameraQueue<'_> = Queue::new(open(128, 2).unwrap()).unwrap();
+    let pool = region.pool(2, 2048).unwrap();
+    let mut queue = Queue::new(open(128, 2).unwrap(), 2).unwrap();
     for _ in 0..2 {
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
-    let halves = [0, 1].map(|_| queue.next(A_WHILE).unwrap().unwrap());
-    assert_eq!([0, 1].map(|half: usize| (halves[half].report.first, halves[half].report.last)), [(true, false), (false, true)]);
+    let halves = [0, 1].map(|_| queue.wait::<1>(A_WHILE).unwrap().unwrap());
+    assert_eq!(
+        [0, 1].map(|half: usize| PacketReport::of(halves[half].status, halves[half].words)).map(|report| (report.first, report.last)),
+        [(true, false), (false, true)]
+    );
     let whole: Vec<u8> = halves.iter().flat_map(|half| half.buffers[0].view::<u8>().unwrap()).copied().collect();
     assert!(packet::is(0, &whole), "both halves of it");
     assert_eq!(board.counts().unowned_accesses, 0);
 }
 
-/// A ring's descriptors follow each other: an engine names them in a circle too, one job at a time.
+/// A ring's descriptors follow each other: a queue names them in a circle too, one job at a time.
 #[test]
 fn an_engine_over_a_ring_goes_round_it() {
     let board = SimBoard::new(3);
     let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
-    let pool = Pool::<2>::new(frames.carve(2 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
+    let pool = frames.pool(2, PACKET).unwrap();
     let device = camera(spec(SourceConfig { gap_ns: 50_000, ..SourceConfig::default() }), &board, board.port());
     let driver = camera_of(device.window().unwrap(), ring(&descriptors, 4), 4).unwrap();
-    let mut engine = Engine::new(driver).unwrap();
-    for number in 0..10 {
-        let done = engine.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Duration::from_millis(1)).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
+    for job in 0..10 {
+        let done = queue.run([pool.take().unwrap().from_device(..)], &[], Duration::from_millis(1)).unwrap();
+        assert_eq!(done.job, job);
         let [frame] = done.buffers;
-        assert_eq!(done.completion.slot, number % 4);
         assert!(packet::number(frame.view::<u8>().unwrap()).is_some());
     }
     assert_eq!(board.counts().unowned_accesses, 0);

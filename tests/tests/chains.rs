@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, CpuBuf, DevBuf, Engine, Pool, Region,
+    own::{CpuBuf, DevBuf, Pool, Queue, Region},
     sim::{SimBoard, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
@@ -22,12 +22,12 @@ const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: false
 /// The bytes that one job reads or writes.
 const STEP: usize = 16;
 
-type Engines = [Engine<Gemm8<SimWindow<Gemm8Model>>, 4>; 2];
+type Queues = [Queue<Gemm8<SimWindow<Gemm8Model>>>; 2];
 
-enum Held<'p> {
-    Cpu(CpuBuf<'p>),
+enum Held {
+    Cpu(CpuBuf),
     /// And which bytes of the buffer it was given.
-    Dev(DevBuf<'p>, Range<usize>),
+    Dev(DevBuf, Range<usize>),
 }
 
 /// The expected bytes; `None` where a device was allowed to write and did not.
@@ -42,7 +42,7 @@ impl Model {
 }
 
 /// The CPU looks at everything, and writes somewhere.
-fn cpu_turn(rng: &mut Rng, buf: &mut CpuBuf<'_>, model: &mut Model) {
+fn cpu_turn(rng: &mut Rng, buf: &mut CpuBuf, model: &mut Model) {
     let view = buf.view_mut::<u8>().unwrap();
     model.check(view, 0, "the CPU reads");
     let start = rng.usize(..SLOT);
@@ -54,8 +54,8 @@ fn cpu_turn(rng: &mut Rng, buf: &mut CpuBuf<'_>, model: &mut Model) {
 }
 
 /// A job that reads or writes the first 16 bytes of `range`, and is given all of it.
-fn device_turn<'p>(rng: &mut Rng, engines: &mut Engines, pool: &'p Pool<'_, 8>, held: Held<'p>, model: &mut Model) -> Held<'p> {
-    let engine = &mut engines[rng.usize(..2)];
+fn device_turn(rng: &mut Rng, queues: &mut Queues, pool: &Pool, held: Held, model: &mut Model) -> Held {
+    let queue = &mut queues[rng.usize(..2)];
     let writes = rng.bool();
     let value = rng.u8(1..100);
     let [mut other, mut b, mut bias] = [(); 3].map(|()| pool.take().unwrap());
@@ -66,7 +66,7 @@ fn device_turn<'p>(rng: &mut Rng, engines: &mut Engines, pool: &'p Pool<'_, 8>, 
     }
     bias.view_mut::<i32>().unwrap().fill(if writes { i32::from(value) } else { 0 });
 
-    // The engine wants operands at multiples of 64; their ends may be anywhere.
+    // The device wants operands at multiples of 64; their ends may be anywhere.
     let (range, given, operand) = match held {
         Held::Cpu(buf) => {
             let start = 64 * rng.usize(..8);
@@ -82,14 +82,14 @@ fn device_turn<'p>(rng: &mut Rng, engines: &mut Engines, pool: &'p Pool<'_, 8>, 
     };
     let (b, bias) = (b.to_device(..STEP * STEP), bias.to_device(..4 * STEP));
     if writes {
-        let job = engine.start([other.to_device(..), b, bias, operand], &GEMM).unwrap();
+        queue.submit([other.to_device(..), b, bias, operand], &GEMM.words()).unwrap();
         model.0[range.clone()].fill(None);
         model.0[range.start..range.start + STEP].fill(Some(value));
-        let [.., c] = job.wait_device(Duration::from_millis(5)).unwrap().buffers;
+        let [.., c]: [_; 4] = queue.wait_device(Duration::from_millis(5)).unwrap().unwrap().buffers;
         return Held::Dev(c, given);
     }
-    let job = engine.start([operand, b, bias, other.from_device(..64)], &GEMM).unwrap();
-    let [a, _, _, c] = job.wait_device(Duration::from_millis(5)).unwrap().buffers;
+    queue.submit([operand, b, bias, other.from_device(..64)], &GEMM.words()).unwrap();
+    let [a, _, _, c] = queue.wait_device(Duration::from_millis(5)).unwrap().unwrap().buffers;
     model.check(&c.into_cpu().unwrap().view::<u8>().unwrap()[..STEP], range.start, "the device reads");
     Held::Dev(a, given)
 }
@@ -98,10 +98,10 @@ fn run(seed: u64) {
     let mut rng = Rng::with_seed(seed);
     let board = SimBoard::new(seed);
     let region = Region::new(board.memory(8 * SLOT).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(8, SLOT).unwrap();
     let devices = [SimGemm8::new(&board, board.port()), SimGemm8::new(&board, board.coherent_port())];
-    let mut engines: Engines =
-        devices.each_ref().map(|device| Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap());
+    let mut queues: Queues =
+        devices.each_ref().map(|device| Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap());
 
     let mut model = Model(vec![None; SLOT]);
     let mut held = Held::Cpu(pool.take().unwrap());
@@ -109,10 +109,10 @@ fn run(seed: u64) {
         held = match held {
             Held::Cpu(mut buf) => {
                 cpu_turn(&mut rng, &mut buf, &mut model);
-                device_turn(&mut rng, &mut engines, &pool, Held::Cpu(buf), &mut model)
+                device_turn(&mut rng, &mut queues, &pool, Held::Cpu(buf), &mut model)
             }
             Held::Dev(buf, _) if rng.u8(..4) == 0 => Held::Cpu(buf.into_cpu().unwrap()),
-            dev @ Held::Dev(..) => device_turn(&mut rng, &mut engines, &pool, dev, &mut model),
+            dev @ Held::Dev(..) => device_turn(&mut rng, &mut queues, &pool, dev, &mut model),
         };
     }
     let buf = match held {

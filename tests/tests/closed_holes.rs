@@ -9,10 +9,11 @@
 )]
 
 use contigo::{
-    Align, Backend, BaseAddr, Completion, DevSlice, Device, Direction, DmaHeap, Driver, DriverBuf, Engine, Error, Mapping, Mmio,
-    OperandSpec, PhysAddr, Pool, Port, Region, Result, Spin, SyncScope, TypedDriver, Wait, Wired,
+    Align, Backend, BaseAddr, Completion, DevSlice, Device, Direction, DmaHeap, Driver, Error, Mapping, Mmio, OperandSpec, PhysAddr, Port,
+    Result, Spin, SyncScope, Wait, Wired,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     forward,
+    own::{DriverBuf, Queue, Region},
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
@@ -35,8 +36,8 @@ use std::{
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: false, shift: 0 } };
 const LIMIT: Duration = Duration::from_millis(1);
 
-fn engine(device: &SimGemm8) -> Engine<Gemm8<SimWindow<Gemm8Model>>, 4> {
-    Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
+fn queue(device: &SimGemm8) -> Queue<Gemm8<SimWindow<Gemm8Model>>> {
+    Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap()
 }
 
 /// A job read a part of a line. The rest of the line, which the CPU had written, stayed dirty. A
@@ -46,17 +47,17 @@ fn a_part_line_that_was_read_is_cleaned_before_it_is_written() {
     for seed in 0..32 {
         let board = SimBoard::new(seed);
         let region = Region::new(board.memory(8192).unwrap()).unwrap();
-        let pool = Pool::<8>::new(region.carve(4096, Align::LINE).unwrap(), 512).unwrap();
+        let pool = region.pool(8, 512).unwrap();
         let device = SimGemm8::new(&board, board.port());
-        let mut engine = engine(&device);
+        let mut queue = queue(&device);
         let [mut a, b, mut bias, c] = [0; 4].map(|_| pool.take().unwrap());
         bias.view_mut::<i32>().unwrap().fill(3);
         a.view_mut::<u8>().unwrap().fill(0);
         a.view_mut::<u8>().unwrap()[16..64].fill(0x55); // the CPU's own, in the same line, not handed over
-        let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM).unwrap();
-        let [a, b, bias, c] = job.wait_device(LIMIT).unwrap().buffers;
-        let job = engine.start([c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..16)], &GEMM).unwrap();
-        let [_, _, _, a] = job.wait(LIMIT).unwrap().buffers;
+        queue.submit([a.to_device(..16), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM.words()).unwrap();
+        let [a, b, bias, c] = queue.wait_device(LIMIT).unwrap().unwrap().buffers;
+        let [_, _, _, a] =
+            queue.run([c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..16)], &GEMM.words(), LIMIT).unwrap().buffers;
         let view = a.view::<u8>().unwrap();
         assert_eq!(view[16..64], [0x55; 48], "seed {seed}: the CPU's bytes");
         assert_eq!(view[..16], [3; 16], "seed {seed}: the device's bytes");
@@ -71,15 +72,15 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
     let spec = SimSpec { len_bytes: 4096, scope: SyncScope::Whole, ..SimSpec::default() };
     let region = Region::new(board.memory_with(spec).unwrap()).unwrap();
     let others = Region::new(board.memory(8192).unwrap()).unwrap();
-    drop(region.carve(64, Align::LINE).unwrap()); // came back: it does not count as somebody else's
-    let mut c = region.carve(4096, Align::LINE).unwrap().into_buf();
+    drop(region.alloc(64, Align::LINE).unwrap()); // came back: it does not count as somebody else's
+    let mut c = region.alloc(4096, Align::LINE).unwrap();
     c.view_mut::<u8>().unwrap().fill(0x55);
-    let pool = Pool::<4>::new(others.carve(2048, Align::LINE).unwrap(), 512).unwrap();
+    let pool = others.pool(4, 512).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut engine = engine(&device);
+    let mut queue = queue(&device);
     let [a, b, bias] = [0; 3].map(|_| pool.take().unwrap());
-    let job = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(64..128)], &GEMM).unwrap();
-    let [_, _, _, c] = job.wait(LIMIT).unwrap().buffers;
+    let [_, _, _, c] =
+        queue.run([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(64..128)], &GEMM.words(), LIMIT).unwrap().buffers;
     let view = c.view::<u8>().unwrap();
     assert_eq!((view[0], view[64], view[80], view[4095]), (0x55, 0, 0x55, 0x55));
 }
@@ -120,18 +121,15 @@ fn a_start_that_fails_late_gives_the_devices_side_back() {
             self.1.stop()
         }
     }
-    impl TypedDriver<4> for HalfStart<'_> {
-        contigo::no_report!(Gemm, 4);
-    }
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(4096, Align::LINE).unwrap(), 512).unwrap();
+    let pool = region.pool(8, 512).unwrap();
     let device = SimGemm8::new(&board, board.port());
     let driver = Gemm8::open_simulated(device.window().unwrap()).unwrap();
-    let mut engine = Engine::new(HalfStart(&device, driver)).unwrap();
+    let mut queue = Queue::new(HalfStart(&device, driver), 1).unwrap();
     let [a, b, mut bias, c] = [0; 4].map(|_| pool.take().unwrap());
     bias.view_mut::<i32>().unwrap().fill(3);
-    let failed = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)], &GEMM).unwrap_err();
+    let failed = queue.submit([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)], &GEMM.words()).unwrap_err();
     assert_eq!(failed.error, Error::Fault { device: "half", status: 1, what: "late" });
     let [.., c] = failed.buffers.unwrap();
     let c = c.into_buf().unwrap_err().into_cpu().unwrap();
@@ -181,10 +179,10 @@ fn stopping_takes_the_time_it_says() {
         },
         Spin,
     );
-    assert!(Engine::new(driver).is_ok());
+    assert!(Queue::new(driver, 1).is_ok());
 
     let begin = Instant::now();
-    let refused = Engine::new(scripted(|| regs::AP_START, |_| (), Spin)).unwrap_err();
+    let refused = Queue::new(scripted(|| regs::AP_START, |_| (), Spin), 1).unwrap_err();
     assert_eq!(refused.error, Error::WillNotStop { device: "gemm8", status: regs::AP_START, waited_us: 10_000 });
     assert!(begin.elapsed() >= Duration::from_millis(10));
 }
@@ -202,7 +200,7 @@ fn an_interrupt_that_fails_leaves_no_abort_behind() {
         }
     }
     let abort = Cell::new(0);
-    let refused = Engine::new(scripted(|| regs::AP_START, |value| abort.set(value), Broken)).unwrap_err();
+    let refused = Queue::new(scripted(|| regs::AP_START, |value| abort.set(value), Broken), 1).unwrap_err();
     assert_eq!(refused.error, Error::Os { call: "read", errno: 5 });
     assert_eq!(abort.get(), 0);
 }
@@ -215,17 +213,17 @@ fn all_ones_is_neither_done_nor_idle() {
     assert!(matches!(driver.stop(), Err(Error::WillNotStop { status: u32::MAX, .. })));
 }
 
-/// Two boards had memory at the same addresses, and an engine took buffers of the other one.
+/// Two boards had memory at the same addresses, and a queue took buffers of the other one.
 #[test]
 fn another_boards_memory_is_refused() {
     let (here, there) = (SimBoard::new(1), SimBoard::new(1));
     let region = Region::new(there.memory(4096).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(2048, Align::LINE).unwrap(), 512).unwrap();
+    let pool = region.pool(4, 512).unwrap();
     // Also with the other board's port, the device is on its own board.
     let device = SimGemm8::new(&here, there.port());
-    let mut engine = engine(&device);
+    let mut queue = queue(&device);
     let [a, b, bias, c] = [0; 4].map(|_| pool.take().unwrap());
-    let refused = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM).unwrap_err();
+    let refused = queue.submit([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM.words()).unwrap_err();
     assert_eq!(refused.error, Error::WrongBus { port: "sim-hp0", memory: there.bus() });
     assert_eq!(refused.buffers.unwrap().map(|operand| operand.into_buf().is_ok()), [true; 4]);
 }
@@ -237,14 +235,13 @@ fn two_blocks_at_one_address_answer_neither() {
     let spec = SimSpec { len_bytes: 4096, base: Some(BaseAddr::Phys(PhysAddr(0x2000_0000))), ..SimSpec::default() };
     let first = Region::new(board.memory_with(spec).unwrap()).unwrap();
     let second = Region::new(board.memory_with(spec).unwrap()).unwrap();
-    let mut victim = first.carve(4096, Align::LINE).unwrap().into_buf();
+    let mut victim = first.alloc(4096, Align::LINE).unwrap();
     victim.view_mut::<u8>().unwrap().fill(7);
-    let pool = Pool::<4>::new(second.carve(2048, Align::LINE).unwrap(), 512).unwrap();
+    let pool = second.pool(4, 512).unwrap();
     let device = SimGemm8::new(&board, board.coherent_port());
-    let mut engine = engine(&device);
+    let mut queue = queue(&device);
     let [a, b, bias, c] = [0; 4].map(|_| pool.take().unwrap());
-    let job = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM).unwrap();
-    let failed = job.wait(LIMIT).unwrap_err();
+    let failed = queue.run([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM.words(), LIMIT).unwrap_err();
     assert!(matches!(failed.error, Error::Fault { status: regs::STATUS_READ, .. }), "{:?}", failed.error);
     assert!(victim.view::<u8>().unwrap().iter().all(|&byte| byte == 7));
 }
@@ -297,20 +294,17 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
             Ok(())
         }
     }
-    impl TypedDriver<2> for Idle {
-        contigo::no_report!();
-    }
     let board = SimBoard::new(1);
     // Two syncs are the region's first touch, the third is the first output's.
     let memory = Mutant::new(board.memory(4096).unwrap(), Mutation::RefusedOnce(3));
     let region = Region::new(memory).unwrap();
-    let mut engine = Engine::new(Idle(board.port())).unwrap();
+    let mut queue = Queue::new(Idle(board.port()), 1).unwrap();
     let buffers = [1, 2].map(|value| {
-        let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+        let mut buf = region.alloc(64, Align::LINE).unwrap();
         buf.view_mut::<u8>().unwrap().fill(value);
         buf.from_device(..)
     });
-    let refused = engine.start(buffers, &()).unwrap_err();
+    let refused = queue.submit(buffers, &[]).unwrap_err();
     assert_eq!((refused.error, refused.operand), (REFUSAL, Some(1)));
     assert!(refused.to_string().starts_with("operand 1: "), "{refused}");
     let [one, two] = refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
@@ -323,7 +317,7 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
 fn a_leaked_block_outlives_its_board_and_its_port() {
     fn leaked(backend: impl Backend) -> (usize, usize) {
         let Mapping { cpu, len_bytes, .. } = backend.mapping();
-        let region = Region::new(backend).unwrap();
+        let region = contigo::Region::new(backend).unwrap();
         std::mem::forget(region.carve(64, Align::LINE).unwrap());
         (cpu.as_ptr().addr(), len_bytes)
     }
@@ -375,7 +369,7 @@ fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
     let (one, two) = (SimBoard::new(1), SimBoard::new(2));
     let port = Port { coherent: false, ..one.port() };
     let region = Region::new(OnBoard::new(&one, Unsettled::from(0, two.memory(8192).unwrap())).unwrap()).unwrap();
-    let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(4096, Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(1);
     // SAFETY: no device is told of it.
     let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
@@ -384,7 +378,7 @@ fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
     assert_eq!(refused.error, GOES_ON);
     let refused = refused.returned.into_cpu().unwrap_err();
     assert_eq!(refused.error, GOES_ON);
-    let mut words = DriverBuf::new(region.carve(64, Align::LINE).unwrap().into_buf(), &port, 64).unwrap();
+    let mut words = DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 64).unwrap();
     // SAFETY: no device is told of it.
     assert_eq!(unsafe { words.write(0, &[1]) }, Err(GOES_ON));
 }
@@ -398,7 +392,7 @@ fn a_tensor_waits_for_its_own_hand_over() {
     // Number 0 is the region's own, and 1 and 2 are the hand-overs'.
     let region = Region::new(Unsettled::from(3, board.memory(8192).unwrap())).unwrap();
     let lent = |read_only| {
-        let buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+        let buf = region.alloc(4096, Align::LINE).unwrap();
         // SAFETY: no device is told of it.
         let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
         let spec = TensorSpec { read_only, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };

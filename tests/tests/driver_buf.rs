@@ -3,8 +3,9 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, BaseAddr, Bus, DevAddr, Device, DriverBuf, Error, PhysAddr, Pool, Port, Region, SyncScope,
+    Align, BaseAddr, Bus, DevAddr, Device, Error, PhysAddr, Port, SyncScope,
     mmio::{Pointer, ReadOnly, ReadWrite, Register},
+    own::{DriverBuf, Region},
     sim::{Model, SimBoard, SimBus, SimDevice, SimSpec},
 };
 
@@ -65,7 +66,7 @@ fn the_device_fetches_what_was_written_last() {
         let device = SimDevice::with_model(&board, port(&board), Fetcher::default());
         let window = device.window().unwrap();
         let region = Region::new(board.memory(4096).unwrap()).unwrap();
-        let mut program = DriverBuf::new(region.carve(256, Align::LINE).unwrap().into_buf(), window.port(), 32).unwrap();
+        let mut program = DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
         assert_eq!(program.len_bytes(), 256);
         for round in 0..100_u32 {
             let offset_bytes = (round as usize % 63) * 4;
@@ -83,7 +84,7 @@ fn words_that_do_not_fit_are_not_written() {
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     // Where the port snoops, no sync looks at the range once more.
     for port in [board.port(), board.coherent_port()] {
-        let mut program = DriverBuf::new(region.carve(64, Align::LINE).unwrap().into_buf(), &port, 32).unwrap();
+        let mut program = DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 32).unwrap();
         // SAFETY: no device knows the address.
         let mut write = |offset_bytes, words: &[u32]| unsafe { program.write(offset_bytes, words) };
         assert_eq!(write(60, &[7]), Ok(()));
@@ -104,7 +105,7 @@ fn the_driver_reads_what_the_device_wrote_last() {
         let device = SimDevice::with_model(&board, port(&board), Fetcher::default());
         let window = device.window().unwrap();
         let region = Region::new(board.memory(4096).unwrap()).unwrap();
-        let mut ring = DriverBuf::new(region.carve(256, Align::LINE).unwrap().into_buf(), window.port(), 32).unwrap();
+        let mut ring = DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
         for round in 0..100_u32 {
             let offset_bytes = (round as usize % 63) * 4;
             store(&window, ring.addr_at(offset_bytes), round);
@@ -124,7 +125,7 @@ fn words_that_are_not_there_are_not_read() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     for port in [board.port(), board.coherent_port()] {
-        let mut ring = DriverBuf::new(region.carve(64, Align::LINE).unwrap().into_buf(), &port, 32).unwrap();
+        let mut ring = DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 32).unwrap();
         let mut words = [7; 2];
         assert_eq!(ring.read(60, &mut words), Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 }));
         assert_eq!(ring.read(usize::MAX - 2, &mut words), Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 }));
@@ -135,13 +136,13 @@ fn words_that_are_not_there_are_not_read() {
 
 /// The device completes descriptor 0 while the driver writes descriptor 1: is the status still
 /// there? Returns it, and how many lines the board saw cleaned over it.
-fn status_beside_a_new_descriptor(line: Align, distance: impl Fn(&DriverBuf<'_>) -> usize) -> (u32, u64) {
+fn status_beside_a_new_descriptor(line: Align, distance: impl Fn(&DriverBuf) -> usize) -> (u32, u64) {
     const COMPLETE: u32 = 0x8000_1000;
     let board = SimBoard::new(5);
     let device = SimDevice::with_model(&board, board.port(), Fetcher::default());
     let window = device.window().unwrap();
     let region = Region::new(board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap()).unwrap();
-    let mut ring = DriverBuf::new(region.carve(512, Align::LINE).unwrap().into_buf(), window.port(), 32).unwrap();
+    let mut ring = DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), window.port(), 32).unwrap();
     let (second, status_at) = (distance(&ring), ring.addr_at(8));
     // SAFETY: the device touches a word only when it is told to, and never the one that is written.
     let mut write = |offset_bytes| unsafe { ring.write(offset_bytes, &[0x1000_0000, 4096, 0]).unwrap() };
@@ -170,7 +171,7 @@ fn a_stride_is_whole_lines() {
     let strides = |bytes: usize| {
         let line = Align::new(bytes).unwrap();
         let region = Region::new(board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap()).unwrap();
-        let ring = DriverBuf::new(region.carve(512, Align::LINE).unwrap().into_buf(), &board.port(), 32).unwrap();
+        let ring = DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), &board.port(), 32).unwrap();
         [0, 1, 32, 64, 65, usize::MAX].map(|descriptor_bytes| ring.stride(descriptor_bytes))
     };
     assert_eq!(strides(32), [32, 32, 32, 64, 96, usize::MAX]);
@@ -183,7 +184,7 @@ fn a_buffer_that_does_not_suit_the_port_comes_back() {
     let board = SimBoard::new(1);
     let spec = |scope| SimSpec { len_bytes: 4096, scope, ..SimSpec::default() };
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let buf = |len_bytes| region.carve(len_bytes, Align::LINE).unwrap().into_buf();
+    let buf = |len_bytes| region.alloc(len_bytes, Align::LINE).unwrap();
 
     let refused = DriverBuf::new(buf(64), &Port { bus: Bus::Soc, ..board.port() }, 32).unwrap_err();
     assert_eq!(refused.error, Error::WrongBus { port: "sim-hp0", memory: board.bus() });
@@ -205,7 +206,7 @@ fn a_buffer_that_does_not_suit_the_port_comes_back() {
 
     let install = "something";
     let nobody = Region::new(board.memory_with(spec(SyncScope::None { install })).unwrap()).unwrap();
-    let refused = DriverBuf::new(nobody.carve(64, Align::LINE).unwrap().into_buf(), &board.port(), 32).unwrap_err();
+    let refused = DriverBuf::new(nobody.alloc(64, Align::LINE).unwrap(), &board.port(), 32).unwrap_err();
     assert_eq!(refused.error, Error::CannotSync { port: "sim-hp0", install });
 }
 
@@ -213,7 +214,7 @@ fn a_buffer_that_does_not_suit_the_port_comes_back() {
 fn dropped_it_is_leaked_and_released_it_is_free_again() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let pool = Pool::<2>::new(region.carve(128, Align::LINE).unwrap(), 64).unwrap();
+    let pool = region.pool(2, 64).unwrap();
     let program = DriverBuf::new(pool.take().unwrap(), &board.port(), 32).unwrap();
     // SAFETY: no device knows the address.
     drop(unsafe { program.release() });

@@ -2,11 +2,12 @@
 //! refused, what cannot be stopped.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
+use contigo::{BaseAddr, PhysAddr};
 use contigo::{
-    Align, Attempt, Bus, Engine, Error, Mmio, Pool, Port, Region,
+    Bus, Error, Mmio, Port,
+    own::{Queue, Region},
     sim::{SimBoard, SimDevice, SimSpec},
 };
-use contigo::{BaseAddr, PhysAddr};
 use contigo_testkit::edu::{Edu, EduModel, FaultWatch, IommuFault};
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
@@ -20,37 +21,35 @@ fn rig(board: &SimBoard) -> Port {
 fn every_length_is_copied_and_nothing_beside_it() {
     let board = SimBoard::new(11);
     let region = Region::new(board.memory(256 << 10).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 8192, Align::PAGE).unwrap(), 8192).unwrap();
+    let pool = region.pool(8, 8192).unwrap();
     let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::new());
-    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(Edu::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
     for (len, at) in [(1, 0), (3, 5), (64, 0), (100, 64), (255, 1), (4095, 0), (4095, 64), (4094, 1)] {
         let (mut from, mut to) = (pool.take().unwrap(), pool.take().unwrap());
         let pattern: Vec<u8> = (0..len).map(|i| u8::try_from((i * 7 + at + len) % 251).unwrap()).collect();
         from.view_at_mut::<u8>(at..at + len).unwrap().copy_from_slice(&pattern);
         to.view_mut::<u8>().unwrap().fill(0xEE);
         // Where the device writes must be whole lines on a port that does not snoop.
-        let job = engine.start([from.to_device(at..at + len), to.from_device(64..64 + 4096)], &()).unwrap();
-        let [_, to] = job.wait(SECOND).unwrap().buffers;
+        let [_, to] = queue.run([from.to_device(at..at + len), to.from_device(64..64 + 4096)], &[], SECOND).unwrap().buffers;
         let seen = to.view::<u8>().unwrap();
         assert_eq!(seen[64..64 + len], pattern, "{len} bytes at {at}");
         assert!(seen[..64].iter().chain(&seen[64 + len..]).all(|byte| *byte == 0xEE), "{len} bytes at {at}");
     }
-    assert_eq!(engine.jobs().completed, 8);
+    assert_eq!(queue.counts().completed, 8);
 }
 
 #[test]
 fn a_copy_takes_two_transfers_and_each_its_100_ms() {
     let board = SimBoard::new(12);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let pool = region.pool(4, 4096).unwrap();
     let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::new());
-    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
-    let mut job = engine.start([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &()).unwrap();
+    let mut queue = Queue::new(Edu::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    queue.submit([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[]).unwrap();
     let begin_ns = board.now_ns();
     let ended_ns = loop {
-        match job.try_wait().unwrap() {
-            Attempt::Done(_) => break board.now_ns(),
-            Attempt::Pending(again) => job = again,
+        if queue.try_next::<2>().unwrap().is_some() {
+            break board.now_ns();
         }
         device.run_for(1_000).unwrap();
         assert!(board.now_ns() - begin_ns < 1_000_000_000, "it never ends");
@@ -63,20 +62,15 @@ fn a_copy_takes_two_transfers_and_each_its_100_ms() {
     for limit_us in [50_000, 150_000] {
         let mut to = pool.take().unwrap();
         to.view_mut::<u8>().unwrap().fill(0x77);
-        let failed = engine
-            .start([pool.take().unwrap().to_device(..64), to.from_device(..64)], &())
-            .unwrap()
-            .wait(Duration::from_micros(limit_us.into()));
+        let failed = queue.run([pool.take().unwrap().to_device(..64), to.from_device(..64)], &[], Duration::from_micros(limit_us.into()));
         let failed = failed.unwrap_err();
         assert_eq!(failed.error, Error::Timeout { timeout_us: limit_us });
         let [_, to] = failed.buffers.unwrap();
         let before = to.into_cpu().unwrap().view_at::<u8>(..64).unwrap().to_vec();
-        assert!(!engine.is_busy(), "it came to rest");
+        assert!(queue.is_empty(), "it came to rest");
         assert_eq!(before, [if limit_us == 50_000 { 0x77 } else { 0 }; 64], "the transfer under way ran to its end, and no other began");
     }
-    assert!(
-        engine.start([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &()).unwrap().wait(SECOND).is_ok()
-    );
+    assert!(queue.run([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[], SECOND).is_ok());
 }
 
 #[test]
@@ -85,35 +79,34 @@ fn what_it_cannot_reach_is_refused_before_the_doorbell() {
     let high = SimSpec { len_bytes: 64 << 10, base: Some(BaseAddr::Phys(PhysAddr(0x1000_0000))), ..SimSpec::default() };
     let edge = SimSpec { len_bytes: 64 << 10, base: Some(BaseAddr::Phys(PhysAddr(0x0FFF_0000))), ..SimSpec::default() };
     let (high, edge) = (Region::new(board.memory_with(high).unwrap()).unwrap(), Region::new(board.memory_with(edge).unwrap()).unwrap());
-    let high = Pool::<4>::new(high.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
-    let edge = Pool::<16>::new(edge.carve(64 << 10, Align::PAGE).unwrap(), 4096).unwrap();
+    let high = high.pool(4, 4096).unwrap();
+    let edge = edge.pool(16, 4096).unwrap();
     let device = SimDevice::with_model(&board, rig(&board), EduModel::<28>::new());
-    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(Edu::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
     let mut slots: Vec<_> = (0..16).map(|_| edge.take().unwrap()).collect();
     let (last, first) = (slots.pop().unwrap(), slots.remove(0));
-    let job = engine.start([first.to_device(..4095), last.from_device(..)], &()).unwrap();
-    assert!(job.wait(SECOND).is_ok(), "up to the last byte below 2^28");
+    assert!(queue.run([first.to_device(..4095), last.from_device(..)], &[], SECOND).is_ok(), "up to the last byte below 2^28");
     drop(slots);
     for index in [0, 1] {
         let mut operands = [edge.take().unwrap().to_device(..64), edge.take().unwrap().from_device(..)];
         operands[index] = if index == 0 { high.take().unwrap().to_device(..64) } else { high.take().unwrap().from_device(..) };
-        let refused = engine.start(operands, &()).unwrap_err();
+        let refused = queue.submit(operands, &[]).unwrap_err();
         assert!(matches!(refused.error, Error::Unreachable { addr, last: 0xFFF_FFFF, .. } if addr >= 0x1000_0000), "{refused}");
         assert_eq!(refused.operand, Some(index));
     }
-    assert_eq!(engine.jobs().started, 1, "no doorbell was rung");
+    assert_eq!(queue.counts().pushed, 1, "no doorbell was rung");
 }
 
 #[test]
 fn lengths_it_has_no_room_for_are_refused() {
     let board = SimBoard::new(14);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 8192, Align::PAGE).unwrap(), 8192).unwrap();
+    let pool = region.pool(4, 8192).unwrap();
     let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::new());
-    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
-    let refused = engine.start([pool.take().unwrap().to_device(..4096), pool.take().unwrap().from_device(..)], &()).unwrap_err();
+    let mut queue = Queue::new(Edu::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    let refused = queue.submit([pool.take().unwrap().to_device(..4096), pool.take().unwrap().from_device(..)], &[]).unwrap_err();
     assert!(matches!(refused.error, Error::Argument { value: 4096, max: 4095, .. }));
-    let refused = engine.start([pool.take().unwrap().to_device(..65), pool.take().unwrap().from_device(..64)], &()).unwrap_err();
+    let refused = queue.submit([pool.take().unwrap().to_device(..65), pool.take().unwrap().from_device(..64)], &[]).unwrap_err();
     assert_eq!(refused.error, Error::BufferSize { index: 1, need_bytes: 65, have_bytes: 64 });
 }
 
@@ -121,15 +114,16 @@ fn lengths_it_has_no_room_for_are_refused() {
 fn one_that_will_not_end_keeps_its_buffers() {
     let board = SimBoard::new(15);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<2>::new(region.carve(2 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let pool = region.pool(2, 4096).unwrap();
     let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::stuck());
-    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
-    let job = engine.start([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &()).unwrap();
-    let failed = job.wait(Duration::from_millis(300)).unwrap_err();
+    let mut queue = Queue::new(Edu::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    let failed = queue
+        .run([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[], Duration::from_millis(300))
+        .unwrap_err();
     assert!(matches!(failed.error, Error::WillNotStop { device: "edu", .. }) && failed.buffers.is_none(), "{failed}");
     assert!(matches!(pool.take(), Err(Error::NoSlots { .. })), "leaked, not freed");
     device.reset().unwrap();
-    engine.recover().unwrap();
+    queue.clear().unwrap();
 }
 
 #[test]
@@ -178,13 +172,13 @@ impl FaultWatch for Scripted {
 fn a_refused_access_is_an_error_where_somebody_watches() {
     let board = SimBoard::new(16);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let pool = region.pool(4, 4096).unwrap();
     let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::new());
     let script = Scripted(Rc::default());
     #[allow(unsafe_code, reason = "the kind of a window is a claim")]
     // SAFETY: it is a simulated edu's, with 32 bits.
     let driver = unsafe { Edu::<_, 32, _>::watched(device.window().unwrap(), script.clone()) };
-    let mut engine = Engine::new(driver.unwrap()).unwrap();
+    let mut queue = Queue::new(driver.unwrap(), 1).unwrap();
     let fault = |write| IommuFault { event: 0x10, stream: 8, write, addr: 0x4000 };
     // The last answer comes first.
     for (answers, expected) in [
@@ -193,9 +187,11 @@ fn a_refused_access_is_an_error_where_somebody_watches() {
         (vec![None, None], Ok(())),
     ] {
         *script.0.borrow_mut() = answers;
-        let job = engine.start([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &()).unwrap();
-        let ended = job.wait(SECOND).map(drop).map_err(|failed| failed.error);
+        let ended = queue
+            .run([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[], SECOND)
+            .map(drop)
+            .map_err(|failed| failed.error);
         assert_eq!(ended, expected.map_err(|what| Error::Fault { device: "edu", status: 0x10, what }));
-        assert!(!engine.is_busy() && script.0.borrow().is_empty());
+        assert!(queue.is_empty() && script.0.borrow().is_empty());
     }
 }

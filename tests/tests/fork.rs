@@ -8,10 +8,10 @@
 )]
 
 use contigo::{
-    Align, Backend, Bus, Completion, DevSlice, Device, DmaBuf, DmaHeap, Driver, HugeTlb, Mmio, OperandSpec, Pool, Port, Queue, Region,
-    Result, Spin, TypedDriver, Wired,
+    Backend, Bus, Completion, DevSlice, Device, DmaBuf, DmaHeap, Driver, HugeTlb, Mmio, OperandSpec, Port, Result, Spin, Wired,
     drivers::zdma::{SimZdma, Zdma},
-    no_report, poll_until,
+    own::{Queue, Region},
+    poll_until,
     sim::SimBoard,
 };
 use contigo_testkit::{
@@ -171,10 +171,6 @@ unsafe impl<D: Device> Driver for Counts<D> {
     }
 }
 
-impl<D: Device> TypedDriver<1> for Counts<D> {
-    no_report!();
-}
-
 /// A child has the value of its parent's queue, and no registers: what it does with the queue ends
 /// it before anything of a job is touched.
 #[test]
@@ -187,13 +183,13 @@ fn a_queue_in_a_child_takes_no_end_and_stops_nothing() {
     let (registers, _irq) = tree.open(0).unwrap().into_parts();
     let module = FakeUDmaBuf::new(Config::default());
     let region = Region::new(module.open().unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 256, Align::LINE).unwrap(), 256).unwrap();
+    let pool = region.pool(4, 256).unwrap();
     let port = Port { name: "fake", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: false };
     // SAFETY: no device is behind the registers.
     let device = unsafe { Wired::new(registers, Spin, port) };
-    let mut queue = Queue::<_, 4, 1>::new(Counts { device, told: 0 }).unwrap();
+    let mut queue = Queue::new(Counts { device, told: 0 }, 4).unwrap();
     for _ in 0..2 {
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
     let ended = |jobs: u32| {
         let file = fs::File::options().write(true).open(tree.path("dev/uio0")).unwrap();
@@ -203,8 +199,8 @@ fn a_queue_in_a_child_takes_no_end_and_stops_nothing() {
     ended(1);
     let before = (stops(), queue.counts());
     let fault = |status| assert!(matches!(status, WaitStatus::Signaled(_, Signal::SIGSEGV, _)), "{status:?}");
-    fault(in_a_child(|| drop(queue.next(Duration::ZERO))));
-    fault(in_a_child(|| drop(queue.next_device(Duration::ZERO))));
+    fault(in_a_child(|| drop(queue.wait::<1>(Duration::ZERO))));
+    fault(in_a_child(|| drop(queue.wait_device::<1>(Duration::ZERO))));
     fault(in_a_child(|| {
         let _ = queue.stop();
     }));
@@ -216,31 +212,26 @@ fn a_queue_in_a_child_takes_no_end_and_stops_nothing() {
         drop(unsafe { std::ptr::read(&raw const queue) });
     }));
     assert_eq!((stops(), queue.counts(), queue.len()), (before.0, before.1, 2));
-    assert_eq!(queue.next(LIMIT).unwrap().map(|done| done.completion.slot), Some(0));
-    assert!(queue.next(Duration::ZERO).unwrap().is_none(), "the second goes on");
+    assert_eq!(queue.wait::<1>(LIMIT).unwrap().map(|done| done.job), Some(0));
+    assert!(queue.wait::<1>(Duration::ZERO).unwrap().is_none(), "the second goes on");
     ended(2);
-    assert_eq!(queue.next(LIMIT).unwrap().map(|done| done.completion.slot), Some(1));
+    assert_eq!(queue.wait::<1>(LIMIT).unwrap().map(|done| done.job), Some(1));
 }
 
-/// On the simulated board a child has copies, and takes the ends of these.
+/// On the simulated board a child has a copy of the board. It has none of the queue's jobs.
 #[test]
-fn a_child_that_works_on_its_copy_of_a_board_leaves_the_parents_jobs() {
+fn a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents_jobs() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 256, Align::LINE).unwrap(), 256).unwrap();
+    let pool = region.pool(4, 256).unwrap();
     let device = SimZdma::new(&board, board.port());
-    let mut queue = Queue::<_, 4, 2>::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(Zdma::simple_simulated(device.window().unwrap()).unwrap(), 4).unwrap();
     let mut from = pool.take().unwrap();
     from.view_mut::<u8>().unwrap().fill(7);
-    queue.push([from.to_device(..), pool.take().unwrap().from_device(..)], &()).unwrap();
-    let took = in_a_child(|| {
-        let ended = matches!(queue.next(LIMIT), Ok(Some(_)));
-        let again = queue.stop().is_ok() && queue.is_empty();
-        // SAFETY: the child ends here.
-        unsafe { nix::libc::_exit(i32::from(!(ended && again))) }
-    });
-    assert!(matches!(took, WaitStatus::Exited(_, 0)), "{took:?}");
+    queue.submit([from.to_device(..), pool.take().unwrap().from_device(..)], &[]).unwrap();
+    let ended = in_a_child(|| drop(queue.wait::<2>(LIMIT)));
+    assert!(matches!(ended, WaitStatus::Signaled(_, Signal::SIGSEGV, _)), "{ended:?}");
     assert_eq!((queue.len(), board.now_ns() < 1_000_000, pool.taken()), (1, true, 2), "nothing of it reached the parent");
-    let [_, to] = queue.next(LIMIT).unwrap().unwrap().buffers;
+    let [_, to] = queue.wait::<2>(LIMIT).unwrap().unwrap().buffers;
     assert_eq!(to.view::<u8>().unwrap(), [7; 256]);
 }

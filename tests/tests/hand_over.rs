@@ -9,9 +9,10 @@
 )]
 
 use contigo::{
-    Align, BaseAddr, Completion, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, DriverBuf, Engine, Error, OperandSpec, Port, Refused,
-    Region,
+    Align, BaseAddr, Completion, DevAddr, DevSlice, Direction, Driver, Error, OperandSpec, Port, Refused,
     dlpack::{ByteOffset, DataType, Lent, Shape, TensorSpec, TensorTable},
+    own::Operand,
+    own::{CpuBuf, DevBuf, DriverBuf, Queue, Region},
     sim::{SimBoard, SimSpec},
 };
 use contigo_testkit::{
@@ -50,10 +51,16 @@ fn told<B>(lent: &mut Lent<B>) -> (u64, u64, i64) {
 }
 
 /// Hands `range` to a device of the test's.
-fn give<'p>(buf: CpuBuf<'p>, port: &Port, range: std::ops::Range<usize>, direction: Direction) -> DevBuf<'p> {
+fn give(buf: CpuBuf, port: &Port, range: std::ops::Range<usize>, direction: Direction) -> DevBuf {
     // SAFETY: the test's device touches the bytes only where the test says so, before the buffer
     // comes back.
     unsafe { buf.hand_over(port, 64, range, direction) }.unwrap()
+}
+
+/// One job on `operand`, which stays on the device's side.
+fn on_the_device(queue: &mut Queue<impl Driver>, operand: Operand) -> [DevBuf; 1] {
+    queue.submit([operand], &[1]).unwrap();
+    queue.wait_device(LIMIT).unwrap().unwrap().buffers
 }
 
 /// After a job on a part, the address was the part's and the length that of the whole: a tensor
@@ -63,13 +70,13 @@ fn address_and_length_stay_together_along_a_chain() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
     let region = Region::new(harness.open(16 << 10).unwrap()).unwrap();
-    let mut engine = Engine::<_, 1>::new(Xor::new(&harness)).unwrap();
-    let buf = region.carve(4096, Align::PAGE).unwrap().into_buf();
+    let mut queue = Queue::new(Xor::<_, 1>::new(&harness), 1).unwrap();
+    let buf = region.alloc(4096, Align::PAGE).unwrap();
     let (at, BaseAddr::Phys(base)) = (buf.offset_bytes(), region.base()) else { panic!("physical") };
     let first = base.0 + at as u64;
-    let [whole] = engine.start([buf.in_out(..)], &1).unwrap().wait_device(LIMIT).unwrap().buffers;
+    let [whole] = on_the_device(&mut queue, buf.in_out(..));
     assert_eq!(whole.slice(), DevSlice { addr: DevAddr(first), offset_bytes: 0, len_bytes: 4096 });
-    let [part] = engine.start([whole.in_out(1024..2048)], &1).unwrap().wait_device(LIMIT).unwrap().buffers;
+    let [part] = on_the_device(&mut queue, whole.in_out(1024..2048));
     assert_eq!(part.slice(), DevSlice { addr: DevAddr(first + 1024), offset_bytes: 0, len_bytes: 1024 });
     assert_eq!(part.handed_over_bytes(), 4096);
 
@@ -82,7 +89,7 @@ fn address_and_length_stay_together_along_a_chain() {
     assert_eq!(told(&mut lent), (base.0, at as u64 + 1024, 1024));
     // And on to a job on all of it again.
     let part = lent.take_back().unwrap();
-    let [whole] = engine.start([part.in_out(..)], &1).unwrap().wait_device(LIMIT).unwrap().buffers;
+    let [whole] = on_the_device(&mut queue, part.in_out(..));
     assert_eq!(whole.slice().len_bytes, 4096);
 }
 
@@ -93,7 +100,7 @@ fn a_lent_tensor_is_written_as_by_a_job() {
     for (seed, port) in (0..16).flat_map(|seed| BOTH.map(|port| (seed, port))) {
         let board = SimBoard::new(seed);
         let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
-        let mut buf = region.carve(256, Align::LINE).unwrap().into_buf();
+        let mut buf = region.alloc(256, Align::LINE).unwrap();
         buf.view_mut::<u8>().unwrap().fill(1);
         let buf = if seed % 2 == 0 {
             give(buf, &port, 64..192, Direction::ToDevice)
@@ -127,7 +134,7 @@ fn half_a_line_is_lent_to_be_read_and_not_to_be_written() {
     for port in BOTH {
         let board = SimBoard::new(1);
         let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
-        let (left, right) = region.carve(64, Align::LINE).unwrap().into_buf().split_at(32).unwrap();
+        let (left, right) = region.alloc(64, Align::LINE).unwrap().split_at(32).unwrap();
         let right = give(right, &port, 0..32, Direction::ToDevice);
         let lent = TENSORS.lend(right, &bytes_of(32, true)).unwrap();
         let right = lent.take_back().unwrap();
@@ -150,7 +157,7 @@ fn a_part_goes_on_to_a_port_of_the_other_kind() {
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
     let board = harness.board();
     let region = Region::new(harness.open(4096).unwrap()).unwrap();
-    let (mut buf, neighbour) = region.carve(192, Align::LINE).unwrap().into_buf().split_at(96).unwrap();
+    let (mut buf, neighbour) = region.alloc(192, Align::LINE).unwrap().split_at(96).unwrap();
     buf.view_mut::<u8>().unwrap().fill(1);
     let buf = give(buf, &board.coherent_port(), 0..96, Direction::FromDevice);
     write(board, board.coherent_port(), buf.slice().addr, &[9; 96]).unwrap();
@@ -180,7 +187,7 @@ fn what_a_job_refuses_a_hand_over_refuses() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     let BaseAddr::Phys(base) = region.base() else { panic!("physical") };
-    let mut held = Some(region.carve(4096, Align::LINE).unwrap().into_buf());
+    let mut held = Some(region.alloc(4096, Align::LINE).unwrap());
     held.as_mut().unwrap().view_mut::<u8>().unwrap().fill(7);
     let mut refuse = |port: &Port, addr_bits, range: std::ops::Range<usize>, direction| {
         // SAFETY: no device is told the address.
@@ -212,29 +219,28 @@ fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
     let port = Port { window: (0, last), ..whole };
     let refused = |len_bytes| Error::Unreachable { port: port.name, addr: base.0 + 4096, len_bytes, first: 0, last };
 
-    let mut buf = region.carve(4096, Align::PAGE).unwrap().into_buf();
-    let ptr = buf.as_mut_ptr().wrapping_add(4096);
-    drop(buf);
+    let mut first = region.alloc(4096, Align::PAGE).unwrap();
+    let ptr = first.as_mut_ptr().wrapping_add(4096);
     assert_eq!(region.dev_addr_of(&port, ptr, 64), Ok(DevAddr(base.0 + 4096)));
     assert_eq!(region.dev_addr_of(&port, ptr, 65), Err(refused(65)));
 
-    let buf = region.carve(4096, Align::PAGE).unwrap().into_buf();
+    let buf = region.alloc(4096, Align::PAGE).unwrap();
     let Err(Refused { error, returned: buf }) = DriverBuf::new(buf, &port, 64) else { panic!("driver memory") };
     assert_eq!(error, refused(4096));
-    let mut engine = Engine::<_, 1>::new(Xor::behind(&harness, port)).unwrap();
+    let mut queue = Queue::new(Xor::<_, 1>::behind(&harness, port), 1).unwrap();
     // The harness's master has a port of another window.
     harness.board().allow_wrong_accesses(true).unwrap();
-    let failed = engine.start([buf.in_out(..65)], &0).unwrap_err();
+    let failed = queue.submit([buf.in_out(..65)], &[0]).unwrap_err();
     assert_eq!((failed.error, failed.operand), (refused(65), Some(0)));
     let [operand] = failed.buffers.unwrap();
-    let [buf] = engine.start([operand.into_buf().unwrap().in_out(..64)], &0).unwrap().wait(LIMIT).unwrap().buffers;
+    let [buf] = queue.run([operand.into_buf().unwrap().in_out(..64)], &[0], LIMIT).unwrap().buffers;
 
     // The same end, by the width of a register: 2^28 is where this board's memory begins, so no
     // buffer of its own crosses it.
     let edge = SimSpec { len_bytes: 8192, base: Some(BaseAddr::Phys(contigo::PhysAddr((1 << 24) - 4096))), ..SimSpec::default() };
     let board = SimBoard::new(1);
     let low = Region::new(board.memory_with(edge).unwrap()).unwrap();
-    let crossing = low.carve(4096 + 64, Align::LINE).unwrap().into_buf();
+    let crossing = low.alloc(4096 + 64, Align::LINE).unwrap();
     // SAFETY: no device is told the address.
     let Err(Refused { error, .. }) = (unsafe { crossing.hand_over(&board.port(), 24, .., Direction::ToDevice) }) else { panic!("24 bits") };
     let (addr, last) = ((1 << 24) - 4096, (1 << 24) - 1);
@@ -264,7 +270,7 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
         let elsewhere = Port { name: "another-master", ..port };
         let counted = |expected, what: &str| assert_eq!(board.counts().unowned_accesses, expected, "{what}, {}", port.name);
         let reads = |port, addr: DevAddr, len| read(&board, port, addr, &mut vec![0; len]).unwrap();
-        let buf = region.carve(256, Align::LINE).unwrap().into_buf();
+        let buf = region.alloc(256, Align::LINE).unwrap();
         let at = DevAddr(region.dev_addr_of(&port, buf.view::<u8>().unwrap().as_ptr(), 256).unwrap().0);
 
         reads(port, at, 1);
@@ -298,7 +304,7 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
         reads(port, at, 4);
         counted(8, "released");
         drop(released);
-        drop(give(region.carve(64, Align::LINE).unwrap().into_buf(), &port, 0..64, Direction::ToDevice));
+        drop(give(region.alloc(64, Align::LINE).unwrap(), &port, 0..64, Direction::ToDevice));
         reads(port, DevAddr(at.0 + 256), 64);
         counted(9, "dropped while it was a device's");
     }
@@ -313,16 +319,17 @@ fn an_engine_that_overruns_or_stops_too_late_is_seen() {
         harness.board().allow_wrong_accesses(true).unwrap();
         let unowned = || harness.unowned_accesses().unwrap();
         let region = Region::new(harness.open(4096).unwrap()).unwrap();
-        let bufs = || [(); 2].map(|()| region.carve(256, Align::LINE).unwrap().into_buf());
+        let bufs = || [(); 2].map(|()| region.alloc(256, Align::LINE).unwrap());
         let [input, output] = bufs();
-        let mut engine = Engine::<_, 2>::new(Xor::new(&harness).with_overrun(64)).unwrap();
-        let [input, output] = engine.start([input.to_device(..64), output.from_device(..64)], &0).unwrap().wait(LIMIT).unwrap().buffers;
+        let mut queue = Queue::new(Xor::<_, 2>::new(&harness).with_overrun(64), 1).unwrap();
+        let [input, output] = queue.run([input.to_device(..64), output.from_device(..64)], &[0], LIMIT).unwrap().buffers;
         assert_eq!(unowned(), 1, "64 bytes more than the operand");
 
-        let mut engine = Engine::<_, 2>::new(Xor::new(&harness).that_lies_of_its_end()).unwrap();
-        drop(engine.start([input.to_device(..), output.from_device(..)], &0).unwrap());
+        let mut queue = Queue::new(Xor::<_, 2>::new(&harness).that_lies_of_its_end(), 1).unwrap();
+        queue.submit([input.to_device(..), output.from_device(..)], &[0]).unwrap();
+        queue.clear().unwrap();
         let before = unowned();
-        engine.driver().run_on();
+        queue.driver().run_on();
         assert!(unowned() > before, "a write after it said that it had stopped");
     }
 }
@@ -336,17 +343,21 @@ fn whichever_way_a_job_ends_its_bytes_are_no_devices_any_more() {
     for (port, (start, poll)) in BOTH.into_iter().flat_map(|port| ways.map(|way| (port, way))) {
         let board = SimBoard::new(1);
         let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
-        let buf = region.carve(64, Align::LINE).unwrap().into_buf();
+        let buf = region.alloc(64, Align::LINE).unwrap();
         let addr = region.dev_addr_of(&port, buf.view::<u8>().unwrap().as_ptr(), 64).unwrap();
         let unowned = || {
             write(&board, port, addr, &[1; 64]).unwrap();
             board.counts().unowned_accesses
         };
-        let mut engine = Engine::<_, 1>::new(Scripted { start, poll, ..Scripted::new(port, OperandSpec::in_out()) }).unwrap();
-        let ended = match engine.start([buf.in_out(..)], &()) {
-            Ok(job) => {
+        let mut queue = Queue::new(Scripted { start, poll, ..Scripted::new(port, OperandSpec::in_out()) }, 1).unwrap();
+        let ended = match queue.submit([buf.in_out(..)], &[]) {
+            Ok(_) => {
                 assert_eq!(unowned(), 0, "it runs");
-                job.wait_device(LIMIT).map(|done| done.buffers).or_else(|failed| failed.buffers.ok_or(failed.error))
+                match queue.wait_device::<1>(LIMIT) {
+                    Ok(Some(done)) => Ok(done.buffers),
+                    _ if queue.stop().is_err() => Err(FAULT),
+                    _ => Ok(queue.take_back().unwrap().unwrap().buffers),
+                }
             }
             Err(refused) => Ok(refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap_err())),
         };

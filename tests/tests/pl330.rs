@@ -26,15 +26,15 @@ mod refused;
 
 use bent::Bent;
 use contigo::{
-    Align, Attempt, BaseAddr, Completion, CpuBuf, DevAddr, DevSlice, Device, Done, Driver, Engine, Error, JobError, Mmio, PhysAddr, Pool,
-    Refused, Region, Result, Wait,
+    Align, BaseAddr, Completion, DevAddr, DevSlice, Device, Driver, Error, JobError, Mmio, PhysAddr, Refused, Result, Wait,
     drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
-    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts},
+    own::{CpuBuf, Done, Pool, Queue, Region},
+    sim::{Faults, SimBoard, SimConfig, SimCounts},
 };
 use contigo_testkit::emulated;
 use fastrand::Rng;
-use std::{cell::Cell, mem::forget, time::Duration};
+use std::{cell::Cell, time::Duration};
 
 const WAIT: Duration = Duration::from_millis(50);
 const SLOT: usize = 8192;
@@ -50,19 +50,19 @@ const WAIT_FOR_EVER: [u8; 2] = [0x36, 9 << 3];
 const BYTE: u32 = 1 | 1 << 14;
 
 /// The driver of a model, whatever a test bends in what its window says.
-fn open<'p, D: Device>(device: D, program: CpuBuf<'p>) -> Result<Pl330<'p, D>, Refused<CpuBuf<'p>>> {
+fn open<D: Device>(device: D, program: CpuBuf) -> Result<Pl330<'static, D>, Refused<CpuBuf>> {
     open_with(device, program, Pl330Config::default())
 }
 
 /// The same, by a channel and an event.
-fn open_with<'p, D: Device>(device: D, program: CpuBuf<'p>, config: Pl330Config) -> Result<Pl330<'p, D>, Refused<CpuBuf<'p>>> {
+fn open_with<D: Device>(device: D, program: CpuBuf, config: Pl330Config) -> Result<Pl330<'static, D>, Refused<CpuBuf>> {
     // SAFETY: every window of this file is, or wraps, the one of a simulated PL330.
     unsafe { Pl330::open_with(device, program, config) }
 }
 
 /// Memory for programs and for data, on one board.
 struct Memory {
-    region: Region<Sim>,
+    region: Region,
 }
 
 impl Memory {
@@ -70,12 +70,12 @@ impl Memory {
         Self { region: Region::new(board.memory(1 << 20).unwrap()).unwrap() }
     }
 
-    fn programs(&self) -> Pool<'_, 2> {
-        Pool::new(self.region.carve(2 * PROGRAM_BYTES, Align::LINE).unwrap(), PROGRAM_BYTES).unwrap()
+    fn programs(&self) -> Pool {
+        self.region.pool(2, PROGRAM_BYTES).unwrap()
     }
 
-    fn data(&self) -> Pool<'_, 4> {
-        Pool::new(self.region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap()
+    fn data(&self) -> Pool {
+        self.region.pool(4, SLOT).unwrap()
     }
 
     fn base(&self) -> u32 {
@@ -85,7 +85,7 @@ impl Memory {
 }
 
 /// Random bytes, into a buffer and beside it.
-fn scribble(rng: &mut Rng, buf: &mut CpuBuf<'_>) -> Vec<u8> {
+fn scribble(rng: &mut Rng, buf: &mut CpuBuf) -> Vec<u8> {
     let mut bytes = vec![0; buf.len_bytes()];
     rng.fill(&mut bytes);
     buf.view_mut::<u8>().unwrap().copy_from_slice(&bytes);
@@ -107,14 +107,13 @@ fn copy(rng: &mut Rng, longest: usize) -> (usize, usize, usize) {
 }
 
 /// `count` random copies; every byte of the destination's slot is compared after each.
-fn copies<D: Device>(engine: &mut Engine<Pl330<'_, D>, 2>, data: &Pool<'_, 4>, rng: &mut Rng, count: usize, longest: usize) {
+fn copies<D: Device>(queue: &mut Queue<Pl330<'_, D>>, data: &Pool, rng: &mut Rng, count: usize, longest: usize) {
     let (mut source, mut target) = (data.take().unwrap(), data.take().unwrap());
     for job in 0..count {
         let bytes = scribble(rng, &mut source);
         let mut expected = scribble(rng, &mut target);
         let (from, to, len) = copy(rng, longest);
-        let running = engine.start([source.to_device(from..from + len), target.from_device(to..to + len)], &()).unwrap();
-        [source, target] = running.wait(WAIT).unwrap().buffers;
+        [source, target] = queue.run([source.to_device(from..from + len), target.from_device(to..to + len)], &[], WAIT).unwrap().buffers;
         expected[to..to + len].copy_from_slice(&bytes[from..from + len]);
         assert!(target.view::<u8>().unwrap() == expected, "job {job}: {len} bytes from {from} to {to}");
         assert!(source.view::<u8>().unwrap() == bytes, "job {job}: the source changed");
@@ -128,11 +127,11 @@ fn ten_thousand_copies_at_any_address_and_length() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, port(&board));
-        let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
+        let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap();
         let jobs = emulated::fewer(5_000);
-        copies(&mut engine, &data, &mut Rng::with_seed(seed as u64), usize::try_from(jobs).unwrap(), 1000);
-        assert_eq!((engine.jobs().completed, engine.jobs().stopped), (jobs, 0));
-        drop(engine);
+        copies(&mut queue, &data, &mut Rng::with_seed(seed as u64), usize::try_from(jobs).unwrap(), 1000);
+        assert_eq!((queue.counts().completed, queue.counts().stopped), (jobs, 0));
+        drop(queue);
         assert_eq!((programs.taken(), data.taken()), (0, 0), "everything is given back");
         let SimCounts { stray_accesses, unowned_accesses, evictions, .. } = board.counts();
         assert_eq!((stray_accesses, unowned_accesses, evictions), (0, 0, 0));
@@ -159,7 +158,7 @@ fn every_kind_of_controller_copies() {
         let device = SimPl330::with_spec(&board, board.port(), spec);
         let driver = open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
         assert_eq!(driver.config(), config);
-        copies(&mut Engine::new(driver).unwrap(), &data, &mut Rng::with_seed(9), 200, 3000);
+        copies(&mut Queue::new(driver, 1).unwrap(), &data, &mut Rng::with_seed(9), 200, 3000);
         assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0), "{spec:?}");
     }
 }
@@ -171,8 +170,8 @@ fn the_same_seed_takes_the_same_time() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.port());
-        let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
-        copies(&mut engine, &data, &mut Rng::with_seed(1), 50, 500);
+        let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap();
+        copies(&mut queue, &data, &mut Rng::with_seed(1), 50, 500);
         board.now_ns()
     };
     assert_eq!(run(3), run(3));
@@ -181,10 +180,10 @@ fn the_same_seed_takes_the_same_time() {
 
 /// One copy of 100 bytes, as a check that all is well; the buffers come from the pool and go back
 /// to it.
-fn works<D: Device>(engine: &mut Engine<Pl330<'_, D>, 2>, data: &Pool<'_, 4>) {
+fn works<D: Device>(queue: &mut Queue<Pl330<'_, D>>, data: &Pool) {
     let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
     from.view_mut::<u8>().unwrap().fill(0x5A);
-    let [_, to] = engine.start([from.to_device(3..103), to.from_device(10..110)], &()).unwrap().wait(WAIT).unwrap().buffers;
+    let [_, to] = queue.run([from.to_device(3..103), to.from_device(10..110)], &[], WAIT).unwrap().buffers;
     assert_eq!(to.view_at::<u8>(10..110).unwrap(), [0x5A; 100]);
 }
 

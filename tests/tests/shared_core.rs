@@ -15,8 +15,9 @@ mod bell;
 mod channels;
 
 use contigo::{
-    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Result, TypedDriver, exactly,
+    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Result, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
+    own::{Pool, Queue},
     poll_every, poll_until,
     sim::{Model, SimBus, SimDevice, SimWindow},
 };
@@ -173,10 +174,6 @@ unsafe impl<D: Device> Driver for Copier<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<2> for Copier<'_, D> {
-    contigo::no_report!();
-}
-
 /// A core over the model's window.
 fn core(device: &SimDevice<Twin>) -> Core<SimWindow<Twin>> {
     Core::new(device.window().unwrap())
@@ -189,14 +186,14 @@ fn on(core: &Core<SimWindow<Twin>>, index: usize) -> Copier<'_, SimWindow<Twin>>
 }
 
 /// `count` copies; each byte is compared.
-fn copies<D: Device>(driver: Copier<'_, D>, pool: &Pool<'_, 8>, count: u64) {
+fn copies<D: Device>(driver: Copier<'_, D>, pool: &Pool, count: u64) {
     let index = driver.channel.index() as u8;
-    let mut engine = Engine::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
     for job in 0..count {
         let (mut from, to) = (pool.take().unwrap(), pool.take().unwrap());
         let byte = job as u8 ^ index << 7;
         from.view_mut::<u8>().unwrap().fill(byte);
-        let done = engine.start([from.to_device(..100), to.from_device(..100)], &()).unwrap().wait(WAIT).unwrap();
+        let done = queue.run([from.to_device(..100), to.from_device(..100)], &[], WAIT).unwrap();
         assert_eq!(done.buffers[1].view_at::<u8>(..100).unwrap(), [byte; 100], "job {job} of channel {index}");
     }
 }

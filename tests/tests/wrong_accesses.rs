@@ -6,11 +6,11 @@
 mod source;
 
 use contigo::{
-    Align, Completion, Core, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Queue, Region, Result,
-    SimulatedDevice, Stream, TypedDriver,
+    Completion, Core, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, SimulatedDevice,
     drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl},
     mmio::{ReadOnly, ReadWrite, Register},
     names::{Attach, DeviceName},
+    own::{Pool, Queue, Region, Stream},
     poll_until,
     sim::{Model, SimBoard, SimBus, SimDevice},
 };
@@ -168,21 +168,11 @@ unsafe impl<D: Device, const NUMBERED: bool> Driver for Fills<D, NUMBERED> {
     }
 }
 
-impl<D: Device, const NUMBERED: bool> TypedDriver<1> for Fills<D, NUMBERED> {
-    type Args = [u32; 3];
-    type Words = [u32; 3];
-    type Report = ();
-    fn words(args: &[u32; 3]) -> [u32; 3] {
-        *args
-    }
-    fn report(&self, _: &Completion) {}
-}
-
 /// A board, and buffers of 256 bytes with as many free ones between them.
-fn with_board<R>(act: impl FnOnce(&SimBoard, &Pool<'_, 8>) -> R) -> R {
+fn with_board<R>(act: impl FnOnce(&SimBoard, &Pool) -> R) -> R {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(16 * SLOT, Align::LINE).unwrap(), 2 * SLOT).unwrap();
+    let pool = region.pool(8, 2 * SLOT).unwrap();
     let answer = act(&board, &pool);
     assert_eq!(pool.taken(), 0, "no buffer is lost");
     answer
@@ -199,17 +189,16 @@ fn wrong(unowned: u64, stray: u64) -> Error {
 }
 
 #[test]
-fn an_engines_job_fails_and_the_next_one_does_not() {
+fn a_run_fails_and_the_next_one_does_not() {
     with_board(|board, pool| {
         let device = SimDevice::<Filler>::new(board, board.port());
-        let mut engine = Engine::new(Fills::<_>::new(device.window().unwrap())).unwrap();
+        let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
         let mut run = |args: [u32; 3]| {
-            let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
-            let ended = job.wait(LIMIT).map(drop).map_err(|failed| {
+            let ended = queue.run([pool.take().unwrap().from_device(..SLOT)], &args, LIMIT).map(drop).map_err(|failed| {
                 assert!(failed.buffers.is_some(), "they come back, on the device's side");
                 (failed.error, failed.cause)
             });
-            (ended, engine.is_busy())
+            (ended, !queue.is_empty())
         };
         assert_eq!(run(RIGHT), (Ok(()), false));
         assert_eq!(run(TOO_LONG), (Err((wrong(1, 0), wrong(1, 0))), false));
@@ -229,26 +218,26 @@ fn an_engines_job_fails_and_the_next_one_does_not() {
 fn a_queue_gives_the_jobs_before_and_stops_at_the_wrong_one() {
     with_board(|board, pool| {
         let device = SimDevice::<Filler>::new(board, board.port());
-        let mut queue = Queue::<_, DEPTH, 1>::new(Fills::<_>::new(device.window().unwrap())).unwrap();
+        let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), DEPTH).unwrap();
         for args in [RIGHT, RIGHT, TOO_LONG, RIGHT] {
-            queue.push([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+            queue.submit([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
         }
         for _ in 0..2 {
-            assert!(queue.next(LIMIT).unwrap().is_some(), "it ended before");
+            assert!(queue.wait::<1>(LIMIT).unwrap().is_some(), "it ended before");
         }
-        let failed = queue.next(LIMIT).unwrap_err();
+        let failed = queue.wait::<1>(LIMIT).unwrap_err();
         assert_eq!((failed.error, failed.buffers.is_some(), queue.is_stopped()), (wrong(1, 0), false, true));
-        assert_eq!([(); 3].map(|()| queue.take_back().map(|job| job.slot)), [Some(2), Some(3), None]);
-        queue.push([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
-        assert!(queue.next(LIMIT).unwrap().is_some(), "it goes on");
+        assert_eq!([(); 3].map(|()| queue.take_back::<1>().unwrap().map(|job| job.job)), [Some(2), Some(3), None]);
+        queue.submit([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        assert!(queue.wait::<1>(LIMIT).unwrap().is_some(), "it goes on");
         // Looked at too late to know which of two it was: neither is believed.
         for args in [RIGHT, TOO_LONG] {
-            queue.push([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+            queue.submit([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
         }
         device.run_for(100).unwrap();
-        assert_eq!(queue.next(LIMIT).unwrap_err().error, wrong(1, 0));
-        assert!(queue.next(LIMIT).unwrap().is_none());
-        assert_eq!([(); 3].map(|()| queue.take_back().is_some()), [true, true, false]);
+        assert_eq!(queue.wait::<1>(LIMIT).unwrap_err().error, wrong(1, 0));
+        assert!(queue.wait::<1>(LIMIT).unwrap().is_none());
+        assert_eq!([(); 3].map(|()| queue.take_back::<1>().unwrap().is_some()), [true, true, false]);
     });
 }
 
@@ -256,13 +245,13 @@ fn a_queue_gives_the_jobs_before_and_stops_at_the_wrong_one() {
 fn a_stream_stops_at_a_frame_that_is_too_long() {
     with_board(|board, pool| {
         let device = SimDevice::<Filler>::new(board, board.port());
-        let mut stream = Stream::<_, _, DEPTH>::new(Fills::<_>::new(device.window().unwrap()), pool, &RIGHT).unwrap();
+        let mut stream = Stream::new(Fills::<_>::new(device.window().unwrap()), pool.clone(), DEPTH, &RIGHT).unwrap();
         stream.start().unwrap();
         drop(stream.next(LIMIT).unwrap().unwrap());
         stream.stop().unwrap();
         drop(stream);
         let wide = [2 * u32::try_from(SLOT).unwrap() + 64, 0, 0];
-        let mut stream = Stream::<_, _, DEPTH>::new(Fills::<_>::new(device.window().unwrap()), pool, &wide).unwrap();
+        let mut stream = Stream::new(Fills::<_>::new(device.window().unwrap()), pool.clone(), DEPTH, &wide).unwrap();
         let only = [(); 7].map(|()| pool.take().unwrap());
         stream.start().unwrap();
         assert_eq!(stream.next(LIMIT).unwrap_err(), wrong(1, 0));
@@ -279,11 +268,12 @@ fn of_two_devices_the_one_that_was_wrong_is_blamed() {
         with_board(|board, pool| {
             let devices = [(); 2].map(|()| SimDevice::<Filler>::new(board, board.port()));
             let [mut right, mut wrong] =
-                [0, 1].map(|at: usize| Engine::new(Fills::<_, NUMBERED>::new(devices[at].window().unwrap())).unwrap());
+                [0, 1].map(|at: usize| Queue::new(Fills::<_, NUMBERED>::new(devices[at].window().unwrap()), 1).unwrap());
             let [a, b] = [(); 2].map(|()| pool.take().unwrap().from_device(..SLOT));
-            let (right, wrong) = (right.start([a], &RIGHT).unwrap(), wrong.start([b], &TOO_LONG).unwrap());
-            let wrong = wrong.wait(LIMIT).err().map(|failed| failed.error);
-            [right.wait(LIMIT).err().map(|failed| failed.error), wrong]
+            right.submit([a], &RIGHT).unwrap();
+            wrong.submit([b], &TOO_LONG).unwrap();
+            let wrong = wrong.wait::<1>(LIMIT).err().map(|failed| failed.error);
+            [right.wait::<1>(LIMIT).err().map(|failed| failed.error), wrong]
         })
     }
     assert_eq!(both::<true>(), [None, Some(wrong(1, 0))]);
@@ -298,9 +288,12 @@ fn a_driver_with_a_port_of_its_own_does_not_escape() {
         let device = SimDevice::<Filler>::new(board, board.port());
         let port = Port { name: "mine", ..board.port() };
         let driver = Fills::<_, false> { port: Some(port), ..Fills::new(device.window().unwrap()) };
-        let mut engine = Engine::new(driver).unwrap();
-        let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
-        assert_eq!(job.wait(LIMIT).map(drop).unwrap_err().error, wrong(1, 0), "no byte was given to its device's port");
+        let mut queue = Queue::new(driver, 1).unwrap();
+        assert_eq!(
+            queue.run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT).map(drop).unwrap_err().error,
+            wrong(1, 0),
+            "no byte was given to its device's port"
+        );
     });
 }
 
@@ -313,10 +306,10 @@ fn a_job_without_operands_fails_too() {
         let device = SimApCtrl::with_model(board, board.port(), contigo::drivers::ap_ctrl::ApCtrlModel::copier_hs());
         // SAFETY: as in the next test.
         let driver = unsafe { ApCtrl::open(device.window().unwrap(), map) }.unwrap();
-        let mut queue = Queue::<_, DEPTH, 1>::new(driver).unwrap();
+        let mut queue = Queue::new(driver, DEPTH).unwrap();
         for _ in 0..2 {
-            queue.push_list(&mut Default::default(), &[1, 0, 2, 0, 3], 0).unwrap();
-            let failed = queue.next_each(Duration::from_secs(1), |_, _, _| {}).unwrap_err();
+            queue.submit([], &[1, 0, 2, 0, 3]).unwrap();
+            let failed = queue.wait_each(Duration::from_secs(1), |_, _, _| {}).unwrap_err();
             assert!(matches!(failed.error, Error::WrongAccess { device: "ap_ctrl", unowned: 0, stray: 1.. }), "{failed}");
             while queue.take_back_each(|_, _, _| {}).is_some() {}
         }
@@ -357,22 +350,22 @@ fn a_channel_fails_with_its_sibling_and_no_later_job_does() {
             let from = n * Filler::WINDOW_BYTES;
             // SAFETY: the channels share no register.
             let channel = unsafe { core.channel(n, from..from + Filler::WINDOW_BYTES) }.unwrap();
-            Queue::<_, DEPTH, 1>::new(Fills::<_>::new(channel)).unwrap()
+            Queue::new(Fills::<_>::new(channel), DEPTH).unwrap()
         });
         for (queue, args) in queues.iter_mut().zip([RIGHT, TOO_LONG]) {
-            queue.push([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+            queue.submit([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
         }
         device.run_for(100).unwrap();
         for queue in &mut queues {
-            assert_eq!(queue.next(LIMIT).map(drop).unwrap_err().error, wrong(1, 0));
-            while queue.take_back().is_some() {}
+            assert_eq!(queue.wait::<1>(LIMIT).map(drop).unwrap_err().error, wrong(1, 0));
+            while queue.take_back::<1>().unwrap().is_some() {}
         }
         // One after the other: what a sibling did before a job began is not its own.
         for (n, args) in [(0, RIGHT), (1, RIGHT), (0, RIGHT), (1, TOO_LONG), (0, RIGHT), (1, RIGHT)] {
-            queues[n].push([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
-            let ended = queues[n].next(LIMIT).map(|done| assert!(done.is_some())).map_err(|failed| failed.error);
+            queues[n].submit([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+            let ended = queues[n].wait::<1>(LIMIT).map(|done| assert!(done.is_some())).map_err(|failed| failed.error);
             assert_eq!(ended, if args == RIGHT { Ok(()) } else { Err(wrong(1, 0)) });
-            while queues[n].take_back().is_some() {}
+            while queues[n].take_back::<1>().unwrap().is_some() {}
         }
         assert_eq!(board.counts().unowned_accesses, 2);
     });
@@ -432,30 +425,19 @@ unsafe impl<D: Device> Driver for Slow<D> {
     }
 }
 
-impl<D: Device> TypedDriver<1> for Slow<D> {
-    type Args = [u32; 3];
-    type Words = [u32; 3];
-    type Report = ();
-    fn words(args: &[u32; 3]) -> [u32; 3] {
-        *args
-    }
-    fn report(&self, _: &Completion) {}
-}
-
 /// The board cannot say then whether the job is right.
 #[test]
 fn a_job_that_ends_while_another_thread_has_the_board_fails() {
     with_board(|board, pool| {
         let device = SimDevice::<Filler>::new(board, board.port());
         let holds = SimDevice::with_model(board, board.port(), Holds);
-        let mut engine = Engine::new(Slow(Fills::<_>::new(device.window().unwrap()))).unwrap();
+        let mut queue = Queue::new(Slow(Fills::<_>::new(device.window().unwrap())), 1).unwrap();
         thread::scope(|threads| {
             threads.spawn(|| {
                 wait_for(WANTED);
                 holds.run_for(1).unwrap();
             });
-            let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &TOO_LONG).unwrap();
-            let ended = job.wait(LIMIT).map(drop);
+            let ended = queue.run([pool.take().unwrap().from_device(..SLOT)], &TOO_LONG, LIMIT).map(drop);
             BUSY.store(FREE, Ordering::Release);
             let failed = ended.unwrap_err();
             assert!(matches!(failed.error, Error::Contended { .. }) && failed.buffers.is_some(), "{failed}");
@@ -465,9 +447,9 @@ fn a_job_that_ends_while_another_thread_has_the_board_fails() {
         // A port that snoops: nothing but the hand-over needs the board.
         let device = SimDevice::<Filler>::new(board, board.coherent_port());
         let holds = SimDevice::with_model(board, board.port(), Holds);
-        let mut engine = Engine::new(Fills::<_>::new(device.window().unwrap())).unwrap();
-        let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
-        let [buf] = job.wait_device(LIMIT).unwrap().buffers;
+        let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        let [buf] = queue.wait_device(LIMIT).unwrap().unwrap().buffers;
         BUSY.store(WANTED, Ordering::Release);
         thread::scope(|threads| {
             threads.spawn(|| holds.run_for(1).unwrap());
@@ -476,7 +458,7 @@ fn a_job_that_ends_while_another_thread_has_the_board_fails() {
             drop(buf);
             BUSY.store(FREE, Ordering::Release);
         });
-        let mut run = || engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap().wait(LIMIT).map(drop);
+        let mut run = || queue.run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT).map(drop);
         let failed = run().unwrap_err();
         assert!(matches!(failed.error, Error::Contended { .. }), "the board did not hear that no device has them: {failed}");
         drop(failed);
@@ -488,13 +470,13 @@ fn a_job_that_ends_while_another_thread_has_the_board_fails() {
 fn what_a_device_does_after_its_job_is_not_the_next_ones() {
     with_board(|board, pool| {
         let device = SimDevice::with_model(board, board.port(), Filler { stubborn: true, ..Filler::default() });
-        let mut engine = Engine::new(Fills::<_>::new(device.window().unwrap())).unwrap();
-        drop(engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap());
+        let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        queue.clear().unwrap();
         device.run_for(100).unwrap();
         assert_eq!(board.counts().unowned_accesses, 1, "it went on after it said that it had stopped");
-        engine.recover().unwrap();
-        let job = engine.start([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
-        assert!(job.wait(LIMIT).is_ok());
+        queue.stop().unwrap();
+        assert!(queue.run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT).is_ok());
     });
 }
 
@@ -505,9 +487,8 @@ fn a_length_that_is_a_byte_too_long_is_wrong() {
     let run = |handed_over: usize, args: [u32; 3]| {
         with_board(|board, pool| {
             let device = SimDevice::<Filler>::new(board, board.port());
-            let mut engine = Engine::new(Fills::<_>::new(device.window().unwrap())).unwrap();
-            let job = engine.start([pool.take().unwrap().from_device(..handed_over)], &args).unwrap();
-            let ended = job.wait(LIMIT).map(drop).map_err(|failed| failed.error);
+            let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
+            let ended = queue.run([pool.take().unwrap().from_device(..handed_over)], &args, LIMIT).map(drop).map_err(|failed| failed.error);
             (ended, board.counts().unowned_accesses)
         })
     };
@@ -573,10 +554,9 @@ fn another_kernels_map_ends_with_an_error() {
     with_board(|board, pool| {
         let device = SimApCtrl::with_model(board, board.port(), contigo::drivers::ap_ctrl::ApCtrlModel::copier_hs());
         // SAFETY: the map is another kernel's, and what the model touches is its region's.
-        let mut engine = Engine::<_, 3>::new(unsafe { ApCtrl::open(device.window().unwrap(), FIR) }.unwrap()).unwrap();
+        let mut queue = Queue::new(unsafe { ApCtrl::open(device.window().unwrap(), FIR) }.unwrap(), 1).unwrap();
         let [x, y, coef] = [(); 3].map(|()| pool.take().unwrap());
-        let job = engine.start([x.to_device(..64), y.from_device(..64), coef.to_device(..64)], &[16]).unwrap();
-        let failed = job.wait(Duration::from_secs(10)).unwrap_err();
+        let failed = queue.run([x.to_device(..64), y.from_device(..64), coef.to_device(..64)], &[16], Duration::from_secs(10)).unwrap_err();
         let Error::WrongAccess { device: "ap_ctrl", unowned, stray } = failed.error else { panic!("{failed}") };
         assert!(unowned > 100 && stray > 0, "{failed}");
     });

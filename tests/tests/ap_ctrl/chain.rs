@@ -2,9 +2,10 @@
 #![allow(unsafe_code, reason = "a stop program is run on a device that its driver still has")]
 
 use contigo::{
-    Align, CpuBuf, Driver, Error, Mmio, OperandSpec, Pool, Queue, Region, Wait,
+    Driver, Error, Mmio, OperandSpec, Wait,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
     forward,
+    own::{CpuBuf, Pool, Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimWindow},
 };
 use std::time::Duration;
@@ -12,20 +13,20 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_millis(20);
 const BYTES: usize = 4096;
 
-type CopyQueue<'p, const SLOTS: usize> = Queue<'p, ApCtrl<SimWindow<ApCtrlModel>>, SLOTS, 2>;
+type CopyQueue = Queue<ApCtrl<SimWindow<ApCtrlModel>>>;
 
 /// The model's own kernel, `copy`, and buffers.
-fn with_copier<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool<'_, 8>) -> R) -> R {
+fn with_copier<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool) -> R) -> R {
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * BYTES, Align::LINE).unwrap(), BYTES).unwrap();
+    let pool = region.pool(8, BYTES).unwrap();
     let kernel = SimApCtrl::<KernelFn>::new(&board, board.port());
     let result = act(&board, &kernel, &pool);
     assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
     result
 }
 
-fn filled<'p>(pool: &'p Pool<'_, 8>, byte: u8) -> CpuBuf<'p> {
+fn filled(pool: &Pool, byte: u8) -> CpuBuf {
     let mut buf = pool.take().unwrap();
     buf.view_mut::<u8>().unwrap().fill(byte);
     buf
@@ -35,26 +36,26 @@ fn open(kernel: &SimApCtrl) -> ApCtrl<SimWindow<ApCtrlModel>> {
     ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()
 }
 
-fn push<'p>(queue: &mut CopyQueue<'p, 2>, pool: &'p Pool<'_, 8>, byte: u8) {
+fn push(queue: &mut CopyQueue, pool: &Pool, byte: u8) {
     let bytes = u32::try_from(BYTES).unwrap();
-    queue.push([filled(pool, byte).to_device(..), filled(pool, 0).from_device(..)], &[bytes]).unwrap();
+    queue.submit([filled(pool, byte).to_device(..), filled(pool, 0).from_device(..)], &[bytes]).unwrap();
 }
 
 /// `jobs` copies with `SLOTS` in flight: how long each takes on average, in nanoseconds.
 fn pace<const SLOTS: usize>(jobs: u32) -> u64 {
     with_copier(Faults::NONE, 1, |board, kernel, pool| {
-        let mut queue = CopyQueue::<SLOTS>::new(open(kernel)).unwrap();
+        let mut queue = Queue::new(open(kernel), SLOTS).unwrap();
         let bytes = u32::try_from(BYTES).unwrap();
         let begin_ns = board.now_ns();
         let (mut pushed, mut done) = (0, 0);
         while done < jobs {
             while pushed < jobs && !queue.is_full() {
                 let operands = [filled(pool, pushed.to_le_bytes()[0]).to_device(..), filled(pool, 0).from_device(..)];
-                queue.push(operands, &[bytes]).unwrap();
+                queue.submit(operands, &[bytes]).unwrap();
                 pushed += 1;
             }
-            let ended = queue.next(LIMIT).unwrap().unwrap();
-            assert_eq!(ended.report[0], bytes);
+            let ended = queue.wait::<2>(LIMIT).unwrap().unwrap();
+            assert_eq!(ended.words[0], bytes);
             assert!(ended.buffers[1].view::<u8>().unwrap() == [done.to_le_bytes()[0]; BYTES], "job {done}");
             done += 1;
         }
@@ -71,22 +72,22 @@ fn two_jobs_in_flight_overlap() {
 #[test]
 fn the_kernel_has_taken_both() {
     with_copier(Faults::NONE, 2, |_, kernel, pool| {
-        let mut queue = CopyQueue::<2>::new(open(kernel)).unwrap();
+        let mut queue = Queue::new(open(kernel), 2).unwrap();
         push(&mut queue, pool, 1);
         push(&mut queue, pool, 2);
         assert_eq!(
-            queue.push([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &[1]).unwrap_err().error,
+            queue.submit([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &[1]).unwrap_err().error,
             Error::QueueFull { depth: 2 }
         );
         // The second waits until the kernel has taken the first; a look gives it.
         kernel.run_for(2).unwrap();
-        assert!(queue.next(Duration::ZERO).unwrap().is_none(), "the first is at work");
+        assert!(queue.wait::<2>(Duration::ZERO).unwrap().is_none(), "the first is at work");
         kernel.run_for(2).unwrap();
         let ctrl = queue.driver().device().read32(regs::CTRL.offset());
         assert_eq!(ctrl & (regs::AP_START | regs::AP_DONE | regs::AP_IDLE), 0, "both were taken, and none has ended: {ctrl:#x}");
         assert_eq!(queue.len(), 2);
         for byte in [1, 2] {
-            assert!(queue.next(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [byte; BYTES]);
+            assert!(queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [byte; BYTES]);
         }
         assert_eq!(regs::ISR.read(queue.driver().device()), 0, "both interrupts were taken back");
         assert_eq!(queue.counts().ran_dry, 1);
@@ -97,11 +98,11 @@ fn the_kernel_has_taken_both() {
 fn interrupts_that_are_late_or_lost_keep_every_job_and_its_order() {
     for seed in 0..40 {
         with_copier(Faults { late_irq: 300, lost_irq: 300, ..Faults::NONE }, seed, |_, kernel, pool| {
-            let mut queue = CopyQueue::<2>::new(open(kernel)).unwrap();
+            let mut queue = Queue::new(open(kernel), 2).unwrap();
             push(&mut queue, pool, 0);
             for job in 1..=50 {
                 push(&mut queue, pool, job);
-                assert!(queue.next(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [job - 1; BYTES]);
+                assert!(queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [job - 1; BYTES]);
             }
         });
     }
@@ -112,20 +113,20 @@ fn a_stop_lets_what_was_taken_end_and_gives_back_what_waits() {
     let mut ends = [0; 3];
     for wait_us in 0..12 {
         with_copier(Faults::NONE, 3, |_, kernel, pool| {
-            let mut queue = CopyQueue::<2>::new(open(kernel)).unwrap();
+            let mut queue = Queue::new(open(kernel), 2).unwrap();
             push(&mut queue, pool, 1);
             push(&mut queue, pool, 2);
             kernel.run_for(wait_us).unwrap();
-            let first = queue.next(Duration::ZERO).unwrap();
+            let first = queue.wait::<2>(Duration::ZERO).unwrap();
             queue.stop().unwrap();
             assert!(regs::is_idle(queue.driver().device().read32(0)));
             let (mut told, mut back) = (0, 0);
-            while let Some(done) = queue.next(LIMIT).unwrap() {
+            while let Some(done) = queue.wait::<2>(LIMIT).unwrap() {
                 let [_, to] = done.buffers;
                 assert_eq!(to.view::<u8>().unwrap()[0], to.view::<u8>().unwrap()[BYTES - 1]);
                 told += 1;
             }
-            while queue.take_back().is_some() {
+            while queue.take_back::<2>().unwrap().is_some() {
                 back += 1;
             }
             ends[back] += 1;
@@ -133,7 +134,7 @@ fn a_stop_lets_what_was_taken_end_and_gives_back_what_waits() {
             assert_eq!((told + back + before, queue.counts().completed), (2, (told + before) as u64));
             // It starts anew, with nothing left over.
             push(&mut queue, pool, 9);
-            assert!(queue.next(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [9; BYTES]);
+            assert!(queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [9; BYTES]);
             assert!(regs::is_idle(kernel_ctrl(&queue)));
         });
     }
@@ -144,11 +145,11 @@ fn a_stop_lets_what_was_taken_end_and_gives_back_what_waits() {
 fn the_stop_program_ends_both_jobs_with_nobody_to_see_their_ends() {
     for wait_us in 0..12 {
         with_copier(Faults::NONE, 4, |board, kernel, pool| {
-            let mut queue = CopyQueue::<2>::new(open(kernel)).unwrap();
+            let mut queue = Queue::new(open(kernel), 2).unwrap();
             push(&mut queue, pool, 1);
             push(&mut queue, pool, 2);
             kernel.run_for(wait_us).unwrap();
-            let _ = queue.next(Duration::ZERO).unwrap();
+            let _ = queue.wait::<2>(Duration::ZERO).unwrap();
             let program = queue.driver().stop_program();
             // SAFETY: it is a stop program, whose steps start nothing.
             unsafe { program.run(&Shared(queue.driver().device()), 1) }.unwrap();
@@ -160,7 +161,7 @@ fn the_stop_program_ends_both_jobs_with_nobody_to_see_their_ends() {
     }
 }
 
-fn kernel_ctrl(queue: &CopyQueue<'_, 2>) -> u32 {
+fn kernel_ctrl(queue: &CopyQueue) -> u32 {
     queue.driver().device().read32(regs::CTRL.offset())
 }
 
@@ -179,16 +180,16 @@ impl<D: Wait> Wait for Shared<'_, D> {
 #[test]
 fn a_hang_keeps_both_jobs_inside_until_a_reset() {
     with_copier(Faults { hang: 1000, ..Faults::NONE }, 5, |_, kernel, pool| {
-        let mut queue = CopyQueue::<2>::new(open(kernel).stops_within(Duration::from_millis(1)).unwrap()).unwrap();
+        let mut queue = Queue::new(open(kernel).stops_within(Duration::from_millis(1)).unwrap(), 2).unwrap();
         push(&mut queue, pool, 1);
         push(&mut queue, pool, 2);
-        assert!(queue.next(Duration::from_millis(1)).unwrap().is_none(), "nothing came, and nothing is stopped");
+        assert!(queue.wait::<2>(Duration::from_millis(1)).unwrap().is_none(), "nothing came, and nothing is stopped");
         assert!(matches!(queue.stop().unwrap_err(), Error::WillNotStop { device: "ap_ctrl", waited_us: 1_000, .. }));
-        assert!(queue.take_back().is_none() && queue.len() == 2);
+        assert!(queue.take_back::<2>().unwrap().is_none() && queue.len() == 2);
         kernel.reset().unwrap();
         queue.stop().unwrap();
-        assert!(queue.next(LIMIT).unwrap().is_none());
-        assert!(queue.take_back().is_some() && queue.take_back().is_some() && queue.is_empty());
+        assert!(queue.wait::<2>(LIMIT).unwrap().is_none());
+        assert!(queue.take_back::<2>().unwrap().is_some() && queue.take_back::<2>().unwrap().is_some() && queue.is_empty());
     });
 }
 
@@ -208,7 +209,7 @@ const QUIET: KernelMap = {
 fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
     let board = SimBoard::new(6);
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * BYTES, Align::LINE).unwrap(), BYTES).unwrap();
+    let pool = region.pool(8, BYTES).unwrap();
     let copy: KernelFn = |call| {
         let mut bytes = [0; BYTES];
         call.read(0, 0, &mut bytes)?;
@@ -216,13 +217,13 @@ fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
         Ok([0; 4])
     };
     let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(QUIET, copy).unwrap());
-    let mut queue = CopyQueue::<2>::new(open(&kernel)).unwrap();
+    let mut queue = Queue::new(open(&kernel), 2).unwrap();
     for round in 0..20 {
         push(&mut queue, &pool, round);
         push(&mut queue, &pool, round + 100);
         for byte in [round, round + 100] {
             let done = loop {
-                if let Some(done) = queue.next(Duration::from_micros(1)).unwrap() {
+                if let Some(done) = queue.wait::<2>(Duration::from_micros(1)).unwrap() {
                     break done;
                 }
             };

@@ -3,11 +3,12 @@
 
 use super::SCALE;
 use contigo::{
-    Align, Completion, DevSlice, Driver, Engine, Error, Mmio, OperandSpec, Pool, Port, Region, StopProgram, Wait,
+    Completion, DevSlice, Driver, Error, Mmio, OperandSpec, Port, StopProgram, Wait,
     drivers::{
         ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall},
         axi_gate::{AxiGate, Gated, GatedModel, Owed, Part, regs},
     },
+    own::{Pool, Queue, Region},
     sim::{BusError, Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use std::{cell::Cell, time::Duration};
@@ -19,10 +20,10 @@ fn nothing(_: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
     Ok([0; 4])
 }
 
-fn with_gated(faults: Faults, act: impl FnOnce(&SimBoard, &SimWindow<Model>, &Pool<'_, 8>)) {
+fn with_gated(faults: Faults, act: impl FnOnce(&SimBoard, &SimWindow<Model>, &Pool)) {
     let board = SimBoard::with(SimConfig { seed: 5, faults });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let pool = region.pool(8, 1024).unwrap();
     let device = SimDevice::with_model(&board, board.port(), Model::new(ApCtrlModel::new(SCALE, nothing as Kernel).unwrap()));
     act(&board, &device.window().unwrap(), &pool);
 }
@@ -43,11 +44,16 @@ fn gated<'d>(window: &'d SimWindow<Model>) -> Gated<ApCtrl<Window<'d>>, Window<'
 fn a_kernel_that_hangs_or_runs_wild_stops() {
     for faults in [Faults { hang: 1000, ..Faults::NONE }, Faults { stuck: 1000, ..Faults::NONE }] {
         with_gated(faults, |board, window, pool| {
-            let mut engine = Engine::new(gated(window)).unwrap();
+            let mut queue = Queue::new(gated(window), 1).unwrap();
             for _ in 0..3 {
                 let before_ns = board.now_ns();
-                let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
-                let failed = job.unwrap().wait(Duration::from_millis(1)).unwrap_err();
+                let failed = queue
+                    .run(
+                        [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)],
+                        &[3, 5, 1, 0],
+                        Duration::from_millis(1),
+                    )
+                    .unwrap_err();
                 assert_eq!((failed.error, failed.buffers.is_some()), (Error::Timeout { timeout_us: 1_000 }, true));
                 assert!(board.now_ns() - before_ns < 1_100_000, "the job's limit, and little more");
                 window.wait_at_most(1_000).unwrap();
@@ -60,12 +66,19 @@ fn a_kernel_that_hangs_or_runs_wild_stops() {
 #[test]
 fn jobs_end_behind_an_open_gate() {
     with_gated(Faults::NONE, |_, window, pool| {
-        let mut engine = Engine::new(gated(window)).unwrap();
+        let mut queue = Queue::new(gated(window), 1).unwrap();
         for _ in 0..3 {
-            let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
-            assert!(job.unwrap().wait(Duration::from_millis(20)).is_ok());
+            assert!(
+                queue
+                    .run(
+                        [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)],
+                        &[3, 5, 1, 0],
+                        Duration::from_millis(20)
+                    )
+                    .is_ok()
+            );
         }
-        assert_eq!(engine.driver().gate().owed(), Owed { reads: 0, writes: 0, beats: 0 });
+        assert_eq!(queue.driver().gate().owed(), Owed { reads: 0, writes: 0, beats: 0 });
     });
 }
 
@@ -74,17 +87,15 @@ fn jobs_end_behind_an_open_gate() {
 #[test]
 fn its_stop_program_stops_a_wild_kernel() {
     with_gated(Faults { stuck: 1000, ..Faults::NONE }, |_, window, pool| {
-        let mut engine = Engine::new(gated(window)).unwrap();
-        let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
-        std::mem::forget(job.unwrap());
-        let program = engine.driver().stop_program();
+        let mut queue = Queue::new(gated(window), 1).unwrap();
+        queue.submit([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]).unwrap();
+        let program = queue.driver().stop_program();
         // SAFETY: its steps start nothing.
         assert_eq!(unsafe { program.run(window, 1) }, Ok(()));
         assert_eq!(window.read32(Model::GATE + regs::CONTROL.offset()), regs::STOP);
         window.wait_at_most(100).unwrap();
-        drop(engine);
-        let next: Engine<_, 2> = Engine::new(gated(window)).unwrap();
-        drop(next);
+        std::mem::forget(queue);
+        drop(Queue::new(gated(window), 1).unwrap());
         assert_eq!(window.read32(Model::GATE + regs::CONTROL.offset()), 0);
     });
 }
@@ -94,13 +105,13 @@ fn its_stop_program_stops_a_wild_kernel() {
 #[test]
 fn a_gate_that_a_stop_program_shut_is_told() {
     with_gated(Faults::NONE, |_, window, pool| {
-        let mut engine = Engine::new(gated(window)).unwrap();
-        let program = engine.driver().stop_program();
+        let mut queue = Queue::new(gated(window), 1).unwrap();
+        let program = queue.driver().stop_program();
         // SAFETY: its steps start nothing.
         assert_eq!(unsafe { program.run(window, 1) }, Ok(()));
         let mut job = || {
             let operands = [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)];
-            engine.start(operands, &[3, 5, 1, 0]).unwrap().wait(Duration::from_millis(20)).map(|_| ()).map_err(|failed| failed.error)
+            queue.run(operands, &[3, 5, 1, 0], Duration::from_millis(20)).map(|_| ()).map_err(|failed| failed.error)
         };
         assert!(job().is_err_and(|error| error.to_string().contains("somebody else shut the gate")));
         assert_eq!(job(), Ok(()));

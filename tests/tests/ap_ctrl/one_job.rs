@@ -3,8 +3,9 @@
 
 use super::SCALE;
 use contigo::{
-    Align, Device, Driver, Engine, Error, MAX_TIMEOUT, Mmio, OperandSpec, Pool, Queue, Region, Wait,
+    Align, Device, Driver, Error, MAX_TIMEOUT, Mmio, OperandSpec, Wait,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
+    own::{CpuBuf, Operand, Pool, Queue, Region},
     sim::{BusError, Faults, SimBoard, SimConfig, SimDevice},
 };
 use std::time::Duration;
@@ -24,10 +25,10 @@ fn scale(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
     Ok([u32::try_from(sum & 0xFFFF_FFFF).unwrap(), u32::try_from(sum >> 32).unwrap(), 0, 0])
 }
 
-fn with_kernel<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool<'_, 8>) -> R) -> R {
+fn with_kernel<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool) -> R) -> R {
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let pool = region.pool(8, 1024).unwrap();
     let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(SCALE, scale as KernelFn).unwrap());
     let result = act(&board, &kernel, &pool);
     assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
@@ -37,18 +38,17 @@ fn with_kernel<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApC
 #[test]
 fn a_kernel_computes_and_returns_64_bits() {
     with_kernel(Faults::NONE, 1, |_, kernel, pool| {
-        let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
         for round in 1..=20_u32 {
             let (mut from, to) = (pool.take().unwrap(), pool.take().unwrap());
             from.view_mut::<u32>().unwrap().fill(round);
             // 3 rows of 5, times 2^33 + 7: the low half of a product is 7 times.
-            let job = engine.start([from.to_device(..60), to.from_device(..60)], &[3, 5, 7, 2]).unwrap();
-            let done = job.wait(LIMIT).unwrap();
+            let done = queue.run([from.to_device(..60), to.from_device(..60)], &[3, 5, 7, 2], LIMIT).unwrap();
             assert_eq!(done.buffers[1].view_at::<u32>(..60).unwrap(), [7 * round; 15]);
             let sum = 15 * u64::from(round) * (7 + (2 << 32));
-            assert_eq!(done.report[..2], [u32::try_from(sum & 0xFFFF_FFFF).unwrap(), u32::try_from(sum >> 32).unwrap()]);
+            assert_eq!(done.words[..2], [u32::try_from(sum & 0xFFFF_FFFF).unwrap(), u32::try_from(sum >> 32).unwrap()]);
         }
-        assert_eq!(engine.jobs().completed, 20);
+        assert_eq!(queue.counts().completed, 20);
     });
 }
 
@@ -60,13 +60,11 @@ fn a_kernel_without_a_pointer_takes_jobs() {
     let board = SimBoard::new(3);
     let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(map.build().unwrap(), add).unwrap());
     let driver = ApCtrl::open_simulated(kernel.window().unwrap()).unwrap();
-    let mut queue = Queue::<_, 1, 1>::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
     for round in 0..20_u32 {
-        queue.push_list(&mut Default::default(), &[round, 7], round as usize).unwrap();
-        let (tag, completion) = queue.next_each(LIMIT, |_, _, _| panic!("a buffer")).map_err(|failed| failed.error).unwrap().unwrap();
-        assert_eq!((tag, completion.words[0]), (round as usize, round + 7));
+        assert_eq!(queue.run([], &[round, 7], LIMIT).unwrap().words[0], round + 7);
     }
-    let wrong = queue.push_list(&mut Default::default(), &[1], 0).unwrap_err().error;
+    let wrong = queue.submit([], &[1]).unwrap_err().error;
     assert!(matches!(wrong, Error::Argument { name: "the count of argument words", min: 2, .. }), "{wrong}");
     assert!(queue.is_empty());
 }
@@ -74,10 +72,10 @@ fn a_kernel_without_a_pointer_takes_jobs() {
 #[test]
 fn a_job_that_leaves_its_operands_is_refused_before_a_register_is_written() {
     with_kernel(Faults::NONE, 2, |_, kernel, pool| {
-        let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
         let mut refused = |from: usize, to: usize, args: &[u32]| {
             let [a, b] = [pool.take().unwrap(), pool.take().unwrap()];
-            engine.start([a.to_device(..from), b.from_device(..to)], args).unwrap_err().error
+            queue.submit([a.to_device(..from), b.from_device(..to)], args).unwrap_err().error
         };
         assert_eq!(refused(60, 59, &[3, 5, 1, 0]), Error::BufferSize { index: 1, need_bytes: 60, have_bytes: 59 });
         assert_eq!(refused(56, 60, &[3, 5, 1, 0]), Error::BufferSize { index: 0, need_bytes: 60, have_bytes: 56 });
@@ -88,23 +86,23 @@ fn a_job_that_leaves_its_operands_is_refused_before_a_register_is_written() {
         assert_eq!(refused(60, 60, &[3, 0x1_0005, 1, 0]), wide, "the register has 16 bits, and would drop one");
         for count in [0, 3, 5, 32, 33, 40] {
             let words = |value| Error::Argument { name: "the count of argument words", value, min: 4, max: 4, multiple_of: 1 };
-            assert_eq!(refused(60, 60, &vec![1; count]), words(count.min(33) as u64));
+            assert_eq!(refused(60, 60, &vec![1; count]), words(count as u64));
         }
         let from = pool.take().unwrap().into_dev_at(2);
-        let error = engine.start([from, pool.take().unwrap().from_device(..60)], &[1, 1, 1, 0]).unwrap_err().error;
+        let error = queue.submit([from, pool.take().unwrap().from_device(..60)], &[1, 1, 1, 0]).unwrap_err().error;
         assert!(matches!(error, Error::BufferAlign { index: 0, align_bytes: 4, .. }), "{error}");
         let pointer = contigo::mmio::Register::<contigo::mmio::ReadOnly>::at(0x1C);
-        assert_eq!(pointer.read(engine.driver().device()), u32::MAX, "no pointer was written");
+        assert_eq!(pointer.read(queue.driver().device()), u32::MAX, "no pointer was written");
     });
 }
 
 /// An operand that begins at byte `at`.
-trait At<'p> {
-    fn into_dev_at(self, at: usize) -> contigo::Operand<'p>;
+trait At {
+    fn into_dev_at(self, at: usize) -> Operand;
 }
 
-impl<'p> At<'p> for contigo::CpuBuf<'p> {
-    fn into_dev_at(self, at: usize) -> contigo::Operand<'p> {
+impl At for CpuBuf {
+    fn into_dev_at(self, at: usize) -> Operand {
         self.to_device(at..at + 60)
     }
 }
@@ -113,10 +111,11 @@ impl<'p> At<'p> for contigo::CpuBuf<'p> {
 fn an_interrupt_that_comes_late_or_never_costs_time_and_no_result() {
     for faults in [Faults { late_irq: 1000, ..Faults::NONE }, Faults { lost_irq: 1000, ..Faults::NONE }] {
         with_kernel(faults, 3, |_, kernel, pool| {
-            let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+            let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
             for _ in 0..50 {
-                let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
-                assert!(job.unwrap().wait(LIMIT).is_ok());
+                assert!(
+                    queue.run([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0], LIMIT).is_ok()
+                );
             }
         });
     }
@@ -126,17 +125,16 @@ fn an_interrupt_that_comes_late_or_never_costs_time_and_no_result() {
 fn the_interrupt_ends_a_wait_and_is_taken_back() {
     let board = SimBoard::new(4);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let pool = region.pool(8, 1024).unwrap();
     let toggles = ApCtrlModel::new(SCALE, scale as KernelFn).unwrap();
     for model in [toggles, ApCtrlModel::new(SCALE, scale as KernelFn).unwrap().clears_on_read()] {
         let kernel = SimApCtrl::with_model(&board, board.port(), model);
-        let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
         for _ in 0..3 {
             let before_ns = board.now_ns();
-            let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
-            drop(job.unwrap().wait(LIMIT).unwrap());
+            drop(queue.run([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0], LIMIT).unwrap());
             assert!(board.now_ns() - before_ns < 10_000, "a job takes some microseconds, the limit 20,000");
-            assert_eq!(regs::ISR.read(engine.driver().device()), 0);
+            assert_eq!(regs::ISR.read(queue.driver().device()), 0);
         }
     }
 }
@@ -147,17 +145,22 @@ fn a_kernel_that_hangs_or_runs_wild_keeps_its_buffers_until_it_is_reset() {
         with_kernel(faults, 5, |board, kernel, pool| {
             let driver =
                 ApCtrl::open_simulated(kernel.window().unwrap()).unwrap().named("scale").stops_within(Duration::from_millis(3)).unwrap();
-            let mut engine = Engine::new(driver).unwrap();
-            let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
+            let mut queue = Queue::new(driver, 1).unwrap();
             let before_ns = board.now_ns();
-            let failed = job.unwrap().wait(Duration::from_millis(1)).unwrap_err();
+            let failed = queue
+                .run(
+                    [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)],
+                    &[3, 5, 1, 0],
+                    Duration::from_millis(1),
+                )
+                .unwrap_err();
             assert!(matches!(failed.error, Error::WillNotStop { device: "scale", waited_us: 3_000, .. }), "{}", failed.error);
             assert_eq!((failed.cause, failed.buffers.is_none()), (Error::Timeout { timeout_us: 1_000 }, true));
             assert!((4_000_000..4_500_000).contains(&(board.now_ns() - before_ns)), "both limits, and not more");
-            assert!(engine.recover().is_err() && engine.is_busy());
+            assert!(queue.stop().is_err() && !queue.is_empty());
             kernel.reset().unwrap();
-            engine.recover().unwrap();
-            assert!(!engine.is_busy());
+            queue.clear().unwrap();
+            assert_eq!(pool.taken(), 0);
         });
     }
 }
@@ -175,10 +178,9 @@ fn a_kernel_that_restarts_by_itself_is_stopped_when_it_is_opened() {
             let expected = regs::AUTO_RESTART | regs::AP_START | regs::AP_DONE | regs::AP_READY;
             assert_eq!(ctrl, expected, "it has run, and runs again");
         }
-        let mut engine = Engine::new(ApCtrl::open_simulated(window).unwrap()).unwrap();
-        assert_eq!(regs::CTRL.read_and_clear(engine.driver().device()) & (regs::AUTO_RESTART | regs::IDLE_MASK), regs::AP_IDLE);
-        let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
-        assert!(job.unwrap().wait(LIMIT).is_ok());
+        let mut queue = Queue::new(ApCtrl::open_simulated(window).unwrap(), 1).unwrap();
+        assert_eq!(regs::CTRL.read_and_clear(queue.driver().device()) & (regs::AUTO_RESTART | regs::IDLE_MASK), regs::AP_IDLE);
+        assert!(queue.run([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0], LIMIT).is_ok());
     });
 }
 
@@ -197,34 +199,33 @@ fn stopping_waits_no_longer_than_an_hour() {
 fn what_ends_while_it_is_stopped_is_told_once() {
     with_kernel(Faults::NONE, 6, |_, kernel, pool| {
         let driver = ApCtrl::open_simulated(kernel.window().unwrap()).unwrap();
-        let mut queue = contigo::Queue::<_, 1, 2>::new(driver).unwrap();
+        let mut queue = Queue::new(driver, 1).unwrap();
         let operands = || [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)];
-        queue.push_words(operands(), &[3, 5, 1, 0]).unwrap();
+        queue.submit(operands(), &[3, 5, 1, 0]).unwrap();
         queue.stop().unwrap();
-        assert!(queue.next(LIMIT).unwrap().is_some(), "the kernel cannot be aborted: it came to its end");
-        assert!(queue.next(LIMIT).unwrap().is_none() && queue.take_back().is_none());
+        assert!(queue.wait::<2>(LIMIT).unwrap().is_some(), "the kernel cannot be aborted: it came to its end");
+        assert!(queue.wait::<2>(LIMIT).unwrap().is_none() && queue.take_back::<2>().unwrap().is_none());
         // Nobody asks for what ended: the next job is not taken for it.
-        queue.push_words(operands(), &[3, 5, 1, 0]).unwrap();
+        queue.submit(operands(), &[3, 5, 1, 0]).unwrap();
         queue.stop().unwrap();
-        drop(queue.take_back().unwrap());
-        queue.push_words(operands(), &[3, 5, 1, 0]).unwrap();
-        assert!(queue.next(Duration::ZERO).unwrap().is_none(), "it has hardly begun");
-        assert!(queue.next(LIMIT).unwrap().is_some());
+        drop(queue.take_back::<2>().unwrap().unwrap());
+        queue.submit(operands(), &[3, 5, 1, 0]).unwrap();
+        assert!(queue.wait::<2>(Duration::ZERO).unwrap().is_none(), "it has hardly begun");
+        assert!(queue.wait::<2>(LIMIT).unwrap().is_some());
     });
 }
 
 #[test]
 fn the_stop_program_waits_for_the_end() {
     with_kernel(Faults::NONE, 7, |_, kernel, pool| {
-        let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
-        let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]).unwrap();
-        let program = job.driver().stop_program();
-        std::mem::forget(job);
+        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
+        queue.submit([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]).unwrap();
+        let program = queue.driver().stop_program();
         assert_eq!(program.steps().len(), 3, "the interrupt and auto-restart off, and one poll");
         kernel.run_for(1000).unwrap();
-        assert!(regs::is_idle(engine.driver().device().read32(0)));
-        engine.recover().unwrap();
-        assert_eq!(engine.driver().device().port().name, engine.port().name);
+        assert!(regs::is_idle(queue.driver().device().read32(0)));
+        queue.clear().unwrap();
+        assert_eq!(queue.driver().device().port().name, queue.port().name);
     });
 }
 
@@ -246,11 +247,13 @@ fn strays(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
 fn a_function_that_leaves_its_operands_reaches_nothing() {
     let board = SimBoard::new(8);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let pool = region.pool(8, 1024).unwrap();
     let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(SCALE, strays as KernelFn).unwrap());
-    let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
-    let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
-    assert_eq!(job.unwrap().wait(LIMIT).unwrap().report[0], 0b11_1111);
+    let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
+    assert_eq!(
+        queue.run([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0], LIMIT).unwrap().words[0],
+        0b11_1111
+    );
     assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
 }
 
@@ -268,8 +271,8 @@ fn a_chain_behind_a_map_that_says_hs_is_told_at_the_first_job() {
         .build()
         .unwrap();
     // SAFETY: the model is that kernel, except for its protocol, which is the test.
-    let mut engine = Engine::<_, 2>::new(unsafe { ApCtrl::open(kernel.window().unwrap(), map) }.unwrap()).unwrap();
-    let [from, to] = [(); 2].map(|()| region.carve(64, Align::LINE).unwrap().into_buf());
-    let failed = engine.start([from.to_device(..), to.from_device(..)], &[64]).unwrap().wait(Duration::from_millis(20)).unwrap_err();
+    let mut queue = Queue::new(unsafe { ApCtrl::open(kernel.window().unwrap(), map) }.unwrap(), 1).unwrap();
+    let [from, to] = [(); 2].map(|()| region.alloc(64, Align::LINE).unwrap());
+    let failed = queue.run([from.to_device(..), to.from_device(..)], &[64], Duration::from_millis(20)).unwrap_err();
     assert!(failed.buffers.is_some() && failed.to_string().contains("its map says ap_ctrl_hs"), "{failed}");
 }

@@ -1,9 +1,10 @@
 //! Every state of a queue on the ring: full, late, stopped, stuck, dropped, and faults at any time.
 
-use super::{A_WHILE, CameraQueue, CameraStream, PACKET, camera, camera_of, ring, spec};
+use super::{A_WHILE, PACKET, camera, camera_of, ring, spec};
 use contigo::{
-    Align, Error, Pool, Queue, Region, Stream,
+    Error,
     drivers::axi_dma::{AxiDmaModel, CoreSpec},
+    own::{Queue, Region, Stream},
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, packet},
@@ -17,7 +18,7 @@ macro_rules! rig {
     ($config:expr => $board:ident, $device:ident, $pool:ident, $driver:ident) => {
         let $board = SimBoard::new(7);
         let region = Region::new($board.memory(64 * 1024).unwrap()).unwrap();
-        let $pool = Pool::<9>::new(region.carve(9 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
+        let $pool = region.pool(9, PACKET).unwrap();
         let $device = camera($config, &$board, $board.port());
         let $driver = camera_of($device.window().unwrap(), ring(&region, 8), 8).unwrap();
     };
@@ -26,7 +27,7 @@ macro_rules! rig {
 #[test]
 fn frames_before_a_fault_come_first_then_the_error_then_it_starts_anew() {
     rig!(CoreSpec { error_at: Some(20), ..spec(SourceConfig::default()) } => board, device, pool, driver);
-    let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
+    let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
     stream.start().unwrap();
     for number in 0..17 {
         let frame = stream.next(A_WHILE).unwrap().unwrap();
@@ -76,10 +77,10 @@ fn a_frame_that_could_not_be_taken_back_comes_next() {
         // Number 0 and 1 are the region's own syncs, and 2 the hand-over.
         let refusing = Mutant::new(board.memory(PACKET).unwrap(), Mutation::RefusedOnce(3));
         let region = Region::new(refusing).unwrap();
-        let pool = Pool::<1>::new(region.carve(PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
+        let pool = region.pool(1, PACKET).unwrap();
         let device = camera(spec(SourceConfig::default()), &board, board.port());
         let driver = camera_of(device.window().unwrap(), ring(&own, 8), 8).unwrap();
-        let mut stream: Stream<'_, _, _, 8> = Stream::new(driver, &pool, &()).unwrap();
+        let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
         assert_eq!(stream.start(), Ok(1));
         assert_eq!(stream.next(A_WHILE).unwrap_err(), REFUSAL);
         assert!(stream.is_running());
@@ -98,40 +99,43 @@ fn a_frame_that_could_not_be_taken_back_comes_next() {
 #[test]
 fn full_late_stopped_drained_and_taken_back() {
     rig!(spec(SourceConfig::default()) => board, device, pool, driver);
-    let mut queue: CameraQueue<'_> = Queue::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 8).unwrap();
     let now_ns = board.now_ns();
-    assert!(queue.next(Duration::from_millis(10)).unwrap().is_none() && board.now_ns() == now_ns, "nothing is in flight: it does not wait");
-    for slot in 0..8 {
-        assert_eq!(queue.push([pool.take().unwrap().from_device(..)], &()).unwrap(), slot);
+    assert!(
+        queue.wait::<1>(Duration::from_millis(10)).unwrap().is_none() && board.now_ns() == now_ns,
+        "nothing is in flight: it does not wait"
+    );
+    for job in 0..8 {
+        assert_eq!(queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap(), job);
     }
-    let refused = queue.push([pool.take().unwrap().from_device(..)], &()).unwrap_err();
+    let refused = queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap_err();
     assert_eq!((refused.error, refused.buffers.map(|[operand]| operand.into_buf().is_ok())), (Error::QueueFull { depth: 8 }, Some(true)));
-    assert!(queue.next(Duration::from_micros(2)).unwrap().is_none(), "late is no failure");
-    assert_eq!((queue.len(), queue.take_back().is_none(), queue.counts().stopped), (8, true, 0));
+    assert!(queue.wait::<1>(Duration::from_micros(2)).unwrap().is_none(), "late is no failure");
+    assert_eq!((queue.len(), queue.take_back::<1>().unwrap().is_none(), queue.counts().stopped), (8, true, 0));
 
     device.run_for(35).unwrap();
     queue.stop().unwrap();
-    let refused = queue.push([pool.take().unwrap().from_device(..)], &()).unwrap_err();
+    let refused = queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap_err();
     assert_eq!(refused.error, Error::QueueStopped { in_flight: 8 });
     drop(refused);
     // Drained: the packets that had arrived, in order; then the buffers that got none.
     // A reset ends the transfer under way, because no register says whether more of it comes.
     for number in 0..3 {
-        let [buf] = queue.next(A_WHILE).unwrap().unwrap().buffers;
+        let [buf] = queue.wait::<1>(A_WHILE).unwrap().unwrap().buffers;
         assert!(packet::is(number, buf.view::<u8>().unwrap()), "packet {number}");
     }
-    assert!(queue.next(A_WHILE).unwrap().is_none());
-    for slot in 3..8 {
-        assert_eq!(queue.take_back().unwrap().slot, slot);
+    assert!(queue.wait::<1>(A_WHILE).unwrap().is_none());
+    for job in 3..8 {
+        assert_eq!(queue.take_back::<1>().unwrap().unwrap().job, job);
     }
-    assert!(queue.take_back().is_none() && queue.is_empty() && !queue.is_stopped());
+    assert!(queue.take_back::<1>().unwrap().is_none() && queue.is_empty() && !queue.is_stopped());
     let counts = queue.counts();
     assert_eq!([counts.pushed, counts.completed, counts.cancelled, counts.stopped, counts.ran_dry], [8, 3, 5, 1, 0]);
     assert_eq!(pool.taken(), 0);
 
-    // And again, from slot 0.
-    assert_eq!(queue.push([pool.take().unwrap().from_device(..)], &()).unwrap(), 0);
-    let [buf] = queue.next(A_WHILE).unwrap().unwrap().buffers;
+    // And again.
+    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+    let [buf] = queue.wait::<1>(A_WHILE).unwrap().unwrap().buffers;
     assert!(packet::number(buf.view::<u8>().unwrap()).is_some_and(|number| number > 3 && packet::is(number, buf.view::<u8>().unwrap())));
     drop((buf, queue));
     assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
@@ -140,7 +144,7 @@ fn full_late_stopped_drained_and_taken_back() {
 #[test]
 fn one_that_will_not_stop_keeps_its_buffers_until_it_is_reset_from_outside() {
     rig!(CoreSpec { stuck: true, ..spec(SourceConfig::default()) } => board, device, pool, driver);
-    let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
+    let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
     stream.start().unwrap();
     drop(stream.next(A_WHILE).unwrap().unwrap());
     let error = stream.stop().unwrap_err();
@@ -171,7 +175,7 @@ fn dropped_it_stops_forgotten_or_stuck_it_leaks() {
         (CoreSpec { stuck: true, ..spec(SourceConfig::default()) }, false, 8),
     ] {
         rig!(config => board, device, pool, driver);
-        let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
+        let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
         stream.start().unwrap();
         device.run_for(55).unwrap();
         if forget {
@@ -197,10 +201,10 @@ fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
     for seed in 0..20 {
         let board = SimBoard::with(SimConfig { seed, faults: Faults { stuck: 30, ..Faults::OFTEN } });
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = Pool::<9>::new(region.carve(9 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
+        let pool = region.pool(9, PACKET).unwrap();
         let device = camera(spec(SourceConfig { packets: 400, ..SourceConfig::default() }), &board, board.port());
         let driver = camera_of(device.window().unwrap(), ring(&region, 8), 8).unwrap();
-        let mut stream: CameraStream<'_> = Stream::new(driver, &pool, &()).unwrap();
+        let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
         let (mut expected, mut idle) = (0, 0);
         let all_sent = || device.model(AxiDmaModel::stream).unwrap().begun == 400;
         for _ in 0..10_000 {

@@ -2,7 +2,7 @@
 //! receives. `axi_dma/side_by_side.rs` has AXI DMA's.
 
 use contigo::{
-    Align, Completion, Pool, Queue, Region, TypedDriver,
+    Driver,
     drivers::{
         axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacModel, DmacConfig, SimAxiDmac, regs::Side as DmacSide},
         axi_mcdma::{Mcdma, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way},
@@ -10,6 +10,7 @@ use contigo::{
         litepcie::{Litepcie, LitepcieConfig, LitepcieModel, LitepcieSpec, Side as LitepcieSide, SimLitepcie},
         msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, SimMsgdma},
     },
+    own::{CpuBuf, Done, Pool, Queue, Region},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},
@@ -42,25 +43,23 @@ struct Seen {
     unsaid: u32,
     /// Ends with the flag.
     flags: u32,
-    /// Failed jobs.
-    failed: u32,
 }
 
 /// Stops in the middle of what comes, again and again. `flag`: does the completion say
 /// that the packet may be torn? Only the first end after a stop is no whole
 /// packet, or has the flag.
-fn stops<'p, D: TypedDriver<1>>(
-    queue: &mut Queue<'p, D, 4, 1>,
-    pool: &'p Pool<'_, 4>,
-    args: &D::Args,
+fn stops<D: Driver>(
+    queue: &mut Queue<D>,
+    pool: &Pool,
+    words: &[u32],
     room_bytes: usize,
     run_for: impl Fn(u32),
-    flag: impl Fn(&Completion) -> bool,
+    flag: impl Fn(&Done<[CpuBuf; 1]>) -> bool,
 ) -> Seen {
-    let (mut seen, slots) = (Seen::default(), queue.depth().min(4));
+    let (mut seen, slots) = (Seen::default(), queue.driver().depth().min(4));
     for round in 0..ROUNDS {
         for _ in 0..slots {
-            queue.push([pool.take().unwrap().from_device(..room_bytes)], args).unwrap();
+            queue.submit([pool.take().unwrap().from_device(..room_bytes)], words).unwrap();
         }
         // Some ends are told before the stop, and the others after it.
         let (mut looks, mut stopped, mut first) = (round % 3, false, round > 0);
@@ -69,7 +68,7 @@ fn stops<'p, D: TypedDriver<1>>(
                 run_for(1 + round % 13 * 3);
                 queue.stop().unwrap();
             }
-            let Some(done) = queue.next(if stopped { Duration::ZERO } else { LIMIT }).unwrap() else {
+            let Some(done) = queue.wait::<1>(if stopped { Duration::ZERO } else { LIMIT }).unwrap() else {
                 if stopped {
                     break;
                 }
@@ -77,18 +76,16 @@ fn stops<'p, D: TypedDriver<1>>(
                 continue;
             };
             looks = looks.saturating_sub(1);
-            let ([buf], completion) = (done.buffers, done.completion);
-            let bytes = completion.bytes.unwrap_or(room_bytes);
-            let is_whole = bytes == PACKET_BYTES && is_packet(&buf.view::<u8>().unwrap()[..bytes]);
-            let (said, first) = (flag(&completion), core::mem::take(&mut first));
-            assert!(first || is_whole && !said, "round {round}: a packet that ended before the stop: {bytes} bytes, {completion:?}");
+            let bytes = done.bytes.unwrap_or(room_bytes);
+            let is_whole = bytes == PACKET_BYTES && is_packet(&done.buffers[0].view::<u8>().unwrap()[..bytes]);
+            let (said, first) = (flag(&done), core::mem::take(&mut first));
+            assert!(first || is_whole && !said, "round {round}: a packet that ended before the stop: {bytes} bytes, {done:?}");
             seen.whole += u32::from(is_whole);
             seen.rests += u32::from(!is_whole && said);
             seen.unsaid += u32::from(!is_whole && !said);
             seen.flags += u32::from(said);
-            seen.failed += u32::from(completion.failed.is_some());
         }
-        while queue.take_back().is_some() {}
+        while queue.take_back::<1>().unwrap().is_some() {}
     }
     assert!(seen.whole > 15, "{seen:?}");
     seen
@@ -103,12 +100,12 @@ macro_rules! ground {
     ($board:ident, $pool:ident, $rings:ident) => {
         let $board = SimBoard::new(11);
         let region = Region::new($board.memory(64 << 10).unwrap()).unwrap();
-        let $rings = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
-        let $pool = Pool::<4>::new(region.carve(4 * ROOM_BYTES, Align::PAGE).unwrap(), ROOM_BYTES).unwrap();
+        let $rings = region.pool(1, 4096).unwrap();
+        let $pool = region.pool(4, ROOM_BYTES).unwrap();
     };
 }
 
-fn nothing(_: &Completion) -> bool {
+fn nothing(_: &Done<[CpuBuf; 1]>) -> bool {
     false
 }
 
@@ -118,8 +115,8 @@ fn mcdma_says_that_the_first_packet_after_a_reset_may_be_torn() {
     let config = McdmaConfig { mm2s_dre: true, s2mm_dre: true, stop_us: 5, ..McdmaConfig::default() };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(McdmaSpec { config, streams: [source(); 2] }));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 4, 1> = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap()).unwrap();
-    let seen = stops(&mut queue, &pool, &(), ROOM_BYTES, |us| device.run_for(us).unwrap(), |end| end.words[1] == 1);
+    let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), |end| end.words[1] == 1);
     assert!(seen.rests > 2 && seen.unsaid == 0 && seen.flags >= seen.rests, "{seen:?}");
     assert_eq!(board.counts().unowned_accesses, 0);
 }
@@ -132,9 +129,9 @@ fn vdma_begins_with_a_whole_frame_after_a_stop() {
     let device = SimAxiVdma::with_model(&board, board.port(), AxiVdmaModel::new(spec));
     let config = AxiVdmaConfig { hsize_bytes: 64, vsize_lines: 16, ..AxiVdmaConfig::default() };
     let channel = AxiVdmaChannel::simulated(device.window().unwrap(), VdmaSide::S2mm, config).unwrap();
-    let mut queue: Queue<'_, _, 4, 1> = Queue::new(channel).unwrap();
-    let seen = stops(&mut queue, &pool, &(), ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
-    assert!(seen.unsaid == 0 && seen.failed == 0, "{seen:?}");
+    let mut queue = Queue::new(channel, 4).unwrap();
+    let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
+    assert!(seen.unsaid == 0, "{seen:?}");
     assert_eq!(board.counts().unowned_accesses, 0);
 }
 
@@ -159,9 +156,9 @@ fn msgdma_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
             None => Msgdma::open_simulated(window, config).unwrap(),
             Some(_) => Msgdma::prefetched_simulated(window, config, rings.take().unwrap()).unwrap(),
         };
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(driver).unwrap();
-        let seen = stops(&mut queue, &pool, &(), ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
-        assert!((if cuts { seen.unsaid > 2 } else { seen.unsaid == 0 }) && seen.failed == 0, "{seen:?}");
+        let mut queue = Queue::new(driver, 4).unwrap();
+        let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
+        assert!((if cuts { seen.unsaid > 2 } else { seen.unsaid == 0 }), "{seen:?}");
         assert_eq!(board.counts().unowned_accesses, 0);
     }
 }
@@ -173,9 +170,9 @@ fn axi_dmac_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
     let build = AxiDmacBuild { sides: [DmacSide::Stream, DmacSide::Memory], stream: source(), ..AxiDmacBuild::default() };
     let device = SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(build));
     let driver = AxiDmac::open_simulated(device.window().unwrap(), DmacConfig::default()).unwrap();
-    let mut queue: Queue<'_, _, 4, 1> = Queue::new(driver).unwrap();
-    let seen = stops(&mut queue, &pool, &None, ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
-    assert!(seen.unsaid > 2 && seen.failed == 0, "{seen:?}");
+    let mut queue = Queue::new(driver, 4).unwrap();
+    let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
+    assert!(seen.unsaid > 2, "{seen:?}");
     assert_eq!(board.counts().unowned_accesses, 0);
 }
 
@@ -186,19 +183,18 @@ fn litepcie_loses_its_place_in_the_stream_by_a_stop() {
     ground!(board, pool, _rings);
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(LitepcieSpec { config, stream: source() }));
-    let mut queue: Queue<'_, _, 4, 1> =
-        Queue::new(Litepcie::open_simulated(card.window().unwrap(), LitepcieSide::Writer).unwrap()).unwrap();
+    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), LitepcieSide::Writer).unwrap(), 4).unwrap();
     let (mut moved, mut kept) = (0, 0);
     for round in 0..ROUNDS {
-        while !queue.is_full() {
-            queue.push([pool.take().unwrap().from_device(..PACKET_BYTES)], &()).unwrap();
+        for _ in 0..queue.driver().depth().min(4) {
+            queue.submit([pool.take().unwrap().from_device(..PACKET_BYTES)], &[]).unwrap();
         }
         card.run_for(1 + round % 13 * 3).unwrap();
         queue.stop().unwrap();
         // Where in a packet all buffers of this start begin.
         let mut place = None;
-        while let Some(done) = queue.next(Duration::ZERO).unwrap() {
-            assert_eq!((done.completion.words, done.completion.bytes, done.completion.failed), ([0; 4], None, None));
+        while let Some(done) = queue.wait::<1>(Duration::ZERO).unwrap() {
+            assert_eq!((done.words, done.bytes), ([0; 4], None));
             let seen = done.buffers[0].view::<u8>().unwrap()[..PACKET_BYTES].to_vec();
             let begins = (0..PACKET_BYTES)
                 .find(|&at| packet::number(&seen[at..]).is_some_and(|number| packet::begins(number, PACKET_BYTES, &seen[at..])));
@@ -210,7 +206,7 @@ fn litepcie_loses_its_place_in_the_stream_by_a_stop() {
             Some(_) => moved += 1,
             None => {}
         }
-        while queue.take_back().is_some() {}
+        while queue.take_back::<1>().unwrap().is_some() {}
     }
     assert!(moved > 5, "{moved} {kept}");
     assert_eq!(board.counts().unowned_accesses, 0);

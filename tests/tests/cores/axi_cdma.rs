@@ -49,7 +49,7 @@ fn narrow(board: &SimBoard) -> SimAxiCdma {
 /// Buffers of a region, by their size.
 macro_rules! carve {
     ($region:expr) => {
-        |len_bytes| $region.carve(len_bytes, contigo::Align::PAGE).unwrap().into_buf()
+        |len_bytes| $region.alloc(len_bytes, contigo::Align::PAGE).unwrap()
     };
 }
 use carve;

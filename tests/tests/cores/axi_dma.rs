@@ -15,9 +15,9 @@ mod side_by_side;
 mod tail;
 
 use contigo::{
-    CpuBuf, Region,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
-    sim::{Sim, SimBoard, SimWindow},
+    own::{CpuBuf, Region},
+    sim::{SimBoard, SimWindow},
 };
 use std::time::Duration;
 
@@ -41,10 +41,10 @@ fn core(board: &SimBoard, spec: CoreSpec) -> SimAxiDma {
     SimAxiDma::with_model(board, board.port(), AxiDmaModel::new(spec))
 }
 
-fn ring<'r>(region: &'r Region<Sim>) -> CpuBuf<'r> {
-    region.carve(4096, contigo::Align::PAGE).unwrap().into_buf()
+fn ring(region: &Region) -> CpuBuf {
+    region.alloc(4096, contigo::Align::PAGE).unwrap()
 }
 
-fn alone<'p, 'd>(device: &'d SimAxiDma, side: Side, memory: Option<CpuBuf<'p>>) -> AxiDmaChannel<'static, 'p, SimWindow<AxiDmaModel>> {
+fn alone(device: &SimAxiDma, side: Side, memory: Option<CpuBuf>) -> AxiDmaChannel<'static, 'static, SimWindow<AxiDmaModel>> {
     AxiDmaChannel::simulated(device.window().unwrap(), side, AxiDmaConfig::default(), memory).unwrap()
 }

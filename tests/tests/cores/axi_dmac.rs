@@ -6,10 +6,11 @@ mod flaws;
 mod stops;
 
 use contigo::{
-    Align, CpuBuf, Driver, Engine, Error, Pool, Queue, Region, Result,
+    Driver, Error, Result,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacModel, DmacConfig, DmacKind, DmacRows, SimAxiDmac, regs::Side},
+    own::{CpuBuf, Pool, Queue, Region},
     sim::{
-        Faults, Sim, SimBoard, SimConfig,
+        Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -19,11 +20,11 @@ const LIMIT: Duration = Duration::from_millis(5);
 const CONFIG: DmacConfig = DmacConfig { burst_bytes: 128, fifo_bursts: 32, single_bursts: false, packet_bytes: 0, stop_us: 1_000 };
 
 /// A board's memory: 12 buffers of 4 KiB, and 4 KiB for descriptors.
-fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool<'_, 12>, CpuBuf<'_>) -> Result<()>) {
+fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool, CpuBuf) -> Result<()>) {
     let board = SimBoard::with(SimConfig { seed: 5, faults });
-    let region: Region<Sim> = Region::new(board.memory(16 * 4096).unwrap()).unwrap();
-    let own = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
-    let pool = Pool::<12>::new(region.carve(12 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let region: Region = Region::new(board.memory(16 * 4096).unwrap()).unwrap();
+    let own = region.pool(1, 4096).unwrap();
+    let pool = region.pool(12, 4096).unwrap();
     act(&board, &pool, own.take().unwrap()).unwrap();
     let counts = board.counts();
     assert_eq!((counts.unowned_accesses, counts.lost_writes, pool.taken(), own.taken()), (0, 0, 0, 0), "{counts:?}");
@@ -137,8 +138,8 @@ fn a_core_with_few_address_bits_says_so_and_reaches_no_further() {
     // The board's memory begins at 256 MiB, which 28 bits do not reach.
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, AxiDmacBuild { address_bits: 28, ..copier() });
-        let mut engine = Engine::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
-        let refused = engine.start([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &None).map(drop).unwrap_err();
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 1)?;
+        let refused = queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[]).unwrap_err();
         assert!(matches!(refused.error, Error::Unreachable { last: 0x0FFF_FFFF, .. }), "{refused}");
         Ok(())
     });
@@ -152,16 +153,16 @@ fn jobs_that_the_core_cannot_take_are_refused_before() {
         let driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
         let rows = DmacRows { row_bytes: 64, rows: 2, from_stride: 64, to_stride: 64 };
         assert!(matches!(driver.check(&[], &[]), Err(Error::Argument { .. })));
-        let mut engine = Engine::new(driver)?;
-        let mut refused = |from: std::ops::Range<usize>, to: std::ops::Range<usize>, rows: Option<DmacRows>| {
+        let mut queue = Queue::new(driver, 1)?;
+        let mut refused = |from: std::ops::Range<usize>, to: std::ops::Range<usize>, rows: &[u32]| {
             let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
-            engine.start(operands, &rows).map(drop).unwrap_err().error
+            queue.submit(operands, rows).unwrap_err().error
         };
-        assert!(matches!(refused(0..1032, 0..2048, None), Error::OperandTooLong { max_bytes: 1024, .. }));
-        assert!(matches!(refused(0..12, 0..16, None), Error::Argument { value: 12, multiple_of: 8, .. }));
-        assert!(matches!(refused(32..64, 0..64, None), Error::BufferAlign { index: 0, align_bytes: 64, .. }));
-        assert!(matches!(refused(0..64, 0..32, None), Error::BufferSize { index: 1, need_bytes: 64, have_bytes: 32 }));
-        assert!(matches!(refused(0..128, 0..128, Some(rows)), Error::Unsupported { .. }));
+        assert!(matches!(refused(0..1032, 0..2048, &[]), Error::OperandTooLong { max_bytes: 1024, .. }));
+        assert!(matches!(refused(0..12, 0..16, &[]), Error::Argument { value: 12, multiple_of: 8, .. }));
+        assert!(matches!(refused(32..64, 0..64, &[]), Error::BufferAlign { index: 0, align_bytes: 64, .. }));
+        assert!(matches!(refused(0..64, 0..32, &[]), Error::BufferSize { index: 1, need_bytes: 64, have_bytes: 32 }));
+        assert!(matches!(refused(0..128, 0..128, &rows.words()), Error::Unsupported { .. }));
         Ok(())
     });
 }
@@ -170,7 +171,7 @@ fn jobs_that_the_core_cannot_take_are_refused_before() {
 fn rows_go_where_their_strides_say_and_nowhere_else() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, copier());
-        let mut engine = Engine::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 1)?;
         let (mut from, mut to) = (pool.take()?, pool.take()?);
         for (index, byte) in from.view_mut::<u8>()?.iter_mut().enumerate() {
             *byte = pattern(index);
@@ -179,10 +180,10 @@ fn rows_go_where_their_strides_say_and_nowhere_else() {
         // Four rows of 100 bytes: 256 apart, then 128.
         let rows = DmacRows { row_bytes: 100, rows: 4, from_stride: 256, to_stride: 128 };
         let other = [pool.take()?.to_device(..867), pool.take()?.from_device(..)];
-        let short = engine.start(other, &Some(rows)).map(drop).unwrap_err();
+        let short = queue.submit(other, &rows.words()).unwrap_err();
         assert!(matches!(short.error, Error::BufferSize { index: 0, need_bytes: 868, have_bytes: 867 }), "{short}");
         drop(short);
-        let done = engine.start([from.to_device(..868), to.from_device(..484)], &Some(rows))?.wait(LIMIT)?;
+        let done = queue.run([from.to_device(..868), to.from_device(..484)], &rows.words(), LIMIT)?;
         let [_, to] = done.buffers;
         let seen = to.view::<u8>()?;
         for (index, byte) in seen.iter().enumerate() {
@@ -198,11 +199,11 @@ fn rows_go_where_their_strides_say_and_nowhere_else() {
 fn a_list_carries_what_a_length_register_does_not() {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, AxiDmacBuild { length_bits: 8, ..copier() });
-        let mut engine = Engine::new(AxiDmac::listed_simulated(core.window()?, CONFIG, own)?)?;
+        let mut queue = Queue::new(AxiDmac::listed_simulated(core.window()?, CONFIG, own)?, 1)?;
         let (mut from, to) = (pool.take()?, pool.take()?);
         from.view_mut::<u8>()?.fill(9);
         // 16 pieces of 256 bytes.
-        let [from, to] = engine.start([from.to_device(..), to.from_device(..)], &None)?.wait(LIMIT)?.buffers;
+        let [from, to] = queue.run([from.to_device(..), to.from_device(..)], &[], LIMIT)?.buffers;
         assert!(to.view::<u8>()?.iter().all(|byte| *byte == 9));
         drop((from, to));
         Ok(())
@@ -225,20 +226,20 @@ fn a_list_carries_what_a_length_register_does_not() {
 fn reports_tell_lengths_and_a_full_buffer_has_none() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
         for _ in 0..4 {
-            queue.push([pool.take()?.from_device(..1024)], &None)?;
+            queue.submit([pool.take()?.from_device(..1024)], &[])?;
         }
         // All four reports wait at once.
         core.run_for(20)?;
         for number in 0..4 {
-            let done = queue.next(LIMIT)?.unwrap();
-            assert_eq!(done.completion.bytes, Some(300));
+            let done = queue.wait::<1>(LIMIT)?.unwrap();
+            assert_eq!(done.bytes, Some(300));
             let [buf] = done.buffers;
             assert!(packet::is(number, buf.view_at::<u8>(..300)?));
         }
-        queue.push([pool.take()?.from_device(..300)], &None)?;
-        assert_eq!(queue.next(LIMIT)?.unwrap().completion.bytes, None, "the whole buffer");
+        queue.submit([pool.take()?.from_device(..300)], &[])?;
+        assert_eq!(queue.wait::<1>(LIMIT)?.unwrap().bytes, None, "the whole buffer");
         Ok(())
     });
 }
@@ -248,22 +249,22 @@ fn a_receiver_that_reports_takes_one_row() {
     let rows = |rows| DmacRows { row_bytes: 128, rows, from_stride: 0, to_stride: 1024 };
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
-        let mut engine = Engine::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 1)?;
         // The report of three rows would be 300 bytes, of which 172 are not where it says.
-        let refused = engine.start([pool.take()?.from_device(..)], &Some(rows(4))).map(drop).unwrap_err();
+        let refused = queue.submit([pool.take()?.from_device(..)], &rows(4).words()).unwrap_err();
         assert!(matches!(refused.error, Error::Unsupported { fix: "give one job a row", .. }), "{refused}");
         drop(refused);
         let one = DmacRows { row_bytes: 1024, ..rows(1) };
-        let done = engine.start([pool.take()?.from_device(..1024)], &Some(one))?.wait(LIMIT)?;
-        assert_eq!(done.completion.bytes, Some(300));
+        let done = queue.run([pool.take()?.from_device(..1024)], &one.words(), LIMIT)?;
+        assert_eq!(done.bytes, Some(300));
         Ok(())
     });
     // A FIFO marks no ends, and there is nothing to report.
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, AxiDmacBuild { sides: [Side::Fifo, Side::Memory], ..receiver(256) });
-        let mut engine = Engine::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
-        let done = engine.start([pool.take()?.from_device(..)], &Some(rows(4)))?.wait(LIMIT)?;
-        assert_eq!(done.completion.bytes, None);
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 1)?;
+        let done = queue.run([pool.take()?.from_device(..)], &rows(4).words(), LIMIT)?;
+        assert_eq!(done.bytes, None);
         let [buf] = done.buffers;
         assert_ne!(buf.view_at::<u8>(3 * 1024..3 * 1024 + 4)?, [0; 4], "the last row");
         Ok(())
@@ -275,15 +276,15 @@ fn an_end_of_four_jobs_ago_is_no_end() {
     // Nothing gets into the queue: the DONE bits are those of the jobs before.
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
         for round in 0..40 {
-            queue.push([pool.take()?.from_device(..1024)], &None)?;
+            let job = queue.submit([pool.take()?.from_device(..1024)], &[])?;
             let done = loop {
-                if let Some(done) = queue.next(Duration::ZERO)? {
+                if let Some(done) = queue.wait::<1>(Duration::ZERO)? {
                     break done;
                 }
             };
-            assert_eq!(done.completion.slot, round % 4);
+            assert_eq!((done.job, job), (round, round));
             let [buf] = done.buffers;
             assert!(packet::number(buf.view_at::<u8>(..4)?).is_some());
         }
@@ -295,14 +296,14 @@ fn an_end_of_four_jobs_ago_is_no_end() {
 fn registers_that_go_away_are_a_fault_and_a_stop_that_fails() {
     with(Faults { error: 1000, ..Faults::NONE }, |board, pool, _own| {
         let core = core(board, copier());
-        let mut queue: Queue<'_, _, 4, 2> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
-        queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &None)?;
-        let failed = queue.next(LIMIT).map(drop).unwrap_err();
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
+        queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])?;
+        let failed = queue.wait::<2>(LIMIT).map(drop).unwrap_err();
         assert!(matches!(failed.cause, Error::Fault { status: u32::MAX, .. }), "{failed}");
         assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed}");
         core.reset()?;
         queue.stop()?;
-        assert!(queue.take_back().is_some());
+        assert!(queue.take_back::<2>().unwrap().is_some());
         Ok(())
     });
 }

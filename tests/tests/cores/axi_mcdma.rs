@@ -9,9 +9,9 @@ mod jobs;
 mod refusals;
 
 use contigo::{
-    Align, Pool, Queue, Region,
     drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way, manual, regs},
     mmio::Register,
+    own::Region,
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig, packet},
@@ -39,8 +39,8 @@ fn source() -> StreamConfig {
 macro_rules! ground {
     ($board:ident, $rings:ident, $pool:ident) => {
         let region = Region::new($board.memory(256 << 10).unwrap()).unwrap();
-        let $rings = Pool::<5>::new(region.carve(5 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
-        let $pool = Pool::<16>::new(region.carve(16 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let $rings = region.pool(5, 1024).unwrap();
+        let $pool = region.pool(16, 4096).unwrap();
     };
 }
 use ground;

@@ -5,8 +5,9 @@
 mod starts;
 
 use contigo::{
-    Align, Driver, Engine, Error, Mmio, Pool, Region, Stream,
+    Align, Driver, Error, Mmio,
     drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaCore, AxiVdmaModel, AxiVdmaSpec, Side, SimAxiVdma, regs},
+    own::{Queue, Region, Stream},
     sim::{
         Faults, SimBoard, SimConfig, SimDevice,
         stream::{SourceConfig, StreamConfig, packet},
@@ -39,10 +40,10 @@ fn camera(board: &SimBoard, packet_bytes: usize, gap_ns: u64) -> SimAxiVdma {
 fn frames_come_whole_and_in_order() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let pool = region.pool(4, 1024).unwrap();
     let device = camera(&board, 1024, 50_000);
     let channel = AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap();
-    let mut stream: Stream<'_, _, _, 4> = Stream::new(channel, &pool, &()).unwrap();
+    let mut stream = Stream::new(channel, pool.clone(), 4, &[]).unwrap();
     stream.start().unwrap();
     for number in 0..100 {
         let frame = stream.next(LIMIT).unwrap().unwrap();
@@ -59,12 +60,12 @@ fn a_source_without_blanking_loses_frames_and_tears_none() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = camera(&board, 1024, 0);
     let channel = AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap();
-    let mut engine = Engine::new(channel).unwrap();
+    let mut queue = Queue::new(channel, 1).unwrap();
     let (mut last, mut good, mut torn) = (None, 0, 0);
-    let mut frame = region.carve(1024, Align::LINE).unwrap().into_buf();
+    let mut frame = region.alloc(1024, Align::LINE).unwrap();
     for _ in 0..60 {
         device.run_for(7).unwrap();
-        match engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT) {
+        match queue.run([frame.from_device(..)], &[], LIMIT) {
             Ok(done) => [frame] = done.buffers,
             Err(failed) => {
                 let [back] = failed.buffers.unwrap();
@@ -87,11 +88,11 @@ fn lines_lie_a_stride_apart_and_nothing_between_them_is_touched() {
     let device = camera(&board, 1024, 50_000);
     let config = AxiVdmaConfig { stride_bytes: 128, ..CONFIG };
     assert_eq!(config.frame_bytes(), 15 * 128 + 64);
-    let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).unwrap()).unwrap();
-    let mut frame = region.carve(2048, Align::LINE).unwrap().into_buf();
+    let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).unwrap(), 1).unwrap();
+    let mut frame = region.alloc(2048, Align::LINE).unwrap();
     frame.view_mut::<u8>().unwrap().fill(0xAA);
-    let done = engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT).unwrap();
-    assert_eq!(done.completion.bytes, Some(config.frame_bytes()));
+    let done = queue.run([frame.from_device(..)], &[], LIMIT).unwrap();
+    assert_eq!(done.bytes, Some(config.frame_bytes()));
     let [frame] = done.buffers;
     let lines: Vec<u8> = frame.view::<u8>().unwrap().chunks(128).flat_map(|line| &line[..64]).copied().collect();
     assert!(packet::is(0, &lines));
@@ -110,20 +111,20 @@ fn both_channels_of_one_core() {
     // SAFETY: as above.
     let again = unsafe { core.channel(Side::Mm2s, CONFIG) }.map(drop);
     assert_eq!(again, Err(Error::HasDriver));
-    let (mut send, mut receive) = (Engine::new(send).unwrap(), Engine::new(receive).unwrap());
+    let (mut send, mut receive) = (Queue::new(send, 1).unwrap(), Queue::new(receive, 1).unwrap());
     for byte in 0..5 {
-        let mut frame = region.carve(1024, Align::LINE).unwrap().into_buf();
+        let mut frame = region.alloc(1024, Align::LINE).unwrap();
         frame.view_mut::<u8>().unwrap().fill(byte);
-        let coming = receive.start([region.carve(1024, Align::LINE).unwrap().into_buf().from_device(..)], &()).unwrap();
-        drop(send.start([frame.to_device(..)], &()).unwrap().wait(LIMIT).unwrap());
-        let [frame] = coming.wait(LIMIT).unwrap().buffers;
+        receive.submit([region.alloc(1024, Align::LINE).unwrap().from_device(..)], &[]).unwrap();
+        drop(send.run([frame.to_device(..)], &[], LIMIT).unwrap());
+        let [frame] = receive.wait(LIMIT).unwrap().unwrap().buffers;
         assert_eq!(frame.view::<u8>().unwrap(), [byte; 1024]);
     }
     // A reset from outside ends what is in flight, and says so.
-    let coming = receive.start([region.carve(1024, Align::LINE).unwrap().into_buf().from_device(..)], &()).unwrap();
+    receive.submit([region.alloc(1024, Align::LINE).unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| device.reset()).unwrap();
-    let failed = coming.wait(LIMIT).unwrap_err();
-    assert_eq!((failed.error, failed.buffers.is_some()), (Error::EndedByReset { device: "axi_vdma s2mm" }, true));
+    let failed = receive.wait::<1>(LIMIT).unwrap_err();
+    assert_eq!((failed.error, receive.is_stopped()), (Error::EndedByReset { device: "axi_vdma s2mm" }, true));
 }
 
 #[test]
@@ -132,10 +133,10 @@ fn a_frame_of_another_shape_fails_alone_and_says_how() {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let device = camera(&board, packet_bytes, 50_000);
-        let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
+        let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
         for _ in 0..3 {
-            let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
-            let failed = engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT).unwrap_err();
+            let frame = region.alloc(1024, Align::LINE).unwrap();
+            let failed = queue.run([frame.from_device(..)], &[], LIMIT).unwrap_err();
             assert!(matches!(failed.error, Error::Fault { what, .. } if what.starts_with(name)) && failed.buffers.is_some(), "{failed}");
         }
     }
@@ -148,11 +149,11 @@ fn every_error_is_a_sentence_and_the_next_frame_works() {
         let board = SimBoard::with(SimConfig { seed, faults: Faults { error: 500, ..Faults::NONE } });
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let device = camera(&board, 1024, 50_000);
-        let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
+        let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
         let mut good = 0;
         for _ in 0..10 {
-            let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
-            match engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT) {
+            let frame = region.alloc(1024, Align::LINE).unwrap();
+            match queue.run([frame.from_device(..)], &[], LIMIT) {
                 Ok(_) => good += 1,
                 Err(failed) => {
                     let Error::FaultAt { device: "axi_vdma s2mm", what, .. } = failed.error else { panic!("{failed}") };
@@ -162,7 +163,7 @@ fn every_error_is_a_sentence_and_the_next_frame_works() {
             }
         }
         assert!(good > 0, "seed {seed}");
-        drop(engine);
+        drop(queue);
         assert_eq!(board.counts().unowned_accesses, 0);
     }
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["VDMADecErr", "VDMAIntErr", "VDMASlvErr"]);
@@ -177,20 +178,20 @@ fn a_stream_that_never_comes_ends_with_the_time_limit_and_a_stuck_channel_keeps_
         board.port(),
         AxiVdmaModel::new(AxiVdmaSpec { stream: StreamConfig::sink(), ..AxiVdmaSpec::default() }),
     );
-    let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
-    let frame = || region.carve(1024, Align::LINE).unwrap().into_buf();
-    let failed = engine.start([frame().from_device(..)], &()).unwrap().wait(Duration::from_millis(1)).unwrap_err();
+    let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+    let frame = || region.alloc(1024, Align::LINE).unwrap();
+    let failed = queue.run([frame().from_device(..)], &[], Duration::from_millis(1)).unwrap_err();
     assert_eq!((failed.error, failed.buffers.is_some()), (Error::Timeout { timeout_us: 1_000 }, true));
 
     let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = camera(&board, 1024, 0);
-    let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
-    let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
-    let failed = engine.start([frame.from_device(..)], &()).unwrap().wait(Duration::from_millis(1)).unwrap_err();
+    let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+    let frame = region.alloc(1024, Align::LINE).unwrap();
+    let failed = queue.run([frame.from_device(..)], &[], Duration::from_millis(1)).unwrap_err();
     assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed}");
     device.reset().unwrap();
-    engine.recover().unwrap();
+    queue.clear().unwrap();
 }
 
 #[test]
@@ -214,11 +215,11 @@ fn frames_and_cores_that_there_are_not() {
     for config in wrong {
         assert!(matches!(open(config), Err(Error::Argument { .. })), "{config:?}");
     }
-    let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap()).unwrap();
-    let frame = || region.carve(2048, Align::LINE).unwrap().into_buf();
-    let failed = engine.start([frame().from_device(..1000)], &()).map(drop).unwrap_err();
+    let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+    let frame = || region.alloc(2048, Align::LINE).unwrap();
+    let failed = queue.submit([frame().from_device(..1000)], &[]).unwrap_err();
     assert_eq!(failed.error, Error::BufferSize { index: 0, need_bytes: 1024, have_bytes: 1000 });
-    let failed = engine.start([frame().from_device(4..1100)], &()).map(drop).unwrap_err();
+    let failed = queue.submit([frame().from_device(4..1100)], &[]).unwrap_err();
     assert!(matches!(failed.error, Error::BufferAlign { index: 0, align_bytes: 8, .. }));
     // Another core: an AXI DMA has no version there.
     let dma = contigo::drivers::axi_dma::SimAxiDma::new(&board, board.port());

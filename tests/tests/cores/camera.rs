@@ -2,8 +2,9 @@
 //! Where the program is late, each loss is counted.
 
 use contigo::{
-    Align, Pool, Region, Stream,
+    Align,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    own::{Region, Stream},
     sim::{
         SimBoard, SimDevice,
         stream::{SourceConfig, StreamCounts, packet},
@@ -18,13 +19,13 @@ const PACKET: usize = 4096;
 fn watched(frames: u32, depth: usize, late_us: impl Fn(u32) -> u32) -> (u32, u64, StreamCounts) {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
-    let pool = Pool::<10>::new(region.carve(10 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
-    let ring = region.carve(4096, Align::PAGE).unwrap().into_buf();
+    let pool = region.pool(10, PACKET).unwrap();
+    let ring = region.alloc(4096, Align::PAGE).unwrap();
     let model = AxiDmaModel::new(CoreSpec::camera(SourceConfig::default(), 512));
     let device = SimDevice::with_model(&board, board.port(), model);
     let config = AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() };
     let channel = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring)).unwrap();
-    let mut camera: Stream<'_, _, _, 8> = Stream::new(channel, &pool, &()).unwrap();
+    let mut camera = Stream::new(channel, pool.clone(), 8, &[]).unwrap();
     camera.start().unwrap();
     let (mut lost, mut expected) = (0, 0);
     for frame in 0..frames {

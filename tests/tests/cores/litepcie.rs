@@ -2,9 +2,10 @@
 #![allow(unsafe_code, reason = "cards that are not as they should be are models of the test's")]
 
 use contigo::{
-    Align, Driver, Error, Pool, Queue, Region,
+    Driver, Error,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, LitepcieModel, LitepcieSpec, Side, SimLitepcie, manual, regs},
     mmio::Register,
+    own::{Queue, Region},
     sim::{
         Faults, Model, SimBoard, SimBus, SimConfig, SimDevice,
         stream::{SourceConfig, StreamConfig, packet},
@@ -36,7 +37,7 @@ fn the_drivers_numbers_are_the_models() {
 macro_rules! ground {
     ($board:ident, $pool:ident) => {
         let region = Region::new($board.memory(256 << 10).unwrap()).unwrap();
-        let $pool = Pool::<16>::new(region.carve(16 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let $pool = region.pool(16, 4096).unwrap();
     };
 }
 
@@ -49,20 +50,20 @@ fn the_writer_fills_buffers_in_order_and_never_one_that_was_told() {
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
     let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap()).unwrap();
+    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap(), 8).unwrap();
     while !queue.is_full() {
-        queue.push([pool.take().unwrap().from_device(..1024)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..1024)], &[]).unwrap();
     }
     for number in 0..100 {
-        let [buf] = queue.next(LIMIT).unwrap().unwrap().buffers;
+        let [buf] = queue.wait::<1>(LIMIT).unwrap().unwrap().buffers;
         assert!(packet::is(number, buf.view_at::<u8>(..1024).unwrap()), "packet {number}");
-        queue.push([buf.from_device(..1024)], &()).unwrap();
+        queue.submit([buf.from_device(..1024)], &[]).unwrap();
     }
     // Nobody looks: the table runs empty, and full buffers stay as they are.
     card.run_for(1_000).unwrap();
     assert_eq!(board.counts().unowned_accesses, 0);
     for number in 100..108 {
-        let [buf] = queue.next(LIMIT).unwrap().unwrap().buffers;
+        let [buf] = queue.wait::<1>(LIMIT).unwrap().unwrap().buffers;
         assert!(packet::is(number, buf.view_at::<u8>(..1024).unwrap()), "packet {number}");
     }
     queue.stop().unwrap();
@@ -78,16 +79,16 @@ fn the_writer_waits_for_writes_that_its_count_overtook() {
         let config = LitepcieConfig { ordered, ..LitepcieConfig::default() };
         let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
         let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
-        let mut queue: Queue<'_, _, 8, 1> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap()).unwrap();
+        let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap(), 8).unwrap();
         assert_eq!(queue.driver().stop_program().steps().len(), steps, "nothing tells a guard that writes have arrived");
         for round in 0..50 {
             while !queue.is_full() {
-                queue.push([pool.take().unwrap().from_device(..1024)], &()).unwrap();
+                queue.submit([pool.take().unwrap().from_device(..1024)], &[]).unwrap();
             }
             if round % 3 == 0 {
                 queue.clear().unwrap();
             } else {
-                assert!(queue.next(LIMIT).unwrap().is_some());
+                assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
             }
         }
         drop(queue);
@@ -105,15 +106,15 @@ fn the_reader_waits_for_answers_that_no_register_tells() {
         board.port(),
         LitepcieModel::new(LitepcieSpec { stream: StreamConfig::sink(), ..LitepcieSpec::default() }),
     );
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Reader).unwrap()).unwrap();
+    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Reader).unwrap(), 8).unwrap();
     for round in 0..50 {
         while !queue.is_full() {
-            queue.push([pool.take().unwrap().to_device(..512)], &()).unwrap();
+            queue.submit([pool.take().unwrap().to_device(..512)], &[]).unwrap();
         }
         if round % 3 == 0 {
             queue.clear().unwrap();
         } else {
-            assert!(queue.next(LIMIT).unwrap().is_some());
+            assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
         }
     }
     drop(queue);
@@ -136,25 +137,25 @@ fn both_sides_work_side_by_side_in_threads() {
             let pool = &pool;
             scope.spawn(move || {
                 let writes = driver.operands()[0].direction == contigo::Direction::FromDevice;
-                let mut queue: Queue<'_, _, 4, 1> = Queue::new(driver).unwrap();
+                let mut queue = Queue::new(driver, 4).unwrap();
                 let (mut done, began) = (0, std::time::Instant::now());
                 while done < 100 {
                     assert!(began.elapsed() < Duration::from_secs(60));
                     while !queue.is_full() {
                         let buf = pool.take().unwrap();
-                        queue.push([if writes { buf.from_device(..1024) } else { buf.to_device(..1024) }], &()).unwrap();
+                        queue.submit([if writes { buf.from_device(..1024) } else { buf.to_device(..1024) }], &[]).unwrap();
                     }
-                    done += u32::from(queue.next(Duration::from_micros(200)).unwrap().is_some());
+                    done += u32::from(queue.wait::<1>(Duration::from_micros(200)).unwrap().is_some());
                 }
                 queue.stop().unwrap();
             });
         }
     });
     assert_eq!((board.counts().unowned_accesses, pool.taken()), (0, 0));
-    let mut queue: Queue<'_, _, 4, 1> = Queue::new(core.channel_simulated(Side::Writer).unwrap()).unwrap();
-    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    let mut queue = Queue::new(core.channel_simulated(Side::Writer).unwrap(), 4).unwrap();
+    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| card.reset()).unwrap();
-    assert_eq!(queue.next(LIMIT).map(drop).map_err(|failed| failed.error), Err(Error::EndedByReset { device: "litepcie" }));
+    assert_eq!(queue.wait::<1>(LIMIT).map(drop).map_err(|failed| failed.error), Err(Error::EndedByReset { device: "litepcie" }));
 }
 
 #[test]
@@ -162,10 +163,10 @@ fn bad_input_is_refused_with_numbers() {
     let board = SimBoard::new(1);
     ground!(board, pool);
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
-    let mut queue: Queue<'_, _, 8, 2> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Loopback).unwrap()).unwrap();
+    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Loopback).unwrap(), 8).unwrap();
     let mut error = |from: std::ops::Range<usize>, to: std::ops::Range<usize>| {
         let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
-        queue.push(operands, &()).map_err(|refused| refused.error).err()
+        queue.submit(operands, &[]).map_err(|refused| refused.error).err()
     };
     assert!(matches!(error(256..512, 0..512), Some(Error::BufferAlign { index: 0, align_bytes: 512, .. })));
     assert!(matches!(error(0..12, 0..512), Some(Error::Argument { value: 12, multiple_of: 8, .. })));
@@ -229,11 +230,11 @@ fn a_request_that_never_ends_keeps_its_buffer_until_a_reset() {
         board.port(),
         LitepcieModel::new(LitepcieSpec { stream: StreamConfig::sink(), ..LitepcieSpec::default() }),
     );
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap()).unwrap();
-    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-    assert!(queue.next(LIMIT).unwrap().is_none(), "nothing comes");
+    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap(), 8).unwrap();
+    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+    assert!(queue.wait::<1>(LIMIT).unwrap().is_none(), "nothing comes");
     assert!(matches!(queue.stop(), Err(Error::WillNotStop { device: "litepcie", .. })));
-    assert!(queue.take_back().is_none() && pool.taken() == 1);
+    assert!(queue.take_back::<1>().unwrap().is_none() && pool.taken() == 1);
     card.reset().unwrap();
     queue.clear().unwrap();
     assert_eq!(pool.taken(), 0);
@@ -259,13 +260,13 @@ fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
         // SAFETY: the model is built so.
         let driver = unsafe { Litepcie::open(Watched::new(&window, &watch), side, config) }.unwrap();
         watch.waits.set(0);
-        let mut queue: Queue<'_, _, 8, 1> = Queue::new(driver).unwrap();
+        let mut queue = Queue::new(driver, 8).unwrap();
         let buf = pool.take().unwrap();
-        queue.push([if side == Side::Writer { buf.from_device(..1024) } else { buf.to_device(..1024) }], &()).unwrap();
-        assert_eq!(queue.next(LIMIT).unwrap().is_some(), ends, "{side:?} {faults:?}");
+        queue.submit([if side == Side::Writer { buf.from_device(..1024) } else { buf.to_device(..1024) }], &[]).unwrap();
+        assert_eq!(queue.wait::<1>(LIMIT).unwrap().is_some(), ends, "{side:?} {faults:?}");
         assert!(watch.waits.get() <= 8, "{side:?} {faults:?}: it woke {} times in 5 ms", watch.waits.get());
         queue.stop().unwrap();
-        while queue.take_back().is_some() {}
+        while queue.take_back::<1>().unwrap().is_some() {}
     }
 }
 

@@ -5,10 +5,11 @@
 mod responses;
 
 use contigo::{
-    Align, CpuBuf, Driver, Engine, Error, Mmio, Pool, Queue, Region, Result, Settings, StopProgram,
+    Align, Driver, Error, Mmio, Result, Settings, StopProgram,
     drivers::msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, MsgdmaTransfer, SimMsgdma, regs},
+    own::{CpuBuf, Pool, Queue, Region},
     sim::{
-        Faults, Sim, SimBoard, SimConfig,
+        Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -36,11 +37,11 @@ const RECEIVE: MsgdmaConfig = MsgdmaConfig { mode: MsgdmaMode::Receive, resp_at:
 const FETCHED: MsgdmaConfig = MsgdmaConfig { prefetcher_at: Some(0x60), ..COPY };
 
 /// A board's memory: 24 buffers of 4 KiB, and 4 KiB for descriptors.
-fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool<'_, 24>, CpuBuf<'_>) -> Result<()>) {
+fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool, CpuBuf) -> Result<()>) {
     let board = SimBoard::with(SimConfig { seed: 3, faults });
-    let region: Region<Sim> = Region::new(board.memory(28 * 4096).unwrap()).unwrap();
-    let own = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
-    let pool = Pool::<24>::new(region.carve(24 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let region: Region = Region::new(board.memory(28 * 4096).unwrap()).unwrap();
+    let own = region.pool(1, 4096).unwrap();
+    let pool = region.pool(24, 4096).unwrap();
     act(&board, &pool, own.take().unwrap()).unwrap();
     let counts = board.counts();
     assert_eq!((counts.unowned_accesses, counts.lost_writes, pool.taken(), own.taken()), (0, 0, 0, 0), "{counts:?}");
@@ -113,10 +114,10 @@ fn jobs_that_the_core_cannot_take_are_refused_before() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, COPY, StreamConfig::sink());
         let config = MsgdmaConfig { max_bytes: 1024, transfer: MsgdmaTransfer::FullWords, data_bits: 64, ..COPY };
-        let mut engine = Engine::new(Msgdma::open_simulated(core.window()?, config)?)?;
+        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, config)?, 1)?;
         let mut refused = |from: std::ops::Range<usize>, to: std::ops::Range<usize>| {
             let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
-            engine.start(operands, &()).map(drop).unwrap_err().error
+            queue.submit(operands, &[]).unwrap_err().error
         };
         assert!(matches!(refused(0..1032, 0..2048), Error::OperandTooLong { have_bytes: 1032, max_bytes: 1024, .. }));
         assert!(matches!(refused(0..12, 0..16), Error::Argument { value: 12, multiple_of: 8, .. }));
@@ -135,7 +136,7 @@ fn a_ring_that_is_too_small_comes_back() {
         let small = pool.take()?;
         // One descriptor is never owned, so that there must be two.
         let region = Region::new(board.memory(4096)?)?;
-        let one = region.carve(64, Align::PAGE)?.into_buf();
+        let one = region.alloc(64, Align::PAGE)?;
         let refused = Msgdma::prefetched_simulated(core.window()?, FETCHED, one).map(drop).unwrap_err();
         assert!(matches!(refused.error, Error::BlockSize { len_bytes: 64, need_bytes: 128, .. }), "{}", refused.error);
         let refused = Msgdma::prefetched_simulated(core.window()?, COPY, small).map(drop).unwrap_err();
@@ -148,10 +149,10 @@ fn a_ring_that_is_too_small_comes_back() {
 fn a_fifo_that_is_less_deep_than_said_is_an_error_and_no_hang() {
     with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, _own| {
         let core = core(board, MsgdmaConfig { depth: 8, ..COPY }, StreamConfig::sink());
-        let mut queue: Queue<'_, _, 16, 2> = Queue::new(Msgdma::open_simulated(core.window()?, COPY)?)?;
+        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, COPY)?, 16)?;
         let mut last = None;
         for _ in 0..12 {
-            match queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &()) {
+            match queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[]) {
                 Ok(_) => {}
                 Err(failed) => {
                     last = Some(failed.cause);
@@ -161,7 +162,7 @@ fn a_fifo_that_is_less_deep_than_said_is_an_error_and_no_hang() {
         }
         assert!(matches!(last, Some(Error::Setting { name: "depth", value: 128, .. })), "{last:?}");
         queue.stop()?;
-        while queue.take_back().is_some() {}
+        while queue.take_back::<2>().unwrap().is_some() {}
         Ok(())
     });
 }
@@ -175,20 +176,20 @@ fn a_prefetcher_is_stopped_where_the_fifo_is_less_deep_than_said() {
             let window = core.window()?;
             // SAFETY: the model is built so, with fewer places.
             let driver = unsafe { Msgdma::prefetched(Lent::new(&window), FETCHED, own)? };
-            let mut queue: Queue<'_, _, 12, 2> = Queue::new(driver)?;
+            let mut queue = Queue::new(driver, 12)?;
             for _ in 0..12 {
-                queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &())?;
+                queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])?;
             }
             // The first one alone was launched; a look launches the others.
             core.run_for(100)?;
-            assert!(queue.next(Duration::from_micros(100))?.is_none());
+            assert!(queue.wait::<2>(Duration::from_micros(100))?.is_none());
             if by_program {
                 // SAFETY: the steps stop.
                 assert_eq!(unsafe { queue.driver().stop_program().run(&window, 5) }, Ok(()));
             }
             queue.stop()?;
             let mut back = 0;
-            while queue.take_back().is_some() {
+            while queue.take_back::<2>().unwrap().is_some() {
                 back += 1;
             }
             assert_eq!(back, 12);
@@ -203,11 +204,11 @@ fn a_descriptor_that_is_written_back_late_is_found_at_the_end_of_a_wait() {
     with(Faults::NONE, |board, pool, own| {
         let build = MsgdmaBuild { config: FETCHED, stream: StreamConfig::sink(), late_write_back_ns: 100_000, ..MsgdmaBuild::default() };
         let core = SimMsgdma::with_model(board, board.port(), MsgdmaModel::new(build));
-        let mut queue: Queue<'_, _, 4, 2> = Queue::new(Msgdma::prefetched_simulated(core.window()?, FETCHED, own)?)?;
+        let mut queue = Queue::new(Msgdma::prefetched_simulated(core.window()?, FETCHED, own)?, 4)?;
         for _ in 0..3 {
-            queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &())?;
+            queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])?;
             // Waits that are short enough to see the interrupt before the descriptor.
-            let found = (0..50).any(|_| queue.next(Duration::from_micros(20)).is_ok_and(|done| done.is_some()));
+            let found = (0..50).any(|_| queue.wait::<2>(Duration::from_micros(20)).is_ok_and(|done| done.is_some()));
             assert!(found, "no wait found it");
         }
         Ok(())
@@ -221,18 +222,18 @@ fn a_job_after_a_stop_writes_few_descriptors() {
     let region = Region::new(board.memory(8 * 4096).unwrap()).unwrap();
     let own = Region::new(board.memory(4096).unwrap()).unwrap();
     let core = core(&board, FETCHED, StreamConfig::sink());
-    let memory = own.carve(4096, Align::PAGE).unwrap().into_buf();
-    let mut queue: Queue<'_, _, 4, 2> = Queue::new(Msgdma::prefetched_simulated(core.window().unwrap(), FETCHED, memory).unwrap()).unwrap();
-    let take = || region.carve(64, Align::LINE).unwrap().into_buf();
+    let memory = own.alloc(4096, Align::PAGE).unwrap();
+    let mut queue = Queue::new(Msgdma::prefetched_simulated(core.window().unwrap(), FETCHED, memory).unwrap(), 4).unwrap();
+    let take = || region.alloc(64, Align::LINE).unwrap();
     for (jobs, most) in [(3, 80), (1, 10), (1, 10)] {
         let before = own.stats().syncs;
         for _ in 0..jobs {
-            queue.push([take().to_device(..), take().from_device(..)], &()).unwrap();
+            queue.submit([take().to_device(..), take().from_device(..)], &[]).unwrap();
         }
         let syncs = own.stats().syncs - before;
         assert!(syncs <= most, "{syncs} syncs of descriptors for {jobs} jobs after a stop");
         queue.stop().unwrap();
-        while queue.take_back().is_some() {}
+        while queue.take_back::<2>().unwrap().is_some() {}
     }
     assert_eq!(board.counts().unowned_accesses, 0);
 }
@@ -243,16 +244,16 @@ fn receive(stream: StreamConfig, faults: Faults, len_bytes: usize, count: usize)
     with(faults, |board, pool, own| {
         let config = MsgdmaConfig { prefetcher_at: Some(0x60), ..RECEIVE };
         let core = core(board, config, stream);
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(Msgdma::prefetched_simulated(core.window()?, config, own)?)?;
+        let mut queue = Queue::new(Msgdma::prefetched_simulated(core.window()?, config, own)?, 4)?;
         while seen.len() < count {
             while !queue.is_full() {
-                queue.push([pool.take()?.from_device(..len_bytes)], &())?;
+                queue.submit([pool.take()?.from_device(..len_bytes)], &[])?;
             }
-            let (_, completion) = queue.next_each(LIMIT, |_, _, buf| drop(buf)).map_err(|failed| failed.error)?.unwrap();
+            let (_, completion) = queue.wait_each(LIMIT, |_, _, buf| drop(buf)).map_err(|failed| failed.error)?.unwrap();
             seen.push((completion.bytes.unwrap_or(usize::MAX), completion.status, completion.failed));
         }
         queue.stop()?;
-        while queue.take_back().is_some() {}
+        while queue.take_back::<1>().unwrap().is_some() {}
         Ok(())
     });
     seen
@@ -285,25 +286,25 @@ fn error_bits_of_a_packet_are_its_own() {
 fn ends_before_a_stop_are_told_after_it_with_their_lengths() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, RECEIVE, source(700, true));
-        let mut queue: Queue<'_, _, 8, 1> = Queue::new(Msgdma::open_simulated(core.window()?, RECEIVE)?)?;
+        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, RECEIVE)?, 8)?;
         for _ in 0..8 {
-            queue.push([pool.take()?.from_device(..1024)], &())?;
+            queue.submit([pool.take()?.from_device(..1024)], &[])?;
         }
         core.run_for(6)?;
         // The packet that is on its way ends before.
         queue.stop()?;
         let mut told = 0;
-        while let Some(done) = queue.next(Duration::ZERO)? {
-            assert_eq!(done.completion.bytes, Some(700));
+        while let Some(done) = queue.wait::<1>(Duration::ZERO)? {
+            assert_eq!(done.bytes, Some(700));
             let [packet] = done.buffers;
             assert!(packet::is(told, packet.view_at::<u8>(..700)?));
             told += 1;
         }
         assert!((2..8).contains(&told), "{told} packets were in memory when it stopped");
-        while queue.take_back().is_some() {}
+        while queue.take_back::<1>().unwrap().is_some() {}
         // And it works again.
-        queue.push([pool.take()?.from_device(..1024)], &())?;
-        assert_eq!(queue.next(LIMIT)?.map(|done| done.completion.bytes), Some(Some(700)));
+        queue.submit([pool.take()?.from_device(..1024)], &[])?;
+        assert_eq!(queue.wait::<1>(LIMIT)?.map(|done| done.bytes), Some(Some(700)));
         Ok(())
     });
 }
@@ -312,14 +313,14 @@ fn ends_before_a_stop_are_told_after_it_with_their_lengths() {
 fn registers_that_go_away_are_a_fault_and_a_stop_that_fails() {
     with(Faults { error: 1000, ..Faults::NONE }, |board, pool, _own| {
         let core = core(board, COPY, StreamConfig::sink());
-        let mut queue: Queue<'_, _, 4, 2> = Queue::new(Msgdma::open_simulated(core.window()?, COPY)?)?;
-        queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &())?;
-        let failed = queue.next(LIMIT).map(drop).unwrap_err();
+        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, COPY)?, 4)?;
+        queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])?;
+        let failed = queue.wait::<2>(LIMIT).map(drop).unwrap_err();
         assert!(matches!(failed.cause, Error::Fault { status: u32::MAX, .. }), "{failed}");
         assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed}");
         core.reset()?;
         queue.stop()?;
-        assert!(queue.take_back().is_some());
+        assert!(queue.take_back::<2>().unwrap().is_some());
         Ok(())
     });
 }

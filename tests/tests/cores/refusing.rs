@@ -4,17 +4,20 @@
 use contigo::{Backend, Direction, Error, Result, forward};
 use std::{
     ops::Range,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// `left` counts the hand-overs that succeed. Those behind them fail.
-pub(crate) struct Refusing<'l, B> {
+pub(crate) struct Refusing<B> {
     pub(crate) inner: B,
-    pub(crate) left: &'l AtomicUsize,
+    pub(crate) left: Arc<AtomicUsize>,
 }
 
 // SAFETY: `inner` keeps all of it, and a hand-over that fails was not done.
-unsafe impl<B: Backend> Backend for Refusing<'_, B> {
+unsafe impl<B: Backend> Backend for Refusing<B> {
     forward!(|this| this.inner => name, mapping, segment, sync_for_cpu, held_by, wrong_accesses);
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         let took = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "a master without a driver is a model of the test's")]
 
 use contigo::{
-    Align, CpuBuf, Engine, Error, Mmio, Pool, Region,
+    Align, Error, Mmio,
     drivers::{
         axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma},
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
@@ -11,6 +11,7 @@ use contigo::{
         axi_mcdma::{Mcdma, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way},
         msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaModel, MsgdmaTransfer, SimMsgdma},
     },
+    own::{CpuBuf, Queue, Region},
     sim::{Model, SimBoard, SimBus, SimDevice, stream::StreamConfig},
 };
 use std::time::Duration;
@@ -24,9 +25,9 @@ macro_rules! ground {
     ($board:ident, $rings:ident, $take:ident) => {
         let $board = SimBoard::new(12);
         let region = Region::new($board.memory(4096 + 3 * 1024).unwrap()).unwrap();
-        let $rings = region.carve(4096, Align::PAGE).unwrap().into_buf();
-        let pool = Pool::<3>::new(region.carve(3 * 1024, Align::LINE).unwrap(), 1024).unwrap();
-        let $take = || -> CpuBuf<'_> {
+        let $rings = region.alloc(4096, Align::PAGE).unwrap();
+        let pool = region.pool(3, 1024).unwrap();
+        let $take = || -> CpuBuf {
             let mut buf = pool.take().unwrap();
             for (at, byte) in buf.view_mut::<u8>().unwrap().iter_mut().enumerate() {
                 *byte = u8::try_from(at % 251).unwrap();
@@ -48,8 +49,8 @@ fn axi_dma_sends_the_last_word_s_bytes_alone() {
     let device =
         SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }));
     let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, AxiDmaConfig::default(), Some(rings)).unwrap();
-    let mut engine = Engine::new(driver).unwrap();
-    drop(engine.start([take().to_device(..ODD_BYTES)], &()).unwrap().wait(LIMIT).unwrap());
+    let mut queue = Queue::new(driver, 1).unwrap();
+    drop(queue.run([take().to_device(..ODD_BYTES)], &[], LIMIT).unwrap());
     assert_eq!(device.model(AxiDmaModel::stream).unwrap().sent_bytes, ODD_BYTES as u64);
     reads_beside(&board, 3);
 }
@@ -61,8 +62,8 @@ fn axi_mcdma_does() {
     let spec = McdmaSpec { config, streams: [StreamConfig::sink(); 2] };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let mut engine = Engine::new(core.channel(Way::Mm2s(0), rings).unwrap()).unwrap();
-    drop(engine.start([take().to_device(4..ODD_BYTES)], &()).unwrap().wait(LIMIT).unwrap());
+    let mut queue = Queue::new(core.channel(Way::Mm2s(0), rings).unwrap(), 1).unwrap();
+    drop(queue.run([take().to_device(4..ODD_BYTES)], &[], LIMIT).unwrap());
     reads_beside(&board, 3);
 }
 
@@ -71,8 +72,8 @@ fn axi_cdma_does() {
     ground!(board, rings, take);
     drop(rings);
     let device = SimAxiCdma::new(&board, board.port());
-    let mut engine = Engine::new(AxiCdma::simple_simulated(device.window().unwrap(), AxiCdmaConfig::default()).unwrap()).unwrap();
-    let [_, to] = engine.start([take().to_device(..ODD_BYTES), take().from_device(..)], &()).unwrap().wait(LIMIT).unwrap().buffers;
+    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), AxiCdmaConfig::default()).unwrap(), 1).unwrap();
+    let [_, to] = queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap().buffers;
     assert!(to.view_at::<u8>(..ODD_BYTES).unwrap().iter().enumerate().all(|(at, &byte)| usize::from(byte) == at % 251));
     reads_beside(&board, 3);
 }
@@ -84,8 +85,8 @@ fn msgdma_does() {
     let config = MsgdmaConfig { transfer: MsgdmaTransfer::Unaligned, ..MsgdmaConfig::default() };
     let build = MsgdmaBuild { config, ..MsgdmaBuild::default() };
     let device = SimMsgdma::with_model(&board, board.port(), MsgdmaModel::new(build));
-    let mut engine = Engine::new(Msgdma::open_simulated(device.window().unwrap(), config).unwrap()).unwrap();
-    drop(engine.start([take().to_device(..ODD_BYTES), take().from_device(..)], &()).unwrap().wait(LIMIT).unwrap());
+    let mut queue = Queue::new(Msgdma::open_simulated(device.window().unwrap(), config).unwrap(), 1).unwrap();
+    drop(queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap());
     reads_beside(&board, 3);
 }
 
@@ -94,8 +95,8 @@ fn axi_dmac_does() {
     ground!(board, rings, take);
     drop(rings);
     let device = SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(AxiDmacBuild::default()));
-    let mut engine = Engine::new(AxiDmac::open_simulated(device.window().unwrap(), DmacConfig::default()).unwrap()).unwrap();
-    drop(engine.start([take().to_device(..ODD_BYTES), take().from_device(..)], &None).unwrap().wait(LIMIT).unwrap());
+    let mut queue = Queue::new(AxiDmac::open_simulated(device.window().unwrap(), DmacConfig::default()).unwrap(), 1).unwrap();
+    drop(queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap());
     reads_beside(&board, 7);
 }
 
@@ -104,14 +105,14 @@ fn axi_dmac_does() {
 fn a_wide_bus_s_operand_at_the_end_of_its_block_is_refused() {
     let board = SimBoard::new(13);
     let region = Region::new(board.memory(4096 + 1024 + 64).unwrap()).unwrap();
-    let rings = region.carve(4096, Align::PAGE).unwrap().into_buf();
-    let packet = region.carve(1024 + 64, Align::PAGE).unwrap().into_buf();
+    let rings = region.alloc(4096, Align::PAGE).unwrap();
+    let packet = region.alloc(1024 + 64, Align::PAGE).unwrap();
     let device =
         SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }));
     let config = AxiDmaConfig { mm2s_data_bits: 1024, ..AxiDmaConfig::default() };
     let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(rings)).unwrap();
-    let mut engine = Engine::new(driver).unwrap();
-    let refused = engine.start([packet.to_device(..1025)], &()).map(drop).unwrap_err();
+    let mut queue = Queue::new(driver, 1).unwrap();
+    let refused = queue.submit([packet.to_device(..1025)], &[]).unwrap_err();
     let block_last = region.base().raw() + 4096 + 1024 + 63;
     assert!(
         matches!(refused.error, Error::ReadsBeside { index: 0, word_bytes: 128, last, block_last: end, .. } if last == block_last + 64 && end == block_last),
@@ -119,7 +120,7 @@ fn a_wide_bus_s_operand_at_the_end_of_its_block_is_refused() {
     );
     assert_eq!(refused.to_string().matches("operand 0").count(), 1, "{refused}");
     let [packet] = refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
-    drop(engine.start([packet.to_device(..1024)], &()).unwrap().wait(LIMIT).unwrap());
+    drop(queue.run([packet.to_device(..1024)], &[], LIMIT).unwrap());
 }
 
 /// Reads one word where it is told.
@@ -151,15 +152,15 @@ fn a_word_that_reaches_past_memory_is_a_bus_error() {
         let board = SimBoard::new(14);
         let region = Region::new(board.memory(1024 + 64).unwrap()).unwrap();
         let device = SimDevice::with_model(&board, board.port(), Reader { word_bytes, failed: false });
-        let buf = region.carve(1024 + 64, Align::LINE).unwrap().into_buf();
+        let buf = region.alloc(1024 + 64, Align::LINE).unwrap();
         // SAFETY: the model reads it at once.
         let held = unsafe { buf.hand_over(&board.port(), 32, 1024..1025, contigo::Direction::ToDevice).unwrap() };
         let window = device.window().unwrap();
         // SAFETY: as above.
         unsafe { window.write32(0, u32::try_from(held.slice().addr.0).unwrap()) };
-        assert_eq!(window.read32(0), fails.into());
+        assert_eq!(window.read32(0), u32::from(fails));
         let counts = board.counts();
-        assert_eq!((counts.unowned_accesses, counts.stray_accesses), (0, fails.into()));
+        assert_eq!((counts.unowned_accesses, counts.stray_accesses), (0, u64::from(fails)));
         drop(held);
     }
 }

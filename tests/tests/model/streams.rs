@@ -68,10 +68,10 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
 }
 
 #[allow(clippy::too_many_arguments, reason = "all that a seed decided")]
-fn sequence<'d, 'p>(
+fn sequence<'p>(
     mut rng: Rng,
     plan: Plan,
-    device: &'d SimDevice<AxiDmaModel>,
+    device: &SimDevice<AxiDmaModel>,
     rings: &'p Pool<'p, 1>,
     pool: &'p Pool<'p, SLOTS>,
     places: usize,

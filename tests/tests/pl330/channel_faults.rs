@@ -5,9 +5,10 @@ use super::{
     channels::{CHANNELS, arrived, config, copies, random_copy},
 };
 use contigo::{
-    Device, Driver, Engine, Error, Mmio, Queue, Wait,
+    Device, Driver, Error, Mmio, Wait,
     drivers::pl330::{Controller, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
+    own::Queue,
     sim::{Faults, SimBoard, SimConfig},
 };
 use contigo_testkit::emulated;
@@ -27,11 +28,11 @@ fn a_fault_of_one_channel_leaves_the_others_at_work() {
     let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
     let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
     let mut rng = Rng::with_seed(1);
-    let mut sibling = Engine::new(driver(6)).unwrap();
+    let mut sibling = Queue::new(driver(6), 1).unwrap();
     let mut one = driver(2);
     for round in 0..3 {
         let (operands, bytes) = random_copy(&mut rng, &data);
-        let job = sibling.start(operands, &()).unwrap();
+        sibling.submit(operands, &[]).unwrap();
         // An instruction that does not exist; one that never ends, and is stopped.
         let code: &[u8] = if round == 0 { &[0xFF] } else { &WAIT_FOR_EVER };
         // SAFETY: it touches no memory.
@@ -40,10 +41,10 @@ fn a_fault_of_one_channel_leaves_the_others_at_work() {
             assert!(matches!(one.poll(WAIT), Err(Error::Fault { device: "pl330", .. })));
         }
         assert_eq!(one.stop(), Ok(()));
-        let done = job.wait(WAIT).unwrap();
+        let done = sibling.wait::<2>(WAIT).unwrap().unwrap();
         assert!(arrived(&done.buffers[1], &bytes));
     }
-    assert_eq!((sibling.jobs().completed, sibling.jobs().stopped), (3, 0));
+    assert_eq!((sibling.counts().completed, sibling.counts().stopped), (3, 0));
     copies(one, &data, 3);
 }
 
@@ -79,19 +80,19 @@ fn a_fault_of_the_manager_is_that_of_the_channel_that_did_not_start() {
     let misheard = AtomicU32::new(0);
     // SAFETY: the window is a simulated PL330's.
     let controller = unsafe { Controller::open(Misheard(device.window().unwrap(), &misheard)) }.unwrap();
-    let mut engines = [0, 1].map(|number| Engine::new(controller.channel(config(number), programs.take().unwrap()).unwrap()).unwrap());
+    let mut engines = [0, 1].map(|number| Queue::new(controller.channel(config(number), programs.take().unwrap()).unwrap(), 1).unwrap());
     let [sibling, one] = &mut engines;
     let mut rng = Rng::with_seed(1);
     let (operands, bytes) = random_copy(&mut rng, &data);
-    let job = sibling.start(operands, &()).unwrap();
+    sibling.submit(operands, &[]).unwrap();
     device.run_for(2).unwrap(); // it has begun
     misheard.store(1, Ordering::Relaxed);
-    let failed = one.start(random_copy(&mut rng, &data).0, &()).unwrap().wait(WAIT).unwrap_err();
+    let failed = one.run(random_copy(&mut rng, &data).0, &[], WAIT).unwrap_err();
     assert!(matches!(failed.error, Error::Fault { what, .. } if what.contains("manager")), "{failed}");
     drop(failed);
-    assert!(arrived(&job.wait(WAIT).unwrap().buffers[1], &bytes));
+    assert!(arrived(&sibling.wait::<2>(WAIT).unwrap().unwrap().buffers[1], &bytes));
     let (operands, bytes) = random_copy(&mut rng, &data);
-    assert!(arrived(&one.start(operands, &()).unwrap().wait(WAIT).unwrap().buffers[1], &bytes));
+    assert!(arrived(&one.run(operands, &[], WAIT).unwrap().buffers[1], &bytes));
 }
 
 #[test]
@@ -105,28 +106,28 @@ fn a_stuck_channel_keeps_what_is_its_own_until_a_reset_which_ends_its_siblings_j
         let device = SimPl330::new(&board, board.port());
         let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
-        let mut queues: [Queue<'_, _, 1, 2>; 3] = array::from_fn(|number| Queue::new(driver(number)).unwrap());
+        let mut queues: [_; 3] = array::from_fn(|number| Queue::new(driver(number), 1).unwrap());
         let mut rng = Rng::with_seed(seed);
         for queue in &mut queues {
-            queue.push(random_copy(&mut rng, &data).0, &()).unwrap();
+            queue.submit(random_copy(&mut rng, &data).0, &[]).unwrap();
         }
         let [first, second, third] = &mut queues;
         // Which of them is stuck is the board's chance.
-        let ended = [second, third, first].map(|queue| queue.next(SHORT).unwrap().is_some());
+        let ended = [second, third, first].map(|queue| queue.wait::<2>(SHORT).unwrap().is_some());
         if ended != [true, true, false] {
             device.reset().unwrap();
             continue;
         }
         let [first, second, third] = &mut queues;
         assert!(matches!(first.stop(), Err(Error::WillNotStop { device: "pl330", .. })));
-        third.push(random_copy(&mut rng, &data).0, &()).unwrap();
+        third.submit(random_copy(&mut rng, &data).0, &[]).unwrap();
         // The line is pulled while the third is at work, or about to be.
         controller.reset(|| device.reset()).unwrap();
-        assert_eq!(third.next(WAIT).unwrap_err().error, Error::EndedByReset { device: "pl330" });
-        assert!(third.take_back().is_some());
-        assert!(second.next(WAIT).unwrap().is_none(), "it had no job");
+        assert_eq!(third.wait::<2>(WAIT).unwrap_err().error, Error::EndedByReset { device: "pl330" });
+        assert!(third.take_back::<2>().unwrap().is_some());
+        assert!(second.wait::<2>(WAIT).unwrap().is_none(), "it had no job");
         assert_eq!(first.stop(), Ok(()));
-        assert!(first.take_back().is_some());
+        assert!(first.take_back::<2>().unwrap().is_some());
         drop(queues);
         assert_eq!((programs.taken(), data.taken()), (0, 0));
         assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
@@ -143,10 +144,10 @@ fn a_stuck_channel_that_is_dropped_stays_claimed() {
     let device = SimPl330::new(&board, board.port());
     let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
     let open = |channel, event| controller.channel(Pl330Config { channel, event }, programs.take().unwrap());
-    let mut engine = Engine::new(open(0, 0).unwrap()).unwrap();
-    let failed = engine.start(random_copy(&mut Rng::with_seed(1), &data).0, &()).unwrap().wait(WAIT).unwrap_err();
+    let mut queue = Queue::new(open(0, 0).unwrap(), 1).unwrap();
+    let failed = queue.run(random_copy(&mut Rng::with_seed(1), &data).0, &[], WAIT).unwrap_err();
     assert!(failed.buffers.is_none(), "it may still write them");
-    drop(engine);
+    drop(queue);
     assert_eq!(programs.taken(), 1, "it may still fetch its program");
     let refused = |channel, event| open(channel, event).map(drop).map_err(|refused| refused.error);
     assert_eq!((refused(0, 1), refused(1, 0), refused(1, 1)), (Err(Error::HasDriver), Err(Error::HasDriver), Ok(())));
@@ -161,7 +162,7 @@ fn whatever_goes_wrong_on_eight_channels_no_byte_is_touched_that_was_not_given()
         let device = SimPl330::new(&board, board.port());
         let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
-        let mut queues: [Queue<'_, _, 1, 2>; CHANNELS] = array::from_fn(|number| Queue::new(driver(number)).unwrap());
+        let mut queues: [_; CHANNELS] = array::from_fn(|number| Queue::new(driver(number), 1).unwrap());
         let mut pushed: [Option<Vec<u8>>; CHANNELS] = [const { None }; CHANNELS];
         let mut rng = Rng::with_seed(seed);
         for _ in 0..200 {
@@ -170,10 +171,10 @@ fn whatever_goes_wrong_on_eight_channels_no_byte_is_touched_that_was_not_given()
             match pushed {
                 None => {
                     let (operands, bytes) = random_copy(&mut rng, &data);
-                    queue.push(operands, &()).unwrap();
+                    queue.submit(operands, &[]).unwrap();
                     *pushed = Some(bytes);
                 }
-                Some(bytes) => match queue.next(Duration::from_micros(rng.u32(..100).into())) {
+                Some(bytes) => match queue.wait::<2>(Duration::from_micros(rng.u32(..100).into())) {
                     Ok(Some(done)) => {
                         assert!(arrived(&done.buffers[1], bytes));
                         *pushed = None;
@@ -182,7 +183,7 @@ fn whatever_goes_wrong_on_eight_channels_no_byte_is_touched_that_was_not_given()
                     ended => {
                         drop(ended);
                         queue.stop().unwrap();
-                        drop(queue.take_back());
+                        drop(queue.take_back::<2>().unwrap());
                         *pushed = None;
                     }
                 },

@@ -2,9 +2,10 @@
 
 use super::{Memory, SLOT, WAIT, WAIT_FOR_EVER, scribble};
 use contigo::{
-    Align, CpuBuf, Device, Driver, Engine, Error, Mmio, Pool, Queue, Refused, Result, Wait,
+    Align, Device, Driver, Error, Mmio, Refused, Result, Wait,
     drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
+    own::{CpuBuf, Operand, Pool, Queue},
     sim::SimBoard,
 };
 use contigo_testkit::emulated;
@@ -21,14 +22,14 @@ pub(crate) fn config(number: usize) -> Pl330Config {
 
 impl Memory {
     /// A program for each channel, and buffers for two copies on each.
-    pub(crate) fn pools(&self) -> (Pool<'_, CHANNELS>, Pool<'_, 32>) {
-        let programs = Pool::new(self.region.carve(CHANNELS * PROGRAM_BYTES, Align::LINE).unwrap(), PROGRAM_BYTES).unwrap();
-        (programs, Pool::new(self.region.carve(32 * SLOT, Align::LINE).unwrap(), SLOT).unwrap())
+    pub(crate) fn pools(&self) -> (Pool, Pool) {
+        let programs = self.region.pool(CHANNELS, PROGRAM_BYTES).unwrap();
+        (programs, self.region.pool(32, SLOT).unwrap())
     }
 }
 
 /// One copy: its source and its length, where the target begins with another byte.
-pub(crate) fn random_copy<'p>(rng: &mut Rng, data: &'p Pool<'_, 32>) -> ([contigo::Operand<'p>; 2], Vec<u8>) {
+pub(crate) fn random_copy(rng: &mut Rng, data: &Pool) -> ([Operand; 2], Vec<u8>) {
     let (mut from, mut to) = (data.take().unwrap(), data.take().unwrap());
     let (bytes, len, at) = (scribble(rng, &mut from), rng.usize(1..=2000), rng.usize(..64));
     to.view_mut::<u8>().unwrap().fill(!bytes[0]);
@@ -36,7 +37,7 @@ pub(crate) fn random_copy<'p>(rng: &mut Rng, data: &'p Pool<'_, 32>) -> ([contig
 }
 
 /// Did `bytes` arrive?
-pub(crate) fn arrived(to: &CpuBuf<'_>, bytes: &[u8]) -> bool {
+pub(crate) fn arrived(to: &CpuBuf, bytes: &[u8]) -> bool {
     to.view::<u8>().unwrap().windows(bytes.len()).take(64).any(|window| window == bytes)
 }
 
@@ -59,7 +60,7 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
         let channels = CHANNELS.min(spec.buffer_words as usize);
         assert_eq!(controller.channels() as usize, channels);
-        let mut queues: Vec<Queue<'_, _, 2, 2>> = (0..channels).map(|number| Queue::new(driver(number)).unwrap()).collect();
+        let mut queues: Vec<_> = (0..channels).map(|number| Queue::new(driver(number), 1).unwrap()).collect();
         let mut rng = Rng::with_seed(seed as u64);
         let rounds = emulated::fewer(15);
         for _ in 0..rounds {
@@ -67,7 +68,7 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
                 .iter_mut()
                 .map(|queue| {
                     let (operands, bytes) = random_copy(&mut rng, &data);
-                    queue.push(operands, &()).unwrap();
+                    queue.submit(operands, &[]).unwrap();
                     bytes
                 })
                 .collect();
@@ -75,7 +76,7 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
             // In whatever order.
             let first = rng.usize(..channels);
             for number in (0..channels).map(|number| number ^ first) {
-                let done = queues[number].next(WAIT).unwrap().unwrap();
+                let done = queues[number].wait::<2>(WAIT).unwrap().unwrap();
                 assert!(arrived(&done.buffers[1], &pushed[number]), "channel {number} of {spec:?}");
             }
         }
@@ -111,13 +112,13 @@ unsafe impl<D: Device> Device for Yielding<D> {
 }
 
 /// `count` copies on `driver`, one after the other.
-pub(crate) fn copies<D: Device>(driver: Pl330Channel<'_, '_, D>, data: &Pool<'_, 32>, count: u64) {
+pub(crate) fn copies<D: Device>(driver: Pl330Channel<'_, '_, D>, data: &Pool, count: u64) {
     let number = driver.config().channel;
     let mut rng = Rng::with_seed(number.into());
-    let mut engine = Engine::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
     for job in 0..count {
         let (operands, bytes) = random_copy(&mut rng, data);
-        let done = engine.start(operands, &()).unwrap().wait(WAIT).unwrap();
+        let done = queue.run(operands, &[], WAIT).unwrap();
         assert!(arrived(&done.buffers[1], &bytes), "job {job} of channel {number}");
     }
 }
@@ -169,7 +170,7 @@ fn a_channel_and_an_event_have_one_driver() {
     let argument = |name, value| Err(Error::Argument { name, value, min: 0, max: 2, multiple_of: 1 });
     assert_eq!((refused(3, 0), refused(0, 3)), (argument("channel", 3), argument("event", 3)));
     // One that was refused for its memory has claimed nothing.
-    let small = memory.region.carve(64, Align::LINE).unwrap().into_buf();
+    let small = memory.region.alloc(64, Align::LINE).unwrap();
     let too_small = controller.channel(Pl330Config { channel: 0, event: 0 }, small).map(drop).unwrap_err();
     assert!(matches!(too_small.error, Error::BlockSize { len_bytes: 64, .. }));
     drop(first);
@@ -221,16 +222,16 @@ fn channels_work_at_the_same_time() {
         let (programs, data) = memory.pools();
         let device = SimPl330::new(&board, board.port());
         let controller = Controller::open_simulated(device.window()?)?;
-        let mut queues: Vec<Queue<'_, _, 1, 2>> = Vec::new();
+        let mut queues = Vec::new();
         for number in 0..channels {
-            queues.push(Queue::new(controller.channel(config(number), programs.take()?)?)?);
+            queues.push(Queue::new(controller.channel(config(number), programs.take()?)?, 1)?);
         }
         let begin_ns = board.now_ns();
         for queue in &mut queues {
-            queue.push([data.take()?.to_device(1..8001), data.take()?.from_device(..8000)], &())?;
+            queue.submit([data.take()?.to_device(1..8001), data.take()?.from_device(..8000)], &[])?;
         }
         for queue in &mut queues {
-            assert!(queue.next(WAIT)?.is_some());
+            assert!(queue.wait::<2>(WAIT)?.is_some());
         }
         Ok(board.now_ns() - begin_ns)
     };

@@ -32,7 +32,7 @@ fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) 
         assert_eq!(unsafe { driver.run_program(&code) }, Err(Error::Busy), "a channel that faults is not stopped");
     }
     driver.stop().unwrap();
-    works(&mut Engine::new(driver).unwrap(), &data);
+    works(&mut Queue::new(driver, 1).unwrap(), &data);
     outcome
 }
 
@@ -97,17 +97,16 @@ fn a_manager_that_faults_is_decoded_and_killed() {
     let device = SimPl330::with_spec(&board, board.port(), spec);
     let lies = |offset, value: u32| if offset == 0 { value & !regs::DSR_NONSECURE } else { value };
     let bent = Bent::new(device.window().unwrap(), lies);
-    let mut engine = Engine::new(open(bent, programs.take().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(open(bent, programs.take().unwrap()).unwrap(), 1).unwrap();
     for _ in 0..2 {
-        let job = engine.start([data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)], &()).unwrap();
-        let failed = job.wait(WAIT).unwrap_err();
+        let failed = queue.run([data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)], &[], WAIT).unwrap_err();
         let what = "that its manager is Non-secure and may not start a Secure channel";
         assert_eq!(failed.error, Error::Fault { device: "pl330", status: 1 << 30 | 1 << 4, what });
         drop(failed);
-        assert_eq!((data.taken(), engine.is_busy()), (0, false), "the manager was killed, so it faults no more");
+        assert_eq!((data.taken(), !queue.is_empty()), (0, false), "the manager was killed, so it faults no more");
     }
-    drop(engine);
-    works(&mut Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap(), &data);
+    drop(queue);
+    works(&mut Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap(), &data);
 }
 
 #[test]

@@ -42,11 +42,11 @@ fn what_is_no_controller_or_not_enough_of_one_is_refused() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let device = SimPl330::new(&board, board.port());
-    let open = |len_bytes, program: CpuBuf<'_>| {
+    let open = |len_bytes, program: CpuBuf| {
         let bent = Bent { len_bytes, ..Bent::new(device.window().unwrap(), |_, value| value) };
         open(bent, program).map(drop).map_err(|refused| refused.error)
     };
-    let carve = |len_bytes| memory.region.carve(len_bytes, Align::LINE).unwrap().into_buf();
+    let carve = |len_bytes| memory.region.alloc(len_bytes, Align::LINE).unwrap();
     let need_bytes = 0x1000;
     assert_eq!(open(0xFFF, carve(PROGRAM_BYTES)), Err(Error::RegisterWindow { device: "pl330", need_bytes, have_bytes: 0xFFF }));
     let (len_bytes, need_bytes) = (PROGRAM_BYTES - 64, PROGRAM_BYTES);
@@ -55,7 +55,7 @@ fn what_is_no_controller_or_not_enough_of_one_is_refused() {
     assert!(matches!(open(0x1000, half), Err(Error::Misaligned { align_bytes: 64, .. })));
     let elsewhere = SimBoard::new(2);
     let foreign = Memory::on(&elsewhere);
-    let foreign = foreign.region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    let foreign = foreign.region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
     assert_eq!(open(0x1000, foreign), Err(Error::WrongBus { port: "sim-hp0", memory: elsewhere.bus() }));
     assert_eq!(open(0x1000, carve(PROGRAM_BYTES)), Ok(()));
 }
@@ -64,40 +64,34 @@ fn what_is_no_controller_or_not_enough_of_one_is_refused() {
 fn what_cannot_be_copied_is_refused_before_anything_is_touched() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(8 << 20).unwrap()).unwrap();
-    let carve = |len_bytes| region.carve(len_bytes, Align::PAGE).unwrap().into_buf();
+    let carve = |len_bytes| region.alloc(len_bytes, Align::PAGE).unwrap();
     let device = SimPl330::new(&board, board.port());
-    let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), carve(PROGRAM_BYTES)).unwrap()).unwrap();
+    let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), carve(PROGRAM_BYTES)).unwrap(), 1).unwrap();
     let most = 2 << 20;
     let (mut from, to) = (carve(most + 4096), carve(most + 4096));
     from.view_mut::<u8>().unwrap().fill(3);
     let refused = |refused: JobError<_>| {
-        let [from, to]: [contigo::Operand<'_>; 2] = refused.buffers.unwrap();
+        let [from, to]: [contigo::Operand; 2] = refused.buffers.unwrap();
         (refused.error, from.into_buf().unwrap(), to.into_buf().unwrap())
     };
-    let (error, from, to) = refused(engine.start([from.to_device(..101), to.from_device(..100)], &()).unwrap_err());
+    let (error, from, to) = refused(queue.submit([from.to_device(..101), to.from_device(..100)], &[]).unwrap_err());
     assert_eq!(error, Error::BufferSize { index: 1, need_bytes: 101, have_bytes: 100 });
-    let (error, from, to) = refused(engine.start([from.to_device(..0), to.from_device(..100)], &()).unwrap_err());
+    let (error, from, to) = refused(queue.submit([from.to_device(..0), to.from_device(..100)], &[]).unwrap_err());
     assert_eq!(error, Error::BufferSize { index: 0, need_bytes: 1, have_bytes: 0 });
     // At addresses that differ by an odd number, 2 MiB are the most.
-    let job = engine.start([from.to_device(1..1 + most + 1), to.from_device(..most + 1)], &());
+    let job = queue.submit([from.to_device(1..1 + most + 1), to.from_device(..most + 1)], &[]);
     let (error, from, to) = refused(job.unwrap_err());
     let (value, max) = (most as u64 + 1, most as u64);
     assert_eq!(error, Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 });
-    assert_eq!(engine.jobs().started, 0);
+    assert_eq!(queue.counts().pushed, 0);
     assert_eq!(to.view_at::<u8>(..64).unwrap(), [0; 64]);
     // The most, and more at addresses that agree in more bits.
-    let [from, to] =
-        engine.start([from.to_device(1..=most), to.from_device(..most)], &()).unwrap().wait(Duration::from_millis(500)).unwrap().buffers;
+    let [from, to] = queue.run([from.to_device(1..=most), to.from_device(..most)], &[], Duration::from_millis(500)).unwrap().buffers;
     assert!(to.view_at::<u8>(..most).unwrap().iter().all(|&byte| byte == 3));
-    let [_, to] = engine
-        .start([from.to_device(..most + 999), to.from_device(..most + 999)], &())
-        .unwrap()
-        .wait(Duration::from_millis(500))
-        .unwrap()
-        .buffers;
+    let [_, to] = queue.run([from.to_device(..most + 999), to.from_device(..most + 999)], &[], Duration::from_millis(500)).unwrap().buffers;
     assert!(to.view_at::<u8>(..most + 999).unwrap().iter().all(|&byte| byte == 3));
 
-    // The numbers that only a direct call can bring, past the engine's own checks.
+    // The numbers that only a direct call can bring, past the queue's own checks.
     let accelerator = open(SimPl330::new(&board, board.port()).window().unwrap(), carve(PROGRAM_BYTES)).map(drop);
     assert!(accelerator.is_ok());
     let other = SimPl330::new(&board, board.port());

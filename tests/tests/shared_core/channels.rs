@@ -2,7 +2,8 @@
 
 use super::{RESET, STATUS, Twin, WAIT, WRONG, copies, core, on};
 use contigo::{
-    Align, Device, Engine, Error, Mmio, Pool, Queue, Region,
+    Device, Error, Mmio,
+    own::{Queue, Region},
     sim::{SimBoard, SimDevice},
 };
 use contigo_testkit::emulated;
@@ -41,7 +42,7 @@ fn a_channel_is_claimed_once_and_given_back() {
 fn two_threads_share_the_registers_and_the_interrupt() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 128, Align::LINE).unwrap(), 128).unwrap();
+    let pool = region.pool(8, 128).unwrap();
     let device = SimDevice::with_model(&board, board.port(), Twin::default());
     let core = core(&device);
     let both = Barrier::new(2);
@@ -62,14 +63,14 @@ fn two_threads_share_the_registers_and_the_interrupt() {
 fn a_siblings_reset_ends_a_job_and_says_so() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 128, Align::LINE).unwrap(), 128).unwrap();
+    let pool = region.pool(8, 128).unwrap();
     let device = SimDevice::with_model(&board, board.port(), Twin::default());
     let core = core(&device);
-    let mut queue: Queue<'_, _, 4, 2> = Queue::new(on(&core, 0)).unwrap();
+    let mut queue = Queue::new(on(&core, 0), 4).unwrap();
     let buffers = || (pool.take().unwrap(), pool.take().unwrap());
     let (from, to) = buffers();
-    queue.push([from.to_device(..100), to.from_device(..100)], &()).unwrap();
-    assert!(queue.next(Duration::ZERO).unwrap().is_none());
+    queue.submit([from.to_device(..100), to.from_device(..100)], &[]).unwrap();
+    assert!(queue.wait::<2>(Duration::ZERO).unwrap().is_none());
     // The sibling's trouble, whatever it was.
     let reset = core.reset(|whole| {
         // SAFETY: RESET moves no data.
@@ -79,19 +80,20 @@ fn a_siblings_reset_ends_a_job_and_says_so() {
     assert_eq!(reset, Ok(()));
     // The channel says that it is not at work, as after a job.
     assert_eq!(STATUS.read(core.device()), 0);
-    let failed = queue.next(WAIT).unwrap_err();
+    let failed = queue.wait::<2>(WAIT).unwrap_err();
     assert_eq!((failed.error, failed.buffers.is_none()), (Error::EndedByReset { device: "twin" }, true));
-    assert!(queue.take_back().is_some());
+    assert!(queue.take_back::<2>().unwrap().is_some());
     // One that had no job does not mind.
     copies(on(&core, 1), &pool, 3);
     drop(queue);
     copies(on(&core, 0), &pool, 3);
     // A reset that fails has happened.
     let (from, to) = buffers();
-    let mut engine = Engine::new(on(&core, 1)).unwrap();
-    let job = engine.start([from.to_device(..100), to.from_device(..100)], &()).unwrap();
+    let mut queue = Queue::new(on(&core, 1), 1).unwrap();
+    queue.submit([from.to_device(..100), to.from_device(..100)], &[]).unwrap();
     assert_eq!(core.reset(|_| Err::<(), _>(Error::Busy)), Err(Error::Busy));
-    assert_eq!(job.wait(WAIT).unwrap_err().error, Error::EndedByReset { device: "twin" });
+    assert_eq!(queue.wait::<2>(WAIT).unwrap_err().error, Error::EndedByReset { device: "twin" });
+    drop(queue);
     assert_eq!((board.counts().unowned_accesses, pool.taken()), (0, 0));
 }
 

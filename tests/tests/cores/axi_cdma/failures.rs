@@ -3,18 +3,19 @@
 
 use super::{DEFAULT, DRE, LIMIT, carve, narrow};
 use contigo::{
-    Driver, Engine, Error, Queue, Region, TypedDriver,
+    Driver, Error,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma, regs},
+    own::{Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimDevice},
 };
 use std::{collections::BTreeSet, time::Duration};
 
 /// A copy of 1,000 bytes.
-fn copy<D: TypedDriver<2, Args = ()>>(engine: &mut Engine<D, 2>, region: &Region<contigo::sim::Sim>, byte: u8) -> Result<(), Error> {
+fn copy(queue: &mut Queue<impl Driver>, region: &Region, byte: u8) -> Result<(), Error> {
     let mut from = carve!(region)(4096);
     from.view_mut::<u8>().unwrap().fill(byte);
-    let job = engine.start([from.to_device(..1000), carve!(region)(4096).from_device(..)], &()).map_err(|failed| failed.error)?;
-    let [_, to] = job.wait(LIMIT).map_err(|failed| failed.error)?.buffers;
+    let operands = [from.to_device(..1000), carve!(region)(4096).from_device(..)];
+    let [_, to] = queue.run(operands, &[], LIMIT).map_err(|failed| failed.error)?.buffers;
     assert_eq!(to.view_at::<u8>(..1000).unwrap(), [byte; 1000]);
     Ok(())
 }
@@ -34,10 +35,10 @@ fn every_error_is_a_sentence_and_the_next_copy_works() {
             } else {
                 AxiCdma::simple_simulated(window, DRE)
             };
-            let mut engine = Engine::new(cdma.unwrap()).unwrap();
+            let mut queue = Queue::new(cdma.unwrap(), 1).unwrap();
             let mut good = 0;
             for byte in 0..10 {
-                match copy(&mut engine, &region, byte) {
+                match copy(&mut queue, &region, byte) {
                     Ok(()) => good += 1,
                     Err(Error::FaultAt { device: "axi_cdma", status, what, addr }) => {
                         assert!(status & regs::ERRORS != 0 && addr != 0 && what == regs::describe(status), "{status:#x}");
@@ -47,7 +48,7 @@ fn every_error_is_a_sentence_and_the_next_copy_works() {
                 }
             }
             assert!(good > 0, "seed {seed}");
-            drop(engine);
+            drop(queue);
             assert_eq!(board.counts().unowned_accesses, 0);
         }
         let names: &[&str] =
@@ -64,17 +65,17 @@ fn the_jobs_before_an_error_are_told_first() {
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
         let device = narrow(&board);
         let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, carve!(region)(4096)).unwrap();
-        let mut queue: Queue<'_, _, 8, 2> = Queue::new(cdma).unwrap();
+        let mut queue = Queue::new(cdma, 8).unwrap();
         for byte in 0..8 {
             let mut from = carve!(region)(1024);
             from.view_mut::<u8>().unwrap().fill(byte);
-            queue.push([from.to_device(..), carve!(region)(1024).from_device(..)], &()).unwrap();
+            queue.submit([from.to_device(..), carve!(region)(1024).from_device(..)], &[]).unwrap();
         }
         // Everything has ended before the first look.
         device.run_for(1_000).unwrap();
         let mut told = 0;
         let failed = loop {
-            match queue.next(Duration::ZERO) {
+            match queue.wait::<2>(Duration::ZERO) {
                 Ok(Some(done)) => {
                     assert_eq!(done.buffers[1].view::<u8>().unwrap(), [told; 1024]);
                     told += 1;
@@ -101,8 +102,8 @@ fn a_length_that_btt_cuts_is_an_error() {
     let region = Region::new(board.memory(2 * (len + 4096)).unwrap()).unwrap();
     let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { length_bits: 23, ..AxiCdmaSpec::default() }));
     let config = AxiCdmaConfig { length_bits: 26, ..DEFAULT };
-    let mut engine = Engine::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap()).unwrap();
-    let failed = engine.start([carve!(region)(len).to_device(..), carve!(region)(len).from_device(..)], &()).map(drop).unwrap_err();
+    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap(), 1).unwrap();
+    let failed = queue.submit([carve!(region)(len).to_device(..), carve!(region)(len).from_device(..)], &[]).unwrap_err();
     assert!(matches!(failed.error, Error::Unsupported { fix: "set length_bits=23", .. }), "{failed}");
     assert!(failed.buffers.is_some(), "the buffers are back");
     assert_eq!(board.counts().unowned_accesses, 0);
@@ -120,9 +121,9 @@ fn an_interrupt_that_never_comes_costs_time_alone() {
         } else {
             AxiCdma::simple_simulated(window, DRE).unwrap()
         };
-        let mut engine = Engine::new(cdma).unwrap();
+        let mut queue = Queue::new(cdma, 1).unwrap();
         for byte in 0..5 {
-            copy(&mut engine, &region, byte).unwrap();
+            copy(&mut queue, &region, byte).unwrap();
         }
     }
 }
@@ -140,17 +141,17 @@ fn a_core_that_hangs_is_stopped_and_one_that_will_not_stop_keeps_its_buffers() {
             } else {
                 AxiCdma::simple_simulated(window, DRE).unwrap()
             };
-            let mut engine = Engine::new(cdma).unwrap();
-            let error = copy(&mut engine, &region, 1).unwrap_err();
+            let mut queue = Queue::new(cdma, 1).unwrap();
+            let error = copy(&mut queue, &region, 1).unwrap_err();
             if stops {
                 assert_eq!(error, Error::Timeout { timeout_us: 20_000 });
             } else {
                 assert!(matches!(error, Error::WillNotStop { device: "axi_cdma", status, .. } if status & regs::RESET != 0), "{error}");
-                assert_eq!(engine.recover().unwrap_err(), error);
+                assert_eq!(queue.clear().unwrap_err(), error);
                 device.reset().unwrap();
-                engine.recover().unwrap();
+                queue.clear().unwrap();
             }
-            drop(engine);
+            drop(queue);
             assert_eq!(board.counts().unowned_accesses, 0);
         }
     }

@@ -2,8 +2,9 @@
 
 use super::{DEFAULT, LIMIT, carve};
 use contigo::{
-    Engine, Error, Queue, Region,
+    Error,
     drivers::axi_cdma::{AxiCdmaConfig, AxiCdmaKeyhole, FIFO_ADDR, Keyhole, SimAxiCdma},
+    own::{Queue, Region},
     sim::SimBoard,
 };
 use std::time::Duration;
@@ -21,19 +22,19 @@ fn bytes_go_through_a_fifo_and_come_back() {
         let mut from = carve!(region)(4096);
         from.copy_from_slice(&sent).unwrap();
         let writes = Keyhole::Writes(FIFO_ADDR);
-        let mut engine = Engine::new(AxiCdmaKeyhole::open_simulated(device.window().unwrap(), config, writes, memory()).unwrap()).unwrap();
-        let [from] = engine.start([from.to_device(..960)], &()).unwrap().wait(LIMIT).unwrap().buffers;
+        let mut queue = Queue::new(AxiCdmaKeyhole::open_simulated(device.window().unwrap(), config, writes, memory()).unwrap(), 1).unwrap();
+        let [from] = queue.run([from.to_device(..960)], &[], LIMIT).unwrap().buffers;
         assert_eq!(from.view_at::<u8>(..960).unwrap(), sent, "nothing writes it");
-        drop(engine);
+        drop(queue);
 
         let reads = Keyhole::Reads(FIFO_ADDR);
-        let mut engine = Engine::new(AxiCdmaKeyhole::open_simulated(device.window().unwrap(), config, reads, memory()).unwrap()).unwrap();
-        let [to] = engine.start([carve!(region)(4096).from_device(..960)], &()).unwrap().wait(LIMIT).unwrap().buffers;
+        let mut queue = Queue::new(AxiCdmaKeyhole::open_simulated(device.window().unwrap(), config, reads, memory()).unwrap(), 1).unwrap();
+        let [to] = queue.run([carve!(region)(4096).from_device(..960)], &[], LIMIT).unwrap().buffers;
         assert_eq!(to.view_at::<u8>(..960).unwrap(), sent);
         // It is empty now: a read waits, and its time limit ends it.
-        let failed = engine.start([carve!(region)(4096).from_device(..64)], &()).unwrap().wait(Duration::from_millis(1)).unwrap_err();
+        let failed = queue.run([carve!(region)(4096).from_device(..64)], &[], Duration::from_millis(1)).unwrap_err();
         assert_eq!((failed.error, failed.buffers.is_some()), (Error::Timeout { timeout_us: 1_000 }, true));
-        drop(engine);
+        drop(queue);
         let counts = board.counts();
         assert_eq!((counts.unowned_accesses, counts.stray_accesses), (0, 0), "the FIFO is no memory");
     }
@@ -48,24 +49,24 @@ fn several_descriptors_and_several_jobs_share_the_address() {
     let config = AxiCdmaConfig { length_bits: 8, depth: Some(3), ..DEFAULT };
     let writes = Keyhole::Writes(FIFO_ADDR);
     let cdma = AxiCdmaKeyhole::open_simulated(device.window().unwrap(), config, writes, Some(carve!(region)(1024))).unwrap();
-    let mut queue: Queue<'_, _, 3, 1> = Queue::new(cdma).unwrap();
+    let mut queue = Queue::new(cdma, 3).unwrap();
     for byte in 0..3 {
         let mut from = carve!(region)(1024);
         from.view_mut::<u8>().unwrap().fill(byte);
-        queue.push([from.to_device(..600)], &()).unwrap();
+        queue.submit([from.to_device(..600)], &[]).unwrap();
     }
     for _ in 0..3 {
-        assert!(queue.next(LIMIT).unwrap().is_some());
+        assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
     }
     drop(queue);
     let reads = Keyhole::Reads(FIFO_ADDR);
     let cdma = AxiCdmaKeyhole::open_simulated(device.window().unwrap(), config, reads, Some(carve!(region)(1024))).unwrap();
-    let mut queue: Queue<'_, _, 3, 1> = Queue::new(cdma).unwrap();
+    let mut queue = Queue::new(cdma, 3).unwrap();
     for _ in 0..3 {
-        queue.push([carve!(region)(1024).from_device(..600)], &()).unwrap();
+        queue.submit([carve!(region)(1024).from_device(..600)], &[]).unwrap();
     }
     for byte in 0..3 {
-        assert_eq!(queue.next(LIMIT).unwrap().unwrap().buffers[0].view_at::<u8>(..600).unwrap(), [byte; 600]);
+        assert_eq!(queue.wait::<1>(LIMIT).unwrap().unwrap().buffers[0].view_at::<u8>(..600).unwrap(), [byte; 600]);
     }
 }
 
@@ -75,9 +76,9 @@ fn lengths_are_whole_words_and_other_addresses_answer_with_an_error() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     let elsewhere = Keyhole::Writes(FIFO_ADDR + 0x1000);
-    let mut engine = Engine::new(AxiCdmaKeyhole::open_simulated(device.window().unwrap(), DEFAULT, elsewhere, None).unwrap()).unwrap();
-    let failed = engine.start([carve!(region)(4096).to_device(..62)], &()).map(drop).unwrap_err();
+    let mut queue = Queue::new(AxiCdmaKeyhole::open_simulated(device.window().unwrap(), DEFAULT, elsewhere, None).unwrap(), 1).unwrap();
+    let failed = queue.submit([carve!(region)(4096).to_device(..62)], &[]).unwrap_err();
     assert!(matches!(failed.error, Error::Argument { value: 62, multiple_of: 4, .. }), "{failed}");
-    let failed = engine.start([carve!(region)(4096).to_device(..64)], &()).unwrap().wait(LIMIT).unwrap_err();
+    let failed = queue.run([carve!(region)(4096).to_device(..64)], &[], LIMIT).unwrap_err();
     assert!(matches!(failed.error, Error::FaultAt { what, .. } if what.starts_with("DMADecErr")), "{failed}");
 }

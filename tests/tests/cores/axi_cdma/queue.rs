@@ -2,8 +2,8 @@
 
 use super::{DRE, LIMIT, carve, narrow};
 use contigo::{
-    Engine, Pool, Queue, Region,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma},
+    own::{Queue, Region},
     sim::SimBoard,
 };
 use std::time::Duration;
@@ -17,17 +17,17 @@ fn a_ring_goes_round_and_the_core_never_waits() {
         let device = SimAxiCdma::new(&board, board.port());
         let config = AxiCdmaConfig { depth, ..DRE };
         let cdma = AxiCdma::sg_simulated(device.window().unwrap(), config, carve!(region)(512)).unwrap();
-        let pool = Pool::<20>::new(region.carve(20 * 1024, contigo::Align::PAGE).unwrap(), 1024).unwrap();
-        let mut queue: Queue<'_, _, 8, 2> = Queue::new(cdma).unwrap();
+        let pool = region.pool(20, 1024).unwrap();
+        let mut queue = Queue::new(cdma, 8).unwrap();
         let (mut pushed, mut told) = (0_u32, 0_u32);
         while told < 500 {
             while !queue.is_full() && pushed < 500 {
                 let mut from = pool.take().unwrap();
                 from.view_mut::<u32>().unwrap().fill(pushed);
-                queue.push([from.to_device(..900), pool.take().unwrap().from_device(..)], &()).unwrap();
+                queue.submit([from.to_device(..900), pool.take().unwrap().from_device(..)], &[]).unwrap();
                 pushed += 1;
             }
-            let done = queue.next(LIMIT).unwrap().unwrap();
+            let done = queue.wait::<2>(LIMIT).unwrap().unwrap();
             assert_eq!(done.buffers[1].view_at::<u32>(..900).unwrap(), [told; 225]);
             told += 1;
         }
@@ -43,12 +43,12 @@ fn a_stop_in_the_middle_tells_what_had_ended_and_gives_back_the_rest() {
         let region = Region::new(board.memory(512 * 1024).unwrap()).unwrap();
         let device = narrow(&board);
         let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, carve!(region)(4096)).unwrap();
-        let mut queue: Queue<'_, _, 8, 2> = Queue::new(cdma).unwrap();
+        let mut queue = Queue::new(cdma, 8).unwrap();
         for round in 0..2 {
             for byte in 0..8 {
                 let mut from = carve!(region)(4096);
                 from.view_mut::<u8>().unwrap().fill(byte);
-                queue.push([from.to_device(..), carve!(region)(4096).from_device(..)], &()).unwrap();
+                queue.submit([from.to_device(..), carve!(region)(4096).from_device(..)], &[]).unwrap();
             }
             device.run_for(u32::try_from(us).unwrap()).unwrap();
             if round == 1 {
@@ -56,19 +56,19 @@ fn a_stop_in_the_middle_tells_what_had_ended_and_gives_back_the_rest() {
             }
             queue.stop().unwrap();
             let mut told = 0;
-            while let Ok(Some(done)) = queue.next(Duration::ZERO) {
+            while let Ok(Some(done)) = queue.wait::<2>(Duration::ZERO) {
                 assert_eq!(done.buffers[1].view::<u8>().unwrap(), [told; 4096]);
                 told += 1;
             }
             ended += u32::from(told);
-            while queue.take_back().is_some() {
+            while queue.take_back::<2>().unwrap().is_some() {
                 cancelled += 1;
                 told += 1;
             }
             assert_eq!(told, 8);
         }
         for byte in 0..8 {
-            assert_eq!(queue.next(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap(), [byte; 4096], "it works again");
+            assert_eq!(queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap(), [byte; 4096], "it works again");
         }
         drop(queue);
         let counts = board.counts();
@@ -82,13 +82,13 @@ fn a_copy_that_ended_before_a_stop_is_told_in_simple_mode_too() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
-    let mut queue: Queue<'_, _, 1, 2> = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), DRE).unwrap()).unwrap();
+    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), DRE).unwrap(), 1).unwrap();
     for (us, ends) in [(0, false), (1_000, true)] {
-        queue.push([carve!(region)(4096).to_device(..), carve!(region)(4096).from_device(..)], &()).unwrap();
+        queue.submit([carve!(region)(4096).to_device(..), carve!(region)(4096).from_device(..)], &[]).unwrap();
         device.run_for(us).unwrap();
         queue.stop().unwrap();
-        assert_eq!(queue.next(Duration::ZERO).unwrap().is_some(), ends);
-        assert_eq!(queue.take_back().is_some(), !ends);
+        assert_eq!(queue.wait::<2>(Duration::ZERO).unwrap().is_some(), ends);
+        assert_eq!(queue.take_back::<2>().unwrap().is_some(), !ends);
     }
 }
 
@@ -96,14 +96,13 @@ fn a_copy_that_ended_before_a_stop_is_told_in_simple_mode_too() {
 fn the_descriptors_memory_is_back_after_a_drop() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let own = Pool::<1>::new(region.carve(4096, contigo::Align::PAGE).unwrap(), 4096).unwrap();
+    let own = region.pool(1, 4096).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     for _ in 0..3 {
         let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, own.take().unwrap()).unwrap();
-        let mut engine: Engine<_, 2> = Engine::new(cdma).unwrap();
-        let job = engine.start([carve!(region)(256).to_device(..), carve!(region)(256).from_device(..)], &()).unwrap();
-        drop(job);
-        drop(engine);
+        let mut queue = Queue::new(cdma, 1).unwrap();
+        queue.submit([carve!(region)(256).to_device(..), carve!(region)(256).from_device(..)], &[]).unwrap();
+        drop(queue);
         assert_eq!(own.taken(), 0);
     }
 }

@@ -3,8 +3,9 @@
 
 use super::{DEFAULT, DRE, carve};
 use contigo::{
-    Align, Device, Driver, Engine, Error, Mmio, Port, Region, Result, Wait,
+    Align, Device, Driver, Error, Mmio, Port, Result, Wait,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaKeyhole, AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, Keyhole, SimAxiCdma, regs},
+    own::{Queue, Region},
     sim::{SimBoard, SimDevice},
 };
 
@@ -120,10 +121,10 @@ fn rings_that_are_too_small_or_lie_wrong() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
-    let small = region.carve(64, Align::LINE).unwrap().into_buf();
+    let small = region.alloc(64, Align::LINE).unwrap();
     let refused = AxiCdma::sg_simulated(device.window().unwrap(), DEFAULT, small).unwrap_err();
     assert_eq!(refused.error, Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 });
-    let small = region.carve(512, Align::LINE).unwrap().into_buf();
+    let small = region.alloc(512, Align::LINE).unwrap();
     let config = AxiCdmaConfig { depth: Some(8), ..DEFAULT };
     let refused = AxiCdma::sg_simulated(device.window().unwrap(), config, small).unwrap_err();
     assert_eq!(refused.error, Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 });
@@ -135,16 +136,16 @@ fn jobs_that_no_core_takes() {
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     let config = AxiCdmaConfig { length_bits: 10, ..DEFAULT };
-    let mut engine: Engine<_, 2> = Engine::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap()).unwrap();
+    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap(), 1).unwrap();
     let mut start = |from: core::ops::Range<usize>, to: core::ops::Range<usize>| {
         let operands = [carve!(region)(4096).to_device(from), carve!(region)(4096).from_device(to)];
-        engine.start(operands, &()).map(drop).unwrap_err().error
+        queue.submit(operands, &[]).unwrap_err().error
     };
     assert_eq!(start(0..1024, 0..1024), Error::OperandTooLong { index: 0, have_bytes: 1024, max_bytes: 1023 });
     assert_eq!(start(0..100, 0..99), Error::BufferSize { index: 1, need_bytes: 100, have_bytes: 99 });
     assert!(matches!(start(1..100, 0..200), Error::BufferAlign { index: 0, align_bytes: 4, .. }));
     assert!(matches!(start(0..100, 2..200), Error::BufferAlign { index: 1, align_bytes: 4, .. }));
-    drop(engine);
+    drop(queue);
     // Two jobs share seven of eight descriptors, so that each has three.
     let config = AxiCdmaConfig { length_bits: 8, depth: Some(2), ..DRE };
     let cdma = AxiCdma::sg_simulated(device.window().unwrap(), config, carve!(region)(512)).unwrap();
@@ -158,10 +159,10 @@ fn a_lite_core_crosses_no_boundary() {
     let spec = AxiCdmaSpec { sg: false, dre: false, lite_beats: Some(16), ..AxiCdmaSpec::default() };
     let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(spec));
     let config = AxiCdmaConfig { lite: true, ..DEFAULT };
-    let mut engine: Engine<_, 2> = Engine::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap()).unwrap();
+    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap(), 1).unwrap();
     let mut start = |from: core::ops::Range<usize>, to: core::ops::Range<usize>| {
         let operands = [carve!(region)(8192).to_device(from), carve!(region)(8192).from_device(to)];
-        engine.start(operands, &()).map_err(|failed| failed.error)?.wait(super::LIMIT).map(drop).map_err(|failed| failed.error)
+        queue.run(operands, &[], super::LIMIT).map(drop).map_err(|failed| failed.error)
     };
     assert_eq!(start(0..65, 0..65), Err(Error::OperandTooLong { index: 0, have_bytes: 65, max_bytes: 64 }));
     let crosses = start(4060..4120, 0..64);

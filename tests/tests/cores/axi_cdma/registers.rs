@@ -19,8 +19,8 @@ fn opening_resets_the_core() {
     for way in 0..3 {
         write(&window, CONTROL, regs::SG_MODE);
         let memory = board.memory(4096).unwrap();
-        let region = contigo::Region::new(memory).unwrap();
-        let descriptors = region.carve(4096, contigo::Align::PAGE).unwrap().into_buf();
+        let region = contigo::own::Region::new(memory).unwrap();
+        let descriptors = region.alloc(4096, contigo::Align::PAGE).unwrap();
         // SAFETY: the model is built so, and has no memory at the FIFO's address.
         unsafe {
             match way {
@@ -56,7 +56,7 @@ fn after_power_on_it_is_idle_and_says_what_is_built_in() {
         let window = device.window().unwrap();
         assert_eq!((window.read32(CONTROL), window.read32(STATUS)), (control, status));
         write(&window, CONTROL, regs::SG_MODE);
-        assert_eq!(window.read32(CONTROL) & regs::SG_MODE != 0, sg, "the bit stays 0 without the engine");
+        assert_eq!(window.read32(CONTROL) & regs::SG_MODE != 0, sg, "the bit stays 0 without the queue");
     }
 }
 

@@ -4,12 +4,15 @@
 use super::{DRE, LIMIT, carve};
 use crate::refusing::Refusing;
 use contigo::{
-    Pool, Queue, Region,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma, regs},
+    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_testkit::lent::Preempted;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 /// A copy of 1,000 bytes takes 0.8 us. The ring has room for 63 jobs, and 8 are in flight at most.
 #[test]
@@ -19,27 +22,27 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
         for (for_us, in_flight) in (0..12).flat_map(|for_us| [(for_us, 1), (for_us, 2), (for_us, 3), (for_us, 8)]) {
             let board = SimBoard::new(7);
             let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-            let pool = Pool::<16>::new(region.carve(16 * 1024, contigo::Align::PAGE).unwrap(), 1024).unwrap();
+            let pool = region.pool(16, 1024).unwrap();
             let spec = AxiCdmaSpec { address_bits: built_bits, ..AxiCdmaSpec::default() };
             let device = SimAxiCdma::with_model(&board, board.port(), AxiCdmaModel::new(spec));
             let slow = Preempted::new(&device, regs::TAILDESC.offset(), for_us).unwrap();
             let config = AxiCdmaConfig { address_bits, ..DRE };
             // SAFETY: the model is built so.
             let driver = unsafe { AxiCdma::sg(slow, config, carve!(region)(4096)) }.unwrap();
-            let mut queue: Queue<'_, _, 8, 2> = Queue::new(driver).unwrap();
+            let mut queue = Queue::new(driver, 8).unwrap();
             let mut open = 0;
             for round in 0..60 {
                 while open < in_flight {
-                    queue.push([pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)], &()).unwrap();
+                    queue.submit([pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)], &[]).unwrap();
                     open += 1;
                 }
-                let done = queue.next(LIMIT).map_err(|failed| failed.error);
+                let done = queue.wait::<2>(LIMIT).map_err(|failed| failed.error);
                 assert!(matches!(done, Ok(Some(_))), "{built_bits} {for_us} {in_flight} {round}: {done:?}");
                 open -= 1;
                 if round % 10 == 9 {
                     queue.stop().unwrap();
-                    while queue.next(LIMIT).unwrap().is_some() {}
-                    while queue.take_back().is_some() {}
+                    while queue.wait::<2>(LIMIT).unwrap().is_some() {}
+                    while queue.take_back::<2>().unwrap().is_some() {}
                     open = 0;
                 }
             }
@@ -53,17 +56,17 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
 fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
     let board = SimBoard::new(8);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let rings = Pool::<1>::new(region.carve(1024, contigo::Align::PAGE).unwrap(), 1024).unwrap();
+    let rings = region.pool(1, 1024).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, rings.take().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 8, 2> = Queue::new(cdma).unwrap();
+    let mut queue = Queue::new(cdma, 8).unwrap();
     for jobs in [5, 1] {
         for _ in 0..jobs {
-            queue.push([carve!(region)(1024).to_device(..), carve!(region)(1024).from_device(..)], &()).unwrap();
+            queue.submit([carve!(region)(1024).to_device(..), carve!(region)(1024).from_device(..)], &[]).unwrap();
         }
         queue.stop().unwrap();
-        while queue.next(LIMIT).unwrap().is_some() {}
-        while queue.take_back().is_some() {}
+        while queue.wait::<2>(LIMIT).unwrap().is_some() {}
+        while queue.take_back::<2>().unwrap().is_some() {}
     }
     drop(queue);
     let memory = rings.take().unwrap();
@@ -74,19 +77,19 @@ fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
 /// Of a job of three descriptors the third could not be handed over.
 #[test]
 fn descriptors_of_a_job_that_never_began_are_complete() {
-    let (board, left) = (SimBoard::new(8), AtomicUsize::new(usize::MAX));
+    let (board, left) = (SimBoard::new(8), Arc::new(AtomicUsize::new(usize::MAX)));
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let own = Region::new(Refusing { inner: board.memory(1024).unwrap(), left: &left }).unwrap();
-    let rings = Pool::<1>::new(own.carve(1024, contigo::Align::PAGE).unwrap(), 1024).unwrap();
+    let own = Region::new(Refusing { inner: board.memory(1024).unwrap(), left: Arc::clone(&left) }).unwrap();
+    let rings = own.pool(1, 1024).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     let config = AxiCdmaConfig { length_bits: 10, depth: Some(3), ..DRE };
     let cdma = AxiCdma::sg_simulated(device.window().unwrap(), config, rings.take().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 8, 2> = Queue::new(cdma).unwrap();
+    let mut queue = Queue::new(cdma, 8).unwrap();
     let mut push = |len| {
-        let refused = queue.push([carve!(region)(4096).to_device(..len), carve!(region)(4096).from_device(..)], &()).is_err();
+        let refused = queue.submit([carve!(region)(4096).to_device(..len), carve!(region)(4096).from_device(..)], &[]).is_err();
         queue.stop().unwrap();
-        while queue.next(LIMIT).unwrap().is_some() {}
-        while queue.take_back().is_some() {}
+        while queue.wait::<2>(LIMIT).unwrap().is_some() {}
+        while queue.take_back::<2>().unwrap().is_some() {}
         refused
     };
     assert!(!push(1000));

@@ -2,9 +2,10 @@
 
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
-    Align, BaseAddr, Device, Driver, Engine, Error, Parts, PhysAddr, Pool, Port, Queue, Region, Result, Settings, Wait,
+    Align, BaseAddr, Device, Driver, Error, Parts, PhysAddr, Port, Result, Settings, Wait,
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma, StatusStream},
     names::{Attach, DeviceName, row},
+    own::{Queue, Region},
     sim::{
         SimBoard, SimSpec,
         stream::{SourceConfig, StreamConfig},
@@ -15,16 +16,13 @@ use contigo::{
 fn fails(spec: CoreSpec, config: AxiDmaConfig, side: Side, len_bytes: usize) -> Error {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-    let pool = Pool::<2>::new(region.carve(2 * 32 * 1024, Align::PAGE).unwrap(), 32 * 1024).unwrap();
+    let pool = region.pool(2, 32 * 1024).unwrap();
     let device = core(&board, spec);
     let driver = AxiDmaChannel::simulated(device.window().unwrap(), side, config, Some(ring(&region))).unwrap();
-    let mut engine = Engine::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
     let buf = pool.take().unwrap();
     let operand = if side == Side::Mm2s { buf.to_device(..len_bytes) } else { buf.from_device(..len_bytes) };
-    let failed = match engine.start([operand], &()) {
-        Ok(job) => job.wait(SOON).unwrap_err().error,
-        Err(refused) => refused.error,
-    };
+    let failed = queue.run([operand], &[], SOON).unwrap_err().error;
     assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0), "{failed}");
     failed
 }
@@ -73,19 +71,19 @@ fn a_fault_in_memory_is_told_once() {
     let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-    let pool = Pool::<2>::new(region.carve(2 * 32 * 1024, Align::PAGE).unwrap(), 32 * 1024).unwrap();
+    let pool = region.pool(2, 32 * 1024).unwrap();
     let device = core(&board, spec);
     let config = AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() };
     let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
-    let mut queue: Queue<'_, _, 4> = Queue::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 4).unwrap();
     for _ in 0..2 {
-        queue.push([pool.take().unwrap().from_device(..20_000)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..20_000)], &[]).unwrap();
     }
-    assert!(matches!(queue.next(SOON).unwrap_err().error, Error::LengthCut { .. }));
+    assert!(matches!(queue.wait::<1>(SOON).unwrap_err().error, Error::LengthCut { .. }));
     for _ in 0..2 {
-        assert!(queue.next(SOON).unwrap().is_none());
+        assert!(queue.wait::<1>(SOON).unwrap().is_none());
     }
-    assert_eq!(std::iter::from_fn(|| queue.take_back()).count(), 2);
+    assert_eq!(std::iter::from_fn(|| queue.take_back::<1>().unwrap()).count(), 2);
 }
 
 #[test]
@@ -115,14 +113,14 @@ fn an_address_that_is_not_memory_on_the_port() {
         let board = SimBoard::new(1);
         let far = SimSpec { len_bytes: 64 * 1024, base: Some(BaseAddr::Phys(PhysAddr(0x9_0000_0000))), ..SimSpec::default() };
         let region = Region::new(board.memory_with(far).unwrap()).unwrap();
-        let pool = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let pool = region.pool(1, 4096).unwrap();
         let near = Region::new(board.memory(4096).unwrap()).unwrap();
         let port = Port { addr_bits: 40, window: (0, (1 << 40) - 1), ..board.port() };
         let device = SimAxiDma::with_model(&board, port, AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..spec }));
         let config = AxiDmaConfig { address_bits: 40, ..AxiDmaConfig::default() };
         let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(ring(&near))).unwrap();
-        let mut engine = Engine::new(driver).unwrap();
-        let failed = engine.start([pool.take().unwrap().to_device(..64)], &()).unwrap().wait(SOON).unwrap_err();
+        let mut queue = Queue::new(driver, 1).unwrap();
+        let failed = queue.run([pool.take().unwrap().to_device(..64)], &[], SOON).unwrap_err();
         let Error::FaultAt { addr, what, .. } = failed.error else { panic!("{}", failed.error) };
         assert!(
             addr == 0x9_0000_0000 && what.starts_with("DMADecErr: the buffer's address is not memory that this port reaches"),
@@ -135,17 +133,12 @@ fn an_address_that_is_not_memory_on_the_port() {
 fn a_misaligned_operand_is_refused_unless_the_core_realigns() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let pool = region.pool(4, 4096).unwrap();
     let device = core(&board, DIRECT);
-    let with = |config| Engine::new(AxiDma::open_simulated(device.window().unwrap(), config, None).unwrap()).unwrap();
+    let with = |config| Queue::new(AxiDma::open_simulated(device.window().unwrap(), config, None).unwrap(), 1).unwrap();
     let start = |config| {
         let operands = [pool.take().unwrap().to_device(3..1003), pool.take().unwrap().from_device(1..1001)];
-        with(config)
-            .start(operands, &())
-            .map_err(|refused| refused.error)?
-            .wait(SOON)
-            .map_err(|failed| failed.error)
-            .map(|done| done.completion.bytes)
+        with(config).run(operands, &[], SOON).map_err(|failed| failed.error).map(|done| done.bytes)
     };
     let wide = AxiDmaConfig { mm2s_data_bits: 64, ..AxiDmaConfig::default() };
     assert!(matches!(start(wide), Err(Error::BufferAlign { index: 0, align_bytes: 8, .. })));
@@ -170,13 +163,13 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
     {
         assert!(matches!(open(config, None), Error::Argument { .. }));
     }
-    let small = region.carve(128, Align::LINE).unwrap().into_buf();
+    let small = region.alloc(128, Align::LINE).unwrap();
     let error = open(AxiDmaConfig { depth: Some(3), ..was }, Some(small));
     assert_eq!(error, Error::BlockSize { len_bytes: 128, need_bytes: 192, line_bytes: 64 });
-    assert_eq!(region.free_bytes(), 64 * 1024 - 128);
+    assert_eq!(region.free_bytes(), 64 * 1024, "it came back");
     // Memory of a core without scatter-gather goes back at once.
     let direct = core(&board, DIRECT);
-    let pool = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let pool = region.pool(1, 4096).unwrap();
     let driver = alone(&direct, Side::Mm2s, Some(pool.take().unwrap()));
     assert!(!driver.has_descriptors() && pool.taken() == 0);
 }
@@ -206,9 +199,9 @@ fn a_core_with_micro_dma_or_a_status_stream_is_refused_where_it_would_not_work()
         }
     }
     let sim = "sim:axi_dma".parse::<DeviceName>().unwrap().open().unwrap();
-    let own = Region::new(sim.memory(&"sim".parse().unwrap(), 64 * 1024).unwrap()).unwrap();
+    let own = Region::new(sim.board().unwrap().memory(64 * 1024).unwrap()).unwrap();
     let by_settings = |settings| {
-        let (settings, memory) = (Settings(settings), Some(own.carve(4096, Align::PAGE).unwrap().into_buf()));
+        let (settings, memory) = (Settings(settings), Some(own.alloc(4096, Align::PAGE).unwrap()));
         // By its function: by its name the model, which has no status stream, refuses it first.
         let device = sim.attach(Attach::default())?;
         // SAFETY: the model is the core, which this driver alone drives.

@@ -2,8 +2,9 @@
 
 use super::{DIRECT, WITH_SG, core, ring};
 use contigo::{
-    Align, Engine, Error, Pool, Region,
+    Error,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, CoreSpec, Side},
+    own::{Queue, Region},
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig},
@@ -18,15 +19,15 @@ const LIMIT: Duration = Duration::from_millis(2);
 fn ends(spec: CoreSpec, faults: Faults) -> (Option<Error>, u64, Option<usize>) {
     let board = SimBoard::with(SimConfig { seed: 7, faults });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<1>::new(region.carve(4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let pool = region.pool(1, 4096).unwrap();
     let device = core(&board, CoreSpec { stream: StreamConfig::source(SourceConfig::default(), 512), ..spec });
     let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, AxiDmaConfig::default(), Some(ring(&region))).unwrap();
-    let mut engine = Engine::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
     let begun = board.now_ns();
-    let ended = engine.start([pool.take().unwrap().from_device(..4096)], &()).unwrap().wait(LIMIT);
+    let ended = queue.run([pool.take().unwrap().from_device(..4096)], &[], LIMIT);
     let took_us = (board.now_ns() - begun) / 1_000;
     match ended {
-        Ok(done) => (None, took_us, done.completion.bytes),
+        Ok(done) => (None, took_us, done.bytes),
         Err(failed) => (Some(failed.error), took_us, None),
     }
 }

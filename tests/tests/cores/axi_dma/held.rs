@@ -3,8 +3,9 @@
 
 use super::{DIRECT, SOON, WITH_SG, core, ring};
 use contigo::{
-    Align, Error, Mmio, Pool, Queue, Region,
+    Error, JobError, Mmio,
     drivers::axi_dma::{AxiDma, AxiDmaConfig, AxiDmaCore, CoreSpec, Side, regs},
+    own::{Queue, Region},
     sim::SimBoard,
 };
 
@@ -34,26 +35,26 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
     for spec in [DIRECT, WITH_SG] {
         let board = SimBoard::new(6);
         let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-        let pool = Pool::<8>::new(region.carve(8 * CUT_TO_0, Align::PAGE).unwrap(), CUT_TO_0).unwrap();
+        let pool = region.pool(8, CUT_TO_0).unwrap();
         let device = core(&board, spec);
         let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
         // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
-        let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config(), Some(ring(&region))) }.unwrap()).unwrap();
+        let open = |side| Queue::new(unsafe { whole.channel(side, config(), Some(ring(&region))) }.unwrap(), 4).unwrap();
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
         macro_rules! give {
             (send $len:expr) => {
-                send.push([pool.take().unwrap().to_device(..$len)], &()).map_err(|refused| refused.error)
+                send.submit([pool.take().unwrap().to_device(..$len)], &[]).map_err(|refused| refused.error)
             };
             (receive $len:expr) => {
-                receive.push([pool.take().unwrap().from_device(..$len)], &()).map_err(|refused| refused.error)
+                receive.submit([pool.take().unwrap().from_device(..$len)], &[]).map_err(|refused| refused.error)
             };
         }
         macro_rules! both_work {
             () => {
                 give!(receive 2000).unwrap();
                 give!(send 1000).unwrap();
-                assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(1000));
-                assert!(send.next(SOON).unwrap().is_some());
+                assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(1000));
+                assert!(send.wait::<1>(SOON).unwrap().is_some());
             };
         }
         // S2MM has failed when this returns, and nobody has looked at it.
@@ -69,8 +70,8 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
         }
         macro_rules! receive_was_reset {
             () => {
-                assert_eq!(receive.next(SOON).unwrap_err().error, Error::EndedByReset { device: S2MM });
-                assert!(receive.take_back().is_some());
+                assert_eq!(receive.wait::<1>(SOON).unwrap_err().error, Error::EndedByReset { device: S2MM });
+                assert!(receive.take_back::<1>().unwrap().is_some());
             };
         }
 
@@ -79,24 +80,24 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
         if spec.sg {
             give!(send 1000).unwrap();
         }
-        let failed = send.next(SOON).unwrap_err();
+        let failed = send.wait::<1>(SOON).unwrap_err();
         assert!(is_of(failed.error, S2MM), "{}", failed.error);
-        assert!(send.take_back().is_some());
+        assert!(send.take_back::<1>().unwrap().is_some());
         // Its stop was the reset: it works, also where nobody asks S2MM.
         give!(send 64).unwrap();
-        assert!(send.next(SOON).unwrap().is_some());
+        assert!(send.wait::<1>(SOON).unwrap().is_some());
         // Its stop resets the core once more, and the FIFO with it: nobody has jobs.
         receive_was_reset!();
 
         // It has no job, and is stopped: it starts again at once.
         receive_fails!();
         send.stop().unwrap();
-        while send.take_back().is_some() {}
+        while send.take_back::<1>().unwrap().is_some() {}
         give!(send 64).unwrap();
         receive_was_reset!();
         give!(receive 64).unwrap();
-        assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(64));
-        assert!(send.next(SOON).unwrap().is_some());
+        assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(64));
+        assert!(send.wait::<1>(SOON).unwrap().is_some());
 
         // It is stopped already, and S2MM fails then: its start says so, once.
         both_work!();
@@ -109,17 +110,17 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
             give!(send 64).unwrap();
             receive_was_reset!();
             give!(receive 64).unwrap();
-            assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(64));
-            assert!(send.next(SOON).unwrap().is_some());
+            assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(64));
+            assert!(send.wait::<1>(SOON).unwrap().is_some());
         }
 
         // The error is told by its own channel, where that is asked first.
         receive_fails!();
-        let failed = receive.next(SOON).unwrap_err();
+        let failed = receive.wait::<1>(SOON).unwrap_err();
         assert!(is_of(failed.error, S2MM), "{}", failed.error);
-        assert!(receive.take_back().is_some());
+        assert!(receive.take_back::<1>().unwrap().is_some());
         send.stop().unwrap();
-        while send.take_back().is_some() {}
+        while send.take_back::<1>().unwrap().is_some() {}
         both_work!();
 
         // The other way round.
@@ -127,11 +128,11 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
             give!(send CUT_TO_0).unwrap();
             device.run_for(20).unwrap();
             give!(receive 2000).unwrap();
-            let failed = receive.next(SOON).unwrap_err();
+            let failed = receive.wait::<1>(SOON).unwrap_err();
             assert!(is_of(failed.error, MM2S), "{}", failed.error);
-            assert!(receive.take_back().is_some());
+            assert!(receive.take_back::<1>().unwrap().is_some());
             send.stop().unwrap();
-            assert!(send.take_back().is_some());
+            assert!(send.take_back::<1>().unwrap().is_some());
             both_work!();
         }
         let counts = board.counts();
@@ -182,21 +183,15 @@ fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_st
         for fetch_error_at in 0..8 {
             let board = SimBoard::new(9);
             let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-            let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+            let pool = region.pool(4, 4096).unwrap();
             let spec = CoreSpec { fetch_error_at: Some(fetch_error_at), address_bits, ..WITH_SG };
             let device = core(&board, spec);
             let config = AxiDmaConfig { address_bits, ..config() };
             let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
-            let mut engine = contigo::Engine::new(driver).unwrap();
+            let mut queue = contigo::own::Queue::new(driver, 1).unwrap();
             for _ in 0..10 {
                 let operands = [pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)];
-                let error = match engine.start(operands, &()) {
-                    Err(refused) => refused.cause,
-                    Ok(running) => match running.wait(SOON) {
-                        Err(failed) => failed.error,
-                        Ok(_) => continue,
-                    },
-                };
+                let Err(JobError { cause: error, .. }) = queue.run(operands, &[], SOON) else { continue };
                 let is_fetch = matches!(error, Error::FaultAt { device: S2MM, what, .. } | Error::Fault { device: S2MM, what, .. } if what.starts_with("SGSlvErr"));
                 assert!(is_fetch, "fetch {fetch_error_at}: {error}");
                 names += 1;
@@ -212,18 +207,18 @@ fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_st
 fn a_length_that_a_halted_channel_does_not_take_is_the_siblings_error() {
     let board = SimBoard::new(10);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * CUT_TO_0, Align::PAGE).unwrap(), CUT_TO_0).unwrap();
+    let pool = region.pool(4, CUT_TO_0).unwrap();
     let device = core(&board, DIRECT);
     let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
     // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
-    let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config(), None) }.unwrap()).unwrap();
+    let open = |side| Queue::new(unsafe { whole.channel(side, config(), None) }.unwrap(), 4).unwrap();
     let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
     // The FIFO takes the packet, which is too long for its operand.
-    send.push([pool.take().unwrap().to_device(..1000)], &()).unwrap();
-    assert!(send.next(SOON).unwrap().is_some());
-    receive.push([pool.take().unwrap().from_device(..room_that_fails(DIRECT))], &()).unwrap();
+    send.submit([pool.take().unwrap().to_device(..1000)], &[]).unwrap();
+    assert!(send.wait::<1>(SOON).unwrap().is_some());
+    receive.submit([pool.take().unwrap().from_device(..room_that_fails(DIRECT))], &[]).unwrap();
     device.run_for(20).unwrap();
-    let refused = send.push([pool.take().unwrap().to_device(..2000)], &()).unwrap_err();
+    let refused = send.submit([pool.take().unwrap().to_device(..2000)], &[]).unwrap_err();
     assert!(is_of(refused.cause, S2MM), "{}", refused.cause);
 }
 
@@ -232,18 +227,18 @@ fn a_length_that_a_halted_channel_does_not_take_is_the_siblings_error() {
 fn both_as_one_tell_the_error_of_the_channel_that_failed_and_go_on() {
     let board = SimBoard::new(8);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let pool = Pool::<6>::new(region.carve(6 * CUT_TO_0, Align::PAGE).unwrap(), CUT_TO_0).unwrap();
+    let pool = region.pool(6, CUT_TO_0).unwrap();
     let device = core(&board, WITH_SG);
     let driver = AxiDma::open_simulated(device.window().unwrap(), config(), Some(ring(&region))).unwrap();
-    let mut queue = Queue::<'_, _, 4, 2>::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 4).unwrap();
     for _ in 0..3 {
         for len_bytes in [4096, CUT_TO_0] {
-            queue.push([pool.take().unwrap().to_device(..len_bytes), pool.take().unwrap().from_device(..8192)], &()).unwrap();
+            queue.submit([pool.take().unwrap().to_device(..len_bytes), pool.take().unwrap().from_device(..8192)], &[]).unwrap();
         }
-        assert_eq!(queue.next(SOON).unwrap().unwrap().completion.bytes, Some(4096));
+        assert_eq!(queue.wait::<2>(SOON).unwrap().unwrap().bytes, Some(4096));
         device.run_for(20).unwrap();
-        let failed = queue.next(SOON).unwrap_err();
+        let failed = queue.wait::<2>(SOON).unwrap_err();
         assert!(is_of(failed.error, MM2S), "{}", failed.error);
-        assert!(queue.take_back().is_some());
+        assert!(queue.take_back::<2>().unwrap().is_some());
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{DIRECT, WITH_SG, core};
 use contigo::{
-    Align, Direction, Mmio, Region,
+    Align, Direction, Mmio,
     drivers::axi_dma::{model::manual, regs},
+    own::Region,
     sim::SimBoard,
 };
 
@@ -48,7 +49,7 @@ fn descriptors_are_fetched_ahead_of_the_one_that_is_under_way() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     let device = core(&board, WITH_SG);
-    let mut memory = region.carve(4096, Align::PAGE).unwrap().into_buf();
+    let mut memory = region.alloc(4096, Align::PAGE).unwrap();
     let at = u32::try_from(region.dev_addr_of(&board.port(), memory.as_mut_ptr(), 4096).unwrap().0).unwrap();
     let words = memory.view_mut::<u32>().unwrap();
     for (index, status) in [0, manual::BD_CMPLT].into_iter().enumerate() {

@@ -2,8 +2,9 @@
 
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
-    Align, Completion, CpuBuf, Done, Driver, Error, Pool, Queue, Region,
+    Driver, Error,
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, PacketReport, Side, regs},
+    own::{CpuBuf, Done, Queue, Region},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},
@@ -12,38 +13,43 @@ use contigo::{
 use contigo_testkit::lent::{Lent, Watch, Watched};
 use std::time::Duration;
 
+fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
+    PacketReport::of(done.status, done.words)
+}
+
 /// One channel sends to the other, which is stopped while it waits.
 #[test]
 fn both_channels_work_side_by_side_also_after_a_stop_of_one() {
     for spec in [DIRECT, WITH_SG] {
         let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 50, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let pool = region.pool(4, 4096).unwrap();
         let device = core(&board, spec);
         let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
         // SAFETY: the model is built so.
         let open = |side| unsafe { whole.channel(side, config, Some(ring(&region))) };
         let (mut send, mut receive) =
-            (Queue::<'_, _, 4>::new(open(Side::Mm2s).unwrap()).unwrap(), Queue::<'_, _, 4>::new(open(Side::S2mm).unwrap()).unwrap());
+            (Queue::new(open(Side::Mm2s).unwrap(), 4).unwrap(), Queue::new(open(Side::S2mm).unwrap(), 4).unwrap());
         assert_eq!(open(Side::S2mm).unwrap_err(), Error::HasDriver);
         // A packet that nobody takes waits in the FIFO, and MM2S with it.
-        send.push([pool.take().unwrap().to_device(..4096)], &()).unwrap();
-        assert!(send.next(Duration::from_micros(200)).unwrap().is_none(), "the FIFO is full");
-        receive.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-        let done = receive.next(SOON).unwrap().unwrap();
-        assert_eq!(done.completion.bytes, Some(4096));
-        assert!(done.report.first && done.report.last && !done.report.maybe_torn);
-        assert!(send.next(SOON).unwrap().is_some());
+        send.submit([pool.take().unwrap().to_device(..4096)], &[]).unwrap();
+        assert!(send.wait::<1>(Duration::from_micros(200)).unwrap().is_none(), "the FIFO is full");
+        receive.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+        let done = receive.wait::<1>(SOON).unwrap().unwrap();
+        assert_eq!(done.bytes, Some(4096));
+        let report = report(&done);
+        assert!(report.first && report.last && !report.maybe_torn);
+        assert!(send.wait::<1>(SOON).unwrap().is_some());
         drop(done);
         // Nothing comes: a receive that waits ends by a reset, and is given back.
-        receive.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        receive.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         receive.stop().unwrap();
-        assert!(receive.take_back().is_some());
+        assert!(receive.take_back::<1>().unwrap().is_some());
         // Both work again.
-        receive.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-        send.push([pool.take().unwrap().to_device(..300)], &()).unwrap();
-        assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(300));
-        assert!(send.next(SOON).unwrap().is_some());
+        receive.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+        send.submit([pool.take().unwrap().to_device(..300)], &[]).unwrap();
+        assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(300));
+        assert!(send.wait::<1>(SOON).unwrap().is_some());
         let counts = board.counts();
         assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4]);
     }
@@ -54,29 +60,29 @@ fn a_receive_that_waits_is_ended_by_a_reset_which_the_sibling_hears_of() {
     for spec in [DIRECT, WITH_SG] {
         let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-        let pool = Pool::<2>::new(region.carve(2 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+        let pool = region.pool(2, 16 * 1024).unwrap();
         let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..spec });
         let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
         // SAFETY: the model is built so.
-        let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap()).unwrap();
+        let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
         for _ in 0..3 {
             // 16,000 bytes take 20 us.
-            send.push([pool.take().unwrap().to_device(..16_000)], &()).unwrap();
-            receive.push([pool.take().unwrap().from_device(..16_000)], &()).unwrap();
+            send.submit([pool.take().unwrap().to_device(..16_000)], &[]).unwrap();
+            receive.submit([pool.take().unwrap().from_device(..16_000)], &[]).unwrap();
             device.run_for(2).unwrap();
             receive.stop().unwrap();
-            assert!(receive.take_back().is_some());
-            let failed = send.next(SOON).unwrap_err();
+            assert!(receive.take_back::<1>().unwrap().is_some());
+            let failed = send.wait::<1>(SOON).unwrap_err();
             assert_eq!(failed.error, Error::EndedByReset { device: "axi_dma mm2s" });
-            assert!(send.take_back().is_some());
+            assert!(send.take_back::<1>().unwrap().is_some());
         }
         // One that sends stops nothing of the other: its packet ends.
-        receive.push([pool.take().unwrap().from_device(..64)], &()).unwrap();
-        send.push([pool.take().unwrap().to_device(..64)], &()).unwrap();
+        receive.submit([pool.take().unwrap().from_device(..64)], &[]).unwrap();
+        send.submit([pool.take().unwrap().to_device(..64)], &[]).unwrap();
         send.stop().unwrap();
-        assert!(send.next(SOON).unwrap().is_some() || send.take_back().is_some());
-        assert!(receive.next(Duration::from_micros(50)).unwrap().is_none(), "it goes on");
+        assert!(send.wait::<1>(SOON).unwrap().is_some() || send.take_back::<1>().unwrap().is_some());
+        assert!(receive.wait::<1>(Duration::from_micros(50)).unwrap().is_none(), "it goes on");
         assert_eq!(board.counts().unowned_accesses, 0);
     }
 }
@@ -88,24 +94,24 @@ fn a_stop_whose_interrupts_file_fails_resets_no_core() {
     for spec in [DIRECT, WITH_SG] {
         let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 200, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-        let pool = Pool::<2>::new(region.carve(2 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+        let pool = region.pool(2, 16 * 1024).unwrap();
         let device = core(&board, spec);
         let (window, watch) = (device.window().unwrap(), Watch::default());
         // SAFETY: the model is built so.
         let whole = unsafe { AxiDmaCore::open(Watched::new(&window, &watch)) };
         // SAFETY: as above.
-        let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap()).unwrap();
+        let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
         // 16,000 bytes take 20 us.
-        receive.push([pool.take().unwrap().from_device(..16_000)], &()).unwrap();
-        send.push([pool.take().unwrap().to_device(..16_000)], &()).unwrap();
+        receive.submit([pool.take().unwrap().from_device(..16_000)], &[]).unwrap();
+        send.submit([pool.take().unwrap().to_device(..16_000)], &[]).unwrap();
         device.run_for(2).unwrap();
         watch.fails.set(Some(Error::Contended { tries: 1 }));
         assert_eq!(send.stop(), Err(Error::Contended { tries: 1 }), "{spec:?}");
         watch.fails.set(None);
         send.stop().unwrap();
-        assert_eq!(receive.next(SOON).unwrap().unwrap().completion.bytes, Some(16_000), "{spec:?}");
-        assert!(send.next(SOON).unwrap().is_some() || send.take_back().is_some());
+        assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(16_000), "{spec:?}");
+        assert!(send.wait::<1>(SOON).unwrap().is_some() || send.take_back::<1>().unwrap().is_some());
     }
 }
 
@@ -115,23 +121,23 @@ fn a_receive_that_waits_is_stopped_at_once() {
     for (spec, both) in [(DIRECT, false), (WITH_SG, false), (DIRECT, true), (WITH_SG, true)] {
         let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 10_000, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = Pool::<2>::new(region.carve(2 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let pool = region.pool(2, 4096).unwrap();
         let silent = StreamConfig::source(SourceConfig { packets: 0, ..SourceConfig::default() }, 4096);
         let device = core(&board, CoreSpec { stream: silent, ..spec });
         let window = device.window().unwrap();
         let from_ns = board.now_ns();
         if both {
             let driver = AxiDma::open_simulated(window, config, Some(ring(&region))).unwrap();
-            let mut queue = Queue::<'_, _, 4, 2>::new(driver).unwrap();
-            queue.push([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..)], &()).unwrap();
+            let mut queue = Queue::new(driver, 4).unwrap();
+            queue.submit([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..)], &[]).unwrap();
             queue.stop().unwrap();
-            assert!(queue.take_back().is_some());
+            assert!(queue.take_back::<2>().unwrap().is_some());
         } else {
             let driver = AxiDmaChannel::simulated(window, Side::S2mm, config, Some(ring(&region))).unwrap();
-            let mut queue = Queue::<'_, _, 4>::new(driver).unwrap();
-            queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+            let mut queue = Queue::new(driver, 4).unwrap();
+            queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
             queue.stop().unwrap();
-            assert!(queue.take_back().is_some());
+            assert!(queue.take_back::<1>().unwrap().is_some());
         }
         let took_ns = board.now_ns() - from_ns;
         assert!(took_ns < 100_000, "{took_ns} ns, and a limit of 10 ms");
@@ -146,22 +152,22 @@ fn a_stream_that_a_stop_tore_is_told() {
         let spec = CoreSpec { resets_stream, ..CoreSpec::camera(source, 4096) };
         let board = SimBoard::new(3);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let pool = region.pool(4, 4096).unwrap();
         let device = core(&board, spec);
         let mut config = AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() };
         config.depth = Some(4);
         let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
-        let mut queue: Queue<'_, _, 4> = Queue::new(driver).unwrap();
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        let mut queue = Queue::new(driver, 4).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         device.run_for(20).unwrap();
         queue.stop().unwrap();
-        assert!(queue.take_back().is_some());
+        assert!(queue.take_back::<1>().unwrap().is_some());
         for (index, torn) in [true, false].into_iter().enumerate() {
-            queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-            let done = queue.next(SOON).unwrap().unwrap();
-            assert_eq!(done.report.maybe_torn, torn, "{index}");
+            queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+            let done = queue.wait::<1>(SOON).unwrap().unwrap();
+            assert_eq!(report(&done).maybe_torn, torn, "{index}");
             let [buf] = done.buffers;
-            let seen = &buf.view::<u8>().unwrap()[..done.completion.bytes.unwrap()];
+            let seen = &buf.view::<u8>().unwrap()[..done.bytes.unwrap()];
             let whole = packet::number(seen).is_some_and(|number| packet::begins(number, 4096, seen));
             assert_eq!(whole, resets_stream || !torn, "{index}: only the rest of a packet is no packet");
         }
@@ -178,39 +184,39 @@ fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_
         let source = SourceConfig { packet_bytes: LEN, bytes_per_us: 100, ..SourceConfig::default() };
         let board = SimBoard::new(31);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let pool = region.pool(4, 4096).unwrap();
         let device = core(&board, CoreSpec { sg, resets_stream: false, ..CoreSpec::camera(source, 4096) });
         let config = AxiDmaConfig { stop_us: 5, depth: Some(depth), ..AxiDmaConfig::default() };
         let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
-        let mut queue: Queue<'_, _, 4> = Queue::new(driver).unwrap();
+        let mut queue = Queue::new(driver, 4).unwrap();
         let (mut rests, mut after_stops, mut flags) = (0, 0, 0);
         for round in 0..40_u32 {
             // Some rounds see an end before the stop, and the others see all ends after it.
             for _ in 0..depth {
-                queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+                queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
             }
             let mut place = 0;
-            let mut told = |done: Done<[CpuBuf<'_, _>; 1], PacketReport>, first: bool| {
+            let mut told = |done: Done<[CpuBuf; 1]>, first: bool| {
                 let [buf] = &done.buffers;
-                let seen = &buf.view::<u8>().unwrap()[..done.completion.bytes.unwrap()];
+                let seen = &buf.view::<u8>().unwrap()[..done.bytes.unwrap()];
                 let is_whole = seen.len() == LEN && packet::number(seen).is_some_and(|number| packet::is(number, seen));
-                assert!(is_whole || done.report.maybe_torn, "sg {sg}, round {round}: the rest of a packet is told as a whole one");
-                assert!(!done.report.maybe_torn || first, "sg {sg}, round {round}: this packet is whole");
-                (rests, flags) = (rests + u32::from(!is_whole), flags + u32::from(done.report.maybe_torn));
+                assert!(is_whole || report(&done).maybe_torn, "sg {sg}, round {round}: the rest of a packet is told as a whole one");
+                assert!(!report(&done).maybe_torn || first, "sg {sg}, round {round}: this packet is whole");
+                (rests, flags) = (rests + u32::from(!is_whole), flags + u32::from(report(&done).maybe_torn));
             };
             if round % 3 == 0 {
-                told(queue.next(SOON).unwrap().unwrap(), place == 0 && round > 0);
+                told(queue.wait::<1>(SOON).unwrap().unwrap(), place == 0 && round > 0);
                 place += 1;
             } else {
                 device.run_for(1 + round % 12).unwrap();
             }
             queue.stop().unwrap();
-            while let Some(done) = queue.next(Duration::ZERO).unwrap() {
+            while let Some(done) = queue.wait::<1>(Duration::ZERO).unwrap() {
                 after_stops += 1;
                 told(done, place == 0 && round > 0);
                 place += 1;
             }
-            while queue.take_back().is_some() {}
+            while queue.take_back::<1>().unwrap().is_some() {}
         }
         assert!(rests > 3 && after_stops > 10 && flags >= rests, "{rests} {after_stops} {flags}");
         assert_eq!(board.counts().unowned_accesses, 0);
@@ -223,21 +229,21 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
     for (spec, both) in [(DIRECT, false), (WITH_SG, false), (DIRECT, true), (WITH_SG, true)] {
         let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(4 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+        let pool = region.pool(4, 16 * 1024).unwrap();
         let device = core(&board, CoreSpec { resets_stream: false, ..spec });
         if both {
             // The FIFO keeps what was sent of a packet, which the next answer begins with.
             let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
-            let mut queue = Queue::<'_, _, 4, 2>::new(driver).unwrap();
+            let mut queue = Queue::new(driver, 4).unwrap();
             let mut flags = [0; 4];
             for (flag, stops) in flags.iter_mut().zip([false, true, false, false]) {
-                queue.push([pool.take().unwrap().to_device(..16_000), pool.take().unwrap().from_device(..16_000)], &()).unwrap();
+                queue.submit([pool.take().unwrap().to_device(..16_000), pool.take().unwrap().from_device(..16_000)], &[]).unwrap();
                 if stops {
                     device.run_for(5).unwrap();
                     queue.stop().unwrap();
-                    assert!(queue.take_back().is_some());
+                    assert!(queue.take_back::<2>().unwrap().is_some());
                 } else {
-                    *flag = queue.next(SOON).unwrap().unwrap().completion.words[0];
+                    *flag = queue.wait::<2>(SOON).unwrap().unwrap().words[0];
                 }
             }
             assert_eq!(flags, [0, 0, 1, 0]);
@@ -245,21 +251,21 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
         }
         let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
         // SAFETY: the model is built so.
-        let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap()).unwrap();
+        let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
         let mut flags = [false; 3];
         for (index, flag) in flags.iter_mut().enumerate() {
             if index == 1 {
                 // It is sent in part, and its stop resets the core: the receive has no job.
-                send.push([pool.take().unwrap().to_device(..16_000)], &()).unwrap();
+                send.submit([pool.take().unwrap().to_device(..16_000)], &[]).unwrap();
                 device.run_for(3).unwrap();
                 send.stop().unwrap();
-                assert!(send.take_back().is_some());
+                assert!(send.take_back::<1>().unwrap().is_some());
             }
-            receive.push([pool.take().unwrap().from_device(..16_000)], &()).unwrap();
-            send.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
-            *flag = receive.next(SOON).unwrap().unwrap().report.maybe_torn;
-            assert!(send.next(SOON).unwrap().is_some());
+            receive.submit([pool.take().unwrap().from_device(..16_000)], &[]).unwrap();
+            send.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap();
+            *flag = report(&receive.wait::<1>(SOON).unwrap().unwrap()).maybe_torn;
+            assert!(send.wait::<1>(SOON).unwrap().is_some());
         }
         assert_eq!(flags, [false, true, false]);
     }
@@ -271,23 +277,23 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
 fn a_stop_that_reads_idle_of_the_time_before_says_that_the_next_answer_may_be_torn() {
     let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+    let pool = region.pool(4, 16 * 1024).unwrap();
     let device = core(&board, CoreSpec { resets_stream: false, ..WITH_SG });
     let window = device.window().unwrap();
     let status = |side: Side| if side == Side::Mm2s { 0x04 } else { 0x34 };
     let sends = Lent::with_bits(&window, status(Side::Mm2s), regs::IDLE);
     // SAFETY: the model is built so.
     let driver = unsafe { AxiDma::open(Lent::with_bits(&sends, status(Side::S2mm), regs::IDLE), config, Some(ring(&region))) }.unwrap();
-    let mut queue = Queue::<'_, _, 4, 2>::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 4).unwrap();
     let mut flags = [0; 4];
     for (flag, stops) in flags.iter_mut().zip([false, true, false, false]) {
-        queue.push([pool.take().unwrap().to_device(..16_000), pool.take().unwrap().from_device(..16_000)], &()).unwrap();
+        queue.submit([pool.take().unwrap().to_device(..16_000), pool.take().unwrap().from_device(..16_000)], &[]).unwrap();
         if stops {
             device.run_for(5).unwrap();
             queue.stop().unwrap();
-            assert!(queue.take_back().is_some());
+            assert!(queue.take_back::<2>().unwrap().is_some());
         } else {
-            *flag = queue.next(SOON).unwrap().unwrap().completion.words[0];
+            *flag = queue.wait::<2>(SOON).unwrap().unwrap().words[0];
         }
     }
     assert_eq!(flags, [0, 0, 1, 0]);
@@ -299,27 +305,27 @@ fn a_stop_that_reads_idle_of_the_time_before_says_that_the_next_answer_may_be_to
 fn the_first_packet_after_the_reset_of_a_channel_that_was_held_is_maybe_torn() {
     let board = SimBoard::new(6);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 16 * 1024, Align::PAGE).unwrap(), 16 * 1024).unwrap();
+    let pool = region.pool(8, 16 * 1024).unwrap();
     let device = core(&board, WITH_SG);
     let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
     let config = AxiDmaConfig { length_bits: 20, stop_us: 50, ..AxiDmaConfig::default() };
     // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
-    let open = |side| Queue::<'_, _, 4>::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap()).unwrap();
+    let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
     let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
     let mut flags = [false; 3];
     for (index, flag) in flags.iter_mut().enumerate() {
         if index == 1 {
             // The core's length register reads it as 0, and fails.
-            send.push([pool.take().unwrap().to_device(..1 << 14)], &()).unwrap();
+            send.submit([pool.take().unwrap().to_device(..1 << 14)], &[]).unwrap();
             device.run_for(20).unwrap();
             receive.stop().unwrap();
-            assert!(send.next(SOON).is_err());
-            assert!(send.take_back().is_some());
+            assert!(send.wait::<1>(SOON).is_err());
+            assert!(send.take_back::<1>().unwrap().is_some());
         }
-        receive.push([pool.take().unwrap().from_device(..2_000)], &()).unwrap();
-        send.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
-        *flag = receive.next(SOON).unwrap().unwrap().report.maybe_torn;
-        assert!(send.next(SOON).unwrap().is_some());
+        receive.submit([pool.take().unwrap().from_device(..2_000)], &[]).unwrap();
+        send.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap();
+        *flag = report(&receive.wait::<1>(SOON).unwrap().unwrap()).maybe_torn;
+        assert!(send.wait::<1>(SOON).unwrap().is_some());
     }
     assert_eq!(flags, [false, true, false]);
 }
@@ -329,20 +335,19 @@ fn the_first_packet_after_the_reset_of_a_channel_that_was_held_is_maybe_torn() {
 fn interrupts_for_several_packets_and_64_in_flight() {
     let board = SimBoard::new(4);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let pool = Pool::<64>::new(region.carve(64 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
+    let pool = region.pool(64, 1024).unwrap();
     let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..WITH_SG });
     let config = AxiDmaConfig { irq_packets: 16, irq_delay: 8, ..AxiDmaConfig::default() };
     let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(ring(&region))).unwrap();
     assert_eq!((driver.depth(), driver.has_descriptors()), (64, true));
-    let mut queue: Queue<'_, _, 64> = Queue::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 64).unwrap();
     let (mut pushed, mut ended) = (0, 0);
     while ended < 1_000 {
         while pushed < 1_000 && !queue.is_full() {
-            queue.push([pool.take().unwrap().to_device(..pushed % 1000 + 1)], &()).unwrap();
+            queue.submit([pool.take().unwrap().to_device(..pushed % 1000 + 1)], &[]).unwrap();
             pushed += 1;
         }
-        let Completion { slot, .. } = queue.next(SOON).unwrap().unwrap().completion;
-        assert_eq!(slot, ended % 64);
+        assert_eq!(queue.wait::<1>(SOON).unwrap().unwrap().job, ended);
         ended += 1;
     }
     let counts = device.model(AxiDmaModel::stream).unwrap();

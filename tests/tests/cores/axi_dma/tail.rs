@@ -2,8 +2,8 @@
 
 use super::{SOON, WITH_SG, alone, core, ring};
 use contigo::{
-    Align, Pool, Queue, Region,
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, CoreSpec, Side, model::manual},
+    own::{Queue, Region},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig},
@@ -22,27 +22,27 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
         let spec = CoreSpec { address_bits, stream: StreamConfig::source(source, 4096), ..WITH_SG };
         let board = SimBoard::new(7);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = Pool::<8>::new(region.carve(8 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
+        let pool = region.pool(8, 1024).unwrap();
         let device = core(&board, spec);
         let after = manual::S2MM + manual::TAILDESC;
         let slow = Preempted::new(&device, after, for_us).unwrap();
         let config = AxiDmaConfig { address_bits, ..AxiDmaConfig::default() };
         // SAFETY: the model is built so.
         let driver = unsafe { AxiDmaChannel::alone(slow, Side::S2mm, config, Some(ring(&region))) }.unwrap();
-        let mut queue: Queue<'_, _, 8> = Queue::new(driver).unwrap();
+        let mut queue = Queue::new(driver, 8).unwrap();
         let mut open = 0;
         for round in 0..100 {
             while open < in_flight {
-                queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+                queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
                 open += 1;
             }
-            let done = queue.next(SOON).unwrap().unwrap_or_else(|| panic!("{address_bits} {for_us} {in_flight} {round}: no end"));
-            assert_eq!(done.completion.bytes, Some(1024));
+            let done = queue.wait::<1>(SOON).unwrap().unwrap_or_else(|| panic!("{address_bits} {for_us} {in_flight} {round}: no end"));
+            assert_eq!(done.bytes, Some(1024));
             open -= 1;
             if round % 10 == 9 {
                 queue.stop().unwrap();
-                while queue.next(SOON).unwrap().is_some() {}
-                while queue.take_back().is_some() {}
+                while queue.wait::<1>(SOON).unwrap().is_some() {}
+                while queue.take_back::<1>().unwrap().is_some() {}
                 open = 0;
             }
         }
@@ -58,20 +58,20 @@ fn packets_are_sent_while_the_first_answer_is_missing() {
         let spec = CoreSpec { address_bits, stream: StreamConfig::source(source, 2048), ..WITH_SG };
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = Pool::<12>::new(region.carve(12 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
+        let pool = region.pool(12, 1024).unwrap();
         let device = core(&board, spec);
         let config = AxiDmaConfig { address_bits, ..AxiDmaConfig::default() };
         let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
-        let mut queue: Queue<'_, _, 6, 2> = Queue::new(driver).unwrap();
+        let mut queue = Queue::new(driver, 6).unwrap();
         for jobs in [1, 5] {
             for _ in 0..jobs {
-                queue.push([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &()).unwrap();
+                queue.submit([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &[]).unwrap();
             }
-            assert!(queue.next(Duration::from_micros(200)).unwrap().is_none());
+            assert!(queue.wait::<2>(Duration::from_micros(200)).unwrap().is_none());
         }
         assert_eq!(device.model(|model| model.stream().sent).unwrap(), 6, "{address_bits}");
         for _ in 0..6 {
-            assert_eq!(queue.next(SOON).unwrap().unwrap().completion.bytes, Some(1000));
+            assert_eq!(queue.wait::<2>(SOON).unwrap().unwrap().bytes, Some(1000));
         }
     }
 }
@@ -81,8 +81,8 @@ fn packets_are_sent_while_the_first_answer_is_missing() {
 fn descriptors_that_the_core_was_not_given_are_complete() {
     let board = SimBoard::new(8);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let rings = Pool::<1>::new(region.carve(1024, Align::PAGE).unwrap(), 1024).unwrap();
-    let pool = Pool::<3>::new(region.carve(3 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
+    let rings = region.pool(1, 1024).unwrap();
+    let pool = region.pool(3, 1024).unwrap();
     let device = core(&board, WITH_SG);
     let mut memory = rings.take().unwrap();
     memory.view_mut::<u8>().unwrap().fill(0x5A);
@@ -93,13 +93,13 @@ fn descriptors_that_the_core_was_not_given_are_complete() {
     let memory = rings.take().unwrap();
     assert_eq!(complete(memory.view::<u32>().unwrap()), [true; 16]);
     // A job that a stop took back is no job of the next start.
-    let mut queue: Queue<'_, _, 4> = Queue::new(alone(&device, Side::S2mm, Some(memory))).unwrap();
+    let mut queue = Queue::new(alone(&device, Side::S2mm, Some(memory)), 4).unwrap();
     for jobs in [3, 1] {
         for _ in 0..jobs {
-            queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+            queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         }
         queue.stop().unwrap();
-        while queue.take_back().is_some() {}
+        while queue.take_back::<1>().unwrap().is_some() {}
     }
     drop(queue);
     let seen = complete(rings.take().unwrap().view::<u32>().unwrap());

@@ -2,8 +2,9 @@
 
 use super::{CONFIG, LIMIT, copier, core, pattern, receiver, with};
 use contigo::{
-    DevAddr, DevSlice, Driver, Error, Queue, Result, Settings,
+    DevAddr, DevSlice, Driver, Error, Result, Settings,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, DmacConfig, DmacRows, regs::Side},
+    own::Queue,
     sim::{
         Faults,
         stream::{FNV_START, fnv1a, packet},
@@ -21,11 +22,11 @@ fn copies(build: AxiDmacBuild, config: DmacConfig, lists: bool, jobs: &[(usize, 
         let core = core(board, build);
         let window = core.window()?;
         let driver = if lists { AxiDmac::listed_simulated(window, config, own)? } else { AxiDmac::open_simulated(window, config)? };
-        let mut queue: Queue<'_, _, 4, 2> = Queue::new(driver)?;
+        let mut queue = Queue::new(driver, 4)?;
         let mut lens = std::collections::VecDeque::new();
         for (number, &(len, rows)) in jobs.iter().chain(&[(0, None); 4]).enumerate() {
             if queue.is_full() || len == 0 && !queue.is_empty() {
-                let done = queue.next(LIMIT)?.unwrap_or_else(|| panic!("{build:?}: job {number} of {jobs:?} never ends"));
+                let done = queue.wait::<2>(LIMIT)?.unwrap_or_else(|| panic!("{build:?}: job {number} of {jobs:?} never ends"));
                 let ([from, to], len): (_, usize) = (done.buffers, lens.pop_front().unwrap());
                 let (from, to) = (from.whole(), to.whole());
                 let (from, to) = (from.view::<u8>()?, to.view::<u8>()?);
@@ -37,7 +38,8 @@ fn copies(build: AxiDmacBuild, config: DmacConfig, lists: bool, jobs: &[(usize, 
                 from.view_mut::<u8>()?.iter_mut().enumerate().for_each(|(index, byte)| *byte = pattern(index + number));
                 to.view_mut::<u8>()?.fill(0xFF);
                 lens.push_back(len);
-                queue.push([from.to_device(..len), to.from_device(..len)], &rows)?;
+                let words = rows.map(DmacRows::words);
+                queue.submit([from.to_device(..len), to.from_device(..len)], words.as_ref().map_or(&[], |words| &words[..]))?;
             }
         }
         core.run_for(100)
@@ -61,20 +63,20 @@ fn copies_of_one_burst_are_right_beside_others() {
 fn sends_of_one_burst_are_right_beside_others() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, AxiDmacBuild { sides: [Side::Memory, Side::Stream], ..copier() });
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
         let mut sent = FNV_START;
         for (number, &len) in LENS.iter().cycle().take(LENS.len() * ROUNDS).enumerate() {
             if queue.is_full() {
-                drop(queue.next(LIMIT)?.unwrap_or_else(|| panic!("a send before number {number} never ends")));
+                drop(queue.wait::<1>(LIMIT)?.unwrap_or_else(|| panic!("a send before number {number} never ends")));
             }
             let mut from = pool.take()?;
             let bytes = from.view_mut::<u8>()?;
             bytes.iter_mut().enumerate().for_each(|(index, byte)| *byte = pattern(index + number));
             sent = fnv1a(sent, &bytes[..len]);
-            queue.push([from.to_device(..len)], &None)?;
+            queue.submit([from.to_device(..len)], &[])?;
         }
         while !queue.is_empty() {
-            drop(queue.next(LIMIT)?.unwrap_or_else(|| panic!("one of the last sends never ends")));
+            drop(queue.wait::<1>(LIMIT)?.unwrap_or_else(|| panic!("one of the last sends never ends")));
         }
         assert_eq!(core.model(|model| model.stream().sent_hash)?, sent, "other bytes were sent");
         Ok(())
@@ -92,20 +94,20 @@ fn packets_of_one_burst_are_right_where_several_buffers_wait() {
 fn received(build: AxiDmacBuild, config: DmacConfig, packet_bytes: usize, buffer_bytes: usize) {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, build);
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, config)?)?;
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, config)?, 4)?;
         for number in 0..60 {
             while !queue.is_full() {
-                queue.push([pool.take()?.from_device(..buffer_bytes)], &None)?;
+                queue.submit([pool.take()?.from_device(..buffer_bytes)], &[])?;
             }
-            let done = queue.next(LIMIT)?.unwrap_or_else(|| panic!("packet {number} of {packet_bytes} bytes never comes"));
-            assert_eq!(done.completion.bytes, Some(packet_bytes));
+            let done = queue.wait::<1>(LIMIT)?.unwrap_or_else(|| panic!("packet {number} of {packet_bytes} bytes never comes"));
+            assert_eq!(done.bytes, Some(packet_bytes));
             let [buf] = done.buffers;
             // Packets that nobody waited for are lost.
             let bytes = buf.view_at::<u8>(..packet_bytes)?;
             assert!(packet::number(bytes).is_some_and(|number| packet::is(number, bytes)), "end {number} of {packet_bytes} bytes");
         }
         queue.stop()?;
-        while queue.take_back().is_some() {}
+        while queue.take_back::<1>().unwrap().is_some() {}
         Ok(())
     });
 }
@@ -115,14 +117,14 @@ fn written(build: AxiDmacBuild, config: DmacConfig, buffer_bytes: usize) -> u64 
     let mut bytes = 0;
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, build);
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(AxiDmac::open_simulated(core.window()?, config)?)?;
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, config)?, 4)?;
         for _ in 0..4 {
-            queue.push([pool.take()?.from_device(..buffer_bytes)], &None)?;
+            queue.submit([pool.take()?.from_device(..buffer_bytes)], &[])?;
         }
         core.run_for(20)?;
         bytes = board.counts().bytes_written;
         queue.stop()?;
-        while queue.take_back().is_some() {}
+        while queue.take_back::<1>().unwrap().is_some() {}
         Ok(())
     });
     bytes
@@ -152,11 +154,11 @@ fn a_buffer_that_is_shorter_than_the_longest_packet_is_refused() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
         let driver = AxiDmac::open_simulated(core.window()?, DmacConfig { packet_bytes: 300, ..CONFIG })?;
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(driver)?;
-        let refused = queue.push([pool.take()?.from_device(..299)], &None).unwrap_err();
+        let mut queue = Queue::new(driver, 4)?;
+        let refused = queue.submit([pool.take()?.from_device(..299)], &[]).unwrap_err();
         assert!(matches!(refused.error, Error::BufferSize { index: 0, need_bytes: 300, have_bytes: 299 }), "{refused}");
-        queue.push([pool.take()?.from_device(..300)], &None)?;
-        assert_eq!(queue.next(LIMIT)?.unwrap().completion.bytes, None, "the whole buffer");
+        queue.submit([pool.take()?.from_device(..300)], &[])?;
+        assert_eq!(queue.wait::<1>(LIMIT)?.unwrap().bytes, None, "the whole buffer");
         Ok(())
     });
 }
@@ -218,8 +220,8 @@ fn lengths_are_multiples_of_a_source_s_word_that_is_wider() {
         let core = core(board, AxiDmacBuild { words: [32, 8], ..copier() });
         let driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
         assert_eq!(driver.found().length_align, 32);
-        let mut queue: Queue<'_, _, 4, 2> = Queue::new(driver)?;
-        let refused = queue.push([pool.take()?.to_device(..200), pool.take()?.from_device(..200)], &None);
+        let mut queue = Queue::new(driver, 4)?;
+        let refused = queue.submit([pool.take()?.to_device(..200), pool.take()?.from_device(..200)], &[]);
         let refused = refused.unwrap_err();
         assert!(matches!(refused.error, Error::Argument { value: 200, multiple_of: 32, .. }), "{refused}");
         Ok(())

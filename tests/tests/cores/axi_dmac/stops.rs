@@ -3,8 +3,9 @@
 
 use super::{CONFIG, LIMIT, copier, core, pattern, with};
 use contigo::{
-    Driver, Mmio, Queue,
+    Driver, Mmio,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, regs},
+    own::Queue,
     sim::Faults,
 };
 use std::time::Duration;
@@ -58,18 +59,18 @@ fn a_core_that_another_program_left_at_work_is_stopped_before_it_is_tried() {
 fn a_stop_waits_for_the_descriptor_that_is_under_way() {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, AxiDmacBuild { fetch_ns: 5_000, ..copier() });
-        let mut queue: Queue<'_, _, 4, 2> = Queue::new(AxiDmac::listed_simulated(core.window()?, CONFIG, own)?)?;
-        queue.push([pool.take()?.to_device(..512), pool.take()?.from_device(..512)], &None)?;
+        let mut queue = Queue::new(AxiDmac::listed_simulated(core.window()?, CONFIG, own)?, 4)?;
+        queue.submit([pool.take()?.to_device(..512), pool.take()?.from_device(..512)], &[])?;
         core.run_for(2)?;
         queue.stop()?;
         // They belong to the program again, and nothing is written there.
-        let returned = queue.take_back().unwrap();
+        let returned = queue.take_back::<2>().unwrap().unwrap();
         let (mut from, to) = (pool.take()?, pool.take()?);
         for (index, byte) in from.view_mut::<u8>()?.iter_mut().enumerate() {
             *byte = pattern(index);
         }
-        queue.push([from.to_device(..512), to.from_device(..512)], &None)?;
-        let [_, to] = queue.next(LIMIT)?.unwrap().buffers;
+        queue.submit([from.to_device(..512), to.from_device(..512)], &[])?;
+        let [_, to] = queue.wait::<2>(LIMIT)?.unwrap().buffers;
         assert!(to.view_at::<u8>(..512)?.iter().enumerate().all(|(index, byte)| *byte == pattern(index)));
         drop(returned);
         Ok(())
@@ -97,21 +98,21 @@ fn the_stop_program_leaves_what_makes_the_core_wait_for_a_descriptor() {
 fn a_stop_starts_no_job_that_was_held_back() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, copier());
-        let mut queue: Queue<'_, _, 4, 2> = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?)?;
+        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
         // Of one burst each: the second waits until the first has been seen to end.
         for _ in 0..2 {
             let (mut from, mut to) = (pool.take()?, pool.take()?);
             from.view_mut::<u8>()?.fill(7);
             to.view_mut::<u8>()?.fill(0xFF);
-            queue.push([from.to_device(..64), to.from_device(..64)], &None)?;
+            queue.submit([from.to_device(..64), to.from_device(..64)], &[])?;
         }
         core.run_for(20)?;
         let reads = board.counts().bytes_read;
         queue.stop()?;
         assert_eq!(board.counts().bytes_read, reads, "the stop let it begin");
-        let [_, to] = queue.next(Duration::ZERO)?.unwrap().buffers;
+        let [_, to] = queue.wait::<2>(Duration::ZERO)?.unwrap().buffers;
         assert_eq!(to.view_at::<u8>(..64)?, [7; 64]);
-        assert!(queue.take_back().is_some());
+        assert!(queue.take_back::<2>().unwrap().is_some());
         Ok(())
     });
 }

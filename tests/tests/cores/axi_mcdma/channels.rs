@@ -1,7 +1,10 @@
 //! Channels that share the core.
 
 use super::*;
-use contigo::{CpuBuf, Done, Error, TypedDriver};
+use contigo::{
+    Driver, Error,
+    own::{CpuBuf, Done, Queue},
+};
 use contigo_testkit::emulated;
 use std::{
     sync::atomic::{AtomicBool, AtomicU32, Ordering},
@@ -13,10 +16,10 @@ use std::{
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The next end, however much virtual time the other threads need.
-fn patiently<'p, D: TypedDriver<1>, const DEPTH: usize>(queue: &mut Queue<'p, D, DEPTH, 1>) -> Done<[CpuBuf<'p>; 1], D::Report> {
+fn patiently(queue: &mut Queue<impl Driver>) -> Done<[CpuBuf; 1]> {
     let began = Instant::now();
     loop {
-        if let Some(done) = queue.next(Duration::from_micros(50)).unwrap() {
+        if let Some(done) = queue.wait::<1>(Duration::from_micros(50)).unwrap() {
             return done;
         }
         assert!(began.elapsed() < PATIENCE, "nothing ends");
@@ -50,26 +53,26 @@ fn two_and_two_channels_work_in_threads() {
             let sender = core.channel(Way::Mm2s(pair), rings.take().unwrap()).unwrap();
             let (pool, armed, leave) = (&pool, &armed[usize::from(pair)], &leave);
             scope.spawn(move || {
-                let mut queue: Queue<'_, _, 3, 1> = Queue::new(receiver).unwrap();
+                let mut queue = Queue::new(receiver, 3).unwrap();
                 for _ in 0..3 {
-                    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+                    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
                     armed.fetch_add(1, Ordering::Release);
                 }
                 for number in 0..count {
                     let done = patiently(&mut queue);
                     let [buf] = done.buffers;
-                    let len = done.completion.bytes.unwrap();
+                    let len = done.bytes.unwrap();
                     assert!(
                         packet::is(number ^ u32::from(pair) << 16, buf.view_at::<u8>(..len).unwrap()),
                         "packet {number} of pair {pair}"
                     );
-                    queue.push([buf.from_device(..)], &()).unwrap();
+                    queue.submit([buf.from_device(..)], &[]).unwrap();
                     armed.fetch_add(1, Ordering::Release);
                 }
                 leave();
             });
             scope.spawn(move || {
-                let mut queue: Queue<'_, _, 3, 1> = Queue::new(sender).unwrap();
+                let mut queue = Queue::new(sender, 3).unwrap();
                 for number in 0..count {
                     let began = Instant::now();
                     while armed.load(Ordering::Acquire) <= number {
@@ -79,7 +82,7 @@ fn two_and_two_channels_work_in_threads() {
                     let mut buf = pool.take().unwrap();
                     let len = 8 + number as usize * 13 % 2000;
                     packet::part(number ^ u32::from(pair) << 16, len, 0, &mut buf.view_mut::<u8>().unwrap()[..len]);
-                    queue.push([buf.to_device(..len)], &()).unwrap();
+                    queue.submit([buf.to_device(..len)], &[]).unwrap();
                     let _ = patiently(&mut queue);
                 }
                 leave();
@@ -92,8 +95,8 @@ fn two_and_two_channels_work_in_threads() {
 }
 
 /// A queue's next job's end, as an error where there is one.
-fn end<D: TypedDriver<1>>(queue: &mut Queue<'_, D, 4, 1>) -> Result<bool, Error> {
-    queue.next(LIMIT).map(|done| done.is_some()).map_err(|failed| failed.error)
+fn end<D: Driver>(queue: &mut Queue<D>) -> Result<bool, Error> {
+    queue.wait::<1>(LIMIT).map(|done| done.is_some()).map_err(|failed| failed.error)
 }
 
 #[test]
@@ -102,46 +105,46 @@ fn one_channels_reset_tells_the_others() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let queue = |way| Queue::<'_, _, 4, 1>::new(core.channel(way, rings.take().unwrap()).unwrap()).unwrap();
+    let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut first, mut second, mut sender) = (queue(Way::S2mm(0)), queue(Way::S2mm(1)), queue(Way::Mm2s(1)));
     for queue in [&mut first, &mut second] {
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
     // A sender whose packets are all sent leaves the others at work.
-    sender.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
+    sender.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap();
     assert_eq!((end(&mut sender), end(&mut second)), (Ok(true), Ok(true)));
-    second.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    second.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     sender.stop().unwrap();
     assert_eq!((end(&mut first), end(&mut second)), (Ok(false), Ok(false)));
-    sender.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
+    sender.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap();
     assert_eq!((end(&mut sender), end(&mut second)), (Ok(true), Ok(true)));
-    second.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    second.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
 
     // A receiver that waits cannot be stopped alone.
     first.stop().unwrap();
-    assert!(first.take_back().is_some());
+    assert!(first.take_back::<1>().unwrap().is_some());
     let reset = Error::EndedByReset { device: "axi_mcdma" };
     assert_eq!(end(&mut second), Err(reset));
     second.clear().unwrap();
     // The sender had no job, and does not notice.
-    second.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-    sender.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
+    second.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+    sender.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap();
     assert_eq!((end(&mut sender), end(&mut second)), (Ok(true), Ok(true)));
     // One that has jobs refuses the next.
     for queue in [&mut first, &mut second] {
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
     first.clear().unwrap();
-    let refused = second.push([pool.take().unwrap().from_device(..)], &()).unwrap_err();
+    let refused = second.submit([pool.take().unwrap().from_device(..)], &[]).unwrap_err();
     assert_eq!(refused.cause, reset);
     drop(refused);
     second.clear().unwrap();
     // The stop of one that was reset resets nobody.
     for queue in [&mut first, &mut second] {
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
     first.clear().unwrap();
-    first.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    first.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     assert_eq!(end(&mut second), Err(reset));
     second.clear().unwrap();
     assert_eq!(end(&mut first), Ok(false), "the second's stop found itself reset");
@@ -156,11 +159,11 @@ fn a_channel_that_starts_after_anothers_error_does_not_ask_for_the_clock() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let queue = |way| Queue::<'_, _, 4, 1>::new(core.channel(way, rings.take().unwrap()).unwrap()).unwrap();
+    let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut first, mut second) = (queue(Way::Mm2s(0)), queue(Way::Mm2s(1)));
-    first.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
+    first.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap();
     device.run_for(20).unwrap();
-    let refused = second.push([pool.take().unwrap().to_device(..100)], &()).unwrap_err();
+    let refused = second.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap_err();
     assert!(matches!(refused.cause, Error::Fault { what, .. } if what.starts_with("an error on another channel")), "{}", refused.cause);
 }
 
@@ -174,11 +177,11 @@ fn a_siblings_reset_that_failed_gives_no_buffer_back() {
     let spec = McdmaSpec { config, streams: [StreamConfig::default(), slow] };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let queue = |way| Queue::<'_, _, 4, 1>::new(core.channel(way, rings.take().unwrap()).unwrap()).unwrap();
+    let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut sender, mut receiver) = (queue(Way::Mm2s(0)), queue(Way::S2mm(1)));
-    receiver.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    receiver.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     // It takes five microseconds, and a stop waits for one.
-    sender.push([pool.take().unwrap().to_device(..)], &()).unwrap();
+    sender.submit([pool.take().unwrap().to_device(..)], &[]).unwrap();
     let failed = sender.stop();
     assert!(matches!(failed, Err(Error::WillNotStop { device: "axi_mcdma", .. })), "{failed:?}");
     let cleared = receiver.clear();
@@ -198,8 +201,8 @@ fn a_stop_waits_for_the_end_of_a_siblings_reset() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let mut queue = Queue::<'_, _, 4, 1>::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap()).unwrap();
-    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    let mut queue = Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 4).unwrap();
+    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     let (begun, ends, ended) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -229,14 +232,14 @@ fn one_channels_error_halts_its_direction() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let queue = |way| Queue::<'_, _, 4, 1>::new(core.channel(way, rings.take().unwrap()).unwrap()).unwrap();
+    let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut waits, mut receiver, mut sender) = (queue(Way::S2mm(0)), queue(Way::S2mm(1)), queue(Way::Mm2s(1)));
     let (mut mine, mut another) = (0, 0);
     for turn in 0..100 {
         for queue in [&mut waits, &mut receiver] {
-            queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+            queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         }
-        sender.push([pool.take().unwrap().to_device(..100)], &()).unwrap();
+        sender.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap();
         let _ = end(&mut sender);
         device.run_for(100).unwrap();
         // Who looks first tells the error, and stops: for that it resets the core.
@@ -272,26 +275,26 @@ fn a_thread_whose_jobs_a_reset_ended_starts_them_again() {
     let (pool, over, resets) = (&pool, AtomicBool::new(false), AtomicU32::new(0));
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut queue: Queue<'_, _, 4, 1> = Queue::new(silent).unwrap();
+            let mut queue = Queue::new(silent, 4).unwrap();
             while !over.load(Ordering::Relaxed) {
-                queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+                queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
                 // Nothing ever comes: stopping it takes a reset.
-                let _ = queue.next(Duration::from_micros(100));
+                let _ = queue.wait::<1>(Duration::from_micros(100));
                 queue.clear().unwrap();
             }
         });
-        let mut queue: Queue<'_, _, 4, 1> = Queue::new(fed).unwrap();
+        let mut queue = Queue::new(fed, 4).unwrap();
         let (began, mut received) = (Instant::now(), 0);
         while received < 200 || resets.load(Ordering::Relaxed) < 5 {
             assert!(began.elapsed() < PATIENCE, "{received} packets, {resets:?} resets");
             let mut error = None;
             while !queue.is_full() && error.is_none() {
-                error = queue.push([pool.take().unwrap().from_device(..)], &()).map_err(|refused| refused.cause).err();
+                error = queue.submit([pool.take().unwrap().from_device(..)], &[]).map_err(|refused| refused.cause).err();
             }
             if error.is_none() {
-                match queue.next(Duration::from_micros(50)) {
+                match queue.wait::<1>(Duration::from_micros(50)) {
                     Ok(Some(done)) => {
-                        let bytes = done.buffers[0].view_at::<u8>(..done.completion.bytes.unwrap()).unwrap();
+                        let bytes = done.buffers[0].view_at::<u8>(..done.bytes.unwrap()).unwrap();
                         let number = packet::number(bytes).unwrap();
                         assert!(packet::begins(number, 1000, bytes), "packet {number}");
                         received += 1;
@@ -317,8 +320,8 @@ fn a_reset_from_outside_ends_every_job() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let mut queue = Queue::<'_, _, 4, 1>::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap()).unwrap();
-    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| device.reset()).unwrap();
     assert_eq!(end(&mut queue), Err(Error::EndedByReset { device: "axi_mcdma" }));
     queue.clear().unwrap();

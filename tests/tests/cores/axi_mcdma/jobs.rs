@@ -1,7 +1,16 @@
 //! Packets out and in.
 
 use super::*;
-use contigo::{Driver, Error, sim::stream::StreamCounts};
+use contigo::{
+    Driver, Error,
+    drivers::axi_mcdma::PacketReport,
+    own::{CpuBuf, Done, Queue},
+    sim::stream::StreamCounts,
+};
+
+fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
+    PacketReport::of(done.status, done.words)
+}
 
 #[test]
 fn packets_come_in_order_and_to_the_byte() {
@@ -9,16 +18,16 @@ fn packets_come_in_order_and_to_the_byte() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(source()));
     let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::S2mm(0), rings.take().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(channel).unwrap();
+    let mut queue = Queue::new(channel, 8).unwrap();
     while !queue.is_full() {
-        queue.push([pool.take().unwrap().from_device(7..1100)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(7..1100)], &[]).unwrap();
     }
     for number in 0..100 {
-        let done = queue.next(LIMIT).unwrap().unwrap();
+        let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
+        assert!(report(&done).first && report(&done).last && done.bytes == Some(1000), "{done:?}");
         let [buf] = done.buffers;
-        assert!(done.report.first && done.report.last && done.completion.bytes == Some(1000), "{done:?}", done = done.completion);
         assert!(packet::is(number, buf.view_at::<u8>(7..1007).unwrap()), "packet {number}");
-        queue.push([buf.from_device(7..1100)], &()).unwrap();
+        queue.submit([buf.from_device(7..1100)], &[]).unwrap();
     }
     assert_eq!((queue.driver().dropped(), queue.counts().ran_dry), (0, 0));
     queue.stop().unwrap();
@@ -31,10 +40,10 @@ fn a_packet_without_a_buffer_is_dropped_and_counted() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(source()));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 8).unwrap();
     for expected in [0, 1] {
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-        let done = queue.next(LIMIT).unwrap().unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+        let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
         let number = packet::number(done.buffers[0].view::<u8>().unwrap()).unwrap();
         assert!(number >= expected, "{number}");
         device.run_for(100).unwrap();
@@ -54,22 +63,22 @@ fn a_packet_longer_than_its_buffer_goes_on_in_the_next() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(source()));
     let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::S2mm(0), rings.take().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(channel).unwrap();
+    let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..3 {
-        queue.push([pool.take().unwrap().from_device(..400)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..400)], &[]).unwrap();
     }
     let mut bytes = Vec::new();
     for (expected, first, last) in [(400, true, false), (400, false, false), (200, false, true)] {
-        let done = queue.next(LIMIT).unwrap().unwrap();
-        assert_eq!((done.completion.bytes, done.report.first, done.report.last), (Some(expected), first, last));
+        let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
+        assert_eq!((done.bytes, report(&done).first, report(&done).last), (Some(expected), first, last));
         bytes.extend_from_slice(done.buffers[0].view_at::<u8>(..expected).unwrap());
     }
     assert!(packet::is(0, &bytes));
     // One buffer alone: the core waits for more, and the stream with it.
-    queue.push([pool.take().unwrap().from_device(..400)], &()).unwrap();
-    let done = queue.next(LIMIT).unwrap().unwrap();
-    assert!(done.report.first && !done.report.last);
-    assert!(queue.next(LIMIT).unwrap().is_none());
+    queue.submit([pool.take().unwrap().from_device(..400)], &[]).unwrap();
+    let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
+    assert!(report(&done).first && !report(&done).last);
+    assert!(queue.wait::<1>(LIMIT).unwrap().is_none());
 }
 
 #[test]
@@ -80,11 +89,11 @@ fn the_sideband_is_reported_where_it_is_asked_for() {
         let spec = McdmaSpec { config: McdmaConfig { sideband, ..dre() }, streams: [source(); 2] };
         let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
         let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::S2mm(1), rings.take().unwrap()).unwrap();
-        let mut queue: Queue<'_, _, 8, 1> = Queue::new(channel).unwrap();
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-        let done = queue.next(LIMIT).unwrap().unwrap();
-        assert_eq!((done.report.user, done.report.id), if sideband { (1, 1) } else { (0, 0) });
-        assert_eq!(done.completion.words[0] >> 16 & 0xF, u32::from(sideband), "TDEST is the channel's number");
+        let mut queue = Queue::new(channel, 8).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+        let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
+        assert_eq!((report(&done).user, report(&done).id), if sideband { (1, 1) } else { (0, 0) });
+        assert_eq!(done.words[0] >> 16 & 0xF, u32::from(sideband), "TDEST is the channel's number");
     }
 }
 
@@ -95,10 +104,10 @@ fn addresses_of_64_bits_ring_the_upper_bell() {
     let config = McdmaConfig { address_bits: 64, ..dre() };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(McdmaSpec { config, streams: [StreamConfig::sink(); 2] }));
     let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::Mm2s(0), rings.take().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(channel).unwrap();
+    let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..40 {
-        queue.push([pool.take().unwrap().to_device(..500)], &()).unwrap();
-        assert!(queue.next(LIMIT).unwrap().is_some());
+        queue.submit([pool.take().unwrap().to_device(..500)], &[]).unwrap();
+        assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
     }
     assert_eq!(device.model(|model| model.stream(0)).unwrap().unwrap().sent, 40);
 }
@@ -110,10 +119,10 @@ fn an_interrupt_that_is_not_connected_costs_time_alone() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
     let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::Mm2s(0), rings.take().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(channel).unwrap();
+    let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..20 {
-        queue.push([pool.take().unwrap().to_device(..)], &()).unwrap();
-        assert!(queue.next(LIMIT).unwrap().is_some());
+        queue.submit([pool.take().unwrap().to_device(..)], &[]).unwrap();
+        assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
     }
 }
 
@@ -124,13 +133,13 @@ fn a_stream_without_an_end_of_packet_fills_buffers() {
     let endless = StreamConfig::source(SourceConfig { marks_last: false, ..SourceConfig::default() }, 2048);
     let device = SimMcdma::with_model(&board, board.port(), model(endless));
     let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::S2mm(0), rings.take().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(channel).unwrap();
+    let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..4 {
-        queue.push([pool.take().unwrap().from_device(..2000)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..2000)], &[]).unwrap();
     }
     for index in 0..4 {
-        let done = queue.next(LIMIT).unwrap().unwrap();
-        assert_eq!((done.completion.bytes, done.report.first, done.report.last), (Some(2000), index == 0, false));
+        let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
+        assert_eq!((done.bytes, report(&done).first, report(&done).last), (Some(2000), index == 0, false));
     }
 }
 
@@ -140,13 +149,13 @@ fn an_error_comes_after_the_jobs_before_it_and_names_the_buffer() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
     let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::Mm2s(0), rings.take().unwrap()).unwrap();
-    let mut queue: Queue<'_, _, 8, 1> = Queue::new(channel).unwrap();
+    let mut queue = Queue::new(channel, 8).unwrap();
     let (mut well, mut failed) = (0, 0);
     for _ in 0..100 {
         while !queue.is_full() {
-            queue.push([pool.take().unwrap().to_device(..300)], &()).unwrap();
+            queue.submit([pool.take().unwrap().to_device(..300)], &[]).unwrap();
         }
-        match queue.next(LIMIT) {
+        match queue.wait::<1>(LIMIT) {
             Ok(done) => well += u32::from(done.is_some()),
             Err(error) => {
                 let Error::FaultAt { device, what, addr, .. } = error.error else { panic!("{error}") };

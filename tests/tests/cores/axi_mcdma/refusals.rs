@@ -3,8 +3,9 @@
 
 use super::*;
 use contigo::{
-    Driver, Error, Parts, Refused, Settings,
+    Align, Driver, Error, Parts, Refused, Settings,
     names::{Attach, DeviceName, row},
+    own::Queue,
     sim::{Model, SimBus, SimDevice},
 };
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +18,16 @@ fn operands_that_the_core_cannot_take_are_refused_with_numbers() {
     let spec = McdmaSpec { config, streams: [StreamConfig::sink(); 2] };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let mut sender: Queue<'_, _, 4, 1> = Queue::new(core.channel(Way::Mm2s(0), rings.take().unwrap()).unwrap()).unwrap();
-    let mut receiver: Queue<'_, _, 4, 1> = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap()).unwrap();
+    let mut sender = Queue::new(core.channel(Way::Mm2s(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    let mut receiver = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
     let mut sent =
-        |range: std::ops::Range<usize>| sender.push([pool.take().unwrap().to_device(range)], &()).map_err(|refused| refused.error).err();
+        |range: std::ops::Range<usize>| sender.submit([pool.take().unwrap().to_device(range)], &[]).map_err(|refused| refused.error).err();
     assert!(matches!(sent(8..100), Some(Error::BufferAlign { index: 0, align_bytes: 16, .. })));
     assert_eq!(sent(0..1024), Some(Error::OperandTooLong { index: 0, have_bytes: 1024, max_bytes: 1023 }));
     assert_eq!(sent(16..1039), None, "any length from an aligned address");
-    let got = receiver.push([pool.take().unwrap().from_device(..100)], &()).map_err(|refused| refused.error).err();
+    let got = receiver.submit([pool.take().unwrap().from_device(..100)], &[]).map_err(|refused| refused.error).err();
     assert!(matches!(got, Some(Error::Argument { value: 100, min: 8, multiple_of: 8, .. })), "{got:?}");
-    let got = receiver.push([pool.take().unwrap().from_device(..1023)], &()).map_err(|refused| refused.error).err();
+    let got = receiver.submit([pool.take().unwrap().from_device(..1023)], &[]).map_err(|refused| refused.error).err();
     assert_eq!(got, Some(Error::OperandTooLong { index: 0, have_bytes: 1023, max_bytes: 1016 }));
 }
 
@@ -38,11 +39,11 @@ fn a_length_register_that_is_narrower_than_said_is_found() {
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
     // SAFETY: the window is the model's.
     let channel = unsafe { McdmaChannel::open(device.window().unwrap(), Way::Mm2s(0), dre(), rings.take().unwrap()) }.unwrap();
-    let mut queue: Queue<'_, _, 4, 1> = Queue::new(channel).unwrap();
-    queue.push([pool.take().unwrap().to_device(..1030)], &()).unwrap();
-    let error = queue.next(LIMIT).map(|done| done.is_some()).map_err(|failed| failed.error);
+    let mut queue = Queue::new(channel, 4).unwrap();
+    queue.submit([pool.take().unwrap().to_device(..1030)], &[]).unwrap();
+    let error = queue.wait::<1>(LIMIT).map(|done| done.is_some()).map_err(|failed| failed.error);
     assert!(matches!(error, Err(Error::Fault { what, .. }) if what.contains("length_bits")), "{error:?}");
-    assert!(queue.next(LIMIT).unwrap().is_none(), "told once");
+    assert!(queue.wait::<1>(LIMIT).unwrap().is_none(), "told once");
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn channels_and_descriptors_that_do_not_suit_come_back() {
     drop(held);
     assert_eq!(error(Way::Mm2s(1)), Ok(()));
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let small = region.carve(64, Align::LINE).unwrap().into_buf();
+    let small = region.alloc(64, Align::LINE).unwrap();
     let refused = core.channel(Way::Mm2s(0), small).unwrap_err();
     assert_eq!(refused.error, Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 });
     assert_eq!(rings.taken(), 0);
@@ -74,9 +75,9 @@ fn a_core_without_a_direction_works_in_the_other() {
     let core = unsafe { Mcdma::open(device.window().unwrap(), dre()) }.unwrap();
     let none = core.channel(Way::Mm2s(0), rings.take().unwrap()).map(drop).map_err(|refused| refused.error);
     assert!(matches!(none, Err(Error::Unsupported { .. })), "{none:?}");
-    let mut queue = Queue::<'_, _, 4, 1>::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap()).unwrap();
-    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-    assert!(queue.next(LIMIT).unwrap().is_some());
+    let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+    assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
 }
 
 /// Registers that all read the same, a core without MM2S, or one whose registers all read 0 later.
@@ -150,8 +151,8 @@ fn registers_that_read_zero_are_no_stopped_channel() {
         let device = SimDevice::with_model(&board, board.port(), Later(model(StreamConfig::default()), AtomicBool::new(false)));
         // SAFETY: the model is a core.
         let core = unsafe { Mcdma::open(device.window().unwrap(), dre()) }.unwrap();
-        let mut queue = Queue::<'_, _, 4, 1>::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap()).unwrap();
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         device.model(|model| model.1.store(true, Ordering::Relaxed)).unwrap();
         if siblings_reset {
             core.reset(|| Ok(())).unwrap();
@@ -200,11 +201,11 @@ fn a_core_that_will_not_reset_keeps_its_buffers() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
     let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
-    let mut queue = Queue::<'_, _, 4, 1>::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap()).unwrap();
-    queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     let stopped = queue.stop();
     assert!(matches!(stopped, Err(Error::WillNotStop { device: "axi_mcdma", waited_us: 1_000, .. })), "{stopped:?}");
-    assert!(queue.take_back().is_none() && pool.taken() == 1);
+    assert!(queue.take_back::<1>().unwrap().is_none() && pool.taken() == 1);
     device.reset().unwrap();
     queue.clear().unwrap();
     assert_eq!(pool.taken(), 0);
@@ -233,8 +234,8 @@ fn parameters_that_no_core_has_are_refused() {
 #[test]
 fn channels_open_by_name_side_by_side() {
     let device = std::pin::pin!("sim:axi_mcdma".parse::<DeviceName>().unwrap().open().unwrap());
-    let region = Region::new(device.memory(&"sim".parse().unwrap(), 1 << 20).unwrap()).unwrap();
-    let take = || region.carve(4096, Align::LINE).unwrap().into_buf();
+    let region = Region::new(device.board().unwrap().memory(1 << 20).unwrap()).unwrap();
+    let take = || region.alloc(4096, Align::LINE).unwrap();
     let open = |settings| {
         let settings = Settings(settings);
         // SAFETY: the model is the core, which nobody else drives.
@@ -243,20 +244,20 @@ fn channels_open_by_name_side_by_side() {
             taken.open(Parts { device: (), memory: Some(take()), settings, map: None })
         }
     };
-    let mut receiver: Queue<'_, _, 2, 1> = Queue::new(open("channel=17,s2mm_dre=1").unwrap()).unwrap();
-    let mut sender: Queue<'_, _, 2, 1> = Queue::new(open("channel=1,mm2s_dre=1,length_bits=12").unwrap()).unwrap();
-    let long = receiver.push_words([take().from_device(..1 << 14)], &[]).map_err(|refused| refused.error).err();
+    let mut receiver = Queue::new(open("channel=17,s2mm_dre=1").unwrap(), 2).unwrap();
+    let mut sender = Queue::new(open("channel=1,mm2s_dre=1,length_bits=12").unwrap(), 2).unwrap();
+    let long = receiver.submit([take().from_device(..1 << 14)], &[]).map_err(|refused| refused.error).err();
     assert!(matches!(long, Some(Error::OutOfRange { .. })), "{long:?}");
-    receiver.push_words([take().from_device(..)], &[]).unwrap();
-    let long = sender.push_words([take().to_device(..4096)], &[]).map_err(|refused| refused.error).err();
+    receiver.submit([take().from_device(..)], &[]).unwrap();
+    let long = sender.submit([take().to_device(..4096)], &[]).map_err(|refused| refused.error).err();
     assert_eq!(long, Some(Error::OperandTooLong { index: 0, have_bytes: 4096, max_bytes: 4095 }));
-    sender.push_words([take().to_device(1..778)], &[]).unwrap();
-    assert!(sender.next_words(LIMIT).unwrap().is_some());
-    assert_eq!(receiver.next_words(LIMIT).unwrap().unwrap().completion.bytes, Some(777));
+    sender.submit([take().to_device(1..778)], &[]).unwrap();
+    assert!(sender.wait::<1>(LIMIT).unwrap().is_some());
+    assert_eq!(receiver.wait::<1>(LIMIT).unwrap().unwrap().bytes, Some(777));
     assert!(open("channel=40").is_err() && open("channel=3").is_err() && open("depth=3").is_err());
     drop((receiver, sender));
     // Without the setting it is channel 0, alone.
-    let alone: Queue<'_, _, 2, 1> = Queue::new(open("").unwrap()).unwrap();
+    let alone = Queue::new(open("").unwrap(), 2).unwrap();
     assert_eq!(open("channel=1").map(drop), Err(Error::HasDriver));
     drop(alone);
 }

@@ -3,8 +3,9 @@
 
 use super::{CONFIG, LIMIT, camera};
 use contigo::{
-    Align, Engine, Error, Mmio, Region,
+    Align, Error, Mmio,
     drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side, SimAxiVdma, regs},
+    own::{Queue, Region},
     sim::{
         SimBoard, SimDevice,
         stream::{SourceConfig, StreamConfig, packet},
@@ -60,10 +61,11 @@ fn a_channel_that_stays_halted_is_a_fault_and_not_a_frame_that_never_ends() {
     let device = camera(&board, 1024, 50_000);
     let window = device.window().unwrap();
     // SAFETY: the model is built so.
-    let mut engine =
-        Engine::new(unsafe { AxiVdmaChannel::alone(Lent::with_bits(&window, STATUS, regs::HALTED), Side::S2mm, CONFIG) }.unwrap()).unwrap();
-    let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
-    let failed = engine.start([frame.from_device(..)], &()).map(|job| job.wait(LIMIT).map(drop)).unwrap_err();
+    let mut queue =
+        Queue::new(unsafe { AxiVdmaChannel::alone(Lent::with_bits(&window, STATUS, regs::HALTED), Side::S2mm, CONFIG) }.unwrap(), 1)
+            .unwrap();
+    let frame = region.alloc(1024, Align::LINE).unwrap();
+    let failed = queue.submit([frame.from_device(..)], &[]).unwrap_err();
     assert!(matches!(failed.error, Error::Fault { what, .. } if what.starts_with("Halted stayed")), "{}", failed.error);
 }
 
@@ -78,10 +80,10 @@ fn no_frame_goes_to_the_frame_of_an_earlier_job() {
             let spec = AxiVdmaSpec { address_bits, frame_stores, stream: StreamConfig::source(source, 4096), ..AxiVdmaSpec::default() };
             let device = SimDevice::with_model(&board, board.port(), AxiVdmaModel::new(spec));
             let config = AxiVdmaConfig { address_bits, frame_stores: said, ..CONFIG };
-            let mut engine = Engine::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).unwrap()).unwrap();
+            let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).unwrap(), 1).unwrap();
             for number in 0..33 {
-                let frame = region.carve(1024, Align::LINE).unwrap().into_buf();
-                let [frame] = engine.start([frame.from_device(..)], &()).unwrap().wait(LIMIT).unwrap().buffers;
+                let frame = region.alloc(1024, Align::LINE).unwrap();
+                let [frame] = queue.run([frame.from_device(..)], &[], LIMIT).unwrap().buffers;
                 assert!(packet::is(number, frame.view::<u8>().unwrap()), "{address_bits} bits, {frame_stores} stores, frame {number}");
             }
             assert_eq!(board.counts().unowned_accesses, 0);

@@ -3,8 +3,9 @@
 
 use super::{COPY, FETCHED, LIMIT, RECEIVE, core, source, with};
 use contigo::{
-    CpuBuf, Driver, Error, Mmio, Pool, Queue, Result,
+    Driver, Error, Mmio, Result,
     drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaModel, SimMsgdma, regs},
+    own::{CpuBuf, Pool, Queue},
     sim::{
         Faults, SimWindow,
         stream::{StreamConfig, packet},
@@ -19,9 +20,9 @@ const WAYS: [MsgdmaConfig; 3] = [COPY, MsgdmaConfig { resp_at: Some(0x40), ..COP
 const LOOKS: usize = 2_000;
 
 type Window<'w> = Lent<'w, SimWindow<MsgdmaModel>>;
-type Copies<'p, 'w> = Queue<'p, Msgdma<'p, Window<'w>>, 8, 2>;
+type Copies<'w> = Queue<Msgdma<'static, Window<'w>>>;
 
-fn open<'p, 'w>(window: &'w SimWindow<MsgdmaModel>, config: MsgdmaConfig, own: CpuBuf<'p>) -> Result<Copies<'p, 'w>> {
+fn open(window: &SimWindow<MsgdmaModel>, config: MsgdmaConfig, own: CpuBuf) -> Result<Copies<'_>> {
     // SAFETY: the model is built so, or waits for more than that.
     let driver = unsafe {
         match config.prefetcher_at {
@@ -29,21 +30,21 @@ fn open<'p, 'w>(window: &'w SimWindow<MsgdmaModel>, config: MsgdmaConfig, own: C
             None => Msgdma::open(Lent::new(window), config)?,
         }
     };
-    Ok(Queue::new(driver)?)
+    Ok(Queue::new(driver, 8)?)
 }
 
-fn push<'p>(queue: &mut Copies<'p, '_>, pool: &'p Pool<'p, 24>, byte: u8) -> Result<()> {
+fn push(queue: &mut Copies<'_>, pool: &Pool, byte: u8) -> Result<()> {
     let (mut from, mut to) = (pool.take()?, pool.take()?);
     from.view_mut::<u8>()?.fill(byte);
     to.view_mut::<u8>()?.fill(0);
-    queue.push([from.to_device(..), to.from_device(..)], &())?;
+    queue.submit([from.to_device(..), to.from_device(..)], &[])?;
     Ok(())
 }
 
 /// The next copy, which is looked for every microsecond, so that its end is told at once.
-fn next<'p>(queue: &mut Copies<'p, '_>, core: &SimMsgdma) -> Result<Option<CpuBuf<'p>>> {
+fn next(queue: &mut Copies<'_>, core: &SimMsgdma) -> Result<Option<CpuBuf>> {
     for _ in 0..LOOKS {
-        if let Some(done) = queue.next(Duration::ZERO)? {
+        if let Some(done) = queue.wait::<2>(Duration::ZERO)? {
             let [_, to] = done.buffers;
             return Ok(Some(to));
         }
@@ -100,8 +101,8 @@ fn a_stop_in_the_middle_leaves_no_write_behind_it_and_the_core_works_on() {
                     assert_eq!(board.counts().bytes_written, written, "{config:?} after {us} us");
                 }
                 queue.stop()?;
-                while queue.next(Duration::ZERO)?.is_some() {}
-                while queue.take_back().is_some() {}
+                while queue.wait::<2>(Duration::ZERO)?.is_some() {}
+                while queue.take_back::<2>().unwrap().is_some() {}
                 core.run_for(50)?;
                 push(&mut queue, pool, 9)?;
                 let to = next(&mut queue, &core)?.unwrap_or_else(|| panic!("{config:?}: after a stop at {us} us no job ends"));
@@ -135,7 +136,7 @@ fn a_copy_that_does_not_end_leaves_a_core_that_wants_a_reset_from_outside() {
             assert_eq!(unsafe { queue.driver().stop_program().run(&window, 5) }, Ok(()));
             core.reset()?;
             queue.stop()?;
-            assert!(queue.take_back().is_some());
+            assert!(queue.take_back::<2>().unwrap().is_some());
             push(&mut queue, pool, 2)?;
             core.run_for(5)?;
             // SAFETY: as above.
@@ -143,7 +144,7 @@ fn a_copy_that_does_not_end_leaves_a_core_that_wants_a_reset_from_outside() {
             assert_eq!(window.read32(csr) & regs::STOP, regs::STOP);
             core.reset()?;
             queue.stop()?;
-            assert!(queue.take_back().is_some());
+            assert!(queue.take_back::<2>().unwrap().is_some());
             Ok(())
         });
     }
@@ -154,17 +155,17 @@ fn a_receiver_is_stopped_in_a_packet_and_while_it_waits_for_one() {
     let config = MsgdmaConfig { write_responses: true, ..RECEIVE };
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, config, source(700, true));
-        let mut queue: Queue<'_, _, 8, 1> = Queue::new(Msgdma::open_simulated(core.window()?, config)?)?;
+        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, config)?, 8)?;
         for us in [1, 2, 3, 4] {
             for _ in 0..4 {
-                queue.push([pool.take()?.from_device(..1024)], &())?;
+                queue.submit([pool.take()?.from_device(..1024)], &[])?;
             }
             core.run_for(us)?;
             queue.stop()?;
-            while queue.next(Duration::ZERO)?.is_some() {}
-            while queue.take_back().is_some() {}
-            queue.push([pool.take()?.from_device(..1024)], &())?;
-            let done = queue.next(LIMIT)?.unwrap_or_else(|| panic!("after a stop at {us} us no packet comes"));
+            while queue.wait::<1>(Duration::ZERO)?.is_some() {}
+            while queue.take_back::<1>().unwrap().is_some() {}
+            queue.submit([pool.take()?.from_device(..1024)], &[])?;
+            let done = queue.wait::<1>(LIMIT)?.unwrap_or_else(|| panic!("after a stop at {us} us no packet comes"));
             let [buf] = done.buffers;
             let bytes = buf.view_at::<u8>(..700)?;
             assert!(packet::number(bytes).is_some_and(|number| packet::is(number, bytes)));
@@ -174,12 +175,12 @@ fn a_receiver_is_stopped_in_a_packet_and_while_it_waits_for_one() {
     // Nothing comes.
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, config, StreamConfig::sink());
-        let mut queue: Queue<'_, _, 8, 1> = Queue::new(Msgdma::open_simulated(core.window()?, config)?)?;
+        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, config)?, 8)?;
         for _ in 0..2 {
-            queue.push([pool.take()?.from_device(..1024)], &())?;
+            queue.submit([pool.take()?.from_device(..1024)], &[])?;
             core.run_for(5)?;
             queue.stop()?;
-            assert!(queue.take_back().is_some());
+            assert!(queue.take_back::<1>().unwrap().is_some());
         }
         Ok(())
     });
@@ -209,12 +210,12 @@ fn an_event_loop_has_no_file_where_ends_come_after_their_interrupts() {
 }
 
 /// The driver behind a watched window.
-fn watched<'p, 'w, 'd>(
+fn watched<'w>(
     window: &'w SimWindow<MsgdmaModel>,
     watch: &'w Watch,
     config: MsgdmaConfig,
-    own: CpuBuf<'p>,
-) -> Result<Queue<'p, Msgdma<'p, Watched<'w, SimWindow<MsgdmaModel>>>, 8, 2>> {
+    own: CpuBuf,
+) -> Result<Queue<Msgdma<'static, Watched<'w, SimWindow<MsgdmaModel>>>>> {
     // SAFETY: the model is built so.
     let driver = unsafe {
         match config.prefetcher_at {
@@ -222,7 +223,7 @@ fn watched<'p, 'w, 'd>(
             None => Msgdma::open(Watched::new(window, watch), config)?,
         }
     };
-    Ok(Queue::new(driver)?)
+    Ok(Queue::new(driver, 8)?)
 }
 
 #[test]
@@ -239,14 +240,14 @@ fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
                 let core = core(board, config, StreamConfig::sink());
                 let (window, watch) = (core.window()?, Watch::default());
                 let mut queue = watched(&window, &watch, config, own)?;
-                queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
-                assert_eq!(queue.next(LIMIT)?.is_some(), ends, "{config:?} {faults:?}");
+                queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &[])?;
+                assert_eq!(queue.wait::<2>(LIMIT)?.is_some(), ends, "{config:?} {faults:?}");
                 // While an end waits, a line that the driver has not acknowledged may end each
                 // sleep.
                 let most = if ends { 200 } else { 8 };
                 assert!(watch.waits.get() <= most, "{config:?} {faults:?}: it woke {} times in 5 ms", watch.waits.get());
                 let _ = queue.stop();
-                while queue.take_back().is_some() {}
+                while queue.take_back::<2>().unwrap().is_some() {}
                 if !ends {
                     core.reset()?;
                 }
@@ -263,13 +264,13 @@ fn an_error_of_the_interrupts_file_is_what_a_stop_answers() {
             let core = core(board, config, StreamConfig::sink());
             let (window, watch) = (core.window()?, Watch::default());
             let mut queue = watched(&window, &watch, config, own)?;
-            queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
+            queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &[])?;
             watch.fails.set(Some(Error::Contended { tries: 1 }));
             assert_eq!(queue.stop(), Err(Error::Contended { tries: 1 }), "{config:?}");
             watch.fails.set(None);
             queue.stop()?;
-            while queue.next(Duration::ZERO)?.is_some() {}
-            while queue.take_back().is_some() {}
+            while queue.wait::<2>(Duration::ZERO)?.is_some() {}
+            while queue.take_back::<2>().unwrap().is_some() {}
             Ok(())
         });
     }
@@ -285,7 +286,7 @@ fn a_core_that_a_stop_spoilt_is_not_well_because_its_reset_was_late() {
             let core = core(board, config, StreamConfig::sink());
             let (window, watch) = (core.window()?, Watch::default());
             let mut queue = watched(&window, &watch, config, own)?;
-            queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
+            queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &[])?;
             core.run_for(5)?;
             watch.bits.set((config.csr_at + regs::STATUS.offset(), regs::RESETTING, u64::MAX));
             assert!(matches!(queue.stop(), Err(Error::WillNotStop { .. })));
@@ -295,7 +296,7 @@ fn a_core_that_a_stop_spoilt_is_not_well_because_its_reset_was_late() {
             }
             core.reset()?;
             queue.stop()?;
-            assert!(queue.take_back().is_some());
+            assert!(queue.take_back::<2>().unwrap().is_some());
             Ok(())
         });
     }
@@ -311,7 +312,7 @@ fn a_stop_program_does_not_take_a_core_for_stopped_that_has_not_waited() {
             let core = core(board, config, StreamConfig::sink());
             let (window, watch) = (core.window()?, Watch::default());
             let mut queue = watched(&window, &watch, config, own)?;
-            queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
+            queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &[])?;
             core.run_for(5)?;
             let until_us = board.now_ns() / 1_000 + late_us;
             watch.bits.set((config.csr_at + regs::STATUS.offset(), regs::RESETTING, until_us));
@@ -322,7 +323,7 @@ fn a_stop_program_does_not_take_a_core_for_stopped_that_has_not_waited() {
             assert!(answer.is_err() || waited_us >= 2_000, "late by {late_us} us: it waited {waited_us} us");
             core.reset()?;
             queue.stop()?;
-            assert!(queue.take_back().is_some());
+            assert!(queue.take_back::<2>().unwrap().is_some());
             Ok(())
         });
     }
@@ -337,7 +338,7 @@ fn a_stop_program_does_not_take_a_prefetcher_that_runs_for_stopped() {
             let core = core(board, config, StreamConfig::sink());
             let (window, watch) = (core.window()?, Watch::default());
             let mut queue = watched(&window, &watch, config, own)?;
-            queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &())?;
+            queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &[])?;
             core.run_for(5)?;
             watch.bits.set((0x60 + regs::FETCH_CONTROL.offset(), regs::RUN, u64::MAX));
             // SAFETY: the steps stop.
@@ -346,7 +347,7 @@ fn a_stop_program_does_not_take_a_prefetcher_that_runs_for_stopped() {
             watch.bits.set((0, 0, 0));
             core.reset()?;
             queue.stop()?;
-            assert!(queue.take_back().is_some());
+            assert!(queue.take_back::<2>().unwrap().is_some());
             Ok(())
         });
     }
