@@ -43,6 +43,11 @@ enum Memory {
     Given,
 }
 
+impl Memory {
+    /// Unmaps the pages. What was given stays with nobody.
+    fn free(self) {}
+}
+
 impl<T> Shared<T> {
     /// `value`, in pages of its own.
     ///
@@ -121,7 +126,7 @@ impl<T: ?Sized> Drop for Shared<T> {
         unsafe {
             let memory = ptr::read(&raw const (*inner).memory);
             ptr::drop_in_place(&raw mut (*inner).value);
-            drop(ManuallyDrop::into_inner(memory));
+            ManuallyDrop::into_inner(memory).free();
         }
     }
 }
