@@ -91,7 +91,10 @@ const DRIVER: [Cells; 12] = [
         &[(PLAN, "timeout-stops")],
     ],
     [
-        &[(PANICS, "the_slots_of_a_driver_that_panicked_stay_the_devices"), (PANICS, "a_wait_that_panics_stops_the_device_first")],
+        &[
+            (PANICS, "the_slots_of_a_driver_that_panicked_stay_the_devices"),
+            (PANICS, "a_wait_that_panics_gives_no_byte_back_before_a_stop"),
+        ],
         &[],
         &[],
         &[],
