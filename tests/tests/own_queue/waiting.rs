@@ -2,7 +2,10 @@
 
 use super::{FAULT, Rig, STUCK, at, taken_back};
 use contigo::{Completion, Error};
-use std::time::Duration;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 #[test]
 fn jobs_wait_for_the_device_in_their_order() {
@@ -97,4 +100,21 @@ fn a_run_whose_device_will_not_stop_keeps_its_buffers_until_it_does() {
     assert_eq!((queue.is_stopped(), rig.pool.taken()), (false, 0));
     script.borrow_mut().then.push_back(Ok(Some(Completion::of(0))));
     let _ = queue.run([rig.operand()], &[], Duration::ZERO).unwrap();
+}
+
+#[test]
+fn a_callback_that_panics_loses_its_buffer_and_lets_no_job_overtake_another() {
+    let rig = Rig::new();
+    let (mut queue, script) = rig.queue(1, true);
+    let submitted = rig.submit(&mut queue, 3);
+    script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0))));
+    let asked = || queue.wait_each(Duration::ZERO, |_, _, buf| drop(buf.into_cpu().map(|_| panic!("asked for"))));
+    assert!(catch_unwind(AssertUnwindSafe(asked)).is_err());
+    // The device has none, and two wait: one more is behind them.
+    let last = rig.submit(&mut queue, 1);
+    for at_expected in [submitted[1], submitted[2], last[0]] {
+        script.borrow_mut().then.push_back(Ok(Some(Completion::of(0))));
+        assert_eq!(at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()), at_expected);
+    }
+    assert!(queue.is_empty());
 }

@@ -188,13 +188,14 @@ fn a_pool_takes_all_of_a_block_that_begins_inside_of_dlpacks_alignment() {
     assert_eq!(pool.take().unwrap().offset_bytes(), 192, "where there is room");
 }
 
+/// A processor of 32 bits maps no such block.
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn a_block_of_more_lines_than_the_allocator_counts_is_refused_before_it_is_touched() {
     let (mut block, _) = Block::new(4096, RANGED);
     block.len_bytes = usize::MAX & !63;
     let refused = Region::new(block).unwrap_err();
-    let error = if cfg!(target_pointer_width = "64") { "OutOfRange" } else { "TooHigh" };
-    assert!(std::format!("{:?}", refused.error).starts_with(error), "{:?}", refused.error);
+    assert!(matches!(refused.error, Error::OutOfRange { .. }), "{:?}", refused.error);
 }
 
 #[test]
