@@ -221,6 +221,9 @@ fn a_queue_in_a_child_takes_no_end_and_stops_nothing() {
 /// On the simulated board a child has a copy of the board. It has none of the queue's jobs.
 #[test]
 fn a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents_jobs() {
+    if skipped("a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents_jobs") {
+        return;
+    }
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, 256).unwrap();
