@@ -113,7 +113,7 @@ fn a_callback_that_panics_loses_its_buffer_and_lets_no_job_overtake_another() {
     // The device has none, and two wait: one more is behind them.
     let last = rig.submit(&mut queue, 1);
     for at_expected in [submitted[1], submitted[2], last[0]] {
-        script.borrow_mut().then.push_back(Ok(Some(Completion::of(0))));
+        script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0))));
         assert_eq!(at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()), at_expected);
     }
     assert!(queue.is_empty());
