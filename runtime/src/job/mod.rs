@@ -13,6 +13,8 @@
 //!                       Stream   frames of exactly the bytes received
 //! ```
 //!
+//! Beside them, for buffers without a lifetime: [`own::Queue`] and [`own::Stream`].
+//!
 //! Several channels of one device, each with a driver: a [`Core`] gives out [`CoreChannel`]s.
 //! A [`StopProgram`] stops the device when the program that drives it is gone.
 //!

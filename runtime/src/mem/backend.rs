@@ -58,9 +58,9 @@ pub struct Segment {
 ///
 /// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend.
 /// A region leaks its backend rather than drop it while anything carved from it is still out. The
-/// backend of an [`own::Region`](crate::own::Region) is dropped by the last of the region's handles,
-/// buffers and pools, on whichever thread that is, maybe in a buffer's drop: so its drop does not
-/// panic, and does not wait long. (Where it panics all the same, what is left is leaked.)
+/// backend of an [`own::Region`](crate::own::Region) is dropped by the last of the region's
+/// handles, buffers and pools, on whichever thread that is, maybe in a buffer's drop: so its drop
+/// does not panic, and does not wait long. (Where it panics all the same, what is left is leaked.)
 ///
 /// # Safety
 /// The two syncs are unsafe to call: they change what the CPU sees. Everything else is

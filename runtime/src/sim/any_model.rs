@@ -63,7 +63,7 @@ impl AnyModel {
         Self { model: model.unwrap_or_else(|error| no_memory(error)), window_bytes, gone: false }
     }
 
-    /// The same model, for the device of one driver. Whoever has it keeps the model.
+    /// The same model, for the device of one driver. It keeps the model.
     #[cfg_attr(not(all(feature = "linux", target_os = "linux")), allow(dead_code, reason = "names are of Linux"))]
     pub(crate) fn lend(&self) -> Self {
         Self { model: self.model.clone(), window_bytes: self.window_bytes, gone: false }

@@ -16,8 +16,8 @@ use core::{
 use spin::Mutex;
 
 /// The board's side of a simulated device, behind a port: a handle, of which clones are the same
-/// device. It is no [`Device`] itself: [`window`](Self::window) gives its registers and interrupt to
-/// one driver, and the reset line stays here.
+/// device. It is no [`Device`] itself: [`window`](Self::window) gives its registers and interrupt
+/// to one driver, and the reset line stays here.
 ///
 /// The model lies in the device's own pages. The last handle or window drops it.
 pub struct SimDevice<M> {
@@ -51,8 +51,8 @@ pub struct SimAccesses {
 }
 
 /// A simulated device's registers and interrupt line: [`Device`] for one driver. It keeps the
-/// device, and the board. One that is forgotten keeps them for ever, and the device has a driver for
-/// ever.
+/// device, and the board. One that is forgotten keeps them for ever, and the device has a driver
+/// for ever.
 pub struct SimWindow<M> {
     device: SimDevice<M>,
 }

@@ -23,7 +23,8 @@ const PAGE_BYTES: usize = 4096;
 /// A child of fork(2) has a copy of the pages, as of a heap: a value here is of the process, and no
 /// device reaches it. What a device reaches is mapped elsewhere, and kept from children there.
 pub(crate) struct Shared<T: ?Sized> {
-    /// INVARIANT: it leads to an `Inner` that `make` wrote, of whose count this handle is one.
+    /// INVARIANT: it leads to an `Inner` that `given` or `unsized_by` wrote, of whose count this
+    /// handle is one.
     inner: NonNull<Inner<T>>,
     owns: PhantomData<Inner<T>>,
 }
@@ -44,7 +45,7 @@ enum Memory {
 }
 
 impl Memory {
-    /// Unmaps the pages. What was given stays with nobody.
+    /// Unmaps the pages. What was given for ever is left as it is.
     fn free(self) {}
 }
 
@@ -119,7 +120,7 @@ impl<T: ?Sized> Drop for Shared<T> {
         if !unsafe { &(*inner).count }.drop_one() {
             return;
         }
-        // SAFETY: this was the last handle, and a count of 0 never grows: nobody else has the
+        // SAFETY: this was the last handle, and a count of 0 never grows: no other handle has the
         // value, and what all others did to it has been seen (`Count::drop_one`). The memory is
         // moved out first, so that it is freed once and after the value, and not at all where the
         // value's drop panics.

@@ -1,5 +1,5 @@
-//! Limits: of time, of jobs, of operands and of words. What is beyond one is refused before anything
-//! is done.
+//! Limits: of time, of jobs, of operands and of words. What is beyond one is refused before
+//! anything is done.
 
 use super::{Rig, SLOT};
 use contigo::{

@@ -4,7 +4,7 @@
 use super::{
     Queue,
     list::Place,
-    places::{Job, MAX_WORDS},
+    places::{Job, MAX_WORDS, argument},
 };
 use crate::{
     job::{
@@ -46,16 +46,12 @@ impl<D: Driver> Queue<D> {
         if self.is_full() {
             return Err((None, Error::QueueFull { depth: self.capacity() }));
         }
-        let argument = |name, value: usize, min: usize, max: usize| {
-            let (value, min, max) = (value as u64, min as u64, max as u64);
-            Err((None, Error::Argument { name, value, min, max, multiple_of: 1 }))
-        };
         let each = self.places.operands_each();
         if operands.len() != each {
-            return argument("the count of operands", operands.len(), each, each);
+            return Err((None, argument("the count of operands", operands.len(), each, each)));
         }
         if words.len() > MAX_WORDS {
-            return argument("the count of argument words", words.len(), 0, MAX_WORDS);
+            return Err((None, argument("the count of argument words", words.len(), 0, MAX_WORDS)));
         }
         prepare(&self.driver, &self.port, operands, slices, words, site)
     }
@@ -158,7 +154,7 @@ impl<D: Driver> Queue<D> {
     }
 
     /// Gives jobs that wait to a driver that can take them. Where the device does not take one, it
-    /// is stopped: the next look says so, and all jobs are to be taken back.
+    /// is stopped: the next look returns the error, and all jobs are to be taken back.
     #[inline]
     pub(super) fn feed(&mut self, site: Site) {
         while self.state == State::AtWork && self.given.len() < self.slots_used_at_once() {
@@ -313,8 +309,14 @@ impl<D: Driver> Queue<D> {
         }
     }
 
-    /// Stops the device. The jobs stay inside.
-    pub(super) fn halt(&mut self) -> Result<()> {
+    /// Stops the device, whatever it is doing. Jobs that had ended still come out by
+    /// [`wait`](Self::wait); the others, also those that it was never given, by
+    /// [`take_back`](Self::take_back).
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`]: the jobs stay inside. Reset the device from outside, and call it
+    /// again.
+    pub fn stop(&mut self) -> Result<()> {
         self.counts.stopped += 1;
         self.state = State::MustStop;
         self.driver.stop()?;
@@ -330,7 +332,7 @@ impl<D: Driver> Queue<D> {
     /// The channel cannot go on: it is stopped, and the jobs stay inside.
     #[cold]
     pub(super) fn channel_failed(&mut self, cause: Error, site: Site) -> JobError<()> {
-        let stopped = if self.state == State::Stopped { Ok(()) } else { self.halt() };
+        let stopped = if self.state == State::Stopped { Ok(()) } else { self.stop() };
         trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
         JobError::leaked(stopped.err().unwrap_or(cause), cause)
     }

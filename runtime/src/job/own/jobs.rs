@@ -1,6 +1,6 @@
 //! Jobs in, and jobs out.
 
-use super::{Cancelled, Done, Queue, flight::State, list::Place};
+use super::{Cancelled, Done, Queue, flight::State, list::Place, places::argument};
 use crate::{
     job::{Completion, Driver, JobError},
     mem::{CpuBuf, DevBuf, Operand},
@@ -239,8 +239,7 @@ impl<D: Driver> Queue<D> {
         if count == each {
             return Ok(());
         }
-        let (value, n) = (count as u64, each as u64);
-        Err(Error::Argument { name: "the count of a job's buffers", value, min: n, max: n, multiple_of: 1 })
+        Err(argument("the count of a job's buffers", count, each, each))
     }
 
     /// Refuses the end of a job that failed alone.

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a driver can be changed behind a queue only by a promise")]
-//! The queue over one device: the only thing that runs jobs.
+//! The queue over one device, which owns its jobs: for the buffers of [`own`](crate::own).
 
 mod done;
 mod flight;
@@ -15,19 +15,16 @@ use super::{Driver, QueueCounts};
 use crate::{
     mem::{
         Port, WrongAccesses,
-        own::{Memory, wherever},
+        own::{Given, Memory, wherever},
     },
     trace::{self, Event, Site},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result},
 };
-use core::{fmt, mem::MaybeUninit, ptr::NonNull};
+use core::{fmt, ptr::NonNull};
 use flight::State;
 use list::{List, Place};
 use places::{Places, Plan};
-
-/// What a program gives for ever, where there is no kernel that gives memory.
-type Given = &'static mut [MaybeUninit<u8>];
 
 /// How many bytes [`Queue::with_memory`] needs for `jobs` jobs of `operands` operands each,
 /// wherever they begin. The compiler can work it out, for a static.
@@ -189,23 +186,12 @@ impl<D: Driver> Queue<D> {
         queue
     }
 
-    /// Stops the device, whatever it is doing. Jobs that had ended still come out by
-    /// [`wait`](Self::wait); the others, also those that it was never given, by
-    /// [`take_back`](Self::take_back).
-    ///
-    /// # Errors
-    /// [`Error::WillNotStop`]: the jobs stay inside. Reset the device from outside, and call it
-    /// again.
-    pub fn stop(&mut self) -> Result<()> {
-        self.halt()
-    }
-
     /// Stops the device and drops every job's buffers, which gives them back to their pools.
     ///
     /// # Errors
     /// As [`stop`](Self::stop).
     pub fn clear(&mut self) -> Result<()> {
-        self.halt()?;
+        self.stop()?;
         while self.take_back_each(|_, _, buf| drop(buf)).is_some() {}
         Ok(())
     }
@@ -278,7 +264,7 @@ impl<D: Driver> Drop for Queue<D> {
         if self.is_empty() {
             return;
         }
-        if self.state == State::Stopped || self.halt().is_ok() {
+        if self.state == State::Stopped || self.stop().is_ok() {
             while self.take_back_each(|_, _, buf| drop(buf)).is_some() {}
             return;
         }

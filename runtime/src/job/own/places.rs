@@ -82,7 +82,8 @@ impl Plan {
     }
 }
 
-const fn argument(name: &'static str, value: usize, min: usize, max: usize) -> Error {
+/// A count that is out of range.
+pub(super) const fn argument(name: &'static str, value: usize, min: usize, max: usize) -> Error {
     Error::Argument { name, value: value as u64, min: min as u64, max: max as u64, multiple_of: 1 }
 }
 
@@ -215,8 +216,8 @@ impl Places {
         }
     }
 
-    /// The values that `each` makes of the operands at `place`, which are not here any more. `None`:
-    /// there is no job, or jobs do not have `N` of them.
+    /// The values that `each` makes of the operands at `place`, which are not here any more.
+    /// `None`: there is no job, or jobs do not have `N` of them.
     #[inline]
     pub(super) fn take_array<const N: usize, B>(&mut self, place: Place, each: impl Fn(Operand<'static>) -> B) -> Option<[B; N]> {
         let (first, each_has) = (self.operands_at(place)?, self.operands_each);

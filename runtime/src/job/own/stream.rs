@@ -1,6 +1,9 @@
 //! Frames that a device writes one after the other.
 
-use super::{Cancelled, Done, Queue, places::MAX_WORDS};
+use super::{
+    Cancelled, Done, Queue,
+    places::{MAX_WORDS, argument},
+};
 use crate::{
     job::{Driver, QueueCounts},
     mem::{CpuBuf, DevBuf, own::Pool},
@@ -80,18 +83,14 @@ pub struct Frame {
 
 impl<D: Driver> Stream<D> {
     /// A stream over `driver`, whose jobs have one operand, which the device writes, and buffers of
-    /// `pool`, of which the device has at most `in_flight` at once. Each job has `words`. The device
-    /// is stopped; [`start`](Self::start) starts it.
+    /// `pool`, of which the device has at most `in_flight` at once. Each job has `words`. The
+    /// device is stopped; [`start`](Self::start) starts it.
     ///
     /// # Errors
     /// The driver comes back with [`Error::Argument`] where its jobs have not one operand or
     /// `words` are more than 64. It comes back with [`Error::WrongDirection`] where the device does
     /// more or less than to write the operand, or with what [`Queue::new`] says.
     pub fn new(driver: D, pool: Pool, in_flight: usize, words: &[u32]) -> Result<Self, Refused<D>> {
-        let argument = |name, value: usize, min: usize, max: usize| {
-            let (value, min, max) = (value as u64, min as u64, max as u64);
-            Error::Argument { name, value, min, max, multiple_of: 1 }
-        };
         let [spec] = driver.operands() else {
             let error = argument("the count of a stream's operands", driver.operands().len(), 1, 1);
             return Err(Refused::new(error, driver));

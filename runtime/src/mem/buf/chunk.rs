@@ -29,8 +29,8 @@ pub(crate) trait Owner {
 ///
 /// # Safety
 /// Each function is called with the pointer that goes with the table, and with a token of which a
-/// handle is alive. What `block` leads to is used only while that handle is: `'p` says nothing about
-/// that, and is `'static` where the owner counts. `release` ends the handle.
+/// handle is alive. What `block` leads to is used only while that handle is: `'p` says nothing
+/// about that, and is `'static` where the owner counts. `release` ends the handle.
 pub(crate) struct OwnerTable<'p> {
     pub(crate) block: unsafe fn(NonNull<()>) -> NonNull<dyn Block + 'p>,
     pub(crate) release: unsafe fn(NonNull<()>, u32),

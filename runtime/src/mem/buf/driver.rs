@@ -112,9 +112,9 @@ impl<'p> DriverBuf<'p> {
         let to = self.buf.cpu_ptr();
         for (index, word) in words.iter().enumerate() {
             // SAFETY: `check` found the word inside the buffer, which is mapped and writable while
-            // this handle is alive, and of which this is the only handle: no reference to it exists.
-            // It begins at a line (`new`), so the word is aligned. One volatile store of a word is
-            // allowed in every kind of mapping, device memory included.
+            // this handle is alive, and of which this is the only handle: no reference to it
+            // exists. It begins at a line (`new`), so the word is aligned. One volatile store of a
+            // word is allowed in every kind of mapping, device memory included.
             unsafe { to.byte_add(offset_bytes + 4 * index).cast::<u32>().write_volatile(word.to_le()) };
         }
         self.buf.publish(offset_bytes, 4 * words.len(), Site::here())?;

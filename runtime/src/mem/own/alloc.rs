@@ -98,8 +98,8 @@ impl Control {
         }
     }
 
-    /// How many bytes are not allocated, after what was dropped meanwhile was freed; or before, where
-    /// another thread has the lock.
+    /// How many bytes are not allocated, after what was dropped meanwhile was freed; or before,
+    /// where another thread has the lock.
     pub(super) fn free_bytes(&self) -> usize {
         if let Some(mut guard) = self.hot.table.try_lock() {
             self.settle(locked(&mut guard));

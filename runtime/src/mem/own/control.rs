@@ -12,9 +12,9 @@
 //! value that is forgotten keeps its unit, and so the mapping: leaked, never freed.
 //!
 //! # The last one
-//! Whoever drops a unit may touch nothing of the control block after that, unless it was the last.
-//! So no reference to the control block may be alive then, not even that of a method's `self`: the
-//! functions that drop a unit take pointers.
+//! A thread that drops a unit may touch nothing of the control block after that, unless it was the
+//! last. So no reference to the control block may be alive then, not even that of a method's
+//! `self`: the functions that drop a unit take pointers.
 
 use super::{
     count::{Count, MAX_HANDLES},
@@ -66,7 +66,7 @@ pub(super) struct Hot {
 
 const _: () = assert!(size_of::<Hot>() == LINE);
 
-// SAFETY: the pointers lead to memory that moves with nobody: the control block's own. What they
+// SAFETY: the pointers lead to memory that no move moves: the control block's own. What they
 // lead to is atomic, or behind the lock, or a backend, which is `Send + Sync`.
 unsafe impl Send for Control {}
 // SAFETY: as for `Send`.
@@ -162,9 +162,9 @@ impl Control {
         if !unsafe { &(*this.as_ptr()).hot.count }.drop_one() {
             return;
         }
-        // SAFETY: the count was 1 and can never grow again: nobody else has the control block, and
-        // what all others did to it has been seen (`Count::drop_one`). The memory is moved out, so
-        // that it is freed once, after the backend that lies in it; and not at all where the
+        // SAFETY: the count was 1 and can never grow again: no other thread has the control block,
+        // and what all others did to it has been seen (`Count::drop_one`). The memory is moved out,
+        // so that it is freed once, after the backend that lies in it; and not at all where the
         // backend's drop panics.
         unsafe {
             let memory = ptr::read(&raw const (*this.as_ptr()).memory);

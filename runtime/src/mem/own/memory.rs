@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "the parts of a control block are reached by pointers into its memory")]
-//! The memory that a control block lies in: pages from the kernel, or what the program gave.
+//! The memory that a control block or a queue's jobs lie in: pages from the kernel, or what the
+//! program gave.
 
 use crate::types::{
     Error, Result,
@@ -8,11 +9,14 @@ use crate::types::{
 use core::alloc::Layout;
 use core::{mem::MaybeUninit, ptr::NonNull};
 
-/// Zeroed memory for one control block, which nobody else reaches.
+/// What a program gives for ever, where there is no kernel that gives memory.
+pub(crate) type Given = &'static mut [MaybeUninit<u8>];
+
+/// Zeroed memory for one control block or one queue's jobs, which only its owner reaches.
 pub(crate) struct Memory {
     start: NonNull<u8>,
     /// Anonymous pages of this process, which a child of fork(2) does not get; they are unmapped on
-    /// drop. `None` where the program gave the memory for ever: that goes back to nobody.
+    /// drop. `None` where the program gave the memory for ever: that does not go back.
     _pages: Option<Anonymous>,
 }
 
@@ -32,7 +36,7 @@ impl Memory {
     /// The aligned part of `memory`, zeroed, where `layout` fits into it.
     ///
     /// # Safety
-    /// `memory` is nobody else's. Where something is made of the result, that is so for ever.
+    /// `memory` is the caller's alone. Where something is made of the result, it is given for ever.
     pub(crate) unsafe fn given(layout: Layout, mut memory: NonNull<[MaybeUninit<u8>]>) -> Result<Self> {
         // SAFETY: the caller's promise.
         let memory = unsafe { memory.as_mut() };
@@ -43,7 +47,7 @@ impl Memory {
         Ok(Self { start: NonNull::from(part).cast(), _pages: None })
     }
 
-    /// Unmaps the pages. What was given stays with nobody.
+    /// Unmaps the pages. What was given for ever is left as it is.
     pub(crate) fn free(self) {}
 
     /// The byte at `offset`, as a place for a `T`.

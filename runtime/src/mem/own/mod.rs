@@ -11,29 +11,30 @@
 //! 1. Views exist only on a [`CpuBuf`], addresses only on the device's side. A hand-over consumes
 //!    the one and makes the other.
 //! 2. What is forgotten, or what a device still has, stays counted. It is leaked, never freed. One
-//!    forgotten buffer keeps ALL of its region, and nobody is told: the region cannot know which of
-//!    its handles will never be dropped, so there is no [`Event::Leak`](crate::trace::Event::Leak).
+//!    forgotten buffer keeps ALL of its region, without an
+//!    [`Event::Leak`](crate::trace::Event::Leak): the region cannot know which of its handles will
+//!    never be dropped.
 //! 3. There is no heap. A region's control block lies in pages from the kernel, as many as its
 //!    [`Limits`] ask for, and so does a pool's; without a kernel the program gives the memory.
 //!
-//! The buffers' types are those of the crate's root, of an owner that is not borrowed: an
-//! [`Engine`](crate::Engine), a [`Queue`](crate::Queue) and every driver take them.
+//! The buffers' types are those of the crate's root, of an owner that is not borrowed. A
+//! [`Queue`](crate::own::Queue) runs jobs with them on any driver.
 //!
 //! ```
-//! use contigo::{Align, Engine, own::Region};
+//! use contigo::{Align, own::{Queue, Region}};
 //! use contigo::{drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
 //! use core::time::Duration;
 //!
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(256 * 1024)?)?;
 //! let device = SimZdma::new(&board, board.port());
-//! let mut copy = Engine::new(Zdma::simple_simulated(device.window()?)?)?;
+//! let mut copy = Queue::new(Zdma::simple_simulated(device.window()?)?, 1)?;
 //!
 //! let frames = region.pool(8, 4096)?;
 //! let (mut input, output) = (frames.take()?, region.alloc(4096, Align::LINE)?);
 //! input.view_at_mut::<i32>(..128)?.fill(2);
-//! let job = copy.start([input.to_device(..128), output.from_device(..128)], &())?;
-//! let [_, output] = job.wait(Duration::from_millis(20))?.buffers;
+//! let operands = [input.to_device(..128), output.from_device(..128)];
+//! let [_, output] = copy.run(operands, &[], Duration::from_millis(20))?.buffers;
 //! assert_eq!(output.view_at::<i32>(..128)?, [2; 32]);
 //! # Ok::<(), contigo::Error>(())
 //! ```
@@ -51,7 +52,7 @@ mod tests;
 use crate::types::count;
 
 pub use limits::Limits;
-pub(crate) use memory::{Memory, wherever};
+pub(crate) use memory::{Given, Memory, wherever};
 pub use pool::Pool;
 pub use region::Region;
 

@@ -82,8 +82,8 @@ impl Pool {
 
 impl Clone for Pool {
     /// # Panics
-    /// Where there are [`MAX_HANDLES`](super::MAX_HANDLES) handles: a program that forgets clones in
-    /// a loop.
+    /// Where there are [`MAX_HANDLES`](super::MAX_HANDLES) handles: a program that forgets clones
+    /// in a loop.
     fn clone(&self) -> Self {
         // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.
         assert!(self.state().hot.handles.add(), "too many handles of one pool");

@@ -43,7 +43,7 @@ pub(super) struct PoolState {
     /// Where slot 0 begins in the region.
     start: usize,
     pub(super) hot: Hot,
-    // What nobody reads in a hurry.
+    // What they read only when a pool is empty, or is dropped.
     pub(super) slots: usize,
     /// The region's block that the slots lie in.
     block: u16,
@@ -63,7 +63,8 @@ const _: () = assert!(offset_of!(PoolState, hot) == LINE && size_of::<Hot>() == 
 /// A slot as its chunk sees its owner: the pool's control block. A constant, so that a drop which
 /// the compiler sees beside its take is no indirect call.
 const SLOTS: &OwnerTable<'static> = &OwnerTable {
-    // SAFETY: `PoolState::take` made the pointer; a slot that is out keeps the pool's control block.
+    // SAFETY: `PoolState::take` made the pointer; a slot that is out keeps the pool's control
+    // block.
     block: |owner| unsafe { owner.cast::<PoolState>().as_ref() }.control,
     // SAFETY: as above; the handle is gone.
     release: |owner, token| unsafe { PoolState::release(owner.cast(), token) },
@@ -182,7 +183,7 @@ impl PoolState {
     /// The pool has no handle and no slot is out; it is freed once.
     #[cold]
     unsafe fn free(this: NonNull<Self>) {
-        // SAFETY: nobody else has the pool, and what all others did to it has been seen
+        // SAFETY: no other thread has the pool, and what all others did to it has been seen
         // (`Slots::release`, `Slots::close`). The memory is moved out, so that it is freed once.
         let (memory, control, block) =
             unsafe { (ptr::read(&raw const (*this.as_ptr()).memory), (*this.as_ptr()).control, (*this.as_ptr()).block) };

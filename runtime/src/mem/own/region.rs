@@ -5,7 +5,7 @@ use super::{
     CpuBuf, Limits, Pool,
     control::Control,
     limits::{Plan, PoolPlan},
-    memory::Memory,
+    memory::{Given, Memory},
     pool_state::PoolState,
 };
 use crate::{
@@ -17,10 +17,7 @@ use crate::{
     trace::{self, Event, Site, Stats},
     types::{Align, BaseAddr, DevAddr, Error, Refused, Result},
 };
-use core::{fmt, mem::MaybeUninit, ptr::NonNull};
-
-/// What a program gives for ever, where there is no kernel that gives memory.
-type Given = &'static mut [MaybeUninit<u8>];
+use core::{fmt, ptr::NonNull};
 
 /// A handle to one block of DMA memory, checked, and given out in buffers. Clones are the same
 /// region.
@@ -29,9 +26,9 @@ type Given = &'static mut [MaybeUninit<u8>];
 /// is. A buffer that was forgotten, or that a device still has, keeps it mapped for ever.
 ///
 /// A child of fork(2) does not get the memory, nor the account of it in pages from the kernel. It
-/// must not drop a handle, a buffer or a pool that it inherits. Memory that you gave for the account
-/// is copied to the child, and such a drop would end what is the parent's: see the crate's "Programs
-/// that fork".
+/// must not drop a handle, a buffer or a pool that it inherits. Memory that you gave for the
+/// account is copied to the child, and such a drop would end what is the parent's: see the crate's
+/// "Programs that fork".
 ///
 /// ```
 /// use contigo::{Align, own::{CpuBuf, Pool, Region}, sim::SimBoard};
@@ -127,8 +124,8 @@ impl Region {
     ///
     /// Good fit, not best fit: it is sure to succeed where a free run is as long as the request
     /// rounded up by 1/32. Where another thread has the allocator, it waits. Then it frees what was
-    /// dropped while the allocator was another thread's, at most [`Limits::allocations`] blocks, and
-    /// looks for its own in constant time, whatever is allocated.
+    /// dropped while the allocator was another thread's, at most [`Limits::allocations`] blocks,
+    /// and looks for its own in constant time, whatever is allocated.
     ///
     /// # Errors
     /// [`Error::Exhausted`]: no free run is long enough. [`Error::TooMany`]:
@@ -140,7 +137,8 @@ impl Region {
     pub fn alloc(&self, len_bytes: usize, align: Align) -> Result<CpuBuf> {
         let (id, span) = self.control().take(len_bytes, align)?;
         trace::happened(Event::Take { slot: id.into(), len_bytes: span.len }, Site::here());
-        // SAFETY: this handle keeps the control block, and `take` added the unit that the buffer has.
+        // SAFETY: this handle keeps the control block, and `take` added the unit that the buffer
+        // has.
         Ok(Buf::new(unsafe { Control::buffer(self.control, (id, span)) }))
     }
 
@@ -148,8 +146,8 @@ impl Region {
     /// region. What it keeps account of lies in pages from the kernel, one page for a pool of up to
     /// 2,000 slots: so making a pool is a system call, and so is the end of one.
     ///
-    /// Slot 0 is aligned as DLPack wants ([`Align::DLPACK`]) where there is room for that. A word of
-    /// 64 bits keeps account of 63 slots: up to as many are the cheapest to take.
+    /// Slot 0 is aligned as DLPack wants ([`Align::DLPACK`]) where there is room for that. A word
+    /// of 64 bits keeps account of 63 slots: up to as many are the cheapest to take.
     ///
     /// # Errors
     /// As [`alloc`](Self::alloc). [`Error::Argument`]: no slots, or more than 1,048,576; no bytes.
@@ -166,8 +164,8 @@ impl Region {
     /// `memory`, which is given for ever. [`Pool::control_bytes`] says how much is enough.
     ///
     /// # Errors
-    /// As [`pool`](Self::pool), and the memory comes back; [`Error::Exhausted`] also where it is too
-    /// small.
+    /// As [`pool`](Self::pool), and the memory comes back; [`Error::Exhausted`] also where it is
+    /// too small.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn pool_with_memory(&self, slots: usize, slot_bytes: usize, memory: Given) -> Result<Pool, Refused<Given>> {
         let (site, mut memory) = (Site::here(), NonNull::from(memory)); // as in `Region::with_memory`
@@ -287,8 +285,8 @@ impl Region {
 
 impl Clone for Region {
     /// # Panics
-    /// Where there are [`MAX_HANDLES`](super::MAX_HANDLES) users: a program that forgets clones in a
-    /// loop.
+    /// Where there are [`MAX_HANDLES`](super::MAX_HANDLES) users: a program that forgets clones in
+    /// a loop.
     fn clone(&self) -> Self {
         // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.
         assert!(self.control().add().is_ok(), "too many handles of one region");

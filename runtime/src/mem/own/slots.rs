@@ -42,7 +42,7 @@ pub(crate) struct Slots<'a> {
 }
 
 impl Slots<'_> {
-    /// Frees the first `slots`. Nobody else uses them yet.
+    /// Frees the first `slots`. No other thread has them yet.
     pub(crate) fn open(&self, slots: usize) {
         for (index, word) in self.words.iter().enumerate() {
             word.store(valid_bits(slots, index), Ordering::Relaxed);
@@ -111,8 +111,8 @@ impl Slots<'_> {
     /// Is nothing left? Each release of a closed pool takes 1, and `close` what is left of
     /// [`UNCOUNTED`] beside those.
     fn count_out(&self, by: usize) -> bool {
-        // Release: what this thread did is done before the pool is freed. Acquire: whoever frees it
-        // sees what all did.
+        // Release: what this thread did is done before the pool is freed. Acquire: the thread that
+        // frees it sees what all did.
         self.pending.fetch_sub(by, Ordering::AcqRel) == by
     }
 }

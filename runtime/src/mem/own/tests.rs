@@ -273,7 +273,7 @@ struct OfBytes<const BYTES: usize>([u8; BYTES]);
 struct Line([u8; 4096]);
 static LINES: Line = Line([0; 4096]);
 
-// SAFETY: nobody uses the memory: the regions over it give no views.
+// SAFETY: the memory is not used: the regions over it give no views.
 unsafe impl<const BYTES: usize> Backend for OfBytes<BYTES> {
     fn name(&self) -> &'static str {
         "static"

@@ -99,7 +99,8 @@ pub(crate) fn claim(words: &[AtomicUsize], likely: &AtomicUsize) -> Option<usize
             }
             let bit = free.trailing_zeros() as usize;
             let mask = 1 << bit;
-            // Acquire: what the slot's last owner did to its bytes is done (pairs with the release).
+            // Acquire: what the slot's last owner did to its bytes is done (pairs with the
+            // release).
             if word.fetch_and(!mask, Ordering::Acquire) & mask != 0 {
                 return Some(index * WORD_BITS + bit);
             }

@@ -49,7 +49,7 @@ pub(crate) fn one_more(more: &AtomicU8) -> Result<(), Error> {
 /// subtraction.
 #[inline]
 pub(crate) fn last_is_gone(more: &AtomicU8) -> bool {
-    // Nobody else can raise a count of 0: this is the only handle.
+    // No other handle can raise a count of 0: this is the only handle.
     if more.load(Ordering::Acquire) == 0 {
         return true;
     }
