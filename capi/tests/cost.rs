@@ -72,8 +72,8 @@ unsafe impl Driver for Nothing {
     }
 }
 
-unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
-    Ok(AnyDriver::new(Nothing(*parts.device.port(), VecDeque::with_capacity(16))))
+unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
+    AnyDriver::new(Nothing(*parts.device.port(), VecDeque::with_capacity(16)))
 }
 
 static NOTHING: DriverRow = DriverRow::new("nothing", "does nothing", open).model(|| AnyModel::new(ZdmaModel::new()));
@@ -102,7 +102,7 @@ fn jobs_cost_little_more_than_in_rust() {
     // As a region of C's has it: memory of any kind.
     let region = Region::new(AnyMemory::from(sim.memory(64 * 1024).unwrap())).unwrap();
     let driver = || AnyDriver::new(Nothing(sim.coherent_port(), VecDeque::with_capacity(16)));
-    let mut queue: Queue<'_, _, 64, 1> = Queue::new(driver()).unwrap();
+    let mut queue: Queue<'_, _, 64, 1> = Queue::new(driver().unwrap()).unwrap();
     let mut buf = Some(region.carve(SLOT, Align::LINE).unwrap().into_buf());
     let in_rust = nanoseconds("for comparison, Rust's Queue: push, next", || {
         queue.push_words([buf.take().unwrap().in_out(..64)], &[]).unwrap();

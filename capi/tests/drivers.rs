@@ -57,12 +57,12 @@ unsafe impl<D: Device> Driver for Twice<D> {
 
 /// # Safety
 /// The device is a ZDMA channel, and nobody else drives it.
-unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
     parts.settings.number("burst", 1, 16)?;
     assert_eq!(parts.memory.map(|memory| memory.len_bytes()), Some(4096), "as much as its row asks for");
     // SAFETY: the caller's promise.
-    let channel: Zdma<'static, AnyDevice<'a>> = unsafe { Zdma::simple(parts.device)? };
-    Ok(AnyDriver::new(Twice(channel, 0)))
+    let channel: Zdma<'static, AnyDevice> = unsafe { Zdma::simple(parts.device)? };
+    AnyDriver::new(Twice(channel, 0))
 }
 
 static TWICE: DriverRow =

@@ -7,7 +7,6 @@ use contigo::{
     names::{AnyMemory, DeviceName, Inventory, MemoryName, OpenDevice},
 };
 use contigo_boards::sim::{WIDE, WIDE_COHERENT};
-use std::cell::OnceCell;
 
 /// Reads the option's value. A wrong one is answered with the right form, and with the memory of
 /// this machine.
@@ -37,9 +36,10 @@ impl OldMemory {
     }
 }
 
-/// Opens memory; a device that owns it is opened in `device` first.
-pub(crate) fn open<'d>(name: &MemoryName, device: &'d OnceCell<OpenDevice>, len_bytes: usize) -> Result<AnyMemory<'d>, Failure> {
-    name.open_in(device, len_bytes).map_err(|error| Failure::Memory { name: *name, error })
+/// Opens memory: of `device`, where there is one.
+pub(crate) fn open(name: &MemoryName, device: Option<&OpenDevice>, len_bytes: usize) -> Result<AnyMemory, Failure> {
+    let memory = device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes));
+    memory.map_err(|error| Failure::Memory { name: *name, error })
 }
 
 /// The memory of a simulated board, with `seed` where its name has none.

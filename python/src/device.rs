@@ -23,7 +23,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use std::{fmt::Write, os::fd::AsRawFd, pin::Pin};
+use std::{fmt::Write, os::fd::AsRawFd};
 
 /// A device, opened once, by its name: "uio:axi_dma@40400000", "guard:f8003000", "guard:gemm8",
 /// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "vulkan", "opencl:1", "sim:zdma";
@@ -44,7 +44,7 @@ pub(crate) struct Device {
     port: Option<Wiring>,
     opening: Mine<Opening>,
     /// Once a register was used, and while no driver has them.
-    registers: Mine<Shared<Option<AnyDevice<'static>>>>,
+    registers: Mine<Shared<Option<AnyDevice>>>,
 }
 
 impl Device {
@@ -58,13 +58,13 @@ impl Device {
     fn with<R: Plain + Send>(
         &self,
         py: Python<'_>,
-        act: impl FnOnce(&mut AnyDevice<'static>) -> Result<R, Refusal> + Send,
+        act: impl FnOnce(&mut AnyDevice) -> Result<R, Refusal> + Send,
     ) -> Result<R, Refusal> {
         let opening = self.opening.get()?;
         self.registers.get()?.with(py, |registers| act(self.taken(opening, registers)?))
     }
 
-    fn taken<'r>(&self, opening: &Opening, registers: &'r mut Option<AnyDevice<'static>>) -> Result<&'r mut AnyDevice<'static>, Refusal> {
+    fn taken<'r>(&self, opening: &Opening, registers: &'r mut Option<AnyDevice>) -> Result<&'r mut AnyDevice, Refusal> {
         match registers {
             Some(device) => Ok(device),
             none => Ok(none.insert(opening.attached(self.port, self.how).map_err(held)?)),
@@ -151,8 +151,8 @@ impl Device {
             _ => raised_as(error, format!("{name}: {error}")),
         };
         // SAFETY: the program promises that the device is this driver's (above), and how it is
-        // wired. Nothing moves a device that is open for good.
-        let mut taken = unsafe { Pin::static_ref(opened).take(row, settings, port, how) }.map_err(failed)?;
+        // wired.
+        let mut taken = unsafe { opened.take(row, settings, port, how) }.map_err(failed)?;
         if let Some(gate) = gate {
             let at = GateIn::of(gate)?.at(py, self.how.window)?;
             // SAFETY: the program promises how the gate is wired (above).

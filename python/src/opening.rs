@@ -38,7 +38,7 @@ impl Opening {
     }
 
     /// The device, for one owner at a time, behind `port` where no kernel says it.
-    pub(crate) fn attached(&self, port: Option<Wiring>, how: Attach) -> contigo::Result<AnyDevice<'static>> {
+    pub(crate) fn attached(&self, port: Option<Wiring>, how: Attach) -> contigo::Result<AnyDevice> {
         const NOBODY: Port =
             Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
         let device = self.for_good();

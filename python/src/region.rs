@@ -31,7 +31,7 @@ const DEFAULT_BYTES: usize = 16 << 20;
 
 /// The part of a region that each of its buffers knows.
 pub(crate) struct Memory {
-    pub(crate) region: contigo::Region<AnyMemory<'static>>,
+    pub(crate) region: contigo::Region<AnyMemory>,
     pub(crate) port: Option<Port>,
     /// Buffers that came back, whole. The next one that fits is used again.
     free: Lock<Vec<CpuBuf<'static>>>,

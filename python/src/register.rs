@@ -25,7 +25,7 @@ pub(crate) fn inside(registers: &impl Mmio, offset: usize) -> Result<(), Refusal
 /// The same of a device that the kernel cannot reset, while it may not master the bus.
 pub(crate) fn as_it_is(vfio: &Vfio, window: u8, offset: usize) -> Result<u32, Refusal> {
     let mut read = None;
-    let look = |device: &mut VfioDevice<'_>| {
+    let look = |device: &mut VfioDevice| {
         read = Some(word(device, offset));
         Err(Error::Busy)
     };

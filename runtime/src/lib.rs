@@ -145,11 +145,10 @@ pub mod guide {
     pub mod event_loop {}
 }
 
-pub use hw::{Device, Mmio, MmioWindow, Wait, Wired, mmio, poll_every, poll_until, wait};
+pub use hw::{CoreLock, Device, Mmio, MmioWindow, Siblings, Wait, Wired, mmio, poll_every, poll_until, wait};
 pub use job::{
-    AnyCore, AnyDriver, Attempt, Cancelled, Channels, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, Frame, Frames,
-    JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream,
-    TypedDriver, exactly,
+    AnyCore, AnyDriver, Attempt, Cancelled, Channels, Completion, Core, CoreChannel, Done, Driver, Engine, Frame, Frames, JobCounts,
+    JobError, MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream, TypedDriver, exactly,
 };
 /// Handles that own: a region, its pools and buffers, and the queue of a device. They have no
 /// lifetime.

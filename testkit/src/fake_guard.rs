@@ -221,17 +221,7 @@ struct GuardFile {
 
 impl Drop for GuardFile {
     fn drop(&mut self) {
-        let mut state = self.guard.lock();
-        (state.open, state.bell, state.came) = (false, None, 0);
-        state.events.clear();
-        let imports = std::mem::take(&mut state.imports);
-        if self.guard.config.can_reset || !std::mem::take(&mut state.armed).is_empty() {
-            state.kept.clear();
-        } else {
-            state.kept.extend(imports);
-        }
-        let kept = state.kept.len();
-        state.log.push(Event::Closed { kept });
+        self.guard.close();
     }
 }
 
@@ -243,6 +233,25 @@ impl FakeGuard {
         let registers = File::from(registers);
         registers.set_len(WINDOW_STEP * MAX_WINDOWS as u64).unwrap_or_else(|error| panic!("{error}"));
         Self { config, state: Arc::default(), registers: Arc::new(registers), held: Arc::default() }
+    }
+
+    /// The program ends: its file is closed, whatever it forgot that has a handle to it.
+    pub fn end_program(&self) {
+        self.close();
+    }
+
+    fn close(&self) {
+        let mut state = self.lock();
+        (state.open, state.bell, state.came) = (false, None, 0);
+        state.events.clear();
+        let imports = std::mem::take(&mut state.imports);
+        if self.config.can_reset || !std::mem::take(&mut state.armed).is_empty() {
+            state.kept.clear();
+        } else {
+            state.kept.extend(imports);
+        }
+        let kept = state.kept.len();
+        state.log.push(Event::Closed { kept });
     }
 
     /// The register at `offset` of window `window`, as the device has it.

@@ -48,7 +48,7 @@ impl<D: Wait> Wait for Lent<'_, D> {
 
 // SAFETY: the window's port and epoch.
 unsafe impl<D: Device> Device for Lent<'_, D> {
-    forward!(|this| *this.window => port, reset_epoch, simulated);
+    forward!(|this| *this.window => port, siblings, simulated);
 }
 
 /// A value that the test and the driver share; the driver's core may be another thread's.
@@ -123,7 +123,7 @@ impl<D: Wait> Wait for Watched<'_, D> {
 
 // SAFETY: the window's port and epoch.
 unsafe impl<D: Device> Device for Watched<'_, D> {
-    forward!(|this| *this.window => port, reset_epoch, simulated);
+    forward!(|this| *this.window => port, siblings, simulated);
 }
 
 /// A program that loses the processor for a while after every fourth write of one register.

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about a device, and there is none")]
 //! A device that touches nothing, and gives the answers of a test.
 
-use contigo::{Completion, DevSlice, Driver, OperandSpec, Port, Result, TypedDriver, no_report};
+use contigo::{Completion, DevSlice, Driver, OperandSpec, Port, Result};
 use std::time::Duration;
 
 /// A driver of a device that is not there.
@@ -56,8 +56,4 @@ unsafe impl Driver for Scripted {
     fn stop(&mut self) -> Result<()> {
         Ok(())
     }
-}
-
-impl TypedDriver<1> for Scripted {
-    no_report!();
 }

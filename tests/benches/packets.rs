@@ -156,7 +156,7 @@ fn receive(in_flight: usize, packets: u64, any: bool, twice: bool) {
     // SAFETY: it behaves as a receive channel with scatter-gather.
     let channel = unsafe { AxiDmaChannel::alone(device, Side::S2mm, AxiDmaConfig::default(), Some(ring)).unwrap() };
     if any {
-        let mut queue = Queue::<AnyDriver<'_>, DEPTH>::new(AnyDriver::new(channel)).unwrap();
+        let mut queue = Queue::<AnyDriver<'_>, DEPTH>::new(AnyDriver::new(channel).unwrap()).unwrap();
         for _ in 0..in_flight {
             queue.push_words([pool.take().unwrap().from_device(..)], &[]).unwrap();
         }

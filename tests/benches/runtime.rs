@@ -229,7 +229,7 @@ fn jobs(c: &mut Criterion) {
         });
     });
     drop(queue);
-    let mut queue = Queue::<AnyDriver<'_>, 8>::new(AnyDriver::new(Instant::<1>::new(port, 64))).unwrap();
+    let mut queue = Queue::<AnyDriver<'_>, 8>::new(AnyDriver::new(Instant::<1>::new(port, 64)).unwrap()).unwrap();
     while !queue.is_full() {
         queue.push_words([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }

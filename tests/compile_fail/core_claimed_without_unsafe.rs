@@ -10,23 +10,23 @@ use contigo::{
 };
 use contigo_gemm8::Gemm8;
 
-fn gemm8(device: VfioDevice<'_>) {
+fn gemm8(device: VfioDevice) {
     let _ = Gemm8::open(device);
 }
 
-fn zdma(device: VfioDevice<'_>) {
+fn zdma(device: VfioDevice) {
     let _ = Zdma::simple(device);
 }
 
-fn zdma_linked(device: VfioDevice<'_>, descriptors: CpuBuf<'_>) {
+fn zdma_linked(device: VfioDevice, descriptors: CpuBuf<'_>) {
     let _ = Zdma::linked(device, descriptors);
 }
 
-fn pl330(device: VfioDevice<'_>, program: CpuBuf<'_>) {
+fn pl330(device: VfioDevice, program: CpuBuf<'_>) {
     let _ = Pl330::open(device, program);
 }
 
-fn pl330_with(device: VfioDevice<'_>, program: CpuBuf<'_>) {
+fn pl330_with(device: VfioDevice, program: CpuBuf<'_>) {
     let _ = Pl330::open_with(device, program, Pl330Config::default());
 }
 

@@ -47,7 +47,7 @@ const ADDED: [(&str, After, &str); 11] = [
         After::All,
         r#"
 /// Acme's memory: every machine has the pages, and nobody the bus.
-pub fn on_acme() -> OnMemory<impl Fn(usize) -> Result<contigo::names::AnyMemory<'static>, Failure>> {
+pub fn on_acme() -> OnMemory<impl Fn(usize) -> Result<contigo::names::AnyMemory, Failure>> {
     OnMemory::new(|len_bytes: usize| {
         let name: contigo::names::MemoryName = "acme:x".parse().map_err(contigo::Error::from)?;
         Ok(name.open(len_bytes)?)

@@ -8,9 +8,10 @@
 )]
 
 use contigo::{
-    Align, Arena, Backend, DriverBuf, Engine, Error, LocalPool, Pool, Region,
+    Align, Backend, Error,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
+    own::{DriverBuf, Queue, Region},
     sim::{Faults, SimBoard, SimConfig},
     trace::{self, Count, Event, Kind, Ledger, Listener},
 };
@@ -75,6 +76,8 @@ fn facts<T>(work: impl FnOnce() -> T) -> (T, Vec<(Event, Option<u32>)>) {
     (done, heard.iter().filter(|heard| !heard.begins).map(|heard| (heard.event, heard.line)).collect())
 }
 
+/// Longer than a job takes.
+const LIMIT: Duration = Duration::from_millis(1);
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
 
 #[test]
@@ -88,9 +91,8 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     let whole = (0, 4096);
     assert_eq!(first[..2], [(for_device(whole), line), (for_cpu(whole), line)]);
 
-    let (carve, planned) = facts(|| region.carve(1000, Align::LINE).unwrap());
+    let (pool, planned) = facts(|| region.pool(4, 250).unwrap());
     assert_eq!(planned, [(Event::CarveBytes { offset_bytes: 0, len_bytes: 1024 }, Some(line!() - 1))]);
-    let pool = Pool::<4>::new(carve, 256).unwrap();
     let ([mut a, b, bias, c], taken) = facts(|| [pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap()]);
     let line = Some(line!() - 1);
     assert_eq!(taken, [0, 1, 2, 3].map(|slot| (Event::Take { slot, len_bytes: 256 }, line)));
@@ -98,25 +100,34 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     assert_eq!(copied, [(Event::CopyBytes { len_bytes: 16 }, Some(line!() - 1))]);
 
     let core = SimGemm8::new(&board, board.port());
-    let mut engine = Engine::new(Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(Gemm8::open_simulated(core.window().unwrap()).unwrap(), 1).unwrap();
     let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
     let port = board.port().name;
-    let (job, started) = facts(|| engine.start(operands, &GEMM).unwrap());
+    let (_, started) = facts(|| queue.submit(operands, &GEMM.words()).unwrap());
     let line = Some(line!() - 1);
     let synced = [(0, 16), (256, 256), (512, 64), (768, 64)].map(|part| (for_device(part), line));
     assert_eq!(started[..4], synced);
     assert_eq!(started[4..], [(Event::Submit { port, job: 1 }, line)]);
-    let ([a, b, bias, c], ended) = facts(|| job.wait_device(Duration::from_millis(1)).unwrap().buffers);
+    let ([a, b, bias, c], ended) = facts(|| queue.wait_device(LIMIT).unwrap().unwrap().buffers);
     assert_eq!(ended, [(Event::Complete { port, job: 1 }, Some(line!() - 1))]);
     let (c, seen) = facts(|| c.into_cpu().unwrap());
     assert_eq!(seen, [(for_cpu((768, 64)), Some(line!() - 1))]);
 
     // Chained on, and waited for by the CPU.
     let operands = [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)];
-    let (job, _) = facts(|| engine.start(operands, &GEMM).unwrap());
-    let ([a, b, bias, c], ended) = facts(|| job.wait(Duration::from_millis(1)).unwrap().buffers);
+    let (_, started) = facts(|| queue.submit(operands, &GEMM.words()).unwrap());
+    assert_eq!(started, [(for_device((768, 64)), Some(line!() - 1)), (Event::Submit { port, job: 2 }, Some(line!() - 1))]);
+    let ([a, b, bias, c], ended) = facts(|| queue.wait(LIMIT).unwrap().unwrap().buffers);
     let line = Some(line!() - 1);
     assert_eq!(ended, [(Event::Complete { port, job: 2 }, line), (for_cpu((768, 64)), line)]);
+
+    // The same in one call.
+    let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
+    let ([a, b, bias, c], ran) = facts(|| queue.run(operands, &GEMM.words(), LIMIT).unwrap().buffers);
+    let line = Some(line!() - 1);
+    let synced = [(0, 16), (256, 256), (512, 64), (768, 64)].map(|part| (for_device(part), line));
+    assert_eq!(ran[..4], synced);
+    assert_eq!(ran[4..], [(Event::Submit { port, job: 3 }, line), (Event::Complete { port, job: 3 }, line), (for_cpu((768, 64)), line)]);
     let ((), released) = facts(|| [a, b, bias, c].into_iter().for_each(drop));
     assert_eq!(released, [0, 1, 2, 3].map(|slot| (Event::Release { slot }, None)));
     drop(pool);
@@ -128,7 +139,7 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
 fn what_takes_time_begins_first() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(64, Align::LINE).unwrap();
     let (_, heard) = heard(|| {
         buf.copy_from_slice(&[1; 5]).unwrap();
         buf.copy_from_slice(&[1; 65]).unwrap_err(); // refused before it begins
@@ -142,15 +153,14 @@ fn what_takes_time_begins_first() {
 }
 
 #[test]
-fn every_kind_of_pool_says_what_it_gives() {
+fn pools_and_regions_say_what_they_give() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let local = LocalPool::<2>::new(region.carve(128, Align::LINE).unwrap(), 64).unwrap();
-    let arena = Arena::<4>::new(region.carve(1024, Align::LINE).unwrap()).unwrap();
+    let pool = region.pool(2, 64).unwrap();
     let ((), found) = facts(|| {
-        drop(local.take().unwrap());
-        drop(arena.take(100).unwrap());
-        drop(arena.take_aligned(64, Align::LINE).unwrap());
+        drop(pool.take().unwrap());
+        drop(region.alloc(100, Align::MIN).unwrap());
+        drop(region.alloc(64, Align::PAGE).unwrap());
     });
     let line = line!() - 4;
     let slot = |event: &Event| match event {
@@ -169,20 +179,20 @@ fn a_job_that_is_stopped_and_memory_that_is_lost_are_heard() {
     let faults = Faults { stuck: 1000, ..Faults::NONE };
     let board = SimBoard::with(SimConfig { seed: 1, faults });
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(1024, Align::LINE).unwrap(), 256).unwrap();
+    let pool = region.pool(4, 256).unwrap();
     let core = SimGemm8::new(&board, board.port());
-    let mut engine = Engine::new(Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(Gemm8::open_simulated(core.window().unwrap()).unwrap(), 1).unwrap();
     let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
     let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
-    let job = engine.start(operands, &GEMM).unwrap();
-    let (failed, heard) = facts(|| job.wait(Duration::from_micros(100)).unwrap_err());
+    let (failed, heard) = facts(|| queue.run(operands, &GEMM.words(), Duration::from_micros(100)).unwrap_err());
     let (port, line) = (board.port().name, Some(line!() - 1));
-    assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed:?}");
-    assert_eq!(heard, [(Event::Stop { port, job: 1 }, line), (Event::Leak { len_bytes: 16 + 256 + 64 + 64 }, line)]);
-    drop(failed);
-    drop((engine, pool));
-    let ((), heard) = facts(|| drop(region));
-    assert_eq!(heard, [(Event::Leak { len_bytes: 4096 }, None)]);
+    assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed:?}");
+    assert_eq!(heard[4..], [(Event::Submit { port, job: 1 }, line), (Event::Stop { port, job: 1 }, line)]);
+    // They stay in the queue until the device stops, or until nobody can stop it any more.
+    let ((), heard) = facts(|| drop(queue));
+    assert_eq!(heard, [(Event::Leak { len_bytes: 16 + 256 + 64 + 64 }, None)]);
+    let ((), heard) = facts(|| drop((pool, region)));
+    assert_eq!(heard, [], "the leaked buffers keep it mapped");
 }
 
 #[test]
@@ -190,7 +200,7 @@ fn a_tensor_is_heard_when_it_goes_and_when_it_comes_back() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let buf = region.carve(1024, Align::DLPACK).unwrap().into_buf();
+    let buf = region.alloc(1024, Align::DLPACK).unwrap();
     let spec = TensorSpec::new(DataType::U8, Shape::new(&[1024]).unwrap());
     let mut lent = TENSORS.lend(buf, &spec).unwrap();
     let (tensor, heard) = facts(|| lent.tensor().unwrap());

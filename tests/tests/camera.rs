@@ -25,7 +25,7 @@ const WORK_US: u32 = 5;
 const A_WHILE: Duration = Duration::from_micros(100);
 
 type Window = SimWindow<AxiDmaModel>;
-type Camera = AxiDmaChannel<'static, 'static, Window>;
+type Camera = AxiDmaChannel<'static, Window>;
 type CameraStream = Stream<Camera>;
 
 fn report(frame: &Frame) -> PacketReport {

@@ -2,8 +2,9 @@
 #![allow(clippy::panic, reason = "this is how a test fails")]
 
 use contigo::{
-    Align, CpuBuf, DevAddr, Engine, Error, HugeTlb, Pool, Port, Region, Running, SyncScope,
+    Align, DevAddr, Error, HugeTlb, Port, SyncScope,
     names::{AnyMemory, MemoryName},
+    own::{CpuBuf, Queue, Region},
     sim::{SimBoard, SimSpec},
 };
 use contigo_testkit::{
@@ -13,7 +14,7 @@ use contigo_testkit::{
         boards::{OnMemory, OnName, OnOtherBoard, OnSim},
         fakes::{OnFakeGuard, OnFakeModule, OnFakePort, OnFakeVfio, on_fake_heap},
         mutant::{Mutated, Mutation, REFUSAL},
-        rig::{expect, keyed, scribble},
+        rig::{WAIT, expect, keyed, scribble},
         xor::Xor,
     },
     ensure,
@@ -22,7 +23,6 @@ use contigo_testkit::{
     fake_vfio::{Machine, Way},
 };
 use fastrand::Rng;
-use std::time::Duration;
 
 const HP: fn(&SimBoard) -> Port = SimBoard::port;
 const ACP: fn(&SimBoard) -> Port = SimBoard::coherent_port;
@@ -78,7 +78,7 @@ fn huge_pages(len_bytes: usize) -> Result<HugeTlb, Failure> {
     HugeTlb::new(len_bytes).map_err(skipped)
 }
 
-fn huge_pages_by_name(len_bytes: usize) -> Result<AnyMemory<'static>, Failure> {
+fn huge_pages_by_name(len_bytes: usize) -> Result<AnyMemory, Failure> {
     let name: MemoryName = "hugetlb".parse().map_err(Error::from)?;
     name.open(len_bytes).map_err(skipped)
 }
@@ -152,42 +152,38 @@ fn one_missing_sync_is_caught_within_four_seeds() {
     }
 }
 
-/// A sync that the kernel refuses, at any call. The job's buffers come back and the next try works.
-/// Where nobody is there to try again, the slot stays out.
+/// A sync that the kernel refuses, at any call, where a job is submitted and waited for, and where
+/// it is run. The job's buffers come back and the next try works. Where nobody is there to try
+/// again, the slot stays out.
 #[test]
 fn a_refused_sync_loses_nothing() {
-    for n in 0..12 {
-        if let Err(failure) = refused_sync(n) {
+    for (n, job) in (0..12).flat_map(|n| [(n, waited as JobOf), (n, ran)]) {
+        if let Err(failure) = refused_sync(n, job) {
             panic!("sync {n} was refused: {failure}");
         }
     }
 }
 
-fn refused_sync(n: u64) -> Verdict {
+type XorQueue<'h> = Queue<Xor<'h, Mutated<OnSim>, 2>>;
+/// Copies the first buffer to the second one, and counts the refusals.
+type JobOf = fn(&mut XorQueue<'_>, [CpuBuf; 2], &mut u64) -> Verdict<[CpuBuf; 2]>;
+
+fn refused_sync(n: u64, job: JobOf) -> Verdict {
     let harness = Mutated { inner: OnSim::new(1, HP, SimSpec::default()), mutation: Mutation::RefusedOnce(n) };
     let backend = harness.open(4096)?;
     let region = match Region::new(backend) {
         Err(refused) if n < 2 => return if refused.error == REFUSAL { Ok(()) } else { Err(refused.error.into()) },
         other => other?,
     };
-    let pool = Pool::<4>::new(region.carve(2048, Align::LINE)?, 512)?;
-    let mut engine = Engine::<_, 2>::new(Xor::new(&harness))?;
+    let pool = region.pool(4, 512)?;
+    let mut queue = Queue::new(Xor::new(&harness), 1)?;
     let mut rng = Rng::with_seed(n);
     let (mut input, mut output) = (pool.take()?, pool.take()?);
     let mut refusals = 0;
     for round in 0..3 {
         let bytes = scribble(&mut rng, &mut input)?;
-        let mut operands = [input.to_device(..), output.from_device(..)];
-        [input, output] = loop {
-            match engine.start(operands, &1) {
-                Ok(job) => break wait_or_take_back(job, &mut refusals)?,
-                Err(failed) => {
-                    ensure!(failed.error == REFUSAL && refusals == 0, "{failed}");
-                    refusals += 1;
-                    operands = failed.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
-                }
-            }
-        };
+        [input, output] = job(&mut queue, [input, output], &mut refusals)?;
+        ensure!(queue.is_empty() && !queue.is_stopped(), "{queue:?}");
         expect(&format!("round {round}"), &output, &keyed(&bytes, 1))?;
         expect("the input", &input, &bytes)?;
     }
@@ -198,19 +194,38 @@ fn refused_sync(n: u64) -> Verdict {
     Ok(())
 }
 
-type XorJob<'e, 'h, 'p> = Running<'e, 'p, Xor<'h, Mutated<OnSim>, 2>, 2>;
-
-/// The job is done, but its output may not be visible yet. Then the device owns the buffers, and
-/// can be taken back again.
-fn wait_or_take_back<'p>(job: XorJob<'_, '_, 'p>, refusals: &mut u64) -> Verdict<[CpuBuf<'p>; 2]> {
-    match job.wait(Duration::from_millis(20)) {
-        Ok(done) => Ok(done.buffers),
+/// A job that is refused is tried again. Of one that is done, the output may not be visible yet:
+/// then the device owns the buffers, and they can be taken back again.
+fn waited(queue: &mut XorQueue<'_>, [input, output]: [CpuBuf; 2], refusals: &mut u64) -> Verdict<[CpuBuf; 2]> {
+    let mut operands = [input.to_device(..), output.from_device(..)];
+    while let Err(failed) = queue.submit(operands, &[1]) {
+        ensure!(failed.error == REFUSAL && *refusals == 0, "{failed}");
+        *refusals += 1;
+        operands = failed.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
+    }
+    match queue.wait(WAIT) {
+        Ok(done) => Ok(done.ok_or(Failure::Wrong("the job did not end".into()))?.buffers),
         Err(failed) => {
             ensure!(failed.error == REFUSAL, "{failed}");
             *refusals += 1;
             let [input, output] = failed.buffers.ok_or(Failure::Wrong("a finished job kept its buffers".into()))?;
             Ok([input.into_cpu()?, output.into_cpu()?])
         }
+    }
+}
+
+/// The same, where nobody can tell the one from the other: the buffers are taken back, and the job
+/// is run again.
+fn ran(queue: &mut XorQueue<'_>, [mut input, mut output]: [CpuBuf; 2], refusals: &mut u64) -> Verdict<[CpuBuf; 2]> {
+    loop {
+        let failed = match queue.run([input.to_device(..), output.from_device(..)], &[1], WAIT) {
+            Ok(done) => return Ok(done.buffers),
+            Err(failed) => failed,
+        };
+        ensure!(failed.error == REFUSAL && *refusals == 0, "{failed}");
+        *refusals += 1;
+        let [from, to] = failed.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
+        (input, output) = (from.into_cpu()?, to.into_cpu()?);
     }
 }
 
@@ -223,9 +238,10 @@ fn a_refused_sync_in_a_drop_keeps_the_slot() {
     let verdict = || -> Verdict {
         let base = {
             let region = Region::new(harness.open(4096)?)?;
-            let pool = Pool::<2>::new(region.carve(1024, Align::LINE)?, 512)?;
-            let mut engine = Engine::<_, 2>::new(Xor::new(&harness))?;
-            drop(engine.start([pool.take()?.to_device(..), pool.take()?.from_device(..)], &1)?);
+            let pool = region.pool(2, 512)?;
+            let mut queue = Queue::new(Xor::<_, 2>::new(&harness), 1)?;
+            queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &[1])?;
+            drop(queue);
             ensure!(pool.taken() == 1, "{} slots are out", pool.taken());
             region.base()
         };

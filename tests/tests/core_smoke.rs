@@ -1,10 +1,10 @@
-//! The core from end to end, small enough for Miri: region, pool, arena, engine, split, chain,
-//! forget and drop on the simulated board. `miri.rs` runs this file under Miri's two aliasing
-//! models.
+//! The core from end to end, small enough for Miri: region, pool, queue, split, chain, forget and
+//! drop on the simulated board. `miri.rs` runs this file under Miri's two aliasing models.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, AnyThread, Arena, Attempt, BaseAddr, CpuBuf, DevAddr, Engine, Error, LocalPool, OneThread, PhysAddr, Pool, Port, Region,
+    Align, BaseAddr, DevAddr, Error, PhysAddr, Port, Requirements,
+    own::{CpuBuf, DevBuf, Limits, Operand, Pool, Queue, Region, queue_bytes},
     sim::{Faults, Sim, SimBoard, SimConfig, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
@@ -17,10 +17,10 @@ const SUM: i32 = 132;
 const SLOT: usize = 256;
 const LIMIT: Duration = Duration::from_millis(20);
 
-type GemmEngine = Engine<Gemm8<SimWindow<Gemm8Model>>, 4>;
+type GemmQueue = Queue<Gemm8<SimWindow<Gemm8Model>>>;
 
-fn engine(device: &SimGemm8) -> GemmEngine {
-    Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
+fn queue(device: &SimGemm8) -> GemmQueue {
+    Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap()
 }
 
 /// A board where every job has the same bad luck.
@@ -28,61 +28,85 @@ fn unlucky(faults: Faults) -> SimBoard {
     SimBoard::with(SimConfig { seed: 7, faults })
 }
 
+/// What a program gives for ever.
+fn given(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
+    Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice())
+}
+
 /// Memory that needs no kernel: three of them, and room to align.
 fn still_memory(board: &SimBoard, len_bytes: usize) -> Sim {
     board.memory_over(Box::leak(vec![0_u8; 4 * len_bytes + 64].into_boxed_slice())).unwrap()
 }
 
+/// The same, and the account of it.
+fn still_region(board: &SimBoard, len_bytes: usize) -> Region {
+    let limits = Limits::default();
+    let account = given(limits.control_bytes::<Sim>().unwrap());
+    Region::with_memory(still_memory(board, len_bytes), Requirements::default(), limits, account).unwrap()
+}
+
 /// Fills A, B and bias.
-fn fill<T>([a, b, bias]: [&mut CpuBuf<'_, T>; 3]) {
+fn fill([a, b, bias]: [&mut CpuBuf; 3]) {
     a.view_at_mut::<i8>(..16).unwrap().fill(1);
     b.view_at_mut::<i8>(..256).unwrap().fill(2);
     bias.view_at_mut::<i32>(..64).unwrap().fill(100);
 }
 
 /// A, B, bias and C from a pool, the first three filled.
-fn operands<'p, const SLOTS: usize>(pool: &'p Pool<'_, SLOTS>) -> [CpuBuf<'p>; 4] {
+fn buffers(pool: &Pool) -> [CpuBuf; 4] {
     let [mut a, mut b, mut bias, c] = std::array::from_fn(|_| pool.take().unwrap());
     fill([&mut a, &mut b, &mut bias]);
     [a, b, bias, c]
 }
 
-/// One job of [`GEMM`] over four buffers, and the buffers back.
-fn run<'p, T>(engine: &mut GemmEngine, [a, b, bias, c]: [CpuBuf<'p, T>; 4]) -> [CpuBuf<'p, T>; 4] {
-    let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap();
-    job.wait(LIMIT).unwrap().buffers
+/// The operands of [`GEMM`] in four buffers.
+fn operands([a, b, bias, c]: [CpuBuf; 4]) -> [Operand; 4] {
+    [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)]
 }
 
-fn result<T>(c: &CpuBuf<'_, T>) -> Vec<i32> {
+/// One job of [`GEMM`] over four buffers, and the buffers back.
+fn run(queue: &mut GemmQueue, buffers: [CpuBuf; 4]) -> [CpuBuf; 4] {
+    queue.run(operands(buffers), &GEMM.words(), LIMIT).unwrap().buffers
+}
+
+/// One job, whose buffers stay on the device's side.
+fn on_the_device(queue: &mut GemmQueue, operands: [Operand; 4], gemm: Gemm) -> [DevBuf; 4] {
+    queue.submit(operands, &gemm.words()).unwrap();
+    queue.wait_device(LIMIT).unwrap().unwrap().buffers
+}
+
+fn result(c: &CpuBuf) -> Vec<i32> {
     c.view_at::<i32>(..64).unwrap().to_vec()
 }
 
 /// The board, the device and their handles are gone: what is made of them keeps both.
 #[test]
 fn memory_and_window_keep_the_board() {
-    let (region, mut engine) = {
+    let (region, mut queue) = {
         let board = SimBoard::new(1);
         let region = Region::new(still_memory(&board, 4096)).unwrap();
-        (region, engine(&SimGemm8::new(&board, board.port())))
+        (region, queue(&SimGemm8::new(&board, board.port())))
     };
-    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    assert_eq!(result(&run(&mut engine, operands(&pool))[3]), [SUM; 16]);
+    let pool = region.pool(4, SLOT).unwrap();
+    drop(region);
+    assert_eq!(result(&run(&mut queue, buffers(&pool))[3]), [SUM; 16]);
 }
 
-/// A processor with no kernel: the board and its device lie in memory of the program's.
+/// A processor with no kernel: the board, its device, the accounts of region and pool, and the
+/// queue lie in memory of the program's.
 #[test]
 fn board_in_memory_of_the_program() {
-    let given = |bytes: usize| Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
     let config = SimConfig { seed: 1, faults: Faults::NONE };
     assert!(matches!(SimBoard::in_memory(config, given(1024)), Err(Error::Exhausted { capacity_bytes: 1024, .. })));
     let board = SimBoard::in_memory(config, given(16 << 10)).unwrap();
-    let region = Region::new(still_memory(&board, 4096)).unwrap();
+    let region = still_region(&board, 4096);
     let model = Gemm8Model::default();
     let device = SimGemm8::in_memory(&board, board.port(), model, given(size_of::<Gemm8Model>() + 512)).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    let mut engine = engine(&device);
-    drop((board, device));
-    assert_eq!(result(&run(&mut engine, operands(&pool))[3]), [SUM; 16]);
+    let pool = region.pool_with_memory(4, SLOT, given(Pool::control_bytes(4).unwrap())).unwrap();
+    let driver = Gemm8::open_simulated(device.window().unwrap()).unwrap();
+    let mut queue = Queue::with_memory(driver, 1, given(queue_bytes(1, 4).unwrap())).unwrap();
+    drop((board, device, region));
+    assert_eq!(result(&run(&mut queue, buffers(&pool))[3]), [SUM; 16]);
 }
 
 #[test]
@@ -90,40 +114,39 @@ fn a_job_on_memory_without_a_kernel() {
     for coherent in [false, true] {
         let board = SimBoard::new(1);
         let port = if coherent { board.coherent_port() } else { board.port() };
-        let region = Region::new(still_memory(&board, 4096)).unwrap();
+        let region = still_region(&board, 4096);
         let device = SimGemm8::new(&board, port);
-        let mut engine = engine(&device);
-        let mut buffers = std::array::from_fn(|_| region.carve(SLOT, Align::LINE).unwrap().into_buf());
+        let mut queue = queue(&device);
+        let mut buffers = std::array::from_fn(|_| region.alloc(SLOT, Align::LINE).unwrap());
         let [a, b, bias, _] = &mut buffers;
         fill([a, b, bias]);
         for _ in 0..2 {
-            buffers = run(&mut engine, buffers);
+            buffers = run(&mut queue, buffers);
         }
         assert_eq!(result(&buffers[3]), [SUM; 16]);
         assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
-        assert_eq!(engine.jobs().completed, 2);
+        assert_eq!(queue.counts().completed, 2);
     }
 }
 
 #[test]
-fn buffers_of_a_pool_an_arena_and_a_local_pool_in_one_job() {
+fn buffers_of_two_pools_and_a_region_in_one_job() {
     let board = SimBoard::new(2);
     let region = Region::new(board.memory(16 * 1024).unwrap()).unwrap();
-    let pool = Pool::<70>::new(region.carve(70 * 64, Align::LINE).unwrap(), 64).unwrap();
-    let local = LocalPool::<2>::new(region.carve(2 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    let arena = Arena::<4>::new(region.carve(4096, Align::PAGE).unwrap()).unwrap();
+    let (narrow, pool) = (region.pool(70, 64).unwrap(), region.pool(2, SLOT).unwrap());
+    let free_bytes = region.free_bytes();
     let device = SimGemm8::new(&board, board.port());
-    let mut engine = engine(&device);
-    let mut a: CpuBuf<'_, OneThread> = pool.take().unwrap().into();
-    let (mut b, c) = (local.take().unwrap(), local.take().unwrap());
-    let mut bias = arena.take_aligned(64, Align::DLPACK).unwrap();
-    assert!(local.take().is_err());
+    let mut queue = queue(&device);
+    let (mut a, mut bias) = (narrow.take().unwrap(), narrow.take().unwrap());
+    let (mut b, c) = (pool.take().unwrap(), region.alloc(64, Align::DLPACK).unwrap());
+    let _other = pool.take().unwrap();
+    assert_eq!(pool.take().unwrap_err(), Error::NoSlots { slots: 2 });
     fill([&mut a, &mut b, &mut bias]);
-    let [a, b, bias, c] = run(&mut engine, [a, b, bias, c]);
+    let [a, b, bias, c] = run(&mut queue, [a, b, bias, c]);
     assert_eq!(result(&c), [SUM; 16]);
     drop((a, b, bias, c));
-    assert_eq!((pool.taken(), local.taken(), arena.taken()), (0, 0, 0));
-    assert_eq!(std::iter::from_fn(|| pool.take().ok()).collect::<Vec<_>>().len(), 70, "every slot of two words");
+    assert_eq!((narrow.taken(), pool.taken(), region.free_bytes()), (0, 1, free_bytes));
+    assert_eq!(std::iter::from_fn(|| narrow.take().ok()).collect::<Vec<_>>().len(), 70, "every slot of two words");
 }
 
 #[test]
@@ -132,21 +155,18 @@ fn a_pool_has_the_slots_that_run_time_asks_for() {
     let board = SimBoard::new(2);
     for slots in [1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, MOST] {
         let region = Region::new(board.memory(2 * MOST * 64).unwrap()).unwrap();
-        // No byte for those that are not asked for.
-        let pool = Pool::<MOST>::with_slots(region.carve(slots * 64, Align::LINE).unwrap(), 64, slots).unwrap();
-        let local = LocalPool::<MOST>::with_slots(region.carve(slots * 64, Align::LINE).unwrap(), 64, slots).unwrap();
-        assert_eq!((pool.slots(), local.slots(), pool.taken(), local.taken()), (slots, slots, 0, 0));
+        let pool = region.pool(slots, 64).unwrap();
+        assert_eq!((pool.slots(), pool.taken()), (slots, 0));
+        assert_eq!(region.free_bytes(), region.len_bytes() - slots * 64, "no byte for those that are not asked for");
         for _ in 0..2 {
-            let out: Vec<CpuBuf<'_>> = std::iter::from_fn(|| pool.take().ok()).collect();
-            let local_out: Vec<_> = std::iter::from_fn(|| local.take().ok()).collect();
-            let mut starts: Vec<_> = out.iter().map(CpuBuf::offset_bytes).chain(local_out.iter().map(CpuBuf::offset_bytes)).collect();
+            let out: Vec<CpuBuf> = std::iter::from_fn(|| pool.take().ok()).collect();
+            let mut starts: Vec<_> = out.iter().map(CpuBuf::offset_bytes).collect();
             starts.sort_unstable();
-            assert_eq!(starts, (0..2 * slots).map(|slot| slot * 64).collect::<Vec<_>>());
-            assert_eq!((pool.taken(), local.taken()), (slots, slots));
+            assert_eq!(starts, (0..slots).map(|slot| starts[0] + slot * 64).collect::<Vec<_>>());
+            assert_eq!(pool.taken(), slots);
             assert_eq!(pool.take().unwrap_err(), Error::NoSlots { slots });
-            assert_eq!(local.take().unwrap_err(), Error::NoSlots { slots });
         }
-        assert_eq!((pool.taken(), local.taken()), (0, 0));
+        assert_eq!(pool.taken(), 0);
     }
 }
 
@@ -154,20 +174,17 @@ fn a_pool_has_the_slots_that_run_time_asks_for() {
 fn one_half_is_a_devices_while_the_other_is_viewed() {
     let board = SimBoard::new(3);
     let region = Region::new(still_memory(&board, 8192)).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 512, Align::LINE).unwrap(), 512).unwrap();
+    let pool = region.pool(4, 512).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut engine = engine(&device);
-    let [a, b, bias, c] = operands(&pool);
+    let mut queue = queue(&device);
+    let [a, b, bias, c] = buffers(&pool);
     let (c, mut beside) = c.split_at(64).unwrap();
     let view = beside.view_mut::<u8>().unwrap();
     view.fill(0x5A);
-    let [a, b, bias, c] = {
-        let job = engine.start([a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..)], &GEMM).unwrap();
-        view[0] = 0x5B; // a live view beside the device's line
-        let buffers = job.wait(LIMIT).unwrap().buffers;
-        view[1] = 0x5C;
-        buffers
-    };
+    queue.submit(operands([a, b, bias, c]), &GEMM.words()).unwrap();
+    view[0] = 0x5B; // a live view beside the device's line
+    let [a, b, bias, c] = queue.wait(LIMIT).unwrap().unwrap().buffers;
+    view[1] = 0x5C;
     assert_eq!((view[0], view[1], view[447]), (0x5B, 0x5C, 0x5A));
     assert_eq!(result(&c), [SUM; 16]);
     let (left, right) = c.split_at(16).unwrap();
@@ -179,23 +196,21 @@ fn one_half_is_a_devices_while_the_other_is_viewed() {
 }
 
 #[test]
-fn one_engines_output_is_the_next_ones_input() {
+fn one_jobs_output_is_the_next_ones_input() {
     // Int8 out of the first job, then in again as A: ones times twos plus 100, shifted by 0, is 127
     // when saturated.
     let (board, narrow) = (SimBoard::new(4), Gemm { output: Output::Int8 { relu: true, shift: 0 }, ..GEMM });
     let region = Region::new(still_memory(&board, 8192)).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(8, SLOT).unwrap();
     let (first, second) = (SimGemm8::new(&board, board.port()), SimGemm8::new(&board, board.coherent_port()));
-    let (mut first, mut second) = (engine(&first), engine(&second));
-    let [a, b, bias, c] = operands(&pool);
-    let job = first.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)], &narrow).unwrap();
-    let [a, b, bias, c] = job.wait_device(LIMIT).unwrap().buffers;
+    let (mut first, mut second) = (queue(&first), queue(&second));
+    let [a, b, bias, c] = buffers(&pool);
+    let whole = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
+    let [a, b, bias, c] = on_the_device(&mut first, whole, narrow);
     let d = pool.take().unwrap();
-    let job = first.start([c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], &GEMM).unwrap();
-    let [c, b, bias, d] = job.wait_device(LIMIT).unwrap().buffers;
+    let [c, b, bias, d] = on_the_device(&mut first, [c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], GEMM);
     // The same again through a port of the other kind, into the buffer that a device holds already.
-    let job = second.start([c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], &GEMM).unwrap();
-    let [c, b, bias, d] = job.wait_device(LIMIT).unwrap().buffers;
+    let [c, b, bias, d] = on_the_device(&mut second, [c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], GEMM);
     let d = d.into_cpu().unwrap();
     assert_eq!(result(&d), [16 * 127 * 2 + 100; 16]);
     drop((a, b, bias, c, d));
@@ -203,49 +218,60 @@ fn one_engines_output_is_the_next_ones_input() {
 }
 
 #[test]
-fn a_dropped_job_is_stopped_and_a_hung_one_gives_its_buffers_back() {
+fn a_job_of_a_dropped_queue_is_stopped_and_a_hung_one_gives_its_buffers_back() {
     let board = unlucky(Faults { hang: 1000, ..Faults::NONE });
     let region = Region::new(still_memory(&board, 8192)).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(4, SLOT).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut engine = engine(&device);
-    let [a, b, bias, c] = operands(&pool);
-    drop(engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap());
-    assert_eq!((pool.taken(), engine.is_busy()), (0, false));
-    let [a, b, bias, c] = operands(&pool);
-    let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap();
-    let Ok(Attempt::Pending(job)) = job.try_wait() else { panic!("it hangs") };
-    let failed = job.wait(LIMIT).unwrap_err();
-    assert_eq!(failed.error, Error::Timeout { timeout_us: 20_000 });
-    let [a, b, bias, c] = failed.buffers.unwrap();
-    let c = c.into_cpu().unwrap();
-    assert_eq!(c.view::<u8>().unwrap().len(), SLOT);
-    drop((a, b, bias, c));
+    let mut dropped = queue(&device);
+    dropped.submit(operands(buffers(&pool)), &GEMM.words()).unwrap();
+    drop(dropped);
     assert_eq!(pool.taken(), 0);
+
+    let mut queue = queue(&device);
+    queue.submit(operands(buffers(&pool)), &GEMM.words()).unwrap();
+    assert!(queue.try_next::<4>().unwrap().is_none() && queue.wait::<4>(LIMIT).unwrap().is_none(), "it hangs");
+    assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (4, 1, false));
+    queue.stop().unwrap();
+    let [.., c] = queue.take_back::<4>().unwrap().unwrap().buffers;
+    assert_eq!(c.into_cpu().unwrap().view::<u8>().unwrap().len(), SLOT);
+    assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (0, 0, false));
+
+    let failed = queue.run(operands(buffers(&pool)), &GEMM.words(), LIMIT).unwrap_err();
+    assert_eq!(failed.error, Error::Timeout { timeout_us: 20_000 });
+    let [.., c] = failed.buffers.unwrap();
+    assert_eq!(c.into_cpu().unwrap().view::<u8>().unwrap().len(), SLOT);
+    assert_eq!((pool.taken(), queue.is_empty()), (0, true));
 }
 
 #[test]
 fn a_forgotten_job_and_a_stuck_device_leak_and_nothing_is_freed() {
-    let board = unlucky(Faults { stuck: 1000, ..Faults::NONE });
-    let device = SimGemm8::new(&board, board.port());
-    let mut engine = engine(&device);
-    {
-        let region = Region::new(board.memory(8192).unwrap()).unwrap();
-        let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-        let [a, b, bias, c] = operands(&pool);
-        let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap();
-        assert!(matches!(job.wait(LIMIT).unwrap_err(), contigo::JobError { error: Error::WillNotStop { .. }, buffers: None, .. }));
-        device.reset().unwrap();
-        engine.recover().unwrap();
-        let [a, b, bias, c] = operands(&pool);
-        std::mem::forget(engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap());
-        assert_eq!((pool.taken(), engine.is_busy()), (8, true));
+    for forgets in [false, true] {
+        let board = unlucky(Faults { stuck: 1000, ..Faults::NONE });
+        let device = SimGemm8::new(&board, board.port());
+        {
+            let mut queue = queue(&device);
+            let region = Region::new(board.memory(8192).unwrap()).unwrap();
+            let pool = region.pool(8, SLOT).unwrap();
+            let failed = queue.run(operands(buffers(&pool)), &GEMM.words(), LIMIT).unwrap_err();
+            assert!(matches!(failed, contigo::JobError { error: Error::WillNotStop { .. }, buffers: None, .. }), "{failed}");
+            assert_eq!((pool.taken(), queue.len()), (4, 1));
+            device.reset().unwrap();
+            queue.clear().unwrap();
+            assert_eq!((pool.taken(), queue.len()), (0, 0), "the reset stopped it");
+            queue.submit(operands(buffers(&pool)), &GEMM.words()).unwrap();
+            if forgets {
+                std::mem::forget(queue);
+            } else {
+                drop(queue);
+            }
+            assert_eq!(pool.taken(), 4);
+        }
+        // Queue, region and pool are gone; the stuck device writes on, into memory that is still
+        // there.
+        device.run_for(1_000).unwrap();
+        assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
     }
-    // Region and pool are gone; the stuck device writes on, into memory that is still there.
-    device.run_for(1_000).unwrap();
-    assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
-    device.reset().unwrap();
-    engine.recover().unwrap();
 }
 
 #[test]
@@ -253,12 +279,12 @@ fn threads_share_a_region_a_pool_and_the_parts_of_a_slot() {
     const ROUNDS: u8 = if cfg!(miri) { 10 } else { 200 };
     let board = SimBoard::new(6);
     let region = Region::new(still_memory(&board, 8192)).unwrap();
-    let pool = Pool::<3>::new(region.carve(3 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(3, SLOT).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..2_u8 {
             let (pool, region) = (&pool, &region);
             scope.spawn(move || {
-                let mut own: CpuBuf<'_, AnyThread> = region.carve(64, Align::LINE).unwrap().into_buf();
+                let mut own = region.alloc(64, Align::LINE).unwrap();
                 own.view_mut::<u8>().unwrap().fill(thread);
                 for round in 0..ROUNDS {
                     let mut buf = pool.take().unwrap();
@@ -283,7 +309,7 @@ fn threads_share_a_region_a_pool_and_the_parts_of_a_slot() {
 fn views_slices_and_copies() {
     let board = SimBoard::new(5);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let mut buf = region.carve(200, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(200, Align::LINE).unwrap();
     assert_eq!(buf.len_bytes(), 256);
     buf.copy_from_slice(&[7; 200]).unwrap();
     assert_eq!(region.stats().bytes_copied, 200);
@@ -304,7 +330,7 @@ fn a_ports_offset_counts_for_physical_addresses_only() {
     let port = Port { offset: 0x4000_0000, ..board.port() };
     for (base, first) in [(BaseAddr::Phys(PhysAddr(1 << 28)), 0x5000_0000), (BaseAddr::Dev(DevAddr(1 << 28)), 0x1000_0000)] {
         let region = Region::new(board.memory_with(SimSpec { len_bytes: 4096, base: Some(base), ..SimSpec::default() }).unwrap()).unwrap();
-        let buf = region.carve(64, Align::LINE).unwrap().into_buf();
+        let buf = region.alloc(64, Align::LINE).unwrap();
         let ptr = buf.view::<u8>().unwrap().as_ptr();
         assert_eq!(region.dev_addr_of(&port, ptr, 64), Ok(DevAddr(first)));
         assert_eq!(region.host_ptr_of(&port, DevAddr(first)).unwrap().as_ptr().cast_const(), ptr);

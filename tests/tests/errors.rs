@@ -31,15 +31,18 @@ use std::{
     collections::BTreeSet,
     env, fs,
     path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// Every section; each returns what it provoked.
 const SECTIONS: [fn() -> Vec<Error>; 12] = [
     memory::numbers,
     memory::blocks,
-    memory::carves_and_addresses,
-    memory::pools_and_arenas,
+    memory::allocations_and_addresses,
+    memory::pools_and_allocations,
     jobs::memory_against_port,
     jobs::operands_refused,
     queues::that_refuse,
@@ -50,9 +53,9 @@ const SECTIONS: [fn() -> Vec<Error>; 12] = [
     tensors::refused,
 ];
 
-/// The errors that only a kernel's backend makes: an example of each, and the test file that
-/// provokes it.
-const KERNEL: [(Error, &str); 21] = [
+/// The errors that only a kernel's backend makes, or only the C interface: an example of each, and
+/// the file that provokes it.
+const KERNEL: [(Error, &str); 22] = [
     (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
     (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),
     (Error::BadName { len_bytes: 64, max_bytes: 63 }, include_str!("u_dma_buf/refused.rs")),
@@ -73,6 +76,7 @@ const KERNEL: [(Error, &str); 21] = [
     (Error::NeedsDevice { kind: "vfio" }, include_str!("names.rs")),
     (Error::Cuda { call: "cuInit", code: 100, name: "CUDA_ERROR_NO_DEVICE" }, include_str!("cuda/main.rs")),
     (Error::Unsupported { what: "cuInit", fix: "update it" }, include_str!("cuda/gpus.rs")),
+    (Error::SlotSize { slot_bytes: 100, line_bytes: 64 }, include_str!("../../capi/src/object/pool.rs")),
     (Error::NoLibrary { name: "libcuda.so.1", fix: "install the driver" }, include_str!("cuda/gpus.rs")),
 ];
 
@@ -168,19 +172,19 @@ fn the_page_of_errors_is_up_to_date() {
 }
 
 /// A backend that counts how often it was freed.
-struct Watched<'f, B> {
+struct Watched<B> {
     inner: B,
-    freed: &'f AtomicUsize,
+    freed: Arc<AtomicUsize>,
 }
 
-impl<B> Drop for Watched<'_, B> {
+impl<B> Drop for Watched<B> {
     fn drop(&mut self) {
         self.freed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 // SAFETY: `inner` keeps all of it.
-unsafe impl<B: Backend> Backend for Watched<'_, B> {
+unsafe impl<B: Backend> Backend for Watched<B> {
     forward!(|this| this.inner => name, mapping, segment, sync_for_device, sync_for_cpu, held_by, wrong_accesses);
 }
 

@@ -53,7 +53,7 @@ fn buffer(len_bytes: i64) -> OwnedFd {
     fd
 }
 
-fn import<'p>(guard: &'p Guard, fd: &OwnedFd) -> Result<DmaBuf<'p>, Error> {
+fn import<'p>(guard: &'p Guard, fd: &OwnedFd) -> Result<DmaBuf, Error> {
     // SAFETY: the test's own memory, which nobody else touches.
     unsafe { DmaBuf::import(guard, fd.as_fd()) }
 }
@@ -327,6 +327,8 @@ fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
     drop(region);
     assert_eq!(kernel.imports(), 1, "leaked, not freed");
     drop(guard);
+    assert!(!matches!(kernel.log().last(), Some(Event::Closed { .. })), "the forgotten buffer keeps the file open");
+    kernel.end_program();
     assert_eq!(kernel.log().last(), Some(&Event::Closed { kept: 1 }), "nothing has stopped the device");
     // The next one that opens it sees what is kept, and that counts with its imports.
     let guard = kernel.open_guard().unwrap();
@@ -351,6 +353,7 @@ fn what_stops_the_device_gives_memory_back() {
         std::mem::forget(region.carve(64, Align::LINE).unwrap());
         drop(region);
         drop(guard);
+        kernel.end_program();
         assert_eq!(kernel.kept(), kept, "{programs:?}");
     }
     // Memory that was given back is kept by nobody; an import that could not be released is.

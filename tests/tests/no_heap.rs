@@ -27,7 +27,8 @@ mod opened;
 mod own;
 
 use contigo::{
-    Align, Arena, Attempt, Backend, CpuBuf, DevBuf, Done, Engine, Error, JobError, LocalPool, OneThread, Pool, Port, Region, Result,
+    Align, Backend, Error, JobError, Port, Result,
+    own::{DevBuf, Done, Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimWindow},
     trace::{self, Kind, Ledger},
 };
@@ -61,38 +62,42 @@ struct Tally {
     good: usize,
     chained: usize,
     failed: usize,
-    leaked: usize,
+    stuck: usize,
     refused: usize,
 }
 
-type GemmEngine = Engine<Gemm8<SimWindow<Gemm8Model>>, 4>;
-type Ended<'p> = Result<Done<[DevBuf<'p>; 4], ()>, JobError<[DevBuf<'p>; 4]>>;
+type GemmQueue = Queue<Gemm8<SimWindow<Gemm8Model>>>;
+type Ended = Result<Option<Done<[DevBuf; 4]>>, JobError<[DevBuf; 4]>>;
 
 impl Tally {
-    /// The buffers of a job that worked out; after one that did not, the engine works again.
-    fn settle<'p>(&mut self, ended: Ended<'p>, device: &SimGemm8, engine: &mut GemmEngine) -> Result<Option<[DevBuf<'p>; 4]>> {
+    /// The buffers of a job that worked out; after one that did not, the queue is empty.
+    fn settle(&mut self, ended: Ended, device: &SimGemm8, queue: &mut GemmQueue) -> Result<Option<[DevBuf; 4]>> {
         match ended {
-            Ok(done) => return Ok(Some(done.buffers)),
-            Err(JobError { buffers: Some(_), .. }) => self.failed += 1,
-            Err(JobError { buffers: None, .. }) => {
-                self.leaked += 1;
-                device.reset()?;
-                engine.recover()?;
-            }
+            Ok(Some(done)) => return Ok(Some(done.buffers)),
+            Ok(None) | Err(_) => self.failed += 1,
         }
+        self.stop(device, queue)?;
         Ok(None)
+    }
+
+    /// Ends what is under way, by a reset from outside where the device will not stop.
+    fn stop(&mut self, device: &SimGemm8, queue: &mut GemmQueue) -> Result<()> {
+        if let Err(Error::WillNotStop { .. }) = queue.clear() {
+            self.stuck += 1;
+            device.reset()?;
+            queue.clear()?;
+        }
+        if queue.is_empty() { Ok(()) } else { Err(Error::Busy) }
     }
 }
 
 /// A thousand jobs, with what a program does around them. `true`: what the device wrote is compared
 /// too.
-fn thousand_jobs<B: Backend>(device: &SimGemm8, port: Port, region: &Region<B>, compare: bool) -> Result<Tally> {
+fn thousand_jobs(device: &SimGemm8, port: Port, region: &Region, compare: bool) -> Result<Tally> {
     let mut tally = Tally::default();
-    let mut engine: GemmEngine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
-    // Room for what stuck devices keep.
-    let pool = Pool::<256>::new(region.carve(256 * SLOT, Align::DLPACK)?, SLOT)?;
-    let local = LocalPool::<2>::new(region.carve(2 * SLOT, Align::LINE)?, SLOT)?;
-    let arena = Arena::<8>::new(region.carve(4096, Align::LINE)?)?;
+    let mut queue = Queue::new(Gemm8::open_simulated(device.window()?)?, 1)?;
+    let pool = region.pool(16, SLOT)?;
+    let free_bytes = region.free_bytes();
     for job in 0..JOBS {
         let (mut a, mut b) = (pool.take()?, pool.take()?);
         a.view_at_mut::<i8>(..16)?.fill(1);
@@ -101,48 +106,51 @@ fn thousand_jobs<B: Backend>(device: &SimGemm8, port: Port, region: &Region<B>, 
         drop(spare);
         bias.view_at_mut::<i32>(..64)?.fill(3);
         if job % 8 == 0 {
-            // Into a block that one thread owns, and dropped under way.
-            let (tensor, row) = (arena.take_aligned(300, Align::DLPACK)?, local.take()?);
-            let (a, b, bias): (CpuBuf<'_, OneThread>, CpuBuf<'_, OneThread>, CpuBuf<'_, OneThread>) = (a.into(), b.into(), bias.into());
+            // Into a block of the region, and stopped under way.
+            let (tensor, row) = (region.alloc(300, Align::DLPACK)?, region.clone().pool(2, SLOT)?.take()?);
             let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), tensor.from_device(..16)];
-            drop((engine.start(operands, &GEMM)?, row));
-            if engine.is_busy() {
-                tally.leaked += 1;
-                device.reset()?;
-                engine.recover()?;
-            }
+            queue.submit(operands, &GEMM.words())?;
+            drop(row);
+            tally.stop(device, &mut queue)?;
             continue;
         }
         let c = pool.take()?;
         region.host_ptr_of(&port, region.dev_addr_of(&port, c.view::<u8>()?.as_ptr(), SLOT)?)?;
         let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
-        let operands = match engine.start(operands, &Gemm { n: 17, ..GEMM }) {
+        let operands = match queue.submit(operands, &Gemm { n: 17, ..GEMM }.words()) {
             Err(JobError { buffers: Some(operands), .. }) => operands,
             _ => return Err(Error::Busy),
         };
         tally.refused += 1;
-        let Attempt::Pending(running) = engine.start(operands, &GEMM)?.try_wait()? else { return Err(Error::Busy) };
-        let ended = running.wait_device(LIMIT);
-        let Some([a, b, bias, c]) = tally.settle(ended, device, &mut engine)? else { continue };
+        queue.submit(operands, &GEMM.words())?;
+        let None = queue.try_next::<4>()? else { return Err(Error::Busy) };
+        let ended = queue.wait_device(LIMIT);
+        let Some([a, b, bias, c]) = tally.settle(ended, device, &mut queue)? else { continue };
         // Its output is the next one's input.
         let operands = [c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..)];
         tally.chained += 1;
-        let ended = engine.start(operands, &GEMM)?.wait_device(LIMIT);
-        let Some([c, _, _, a]) = tally.settle(ended, device, &mut engine)? else { continue };
-        let (a, c) = (a.into_cpu()?, c.into_cpu()?);
+        let (a, c) = match queue.run(operands, &GEMM.words(), LIMIT) {
+            Ok(Done { buffers: [c, _, _, a], .. }) => (a, c),
+            Err(_) => {
+                tally.failed += 1;
+                tally.stop(device, &mut queue)?;
+                continue;
+            }
+        };
         if compare && (a.view_at::<i8>(..16)? != [127; 16] || c.view_at::<i8>(..16)? != [35; 16]) {
             return Err(Error::Busy);
         }
         tally.good += 1;
     }
-    Ok(tally)
+    // What a stuck device had came back too.
+    if (pool.taken(), region.free_bytes()) == (0, free_bytes) { Ok(tally) } else { Err(Error::Busy) }
 }
 
 /// The work of every job here, counted as it happened: to listen allocates nothing either.
 static LEDGER: Ledger<64> = Ledger::new();
 
 /// Opens a backend and runs the jobs, all of it counted.
-fn none_on<B: Backend>(name: &str, board: &SimBoard, port: Port, compare: bool, open: impl FnOnce() -> Result<B>) {
+fn none_on<B: Backend + 'static>(name: &str, board: &SimBoard, port: Port, compare: bool, open: impl FnOnce() -> Result<B>) {
     // The first test sets it, for all of them.
     let _ = trace::set_listener(&LEDGER);
     let submitted = LEDGER.total(Kind::Submit).calls;
@@ -152,7 +160,7 @@ fn none_on<B: Backend>(name: &str, board: &SimBoard, port: Port, compare: bool, 
         thousand_jobs(&device, port, &region, compare)
     });
     let tally = tally.unwrap();
-    assert!(tally.good > 300 && tally.chained > 400 && tally.failed > 100 && tally.leaked > 0 && tally.refused > 800, "{tally:?}");
+    assert!(tally.good > 300 && tally.chained > 400 && tally.failed > 100 && tally.stuck > 0 && tally.refused > 800, "{tally:?}");
     assert_eq!(allocations, 0, "{name}: {tally:?}");
     assert!(LEDGER.total(Kind::Submit).calls >= submitted + 500, "{LEDGER:?}");
 }

@@ -1,6 +1,6 @@
 //! A polled job makes no system call. A child process gives up all of them except write and exit
-//! (man 2 seccomp; the next one is SIGSYS). Then it runs a thousand jobs: buffers from all three
-//! pools, translation, start, waiting by the clock, chaining, and back.
+//! (man 2 seccomp; the next one is SIGSYS). Then it runs a thousand jobs: buffers from a pool
+//! and a region, translation, submitting, waiting by the clock, chaining, running, and back.
 //!
 //! By a filter, not by seccomp's strict mode: on x86 that takes the time stamp counter away too,
 //! and with it the clock.
@@ -13,10 +13,10 @@
 )]
 
 use contigo::{
-    Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool, Port,
-    Queue, Region, Result, Spin, Stream, Wired,
+    Align, Backend, Bus, DevAddr, Error, HugeTlb, Mmio, MmioWindow, Port, Result, Spin, Wired,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
     forward,
+    own::{Pool, Queue, Region, Stream},
     sim::{SimBoard, SimDevice, stream::SourceConfig},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
@@ -116,14 +116,14 @@ fn in_child(act: impl FnOnce(i32)) -> (WaitStatus, Vec<u8>) {
 
 /// `gemm8` in software, behind a real register window over plain memory: a job is done at the fifth
 /// look at CTRL.
-struct Software<'r, M: Mmio, B: Backend> {
+struct Software<M: Mmio> {
     registers: M,
-    region: &'r Region<B>,
+    region: Region,
     port: Port,
     looks: Cell<u32>,
 }
 
-impl<M: Mmio, B: Backend> Software<'_, M, B> {
+impl<M: Mmio> Software<M> {
     fn at(&self, register: usize) -> u32 {
         self.registers.read32(register)
     }
@@ -152,7 +152,7 @@ impl<M: Mmio, B: Backend> Software<'_, M, B> {
 
 // SAFETY: the registers belong to this device; CTRL says done after `multiply`, which is the only
 // access to memory. One driver owns it.
-unsafe impl<M: Mmio, B: Backend> Mmio for Software<'_, M, B> {
+unsafe impl<M: Mmio> Mmio for Software<M> {
     forward!(|this| this.registers => len_bytes);
     fn read32(&self, offset: usize) -> u32 {
         if offset == regs::CTRL.offset() && self.looks.get() > 0 {
@@ -186,25 +186,22 @@ unsafe impl<M: Mmio, B: Backend> Mmio for Software<'_, M, B> {
 
 /// One job and the next on its output, with buffers from everywhere. `Err` also where the result is
 /// wrong.
-fn two_jobs<M: Mmio, B: Backend, const SLOTS: usize>(
-    engine: &mut Engine<Gemm8<Wired<Software<'_, M, B>, Spin>>, 4>,
-    region: &Region<B>,
-    (pool, local, arena): (&Pool<'_, SLOTS>, &LocalPool<'_, SLOTS>, &Arena<'_, SLOTS>),
-) -> Result<()> {
-    let mut a: CpuBuf<'_, OneThread> = pool.take()?.into();
-    let (mut b, mut bias, c) = (local.take()?, arena.take_aligned(64, Align::DLPACK)?, pool.take()?);
+fn two_jobs<M: Mmio>(queue: &mut Queue<Gemm8<Wired<Software<M>, Spin>>>, region: &Region, pool: &Pool) -> Result<()> {
+    let (mut a, mut b) = (pool.take()?, pool.take()?);
+    let (mut bias, c) = (region.alloc(64, Align::DLPACK)?, pool.take()?);
     a.view_at_mut::<i8>(..16)?.fill(1);
     b.view_mut::<i8>()?.fill(2);
     bias.view_at_mut::<i32>(..64)?.fill(3);
-    let addr = region.dev_addr_of(engine.port(), c.view::<u8>()?.as_ptr(), SLOT)?;
-    region.host_ptr_of(engine.port(), addr)?;
+    let addr = region.dev_addr_of(queue.port(), c.view::<u8>()?.as_ptr(), SLOT)?;
+    region.host_ptr_of(queue.port(), addr)?;
     let (c, rest) = c.split_at(64)?;
-    let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), CpuBuf::from(c).from_device(..16)];
-    let Attempt::Pending(job) = engine.start(operands, &GEMM)?.try_wait()? else { return Err(Error::Busy) };
-    let [a, b, bias, c] = job.wait_device(LIMIT)?.buffers;
+    let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
+    queue.submit(operands, &GEMM.words())?;
+    let None = queue.try_next::<4>()? else { return Err(Error::Busy) };
+    let [a, b, bias, c] = queue.wait_device(LIMIT)?.ok_or(Error::Busy)?.buffers;
     drop(rest);
     let operands = [c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..)];
-    let [c, _, _, a] = engine.start(operands, &GEMM)?.wait(LIMIT)?.buffers;
+    let [c, _, _, a] = queue.run(operands, &GEMM.words(), LIMIT)?.buffers;
     let right = c.view_at::<i8>(..16)? == [35; 16] && a.view_at::<i8>(..16)? == [127; 16];
     if right { Ok(()) } else { Err(Error::Busy) }
 }
@@ -213,7 +210,7 @@ fn two_jobs<M: Mmio, B: Backend, const SLOTS: usize>(
 const IDLE: [(usize, u32); 2] = [(regs::CTRL.offset(), regs::AP_IDLE), (regs::ID.offset(), regs::ID_VALUE)];
 
 /// As [`child_with`], with registers in memory of its own.
-fn child<B: Backend>(backend: B, port: Port, report: i32) -> Result<()> {
+fn child(backend: impl Backend + 'static, port: Port, report: i32) -> Result<()> {
     let mut words = [0_u32; regs::WINDOW_BYTES / 4];
     IDLE.iter().for_each(|(offset, word)| words[offset / 4] = *word);
     // SAFETY: the array lives as long as this process's only thread needs it, and is reached
@@ -223,31 +220,29 @@ fn child<B: Backend>(backend: B, port: Port, report: i32) -> Result<()> {
 }
 
 /// The child's work: everything up to the first job in the open, the rest with no system calls.
-fn child_with<B: Backend>(registers: impl Mmio, backend: B, port: Port, report: i32) -> Result<()> {
+fn child_with(registers: impl Mmio, backend: impl Backend + 'static, port: Port, report: i32) -> Result<()> {
     let region = Region::new(backend)?;
-    let pool = Pool::<70>::new(region.carve(70 * SLOT, Align::LINE)?, SLOT)?;
-    let local = LocalPool::<70>::new(region.carve(70 * SLOT, Align::LINE)?, SLOT)?;
-    let arena = Arena::<70>::new(region.carve(70 * SLOT, Align::LINE)?)?;
-    let hardware = Software { registers, region: &region, port, looks: Cell::new(0) };
+    let pool = region.pool(70, SLOT)?;
+    let hardware = Software { registers, region: region.clone(), port, looks: Cell::new(0) };
     // SAFETY: the device in software finds memory by this port's addresses.
     let device = unsafe { Wired::new(hardware, Spin, port) };
     // SAFETY: the device in software does what a gemm8 does.
-    let mut engine = Engine::new(unsafe { Gemm8::open(device)? })?;
+    let mut queue = Queue::new(unsafe { Gemm8::open(device)? }, 1)?;
     for _ in 0..WARM_UP {
-        two_jobs(&mut engine, &region, (&pool, &local, &arena))?;
+        two_jobs(&mut queue, &region, &pool)?;
     }
     give_up_system_calls();
     for _ in 0..JOBS / 2 {
-        two_jobs(&mut engine, &region, (&pool, &local, &arena))?;
+        two_jobs(&mut queue, &region, &pool)?;
     }
-    let jobs = engine.jobs().completed - 2 * u64::from(WARM_UP);
+    let jobs = queue.counts().completed - 2 * u64::from(WARM_UP);
     // SAFETY: eight bytes of a local, to a pipe.
     unsafe { libc::write(report, (&raw const jobs).cast(), size_of::<u64>()) };
     // Unmapping is a system call: nothing is dropped.
     exit(DONE)
 }
 
-/// A queue and a stream, on the simulated board's camera: a push and a next for each packet.
+/// A queue and a stream, on the simulated board's camera: a submit and a wait for each packet.
 fn packets(report: i32) -> Result<()> {
     let board = SimBoard::new(2);
     let device = SimDevice::with_model(
@@ -256,14 +251,14 @@ fn packets(report: i32) -> Result<()> {
         AxiDmaModel::new(CoreSpec::camera(SourceConfig { packet_bytes: 512, ..SourceConfig::default() }, 512)),
     );
     let region = Region::new(board.memory(64 << 10)?)?;
-    let pool = Pool::<8>::new(region.carve(8 * 512, Align::LINE)?, 512)?;
+    let pool = region.pool(8, 512)?;
     let camera = AxiDmaChannel::simulated(
         device.window()?,
         Side::S2mm,
         AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() },
-        Some(region.carve(256, Align::LINE)?.into_buf()),
+        Some(region.alloc(256, Align::LINE)?),
     )?;
-    let mut queue: Queue<'_, _, 4> = Queue::new(camera)?;
+    let mut queue = Queue::new(camera, 4)?;
     let other = SimDevice::with_model(
         &board,
         board.port(),
@@ -273,17 +268,17 @@ fn packets(report: i32) -> Result<()> {
         other.window()?,
         Side::S2mm,
         AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() },
-        Some(region.carve(256, Align::LINE)?.into_buf()),
+        Some(region.alloc(256, Align::LINE)?),
     )?;
-    let mut stream: Stream<'_, _, _, 4> = Stream::new(camera, &pool, &())?;
+    let mut stream = Stream::new(camera, pool.clone(), 4, &[])?;
     give_up_system_calls();
     let mut jobs = 0_u64;
     stream.start()?;
     for _ in 0..JOBS / 2 {
         while queue.len() < 3 {
-            queue.push([pool.take()?.from_device(..)], &())?;
+            queue.submit([pool.take()?.from_device(..)], &[])?;
         }
-        jobs += u64::from(queue.next(LIMIT)?.is_some());
+        jobs += u64::from(queue.wait::<1>(LIMIT)?.is_some());
         let frame = stream.next(LIMIT)?.ok_or(Error::Busy)?;
         stream.give_back(frame.buf)?;
         jobs += 1;
@@ -379,8 +374,10 @@ fn none_on_a_guard() {
         let kernel = FakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() });
         IDLE.iter().for_each(|(offset, word)| kernel.set_register(0, *offset as u64, *word));
         let port = Port { name: "acp", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX.into()), coherent: true };
+        // Its memory borrows it, for as long as the child lives.
         let _ = kernel
             .open_guard()
+            .map(|guard| &*Box::leak(Box::new(guard)))
             .and_then(|guard| child_with(guard.registers(0)?, guard.allocate(64 << 10)?, guard.seen_through(port), report));
         exit(FAILED)
     });

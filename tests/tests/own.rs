@@ -42,7 +42,8 @@ impl App {
         let region = Region::new(backend).map_err(|refused| refused.error).unwrap();
         let frames = region.pool(4, SLOT).unwrap();
         let weights = region.alloc(10_000, Align::DLPACK).unwrap();
-        let queue = device.map(|device| Queue::new(AnyDriver::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()), 8).unwrap());
+        let queue =
+            device.map(|device| Queue::new(AnyDriver::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap(), 8).unwrap());
         Self { region, frames, weights, queue }
     }
 

@@ -103,14 +103,14 @@ unsafe impl Model for Twin {
 }
 
 /// One channel's driver, by the rules of [`Core`].
-struct Copier<'c, D: Device> {
-    channel: CoreChannel<'c, D>,
+struct Copier<D: Device> {
+    channel: CoreChannel<D>,
     epoch: u32,
 }
 
 /// # Safety
 /// The core is a [`Twin`], and only drivers of this kind drive its channels.
-unsafe fn copier<D: Device>(core: &Core<D>, index: usize) -> Result<Copier<'_, D>> {
+unsafe fn copier<D: Device>(core: &Core<D>, index: usize) -> Result<Copier<D>> {
     // SAFETY: the registers of a channel, which nobody else writes; the others are written under
     // the lock.
     Ok(Copier { channel: unsafe { core.channel(index, WINDOW[index].clone())? }, epoch: 0 })
@@ -118,7 +118,7 @@ unsafe fn copier<D: Device>(core: &Core<D>, index: usize) -> Result<Copier<'_, D
 
 // SAFETY: a channel reads `LEN` bytes and writes as many, which `check` found to fit, and is not at
 // work when all of them have arrived.
-unsafe impl<D: Device> Driver for Copier<'_, D> {
+unsafe impl<D: Device> Driver for Copier<D> {
     fn name(&self) -> &'static str {
         "twin"
     }
@@ -142,10 +142,11 @@ unsafe impl<D: Device> Driver for Copier<'_, D> {
             SRC.write(&self.channel, from.addr.0 as u32);
             DST.write(&self.channel, to.addr.0 as u32);
             LEN.write(&self.channel, from.len_bytes as u32);
-            let both = self.channel.lock()?;
-            SELECT.write(&*both, self.channel.index() as u32);
+            let _lock = self.channel.lock()?;
+            let both = self.channel.core().device();
+            SELECT.write(both, self.channel.index() as u32);
             thread::yield_now(); // here a sibling's would come, if it could
-            GO.write(&*both, 1);
+            GO.write(both, 1);
         }
         Ok(())
     }
@@ -176,17 +177,17 @@ unsafe impl<D: Device> Driver for Copier<'_, D> {
 
 /// A core over the model's window.
 fn core(device: &SimDevice<Twin>) -> Core<SimWindow<Twin>> {
-    Core::new(device.window().unwrap())
+    Core::new(device.window().unwrap()).unwrap()
 }
 
 /// One channel's driver of a simulated core.
-fn on(core: &Core<SimWindow<Twin>>, index: usize) -> Copier<'_, SimWindow<Twin>> {
+fn on(core: &Core<SimWindow<Twin>>, index: usize) -> Copier<SimWindow<Twin>> {
     // SAFETY: the window belongs to a `Twin`, and this file has no other driver of it.
     unsafe { copier(core, index) }.unwrap()
 }
 
 /// `count` copies; each byte is compared.
-fn copies<D: Device>(driver: Copier<'_, D>, pool: &Pool, count: u64) {
+fn copies<D: Device>(driver: Copier<D>, pool: &Pool, count: u64) {
     let index = driver.channel.index() as u8;
     let mut queue = Queue::new(driver, 1).unwrap();
     for job in 0..count {

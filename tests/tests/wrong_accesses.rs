@@ -345,7 +345,7 @@ unsafe impl Model for Pair {
 fn a_channel_fails_with_its_sibling_and_no_later_job_does() {
     with_board(|board, pool| {
         let device = SimDevice::<Pair>::new(board, board.port());
-        let core = Core::new(device.window().unwrap());
+        let core = Core::new(device.window().unwrap()).unwrap();
         let mut queues = [0, 1].map(|n| {
             let from = n * Filler::WINDOW_BYTES;
             // SAFETY: the channels share no register.
@@ -569,7 +569,7 @@ fn a_device_by_name_answers_for_itself() {
     let numbers = [&one, &two].map(|opening| {
         let device = opening.attach(Attach::default()).unwrap();
         let number = device.simulated().unwrap().number();
-        let core = Core::new(device);
+        let core = Core::new(device).unwrap();
         // SAFETY: nobody drives it.
         assert_eq!(unsafe { core.channel(0, 0..4) }.unwrap().simulated().map(SimulatedDevice::number), Some(number));
         number

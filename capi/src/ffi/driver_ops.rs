@@ -173,7 +173,7 @@ pub unsafe extern "C" fn contigo_engine_open_driver(
                 operands,
                 functions: Functions { check: ops.check, submit, poll, stop },
                 context,
-            }))
+            })?)
         })
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn port(ordinal: u32) -> Result<Port, Fault> {
 }
 
 /// Memory that is pinned for a GPU, in both views at a multiple of `align`.
-pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combined: bool) -> Result<AnyMemory<'static>, Fault> {
+pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combined: bool) -> Result<AnyMemory, Fault> {
     let gpu = open(ordinal)?;
     let pinned = if write_combined {
         // SAFETY: the C program says that it fences (contigo.h, `contigo_region_open_with`).

@@ -13,7 +13,7 @@ use contigo::{
     names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken},
     sim::SimBoard,
 };
-use core::{ops::Deref, pin::Pin};
+use core::ops::Deref;
 
 /// Devices. Each serves its registers, its engine and its memory: they count.
 pub(crate) static DEVICES: Table<Opened, { limits::DEVICES }> = Table::new();
@@ -30,7 +30,7 @@ impl Object for Attached {
 
 /// A device's registers and its interrupt. The fields are dropped in this order.
 pub(crate) struct Attached {
-    pub(crate) device: AnyDevice<'static>,
+    pub(crate) device: AnyDevice,
     /// INVARIANT: `device` borrows from it.
     _held: UsedDevice,
 }
@@ -108,7 +108,7 @@ impl UsedDevice {
     ///
     /// # Safety
     /// As `OpenDevice::attach_wired`. The returned device is gone before this value.
-    pub(crate) unsafe fn attach(&self, port: u64, how: Attach) -> Result<AnyDevice<'static>, Fault> {
+    pub(crate) unsafe fn attach(&self, port: u64, how: Attach) -> Result<AnyDevice, Fault> {
         // SAFETY: the caller's promise.
         let opened = unsafe { self.for_ever() };
         Ok(match port {
@@ -122,16 +122,10 @@ impl UsedDevice {
     ///
     /// # Safety
     /// As `OpenDevice::take`. Everything made of it is gone before this value.
-    pub(crate) unsafe fn take(
-        &self,
-        row: &'static DriverRow,
-        settings: Settings<'_>,
-        port: u64,
-        how: Attach,
-    ) -> Result<Taken<'static>, Fault> {
+    pub(crate) unsafe fn take(&self, row: &'static DriverRow, settings: Settings<'_>, port: u64, how: Attach) -> Result<Taken, Fault> {
         let port = if port == 0 { None } else { Some(get(port)?) };
-        // SAFETY: the caller's promise. The entry drops the device where it is.
-        let opened = Pin::static_ref(unsafe { self.for_ever() });
+        // SAFETY: the caller's promise.
+        let opened = unsafe { self.for_ever() };
         // SAFETY: the caller's promise.
         Ok(unsafe { opened.take(row, settings, port, how)? })
     }

@@ -21,7 +21,7 @@ pub(crate) fn port(_ordinal: u32) -> Result<Port, Fault> {
     Err(NONE.into())
 }
 
-pub(crate) fn pinned(_ordinal: u32, _len_bytes: usize, _align: Align, _write_combined: bool) -> Result<AnyMemory<'static>, Fault> {
+pub(crate) fn pinned(_ordinal: u32, _len_bytes: usize, _align: Align, _write_combined: bool) -> Result<AnyMemory, Fault> {
     Err(NONE.into())
 }
 

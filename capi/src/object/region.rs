@@ -28,7 +28,7 @@ impl Object for Region {
 
 /// One region, and what it belongs to. The fields are dropped in this order.
 pub(crate) struct Region {
-    memory: contigo::Region<AnyMemory<'static>>,
+    memory: contigo::Region<AnyMemory>,
     /// INVARIANT: `memory` may borrow from it.
     _parent: Parent,
 }
@@ -78,7 +78,7 @@ impl RegionOptions {
     ///
     /// # Safety
     /// As `Region::open`. The memory is dropped before what it belongs to.
-    unsafe fn open(&self, align: Align) -> Result<(AnyMemory<'static>, Parent), Fault> {
+    unsafe fn open(&self, align: Align) -> Result<(AnyMemory, Parent), Fault> {
         let refused = |error| Fault::Memory { name: self.name, error };
         let (name, len_bytes) = (self.name.argument(), self.len_bytes);
         // SAFETY: the caller's promise.
@@ -138,7 +138,7 @@ impl Region {
         Ok(claimed.raw())
     }
 
-    pub(crate) const fn memory(&self) -> &contigo::Region<AnyMemory<'static>> {
+    pub(crate) const fn memory(&self) -> &contigo::Region<AnyMemory> {
         &self.memory
     }
 

@@ -27,7 +27,7 @@ use contigo_testkit::exercise::{is_counting, on_this_thread};
 use energies::Energies;
 use report::{Asked, Report};
 use sheet::Picture;
-use std::{cell::OnceCell, convert::Infallible, path::PathBuf, sync::atomic::AtomicUsize};
+use std::{convert::Infallible, path::PathBuf, sync::atomic::AtomicUsize};
 use trace::Trace;
 
 const AFTER: &str = "\
@@ -238,18 +238,19 @@ fn on_board<B: Backend>(
 /// From before the memory is opened until it has been given back. Asks the heap for nothing, unless
 /// it fails.
 fn measure(name: &MemoryName, seed: u64, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
-    let device = OnceCell::new();
-    let memory = memory::open(name, &device, REGION_BYTES)?;
+    let owner = name.device().map(|owner| owner.open()).transpose();
+    let device = owner.map_err(|error| Failure::Memory { name: *name, error })?;
+    let memory = memory::open(name, device.as_ref(), REGION_BYTES)?;
     let run = || {
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-        if let Some(gpu) = device.get().and_then(OpenDevice::gpu) {
+        if let Some(gpu) = device.as_ref().and_then(OpenDevice::gpu) {
             return on_gpu(memory, gpu, tasks, outcomes, done);
         }
         #[cfg(feature = "gpu")]
-        if let Some(gpu) = device.get().map(OpenDevice::name).filter(|name| ["vulkan", "opencl"].contains(&name.kind())) {
+        if let Some(gpu) = device.as_ref().map(OpenDevice::name).filter(|name| ["vulkan", "opencl"].contains(&name.kind())) {
             return on_other_gpu(memory, gpu, tasks, outcomes, done);
         }
-        match device.get().and_then(OpenDevice::board) {
+        match device.as_ref().and_then(OpenDevice::board) {
             Some(board) => Ok(demo::stream(memory, board, board.port(), tasks, outcomes, done)?),
             None => on_board(memory, &SimBoard::new(seed), tasks, outcomes, done),
         }

@@ -26,7 +26,7 @@ use contigo_testkit::{
 use engine::{Asked, Chosen, DriverName, OldEngine};
 use report::Report;
 use run::{Task, Tested};
-use std::{cell::OnceCell, time::Duration};
+use std::time::Duration;
 
 const AFTER: &str = "\
 64 buffers of up to 8 KiB are alive at once, with a guard before and after them. A job copies a \
@@ -213,19 +213,18 @@ fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, Me
 
 /// Opens the device and the memory, and runs the jobs.
 fn measure(name: &MemoryName, engine: &Chosen, task: &Task<'_>) -> Result<Tested, Failure> {
-    let device = OnceCell::new();
     // A board has one seed: its memory's name may say it.
     let seed = Some(name).filter(|name| name.kind() == "sim").and_then(|name| name.argument().parse().ok()).unwrap_or(task.seed);
+    let mut device = None;
     if let Some(name) = engine.device() {
         let named = memory::seeded_device(name, seed);
         let refused = |error| Failure::Device { name: *name, error };
         let opened = named.open().map_err(refused)?;
         engine.addr.map_or(Ok(()), |addr| ensure_at(&opened, addr)).map_err(refused)?;
-        // The cell is empty: it takes the device.
-        let _ = device.set(opened);
+        device = Some(opened);
     }
-    let memory = memory::open(name, &device, Ground::REGION_BYTES)?;
-    match (device.get(), engine.port) {
+    let memory = memory::open(name, device.as_ref(), Ground::REGION_BYTES)?;
+    match (device.as_ref(), engine.port) {
         (Some(device), _) if engine.is_simulated() => run::simulated(memory, device, engine.driver, task),
         (device, port) => run::real(memory, engine, device, port, task),
     }

@@ -13,7 +13,7 @@ use contigo::{
 };
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, IrqEvents, Limits, Line, Outcome, Tried};
 use std::{
-    sync::atomic::AtomicU64,
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -45,17 +45,17 @@ pub(crate) struct Tested {
 
 /// A simulated engine, on its board's memory, or on real memory, which goes on the board's bus at
 /// its own address.
-pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, driver: &DriverRow, task: &Task<'_>) -> Result<Tested, Failure> {
-    let (mapping, came) = (memory.mapping(), AtomicU64::new(0));
+pub(crate) fn simulated(memory: AnyMemory, device: &OpenDevice, driver: &DriverRow, task: &Task<'_>) -> Result<Tested, Failure> {
+    let mapping = memory.mapping();
     match device.board() {
         Some(board) if mapping.bus != board.bus() => {
             let region = Region::new(OnBoard::new(board, memory)?)?;
             let device = wiring::attach(device, Some(memory::simulated_port(&mapping)))?;
-            with_driver(&region, &came, device, driver, None, task)
+            with_driver(&region, device, driver, None, task)
         }
         Some(board) => {
             let region = Region::new(memory)?;
-            with_driver(&region, &came, wiring::attach(device, Some(board.port()))?, driver, None, task)
+            with_driver(&region, wiring::attach(device, Some(board.port()))?, driver, None, task)
         }
         None => Err(Error::NotFound { what: "simulated board", among: 0.into() }.into()),
     }
@@ -63,22 +63,22 @@ pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, driver: &Dri
 
 /// A real engine.
 pub(crate) fn real(
-    memory: AnyMemory<'_>,
+    memory: AnyMemory,
     engine: &Chosen,
     device: Option<&OpenDevice>,
     port: Option<Port>,
     task: &Task<'_>,
 ) -> Result<Tested, Failure> {
-    let (region, came) = (Region::new(memory)?, AtomicU64::new(0));
+    let region = Region::new(memory)?;
     let failed = |error| Failure::Engine { engine: engine.label(), error };
     let done = match (engine.registers, device, port) {
         (Registers::DevMem(addr), _, Some(port)) => {
             let registers = wiring::dev_mem(addr).map_err(failed)?;
-            with_driver(&region, &came, wiring::of_registers(&registers, port), engine.driver, None, task)
+            with_driver(&region, wiring::of_registers(registers, port), engine.driver, None, task)
         }
         (_, Some(opened), port) => {
             let attached = wiring::attach(opened, port).map_err(failed)?;
-            with_driver(&region, &came, attached, engine.driver, opened.guard(), task)
+            with_driver(&region, attached, engine.driver, opened.guard(), task)
         }
         _ => Err(Failure::NoMemory),
     };
@@ -89,12 +89,14 @@ pub(crate) fn real(
     })
 }
 
+/// How many interrupts came, of a device that has no file for them.
+static CAME: AtomicU64 = AtomicU64::new(0);
+
 /// The engine's driver, and then the jobs. Where the device has a guard, the kernel stops it if
 /// this program is killed.
-fn with_driver<'a, B: Backend>(
-    region: &'a Region<B>,
-    came: &'a AtomicU64,
-    mut device: AnyDevice<'a>,
+fn with_driver<B: Backend>(
+    region: &Region<B>,
+    mut device: AnyDevice,
     driver: &DriverRow,
     guard: Option<&Guard>,
     task: &Task<'_>,
@@ -102,10 +104,11 @@ fn with_driver<'a, B: Backend>(
     let events = IrqEvents::of(&device)?;
     let line = match &events {
         Some(events) => Line::Events(events),
-        None if device.has_interrupt() => Line::Counted(came),
+        None if device.has_interrupt() => Line::Counted(&CAME),
         None => Line::None,
     };
-    device.count_in(came);
+    CAME.store(0, Ordering::Relaxed);
+    device.count_in(&CAME);
     let memory = match driver.memory_bytes {
         0 => None,
         bytes => Some(region.carve(bytes, Align::PAGE)?.into_buf()),

@@ -10,7 +10,7 @@ use contigo::{
 const WINDOW_BYTES: usize = 4096;
 
 /// An opened engine, with its interrupt; `None`: the kernel says its port.
-pub(crate) fn attach(device: &OpenDevice, port: Option<Port>) -> Result<AnyDevice<'_>> {
+pub(crate) fn attach(device: &OpenDevice, port: Option<Port>) -> Result<AnyDevice> {
     match port {
         // SAFETY: the port is that of the board's constant, found by the address of these
         // registers, or the one that the user named for them with --port. With --lab-port the user
@@ -28,7 +28,7 @@ pub(crate) fn dev_mem(addr: u64) -> Result<Registers> {
 }
 
 /// The engine that has them: polled.
-pub(crate) const fn of_registers(registers: &Registers, port: Port) -> AnyDevice<'_> {
+pub(crate) const fn of_registers(registers: Registers, port: Port) -> AnyDevice {
     // SAFETY: as in `attach`, and as in `dev_mem`.
     unsafe { AnyDevice::of_registers(registers, port) }
 }

@@ -31,7 +31,7 @@ pub static ROW: DriverRow = {
 
 /// # Safety
 /// As [`Gemm8::open`].
-unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
     // SAFETY: the caller's promise.
-    Ok(AnyDriver::new(unsafe { Gemm8::open(parts.device)? }))
+    AnyDriver::new(unsafe { Gemm8::open(parts.device)? })
 }

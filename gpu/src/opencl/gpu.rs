@@ -303,7 +303,7 @@ impl GpuDevice for OpenClGpu {
     }
 
     fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory> {
-        Ok(OwnedMemory::new(OpenClMemory::<Pages>::allocate(self, len_bytes)?))
+        OwnedMemory::new(OpenClMemory::<Pages>::allocate(self, len_bytes)?)
     }
 
     unsafe fn load<'g>(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>> {
@@ -316,7 +316,7 @@ impl GpuDevice for OpenClGpu {
         // SAFETY: the caller's promise.
         let module = unsafe { OpenClModule::build(self, source, c"", &mut said) };
         // A log that is full is cut.
-        module.map(AnyModule::new).inspect_err(|_| _ = log.write_str(&said))
+        AnyModule::new(module.inspect_err(|_| _ = log.write_str(&said))?)
     }
 }
 

@@ -98,7 +98,7 @@ impl OpenClModule {
 impl GpuModule for OpenClModule {
     unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>> {
         // SAFETY: the caller's promise.
-        Ok(AnyDriver::new(unsafe { OpenClKernel::new(self, entry, signature)? }))
+        AnyDriver::new(unsafe { OpenClKernel::new(self, entry, signature)? })
     }
 }
 

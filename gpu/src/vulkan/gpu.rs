@@ -309,12 +309,12 @@ impl GpuDevice for VulkanGpu {
     }
 
     fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory> {
-        Ok(OwnedMemory::new(VulkanMemory::allocate(self, len_bytes)?))
+        OwnedMemory::new(VulkanMemory::allocate(self, len_bytes)?)
     }
 
     unsafe fn load<'g>(&'static self, code: &[u8], _: &mut dyn fmt::Write) -> Result<AnyModule<'g>> {
         // SAFETY: the caller's promise.
-        Ok(AnyModule::new(unsafe { VulkanModule::load(self, code)? }))
+        AnyModule::new(unsafe { VulkanModule::load(self, code)? })
     }
 }
 

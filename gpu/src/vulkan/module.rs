@@ -103,7 +103,7 @@ impl GpuModule for VulkanModule {
         let unknown = Error::Unsupported { what: "the shader's workgroup is as large as a specialisation constant says", fix: FIX };
         let local = self.entry(entry)?.local.ok_or(unknown)?;
         // SAFETY: the caller's promise.
-        Ok(AnyDriver::new(unsafe { VulkanKernel::new(self, entry, signature, local)? }))
+        AnyDriver::new(unsafe { VulkanKernel::new(self, entry, signature, local)? })
     }
 }
 

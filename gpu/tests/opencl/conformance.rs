@@ -71,7 +71,7 @@ fn queue(buffer: cl_mem) -> cl3::types::cl_command_queue {
 }
 
 impl Harness for OnOpenCl {
-    type Backend<'h> = Listed;
+    type Backend = Listed;
 
     fn open(&self, len_bytes: usize) -> Result<Listed, Failure> {
         let gpu = self.gpu.ok_or_else(|| Failure::Skipped("no device of OpenCL".into()))?;

@@ -3,7 +3,7 @@
 use super::{WAIT, device, in_place, module, region};
 use contigo::{
     Api, Backend, BaseAddr, Bus, Direction, Engine, Error, Handle, Holder, Mapping, Region, Result, SyncScope, kernel::Launch,
-    names::MemoryName,
+    names::DeviceName,
 };
 use contigo_gpu::{
     Pages,
@@ -140,10 +140,10 @@ fn blocks_come_and_go() {
 fn its_name_opens_it() {
     let Some(gpu) = device("memory::its_name_opens_it") else { return };
     contigo::names::provide(&contigo_gpu::opencl::KIND).unwrap();
-    let (name, cell): (MemoryName, _) = ("opencl".parse().unwrap(), std::cell::OnceCell::new());
-    let region = Region::new(name.open_in(&cell, 100).unwrap()).unwrap();
+    let owner = "opencl".parse::<DeviceName>().unwrap().open().unwrap();
+    let region = Region::new(owner.memory(&"opencl".parse().unwrap(), 100).unwrap()).unwrap();
     assert_eq!((region.name(), region.len_bytes(), region.line()), ("opencl", 1 << 16, gpu.align()));
-    assert_eq!(cell.get().and_then(contigo::names::OpenDevice::port), Some(gpu.port()));
+    assert_eq!(owner.port(), Some(gpu.port()));
     // A kernel runs on what the name gave.
     let module = module(gpu);
     let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();

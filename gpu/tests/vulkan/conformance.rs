@@ -88,7 +88,7 @@ impl OnDevice {
 }
 
 impl Harness for OnDevice {
-    type Backend<'h> = VulkanMemory;
+    type Backend = VulkanMemory;
 
     fn open(&self, len_bytes: usize) -> Result<VulkanMemory, Failure> {
         Self::master()?;

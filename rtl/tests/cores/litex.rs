@@ -5,8 +5,9 @@
 
 use crate::skip;
 use contigo::{
-    Align, CpuBuf, Driver, Engine, Error, Pool, Region, TypedDriver,
+    Align, Driver, Engine, Error, Pool, Region, TypedDriver,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    own::CpuBuf,
     sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use contigo_rtl::{
@@ -243,12 +244,7 @@ impl Subject for Suite {
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::FaultAt { device: "axi_gate", .. })
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<RtlModel>,
-        _: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R, Error> {
+    fn open<R>(&self, window: SimWindow<RtlModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R, Error> {
         if self.0 == GATED {
             return Ok(act(&mut gated(&window)));
         }

@@ -4,8 +4,9 @@
 
 use crate::skip;
 use contigo::{
-    Align, CpuBuf, Driver, Error, Pool, Region, Stream, TypedDriver,
+    Align, Driver, Error, Pool, Region, Stream, TypedDriver,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    own::CpuBuf,
     sim::{
         Model, SimBoard, SimDevice, SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts, packet},
@@ -248,12 +249,7 @@ impl Subject for Suite {
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::Fault { what, .. } if what.starts_with("memory answered") || what.starts_with("the packet's rest"))
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<RtlModel>,
-        _: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R, Error> {
+    fn open<R>(&self, window: SimWindow<RtlModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R, Error> {
         // SAFETY: the window is the core's, and the only one.
         Ok(act(&mut unsafe { S2mm::open(window) }?))
     }

@@ -2,7 +2,11 @@
 //! The driver, unchanged, through the suite for drivers. Its jobs are copies: A times the unit
 //! matrix, with no bias and no shift. Unit matrix and bias are the driver's own memory.
 
-use contigo::{Completion, CpuBuf, DevSlice, Driver, DriverBuf, Error, OperandSpec, Result, sim::SimWindow};
+use contigo::{
+    Completion, DevSlice, Driver, Error, OperandSpec, Result,
+    own::{CpuBuf, DriverBuf},
+    sim::SimWindow,
+};
 use contigo_gemm8::Gemm8;
 use contigo_rtl::{
     RtlConfig, RtlModel,
@@ -23,13 +27,13 @@ const UNIT_BYTES: usize = SIDE * SIDE;
 const BIAS_BYTES: usize = 4 * SIDE;
 
 /// A gemm8 that copies.
-struct Copier<'p, D> {
+struct Copier<D> {
     gemm8: Gemm8<D>,
     /// The unit matrix, then the bias.
-    own: DriverBuf<'p>,
+    own: DriverBuf,
 }
 
-impl<D: contigo::Device> Copier<'_, D> {
+impl<D: contigo::Device> Copier<D> {
     fn four(&self, operands: &[DevSlice]) -> [DevSlice; 4] {
         let own = |at: usize, len_bytes| DevSlice { addr: self.own.addr_at(at), len_bytes, offset_bytes: at };
         [operands[0], own(0, UNIT_BYTES), own(UNIT_BYTES, BIAS_BYTES), operands[1]]
@@ -38,7 +42,7 @@ impl<D: contigo::Device> Copier<'_, D> {
 
 // SAFETY: it is the driver of gemm8 for the operands that it was given, with two of its own that
 // the device only reads and that nobody frees.
-unsafe impl<D: contigo::Device> Driver for Copier<'_, D> {
+unsafe impl<D: contigo::Device> Driver for Copier<D> {
     contigo::forward!(|this| this.gemm8 => name, port, simulated, addr_bits, arm_irq);
 
     fn operands(&self) -> &[OperandSpec] {
@@ -102,7 +106,7 @@ impl Subject for Copies {
         let side = u32::try_from(SIDE).unwrap();
         vec![u32::try_from(len_bytes / SIDE).unwrap(), side, side, 0]
     }
-    fn open<R>(&self, window: SimWindow<RtlModel>, memory: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<RtlModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         // SAFETY: the window is a gemm8's, and the only one.
         let gemm8 = unsafe { Gemm8::open(window)? };
         let mut own = DriverBuf::new(memory.unwrap(), gemm8.port(), gemm8.addr_bits())?;

@@ -4,7 +4,7 @@
 
 use crate::types::forward::forward;
 use crate::{
-    hw::{mmio::Mmio, wait::Wait},
+    hw::{mmio::Mmio, siblings::Siblings, wait::Wait},
     mem::Port,
     types::platform::forward_as_fd,
 };
@@ -25,11 +25,17 @@ pub unsafe trait Device: Mmio + Wait {
     /// The port of its bus master.
     fn port(&self) -> &Port;
 
-    /// A number that changes when somebody else reset the device, which ended its jobs: a channel's
-    /// sibling ([`Core::reset`](crate::Core::reset)). Asked after registers were read, it tells
-    /// whether they can be believed. Always the same where one driver has the device to itself.
+    /// What this channel's driver shares with those of the device's other channels. `None`, the
+    /// default: one driver has the device to itself.
+    fn siblings(&self) -> Option<&Siblings> {
+        None
+    }
+
+    /// A number that changes when a sibling resets the device ([`Siblings::reset`]), which ends all
+    /// jobs. Read it after registers: where it has changed, they cannot be believed. 0 where one
+    /// driver has the device to itself.
     fn reset_epoch(&self) -> u32 {
-        0
+        self.siblings().map_or(0, Siblings::epoch)
     }
 
     /// Itself, where it is simulated: its board counts what it touches that was not handed over

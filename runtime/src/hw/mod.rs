@@ -5,10 +5,15 @@
 //!
 //! Imports: `types`, `mem`.
 
+mod baton;
 pub(crate) mod device;
 pub mod mmio;
+mod siblings;
 pub mod wait;
 
+pub(crate) use baton::Seen;
 pub use device::{Device, Wired};
 pub use mmio::{Mmio, MmioWindow};
+pub use siblings::{CoreLock, Siblings};
+pub(crate) use siblings::{locked, reset_all};
 pub use wait::{Wait, poll_every, poll_until};

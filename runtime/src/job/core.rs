@@ -1,23 +1,16 @@
 #![allow(unsafe_code, reason = "which registers are a channel's is a promise")]
 //! One device whose channels have a driver each.
 
-use super::{baton::Baton, channel::CoreChannel};
+use super::channel::CoreChannel;
 use crate::{
-    hw::Device,
-    types::{Error, Result, barrier, lock, platform::forward_as_fd},
+    hw::{CoreLock, Device, Siblings},
+    types::{Error, Result, platform::forward_as_fd, shared::Shared},
 };
-use core::{
-    fmt,
-    ops::{Deref, Range},
-    sync::atomic::{AtomicU32, Ordering},
-};
-use spin::{Mutex, MutexGuard};
+use core::{fmt, mem::MaybeUninit, ops::Range};
 
-/// The most channels of a core.
-pub(super) const CHANNELS_MAX: usize = 32;
-
-/// **It owns a device whose channels share registers, one interrupt, and a reset.** Each channel
-/// has its own driver, in whichever thread.
+/// **A device whose channels share registers, one interrupt, and a reset.** Each channel has its
+/// own driver, in any thread. It is a handle: clones are the same core, and the device lives until
+/// the last of them is dropped, and the last channel.
 ///
 /// [`channel`](Self::channel) gives out a [`CoreChannel`]: a [`Device`] for one channel's driver.
 /// [`lock`](Self::lock) is for the registers that channels share, and [`reset`](Self::reset) for
@@ -43,8 +36,8 @@ pub(super) const CHANNELS_MAX: usize = 32;
 ///    starts a job with cleared pointers.
 ///
 /// # For callers
-/// 1. A channel that ended its job, and that nobody asks, may keep the interrupt's line up. Then
-///    siblings that wait look again and again until somebody does.
+/// 1. A channel that ended its job, and is not polled, may keep the interrupt's line up. Then
+///    siblings that wait poll again and again until it is.
 /// 2. [`Error::EndedByReset`]: the channel's driver was stopped, and the buffers come back. Start
 ///    the jobs again.
 /// 3. An event loop that arms the interrupt ([`Wait::arm_irq`](crate::Wait::arm_irq)) forgets those
@@ -75,7 +68,7 @@ pub(super) const CHANNELS_MAX: usize = 32;
 /// const CONTROL: Register<ReadWrite> = Register::at(0x00);
 /// const RESET: Register<ReadWrite> = Register::at(0x20);
 ///
-/// let core = Core::new(device.window()?);
+/// let core = Core::new(device.window()?)?;
 /// // SAFETY: each channel has 16 bytes of registers to itself.
 /// let (first, second) = unsafe { (core.channel(0, 0x00..0x10)?, core.channel(1, 0x10..0x20)?) };
 /// // SAFETY: no register of this core makes it touch memory.
@@ -90,135 +83,96 @@ pub(super) const CHANNELS_MAX: usize = 32;
 /// # Ok::<(), Error>(())
 /// ```
 pub struct Core<D> {
+    pub(super) shared: Shared<Inner<D>>,
+}
+
+pub(super) struct Inner<D> {
     pub(super) device: D,
-    block: Mutex<()>,
-    /// Bit N: channel N is claimed.
-    claimed: AtomicU32,
-    epoch: AtomicU32,
-    pub(super) baton: Baton,
+    siblings: Siblings,
 }
 
 impl<D: Device> Core<D> {
-    /// The core is `device`. Nobody has a channel of it yet.
-    #[must_use]
-    pub fn new(device: D) -> Self {
-        let (claimed, epoch) = (AtomicU32::new(0), AtomicU32::new(0));
-        Self { device, block: Mutex::new(()), claimed, epoch, baton: Baton::new() }
+    /// The core is `device`, which lies in pages from the kernel from now on. No channel of it has
+    /// a driver yet.
+    ///
+    /// # Errors
+    /// [`Error::Os`]: the kernel has no memory. [`Error::Unsupported`]: there is no kernel; use
+    /// [`in_memory`](Self::in_memory). The device is dropped.
+    pub fn new(device: D) -> Result<Self> {
+        Ok(Self { shared: Shared::new(Inner { device, siblings: Siblings::new() })? })
+    }
+
+    /// As [`new`](Self::new), where there is no kernel: it lies in `memory`, which is given for
+    /// ever. 256 bytes more than the device has are enough.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`]: `memory` is too small. The device is dropped.
+    pub fn in_memory(device: D, memory: &'static mut [MaybeUninit<u8>]) -> Result<Self> {
+        Ok(Self { shared: Shared::given(Inner { device, siblings: Siblings::new() }, memory)? })
     }
 
     /// Channel `index` of at most 32, for one driver: the registers at `window`, in bytes from the
     /// beginning of the device's. It is given back when it is dropped.
     ///
     /// # Errors
-    /// [`Error::HasDriver`]: somebody has it. [`Error::Argument`]: `index` is 32 or more.
+    /// [`Error::HasDriver`]: another driver has it. [`Error::Argument`]: `index` is 32 or more.
     /// [`Error::RegisterWindow`]: the device's window ends before `window` does.
     ///
     /// # Safety
     /// `window` holds this channel's registers. Other registers in it, of other channels or of all,
     /// are written by every driver of this core as the rules for drivers of a channel say
     /// ([`Core`]).
-    pub unsafe fn channel(&self, index: usize, window: Range<usize>) -> Result<CoreChannel<'_, D>> {
-        let have_bytes = self.device.len_bytes();
+    pub unsafe fn channel(&self, index: usize, window: Range<usize>) -> Result<CoreChannel<D>> {
+        let have_bytes = self.device().len_bytes();
         if window.start > window.end || window.end > have_bytes {
             let need_bytes = window.start.max(window.end);
             return Err(Error::RegisterWindow { device: "the channel", need_bytes, have_bytes });
         }
-        let (value, max) = (index as u64, CHANNELS_MAX as u64 - 1);
-        let bit = Self::bit(index).ok_or(Error::Argument { name: "channel", value, min: 0, max, multiple_of: 1 })?;
-        if self.claimed.fetch_or(bit, Ordering::Acquire) & bit != 0 {
-            return Err(Error::HasDriver);
-        }
-        Ok(CoreChannel::new(self, index, window))
+        self.siblings().claim(index)?;
+        Ok(CoreChannel::new(self.clone(), index, window))
     }
 
-    /// The registers that channels share, for this thread alone until the lock is dropped: the
-    /// whole window, as [`Mmio`](crate::Mmio).
+    /// Gives this thread alone the registers that channels share, until the lock is dropped.
+    /// [`device`](Self::device) has them, with the whole window.
     ///
     /// # Errors
     /// [`Error::Contended`]: another thread has held it for a second.
-    pub fn lock(&self) -> Result<CoreLock<'_, D>> {
-        Ok(CoreLock { device: &self.device, _held: lock::acquire(&self.block)? })
+    pub fn lock(&self) -> Result<CoreLock<'_>> {
+        self.siblings().lock()
     }
 
-    /// Does to the device, under the lock, what ends every channel's jobs. Each channel that has
-    /// jobs in flight hears of it by its [`reset_epoch`](Device::reset_epoch), before `act` begins
-    /// and also where it fails; and those that sleep are woken.
+    /// Does to the device, under the lock, what ends every channel's jobs: [`Siblings::reset`].
     ///
     /// # Errors
-    /// [`Error::Contended`], or what `act` says.
+    /// [`Error::Contended`], or what `act` returns.
     pub fn reset<R>(&self, act: impl FnOnce(&D) -> Result<R>) -> Result<R> {
-        let locked = self.lock()?;
-        // Twice: a job that is looked at while the registers change has been ended, and so has one
-        // whose doorbell came before the lock was taken. A driver compares once more under the
-        // lock.
-        self.epoch.fetch_add(1, Ordering::AcqRel);
-        barrier::before_doorbell();
-        // Dropped in any case, before the lock: siblings hear of a reset that panicked too.
-        let _ends = ResetEnds(self);
-        act(locked.device)
-    }
-
-    /// The device, to read what its registers say of all channels.
-    pub const fn device(&self) -> &D {
-        &self.device
-    }
-
-    /// How often it was reset, read after the registers that were read before.
-    pub(super) fn epoch(&self) -> u32 {
-        barrier::after_completion();
-        self.epoch.load(Ordering::Acquire)
+        self.siblings().reset(|| act(self.device()))
     }
 }
 
 impl<D> Core<D> {
-    fn bit(index: usize) -> Option<u32> {
-        u32::try_from(index).ok().and_then(|index| 1_u32.checked_shl(index))
+    /// The device, with the registers of all channels.
+    pub fn device(&self) -> &D {
+        &self.shared.device
     }
 
-    pub(super) fn give_back(&self, index: usize) {
-        self.claimed.fetch_and(!Self::bit(index).unwrap_or(0), Ordering::Release);
-    }
-
-    /// The device, when no channel of it is left.
-    pub fn into_device(self) -> D {
-        self.device
+    pub(super) fn siblings(&self) -> &Siblings {
+        &self.shared.siblings
     }
 }
 
-/// The end of a reset.
-struct ResetEnds<'c, D>(&'c Core<D>);
-
-impl<D> Drop for ResetEnds<'_, D> {
-    fn drop(&mut self) {
-        barrier::before_doorbell();
-        self.0.epoch.fetch_add(1, Ordering::AcqRel);
-        self.0.baton.wake();
+impl<D> Clone for Core<D> {
+    /// # Panics
+    /// At 2²⁴ handles and channels of one core, most of which must have been forgotten.
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
     }
 }
 
-/// The registers that channels share, and the whole window: [`Core::lock`].
-#[derive(Debug)]
-#[must_use = "the lock is held as long as this lives"]
-pub struct CoreLock<'c, D> {
-    device: &'c D,
-    _held: MutexGuard<'c, ()>,
-}
-
-impl<D> Deref for CoreLock<'_, D> {
-    type Target = D;
-
-    fn deref(&self) -> &D {
-        self.device
-    }
-}
-
-forward_as_fd!({D} Core<D>, device: D);
+forward_as_fd!({D} Core<D>, shared.device: D);
 
 impl<D> fmt::Debug for Core<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core")
-            .field("claimed", &self.claimed.load(Ordering::Relaxed))
-            .field("epoch", &self.epoch.load(Ordering::Relaxed))
-            .finish_non_exhaustive()
+        f.debug_tuple("Core").field(self.siblings()).finish()
     }
 }

@@ -22,14 +22,12 @@
 
 mod any_core;
 mod any_driver;
-mod baton;
 mod channel;
 mod completion;
 mod core;
 mod done;
 mod driver;
 mod engine;
-mod gate;
 mod job_error;
 mod job_place;
 mod operand_spec;
@@ -42,18 +40,15 @@ mod signature;
 mod stop_program;
 mod stream;
 
-pub use self::core::{Core, CoreLock};
+pub use self::core::Core;
 pub use any_core::{AnyCore, Channels};
 pub use any_driver::AnyDriver;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use any_driver::{DriverCount, KeepAlive};
 pub use channel::CoreChannel;
 pub use completion::Completion;
 pub use done::Done;
 pub(crate) use driver::no_report;
 pub use driver::{Driver, TypedDriver, exactly};
 pub use engine::{Engine, JobCounts};
-pub(crate) use gate::{Gate, Shut};
 pub use job_error::JobError;
 pub use operand_spec::OperandSpec;
 pub use parts::{Parts, Settings};

@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "registers and a port are promises, which each kind of device keeps")]
 //! A device of every kind as one type.
 
+use super::OpenDevice;
 use crate::{
     hw::{Device, Mmio, Wait},
     linux::{
@@ -17,30 +18,30 @@ use crate::{
 };
 use core::{
     fmt,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 /// A device of whatever kind, for one driver: registers, interrupt and port.
 /// [`OpenDevice::attach`](super::OpenDevice::attach) makes one; when it is dropped, the next driver
 /// may have the device, and its [`Engine::new`](crate::Engine::new) stops what the last one left
 /// running. Where it is forgotten, nobody may.
-pub struct AnyDevice<'o> {
-    attachment: Attachment<'o>,
+pub struct AnyDevice {
+    attachment: Attachment,
     port: Port,
     /// Where interrupts are counted, where somebody wants that.
-    interrupts: Option<&'o AtomicU64>,
+    interrupts: Option<&'static AtomicU64>,
     /// Dropped last.
-    _attached: Option<Attached<'o>>,
+    _attached: Option<Attached>,
 }
 
 /// Registers of whatever kind.
-pub(super) enum Attachment<'o> {
-    /// A mapping that the opening owns; with no interrupt the driver looks again and again.
+pub(super) enum Attachment {
+    /// With no interrupt the driver polls.
     Plain {
-        registers: &'o Registers,
-        irq: Option<AnyIrq<'o>>,
+        registers: Registers,
+        irq: Option<AnyIrq>,
     },
-    Vfio(VfioDevice<'o>),
+    Vfio(VfioDevice),
     #[cfg(feature = "sim")]
     Simulated(super::simulated::Simulated),
 }
@@ -49,14 +50,14 @@ pub(super) enum Attachment<'o> {
 /// event loop beside a driver: [`AnyDevice::irq`]. An interrupt that one handle takes is gone for
 /// the other. It is `AsFd`, and [`arm`](Self::arm) comes before the look and the sleep.
 #[derive(Debug)]
-pub enum AnyIrq<'o> {
+pub enum AnyIrq {
     /// Through `/dev/uioN`.
     Uio(UioIrq),
     /// Through the device's guard.
-    Guard(GuardIrq<'o>),
+    Guard(GuardIrq),
 }
 
-impl AnyIrq<'_> {
+impl AnyIrq {
     /// Forgets an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
@@ -85,7 +86,7 @@ impl AnyIrq<'_> {
     }
 }
 
-impl Wait for AnyIrq<'_> {
+impl Wait for AnyIrq {
     fn now_us(&self) -> u64 {
         Spin.now_us()
     }
@@ -105,7 +106,7 @@ impl Wait for AnyIrq<'_> {
     }
 }
 
-impl AsFd for AnyIrq<'_> {
+impl AsFd for AnyIrq {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Uio(irq) => irq.as_fd(),
@@ -114,23 +115,23 @@ impl AsFd for AnyIrq<'_> {
     }
 }
 
-/// While it lives, nobody else gets the device.
-struct Attached<'o>(&'o AtomicBool);
+/// While it lives, no other driver gets the device, which stays open.
+struct Attached(OpenDevice);
 
-impl Drop for Attached<'_> {
+impl Drop for Attached {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.0.let_go();
     }
 }
 
-impl<'o> AnyDevice<'o> {
-    /// `attached` was set for it.
-    pub(super) const fn new(attachment: Attachment<'o>, port: Port, attached: &'o AtomicBool) -> Self {
-        Self { attachment, port, interrupts: None, _attached: Some(Attached(attached)) }
+impl AnyDevice {
+    /// `device` was marked as attached for it.
+    pub(super) const fn new(attachment: Attachment, port: Port, device: OpenDevice) -> Self {
+        Self { attachment, port, interrupts: None, _attached: Some(Attached(device)) }
     }
 
     /// Registers of a device that a driver has.
-    pub(super) const fn second(attachment: Attachment<'o>, port: Port) -> Self {
+    pub(super) const fn second(attachment: Attachment, port: Port) -> Self {
         Self { attachment, port, interrupts: None, _attached: None }
     }
 
@@ -140,13 +141,13 @@ impl<'o> AnyDevice<'o> {
     /// # Safety
     /// As [`Wired::new`](crate::Wired::new); and nobody else drives these registers while it lives.
     #[must_use]
-    pub const unsafe fn of_registers(registers: &'o Registers, port: Port) -> Self {
+    pub const unsafe fn of_registers(registers: Registers, port: Port) -> Self {
         Self::second(Attachment::Plain { registers, irq: None }, port)
     }
 
     /// Counts interrupts in `interrupts` from now on: each wait that was over before its time. A
     /// driver that finds its job done at the first look never waits, so it is the least number.
-    pub const fn count_in(&mut self, interrupts: &'o AtomicU64) {
+    pub const fn count_in(&mut self, interrupts: &'static AtomicU64) {
         self.interrupts = Some(interrupts);
     }
 
@@ -175,7 +176,7 @@ impl<'o> AnyDevice<'o> {
     ///
     /// # Errors
     /// As [`UioIrq::try_clone`].
-    pub fn irq(&self) -> Result<Option<AnyIrq<'o>>, Error> {
+    pub fn irq(&self) -> Result<Option<AnyIrq>, Error> {
         match &self.attachment {
             Attachment::Plain { irq: Some(irq), .. } => irq.second().map(Some),
             _ => Ok(None),
@@ -185,7 +186,7 @@ impl<'o> AnyDevice<'o> {
 
 // SAFETY: 1. The registers of one device: a mapping's, VFIO's, or a model's. 2. `attached` gives
 // them to one value at a time, and the opening holds the lock that keeps other programs away.
-unsafe impl Mmio for AnyDevice<'_> {
+unsafe impl Mmio for AnyDevice {
     fn len_bytes(&self) -> usize {
         match &self.attachment {
             Attachment::Plain { registers, .. } => registers.len_bytes(),
@@ -219,7 +220,7 @@ unsafe impl Mmio for AnyDevice<'_> {
     }
 }
 
-impl Wait for AnyDevice<'_> {
+impl Wait for AnyDevice {
     fn now_us(&self) -> u64 {
         match &self.attachment {
             #[cfg(feature = "sim")]
@@ -264,7 +265,7 @@ impl Wait for AnyDevice<'_> {
 
 // SAFETY: `OpenDevice::attach` gave it the port that the kernel or the simulated board says, and
 // `attach_wired`'s caller promised the other ones.
-unsafe impl Device for AnyDevice<'_> {
+unsafe impl Device for AnyDevice {
     fn port(&self) -> &Port {
         &self.port
     }
@@ -278,7 +279,7 @@ unsafe impl Device for AnyDevice<'_> {
     }
 }
 
-impl fmt::Debug for AnyDevice<'_> {
+impl fmt::Debug for AnyDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnyDevice").field("len_bytes", &self.len_bytes()).field("port", &self.port).finish_non_exhaustive()
     }

@@ -10,34 +10,34 @@ use crate::{
 use core::fmt;
 
 /// Memory of whatever kind: a [`Backend`] for a program that has its memory's name from its user.
-/// It owns the block, with no heap, and lives at most as long as the device that it belongs to.
+/// It owns the block, with no heap, and keeps the device open that it belongs to.
 ///
-/// [`MemoryName::open_in`](super::MemoryName::open_in) and
+/// [`MemoryName::open`](super::MemoryName::open) and
 /// [`OpenDevice::memory`](super::OpenDevice::memory) make one of a name, and `From` of every type
 /// that holds memory.
-pub struct AnyMemory<'d>(Block<'d>);
+pub struct AnyMemory(Block);
 
-impl<'d> AnyMemory<'d> {
-    pub(super) const fn of(block: Block<'d>) -> Self {
+impl AnyMemory {
+    pub(super) const fn of(block: Block) -> Self {
         Self(block)
     }
 }
 
 // SAFETY: every method belongs to one backend, the same one at every call, because the value inside
 // is never exchanged. Moving this value moves no block, as that backend promises.
-unsafe impl Backend for AnyMemory<'_> {
+unsafe impl Backend for AnyMemory {
     forward!(|this| this.0.backend() => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by, wrong_accesses);
 }
 
 // SAFETY: as above.
-unsafe impl Export for AnyMemory<'_> {
+unsafe impl Export for AnyMemory {
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         // SAFETY: the caller's promise.
         self.0.export().map_or(Err(NO_DMA_BUF), |block| unsafe { block.export() })
     }
 }
 
-impl fmt::Debug for AnyMemory<'_> {
+impl fmt::Debug for AnyMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnyMemory").field("name", &self.name()).field("mapping", &self.mapping()).finish()
     }

@@ -3,7 +3,7 @@
 
 use crate::{
     job::{AnyDriver, Signature},
-    types::{Result, in_place::InPlace},
+    types::{Result, boxed::Boxed},
 };
 use core::{ffi::CStr, fmt};
 
@@ -39,17 +39,16 @@ pub trait GpuModule: Send + Sync {
 /// # let _ = queue;
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct AnyModule<'g>(InPlace<dyn GpuModule + 'g, { AnyModule::MAX_BYTES }>);
+pub struct AnyModule<'g>(Boxed<dyn GpuModule + 'g>);
 
 impl<'g> AnyModule<'g> {
-    /// The largest module: a handful of pointers.
-    pub const MAX_BYTES: usize = 128;
-
-    /// `module`, in a fixed place. One that is too large is refused by the compiler.
-    #[must_use]
-    pub fn new<M: GpuModule + 'g>(module: M) -> Self {
-        // SAFETY: it casts to `M`, and that becomes what an `M` is.
-        Self(unsafe { InPlace::new::<M>(module, |place| place.cast::<M>()) })
+    /// `module`, in pages from the kernel.
+    ///
+    /// # Errors
+    /// [`Error::Os`](crate::Error::Os): the kernel has no memory. The module is dropped.
+    pub fn new<M: GpuModule + 'g>(module: M) -> Result<Self> {
+        // SAFETY: the pointer is unsized, and returned.
+        unsafe { Boxed::<dyn GpuModule + 'g>::unsized_by(module, |inner| inner) }.map(Self)
     }
 
     /// The driver of its kernel called `entry`.
@@ -61,7 +60,7 @@ impl<'g> AnyModule<'g> {
     /// As [`GpuModule::kernel`].
     pub unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'_>> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.get().kernel(entry, signature) }
+        unsafe { self.0.kernel(entry, signature) }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{AnyDevice, Attach, OpenDevice};
 use crate::{
-    drivers::axi_gate::{AxiGate, regs},
+    drivers::axi_gate::{AxiGate, Gated, regs},
     hw::{Mmio, Wait},
     job::AnyDriver,
     mem::Port,
@@ -12,14 +12,14 @@ use crate::{
 
 /// A gate's registers: in its own device's window, or in its core's.
 #[derive(Debug)]
-pub(super) struct GateWindow<'o> {
-    device: AnyDevice<'o>,
+pub(super) struct GateWindow {
+    device: AnyDevice,
     from: usize,
 }
 
 // SAFETY: 1. The registers are the device's. 2. They are the gate's alone, as `Taken::behind`'s
 // caller promised.
-unsafe impl Mmio for GateWindow<'_> {
+unsafe impl Mmio for GateWindow {
     fn len_bytes(&self) -> usize {
         self.device.len_bytes().saturating_sub(self.from).min(regs::WINDOW_BYTES)
     }
@@ -35,7 +35,7 @@ unsafe impl Mmio for GateWindow<'_> {
 }
 
 /// By looking again and again: a gate has no interrupt.
-impl Wait for GateWindow<'_> {
+impl Wait for GateWindow {
     crate::types::forward::forward!(|this| this.device => now_us, wait_at_most, looks_before_clock);
 }
 
@@ -54,18 +54,18 @@ pub struct GateAt<'o> {
 }
 
 /// A gate that was opened before its core's driver.
-pub(super) struct OpenGate<'o> {
-    gate: AxiGate<GateWindow<'o>>,
+pub(super) struct OpenGate {
+    gate: AxiGate<GateWindow>,
     /// Where it is in the driver's window, if it is there.
     at: Option<usize>,
 }
 
-impl<'o> OpenGate<'o> {
+impl OpenGate {
     /// The gate of `core`, which is attached by `how`, behind `port`.
     ///
     /// # Safety
     /// As [`Taken::behind`](super::Taken::behind).
-    pub(super) unsafe fn open(at: GateAt<'o>, core: &'o OpenDevice, how: Attach, port: Port) -> Result<Self> {
+    pub(super) unsafe fn open(at: GateAt<'_>, core: &OpenDevice, how: Attach, port: Port) -> Result<Self> {
         let (from, gates) = (at.offset, Attach { window: at.window, interrupt: false });
         let device = match at.device {
             Some(own) => own.attach_through(Some(own.port().unwrap_or(NO_MEMORY)), gates)?,
@@ -81,8 +81,13 @@ impl<'o> OpenGate<'o> {
 
     /// # Safety
     /// As [`Taken::behind`](super::Taken::behind), of this driver.
-    pub(super) unsafe fn before(self, driver: AnyDriver<'o>) -> Result<AnyDriver<'o>> {
+    pub(super) unsafe fn before<'m>(self, driver: AnyDriver<'m>) -> Result<AnyDriver<'m>> {
         // SAFETY: the caller's promise; `open` found a gate there.
-        unsafe { driver.with_gate(self.gate, self.at) }
+        let gated = unsafe { Gated::new(driver, self.gate) };
+        AnyDriver::new(match self.at {
+            // SAFETY: `open` found it at this offset of the driver's window.
+            Some(offset) => unsafe { gated.in_window(offset) },
+            None => gated,
+        })
     }
 }

@@ -47,12 +47,12 @@ pub unsafe fn load_cuda<'g>(gpu: &'g Gpu<'g>, code: &[u8], log: &mut dyn fmt::Wr
     // SAFETY: the caller's promise.
     let module = unsafe { Module::load(gpu, Image::of(code), &mut said) };
     // A log that is full is cut.
-    module.map(AnyModule::new).inspect_err(|_| _ = log.write_str(&said))
+    AnyModule::new(module.inspect_err(|_| _ = log.write_str(&said))?)
 }
 
 impl GpuModule for Module<'_> {
     unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>, Error> {
         // SAFETY: the caller's promise.
-        Ok(AnyDriver::new(unsafe { CudaFunction::new(self, entry, signature)? }))
+        AnyDriver::new(unsafe { CudaFunction::new(self, entry, signature)? })
     }
 }

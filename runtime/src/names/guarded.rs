@@ -56,7 +56,7 @@ impl Guarded {
 
     /// Its registers and its interrupt, for a driver that is the only one.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn attachment(&self, how: Attach) -> Result<Attachment<'_>, Error> {
+    pub(super) fn attachment(&self, how: Attach) -> Result<Attachment, Error> {
         let (value, max) = (how.window.into(), WINDOWS as u64 - 1);
         let no_such = Error::Argument { name: "window", value, min: 0, max, multiple_of: 1 };
         let window = self.windows.get(usize::from(how.window)).ok_or(no_such)?;
@@ -71,7 +71,7 @@ impl Guarded {
             }
         };
         let irq = how.interrupt.then(|| self.guard.irq(0)).transpose()?;
-        Ok(Attachment::Plain { registers, irq: irq.map(AnyIrq::Guard) })
+        Ok(Attachment::Plain { registers: registers.second(), irq: irq.map(AnyIrq::Guard) })
     }
 }
 

@@ -61,14 +61,14 @@ impl KernelRegisters {
 
     /// Its registers and its interrupt, for a driver that is the only one.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn attachment(&self, port: &Port, how: Attach) -> Result<Attachment<'_>, Error> {
+    pub(super) fn attachment(&self, port: &Port, how: Attach) -> Result<Attachment, Error> {
         match self {
             Self::Uio(..) if how.window > 0 => {
                 Err(Error::Argument { name: "window", value: how.window.into(), min: 0, max: 0, multiple_of: 1 })
             }
             Self::Uio(registers, irq, _) => {
                 let irq = how.interrupt.then(|| irq.try_clone()).transpose()?;
-                Ok(Attachment::Plain { registers, irq: irq.map(AnyIrq::Uio) })
+                Ok(Attachment::Plain { registers: registers.second(), irq: irq.map(AnyIrq::Uio) })
             }
             Self::Pci { function, bar, .. } => {
                 let function = lock::acquire(function)?;
@@ -87,7 +87,7 @@ impl KernelRegisters {
                     return Err(Error::Argument { name: "window", value, min: max, max, multiple_of: 1 });
                 }
                 let irq = how.interrupt.then(|| function.uio_irq()).transpose()?;
-                Ok(Attachment::Plain { registers, irq: irq.map(AnyIrq::Uio) })
+                Ok(Attachment::Plain { registers: registers.second(), irq: irq.map(AnyIrq::Uio) })
             }
         }
     }

@@ -10,11 +10,10 @@ use super::{
     rows::{MEMORIES, MemoryRow},
 };
 use crate::types::Error;
-use core::cell::OnceCell;
 
 /// The name of memory: what a user writes after `--memory`, in every language. It is copied like a
 /// number, and says nothing of whether this machine has such memory:
-/// [`Inventory`](super::Inventory) does, and [`open_in`](Self::open_in).
+/// [`Inventory`](super::Inventory) does, and [`open`](Self::open).
 ///
 /// | name | memory |
 /// |---|---|
@@ -47,57 +46,33 @@ impl MemoryName {
         (self.row.device)(self)
     }
 
-    /// Opens `len_bytes` of memory that belongs to no device. Of a u-dma-buf, whose size is fixed,
-    /// it is all of the block.
+    /// Opens `len_bytes` of it. Memory that belongs to a device opens that too, and keeps it open; of
+    /// a device that is open already, use [`OpenDevice::memory`]. Of a u-dma-buf, whose size is
+    /// fixed, it is all of the block.
     ///
     /// # Errors
-    /// - [`Error::NeedsDevice`]: it belongs to one. Open that, or use [`open_in`](Self::open_in).
+    /// - [`Error::NeedsDevice`]: the name does not say which device it belongs to.
     /// - [`Error::NotBuiltIn`]: this program was built without it.
-    /// - [`Error::BlockSize`]: the block is smaller. The error of the backend's own function.
+    /// - [`Error::BlockSize`]: the block is smaller. The errors of [`DeviceName::open`], and of the
+    ///   backend's own function.
     ///
-    /// ```no_run
-    /// use contigo::{Region, names::MemoryName};
-    /// let name: MemoryName = "u-dma-buf:udmabuf0".parse()?;
+    /// ```
+    /// use contigo::{names::MemoryName, own::Region};
+    /// let name: MemoryName = "sim:7".parse()?; // or "u-dma-buf:udmabuf0", "guard:f8003000"
     /// let region = Region::new(name.open(1 << 20)?)?;
-    /// # Ok::<(), contigo::Error>(())
-    /// ```
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub fn open(&self, len_bytes: usize) -> Result<AnyMemory<'static>, Error> {
-        if self.device().is_some() {
-            return Err(self.needs_device());
-        }
-        self.open_of(None, len_bytes)
-    }
-
-    /// Opens `len_bytes` of it, whatever it belongs to: that is opened first, and put in `device`,
-    /// where it lives as long as the memory. A device that is in `device` already is used.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open), [`DeviceName::open`] and [`OpenDevice::memory`].
-    ///
-    /// ```
-    /// use contigo::{Region, names::MemoryName};
-    /// use core::cell::OnceCell;
-    /// let name: MemoryName = "sim:7".parse()?;
-    /// let device = OnceCell::new();
-    /// let region = Region::new(name.open_in(&device, 1 << 20)?)?;
     /// assert_eq!(region.len_bytes(), 1 << 20);
     /// # Ok::<(), contigo::Error>(())
     /// ```
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn open_in<'d>(&self, device: &'d OnceCell<OpenDevice>, len_bytes: usize) -> Result<AnyMemory<'d>, Error> {
-        if let (None, Some(name)) = (device.get(), self.device()) {
-            // The cell is empty: it takes the device.
-            let _ = device.set(name.open()?);
-        }
-        match device.get() {
-            Some(device) => device.memory(self, len_bytes),
+    pub fn open(&self, len_bytes: usize) -> Result<AnyMemory, Error> {
+        match self.device() {
+            Some(owner) => owner.open()?.memory(self, len_bytes),
             None => self.open_of(None, len_bytes),
         }
     }
 
     #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn open_of<'d>(&self, device: Option<&'d OpenDevice>, len_bytes: usize) -> Result<AnyMemory<'d>, Error> {
+    pub(super) fn open_of(&self, device: Option<&OpenDevice>, len_bytes: usize) -> Result<AnyMemory, Error> {
         let open = self.row.open.ok_or(Error::NotBuiltIn { kind: self.row.kind, feature: self.row.feature })?;
         open(self, device, len_bytes)
     }
@@ -191,7 +166,7 @@ mod tests {
         use super::{super::Inventory, DeviceName, Error};
         let not_built_in = Error::NotBuiltIn { kind: "cuda", feature: "cuda" };
         let (memory, device): (MemoryName, DeviceName) = ("cuda:1".parse().unwrap(), "cuda:1".parse().unwrap());
-        assert_eq!(memory.open_in(&core::cell::OnceCell::new(), 1).map(|_| ()), Err(not_built_in));
+        assert_eq!(memory.open(1).map(|_| ()), Err(not_built_in));
         assert_eq!(device.open().map(|_| ()), Err(not_built_in));
         let entry = Inventory::here().memories().find(|entry| entry.kind == "cuda").unwrap();
         assert_eq!((entry.name, entry.to_string().as_str()), (None, "no cuda: it is not built into this program"));

@@ -19,7 +19,7 @@ use crate::{
     linux::guard::Guard,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     mem::Port,
-    types::{Error, PhysAddr},
+    types::{Error, PhysAddr, shared::Shared},
 };
 use core::{
     fmt,
@@ -27,8 +27,9 @@ use core::{
 };
 
 /// A device, opened: **one opening serves its registers, its interrupt and the memory that belongs
-/// to it.** Values that are made of it borrow it, so it is closed last. By closing it the kernel
-/// stops the device where it can (`vfio:…`, `guard:…`).
+/// to it.** It is a handle: clones are the same opening, and drivers and memory that are made of it
+/// have one each. When the last of them is dropped, the device is closed, and the kernel stops it
+/// where it can (`vfio:…`, `guard:…`).
 ///
 /// ```
 /// use contigo::{Align, Engine, Region, drivers::zdma::Zdma, names::{Attach, DeviceName, MemoryName}};
@@ -42,17 +43,18 @@ use core::{
 /// let [_from, _to] = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(Duration::from_millis(20))?.buffers;
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct OpenDevice {
+#[derive(Clone)]
+pub struct OpenDevice(Shared<Inner>);
+
+struct Inner {
     name: DeviceName,
-    /// INVARIANT: what several drivers share borrows from `attached` and `what`, and is dropped
-    /// before them.
-    pub(super) shared: SharedCore,
+    /// What several drivers share.
+    core: SharedCore,
     /// A driver has the registers.
     attached: AtomicBool,
     opened: Opened,
 }
 
-#[allow(clippy::large_enum_variant, reason = "there is no heap to put a guard's on, and a program opens a handful of devices")]
 enum Opened {
     /// Registers that a program's word wires: a UIO device's, or a PCI function's.
     Plain(KernelRegisters),
@@ -86,17 +88,27 @@ impl Default for Attach {
 }
 
 impl OpenDevice {
-    fn new(name: &DeviceName, opened: Opened) -> Self {
-        Self { name: *name, shared: SharedCore::new(), attached: AtomicBool::new(false), opened }
+    fn new(name: &DeviceName, opened: Opened) -> Result<Self, Error> {
+        let (core, attached) = (SharedCore::new(), AtomicBool::new(false));
+        Shared::new(Inner { name: *name, core, attached, opened }).map(Self)
+    }
+
+    pub(super) fn core(&self) -> &SharedCore {
+        &self.0.core
+    }
+
+    /// Its driver is gone.
+    pub(super) fn let_go(&self) {
+        self.0.attached.store(false, Ordering::Release);
     }
 
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn uio(name: &DeviceName, root: &str) -> Result<Self, Error> {
-        Ok(Self::new(name, Opened::Plain(KernelRegisters::uio(name, root)?)))
+        Self::new(name, Opened::Plain(KernelRegisters::uio(name, root)?))
     }
 
     pub(super) fn pci(name: &DeviceName, root: &str) -> Result<Self, Error> {
-        Ok(Self::new(name, Opened::Plain(KernelRegisters::pci(name.argument(), root)?)))
+        Self::new(name, Opened::Plain(KernelRegisters::pci(name.argument(), root)?))
     }
 
     pub(super) fn guarded(name: &DeviceName, _root: &str) -> Result<Self, Error> {
@@ -104,7 +116,7 @@ impl OpenDevice {
     }
 
     pub(super) fn guarded_by(name: &DeviceName, files: Files<'_>, open: impl FnOnce(&str) -> Result<Guard, Error>) -> Result<Self, Error> {
-        Ok(Self::new(name, Opened::Guarded(Guarded::open(name.argument(), files, open)?)))
+        Self::new(name, Opened::Guarded(Guarded::open(name.argument(), files, open)?))
     }
 
     pub(super) fn behind_iommu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
@@ -112,13 +124,13 @@ impl OpenDevice {
     }
 
     pub(super) fn vfio_by(name: &DeviceName, open: impl FnOnce(&str) -> Result<Vfio, Error>) -> Result<Self, Error> {
-        Ok(Self::new(name, Opened::Vfio(open(name.argument())?)))
+        Self::new(name, Opened::Vfio(open(name.argument())?))
     }
 
     #[cfg(feature = "sim")]
     pub(super) fn simulated(name: &DeviceName, _root: &str) -> Result<Self, Error> {
         let (board, models) = super::simulated::open(name)?;
-        Ok(Self::new(name, Opened::Simulated(board, models)))
+        Self::new(name, Opened::Simulated(board, models))
     }
 
     /// The model of `driver`'s core, on a board of the program's: with faults, and beside other
@@ -140,7 +152,7 @@ impl OpenDevice {
         let long = Error::BadName { len_bytes: driver.len(), max_bytes: Text::MAX_BYTES };
         let name = Text::join(&["sim:", driver]).ok_or(long)?;
         let opened = Opened::Simulated(board.clone(), Some(model));
-        Ok(Self::new(&name.as_str().parse()?, opened))
+        Self::new(&name.as_str().parse()?, opened)
     }
 
     /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
@@ -150,8 +162,8 @@ impl OpenDevice {
     /// [`Error::Unsupported`]: it is no simulated device. [`Error::Contended`].
     #[cfg(feature = "sim")]
     pub fn reset_simulated(&self) -> Result<(), Error> {
-        match &self.opened {
-            Opened::Simulated(_, models) => self.shared.reset(&mut || super::simulated::reset(models)),
+        match &self.0.opened {
+            Opened::Simulated(_, models) => self.0.core.reset(&mut || super::simulated::reset(models)),
             _ => Err(Error::Unsupported { what: "this device is real", fix: "reset it with OpenDevice::reset" }),
         }
     }
@@ -171,11 +183,11 @@ impl OpenDevice {
     pub unsafe fn reset(&self) -> Result<(), Error> {
         const NONE: Error =
             Error::Unsupported { what: "the kernel cannot reset this device", fix: "use VFIO's reset, a guard's, or the board's" };
-        match &self.opened {
+        match &self.0.opened {
             // SAFETY: the caller's promise.
-            Opened::Guarded(guarded) => self.shared.reset(&mut || unsafe { guarded.guard.reset() }),
+            Opened::Guarded(guarded) => self.0.core.reset(&mut || unsafe { guarded.guard.reset() }),
             // SAFETY: as above.
-            Opened::Vfio(vfio) => self.shared.reset(&mut || unsafe { vfio.reset() }),
+            Opened::Vfio(vfio) => self.0.core.reset(&mut || unsafe { vfio.reset() }),
             #[cfg(feature = "sim")]
             Opened::Simulated(..) => self.reset_simulated(),
             _ => Err(NONE),
@@ -184,25 +196,25 @@ impl OpenDevice {
 
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     pub(super) fn cuda(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        Ok(Self::new(name, Opened::Gpu(super::gpu::open(name.number().unwrap_or(0))?)))
+        Self::new(name, Opened::Gpu(super::gpu::open(name.number().unwrap_or(0))?))
     }
 
     pub(super) fn provided_gpu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
         let gpu = provided::open(name.kind(), name.feature(), name.number().unwrap_or(0))?;
-        Ok(Self::new(name, Opened::Provided(gpu)))
+        Self::new(name, Opened::Provided(gpu))
     }
 
     /// The name that it was opened by.
     #[must_use]
-    pub const fn name(&self) -> &DeviceName {
-        &self.name
+    pub fn name(&self) -> &DeviceName {
+        &self.0.name
     }
 
     /// Its way to memory, where the kernel or the simulated board says it; `None` for a device of
     /// which only the board's manual does.
     #[must_use]
     pub fn port(&self) -> Option<Port> {
-        match &self.opened {
+        match &self.0.opened {
             Opened::Plain(_) | Opened::Guarded(_) => None,
             Opened::Vfio(vfio) => Some(vfio.port()),
             #[cfg(feature = "sim")]
@@ -217,7 +229,7 @@ impl OpenDevice {
     /// guards it, VFIO's own, or as it is, on the board's bus where that is simulated.
     #[must_use]
     pub fn seen_through(&self, port: Port) -> Port {
-        match &self.opened {
+        match &self.0.opened {
             Opened::Guarded(guarded) => guarded.guard.seen_through(port),
             #[cfg(feature = "sim")]
             Opened::Simulated(board, _) => Port { bus: board.bus(), ..port },
@@ -229,7 +241,7 @@ impl OpenDevice {
     /// module guards except for PCI functions.
     #[must_use]
     pub fn addr(&self) -> Option<PhysAddr> {
-        match &self.opened {
+        match &self.0.opened {
             Opened::Plain(registers) => registers.addr(),
             Opened::Guarded(guarded) => guarded.addr(),
             _ => None,
@@ -244,7 +256,7 @@ impl OpenDevice {
     /// - [`Error::NotBuiltIn`]: this program was built without it. The error of the backend's own
     ///   function.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn memory(&self, name: &MemoryName, len_bytes: usize) -> Result<AnyMemory<'_>, Error> {
+    pub fn memory(&self, name: &MemoryName, len_bytes: usize) -> Result<AnyMemory, Error> {
         if name.device().is_some_and(|owner| !self.is(&owner)) {
             return Err(name.needs_device());
         }
@@ -255,7 +267,7 @@ impl OpenDevice {
     #[cfg_attr(not(feature = "sim"), allow(clippy::unused_self, reason = "only a model says what it is"))]
     pub(super) fn fits(&self, row: &DriverRow, settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
         #[cfg(feature = "sim")]
-        if let Opened::Simulated(_, models) = &self.opened {
+        if let Opened::Simulated(_, models) = &self.0.opened {
             return super::simulated::fits(models, row, settings, map);
         }
         let _ = (row, settings, map);
@@ -264,17 +276,17 @@ impl OpenDevice {
 
     /// Is it what `owner` names?
     fn is(&self, owner: &DeviceName) -> bool {
-        if owner.kind() != self.name.kind() {
+        if owner.kind() != self.0.name.kind() {
             return false;
         }
-        match &self.opened {
+        match &self.0.opened {
             #[cfg(feature = "sim")]
             Opened::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.seed()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-            Opened::Gpu(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
-            Opened::Provided(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
+            Opened::Gpu(_) => owner.number().unwrap_or(0) == self.0.name.number().unwrap_or(0),
+            Opened::Provided(_) => owner.number().unwrap_or(0) == self.0.name.number().unwrap_or(0),
             Opened::Guarded(guarded) => guarded.is_called(owner.argument()),
-            _ => owner.argument() == self.name.argument(),
+            _ => owner.argument() == self.0.name.argument(),
         }
     }
 
@@ -289,8 +301,8 @@ impl OpenDevice {
     ///   [`attach_wired`](Self::attach_wired).
     /// - What [`VfioDevice::open`] says.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn attach(&self, how: Attach) -> Result<AnyDevice<'_>, Error> {
-        self.shared.close_idle();
+    pub fn attach(&self, how: Attach) -> Result<AnyDevice, Error> {
+        self.0.core.close_idle();
         self.attach_through(self.port(), how)
     }
 
@@ -307,21 +319,21 @@ impl OpenDevice {
     /// As [`Wired::new`](crate::Wired::new): the device reaches memory through `port`, or, where
     /// the module guards it, through [`seen_through`](Self::seen_through) of it, and no other way.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub unsafe fn attach_wired(&self, port: Port, how: Attach) -> Result<AnyDevice<'_>, Error> {
-        self.shared.close_idle();
+    pub unsafe fn attach_wired(&self, port: Port, how: Attach) -> Result<AnyDevice, Error> {
+        self.0.core.close_idle();
         self.attach_through(Some(self.seen_through(port)), how)
     }
 
     /// `port` is true of it: the kernel's or the board's word, or a caller's who promised it.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn attach_through(&self, port: Option<Port>, how: Attach) -> Result<AnyDevice<'_>, Error> {
+    pub(super) fn attach_through(&self, port: Option<Port>, how: Attach) -> Result<AnyDevice, Error> {
         let port = port.ok_or(NO_PORT)?;
-        if self.attached.swap(true, Ordering::Acquire) {
+        if self.0.attached.swap(true, Ordering::Acquire) {
             return Err(Error::HasDriver);
         }
         let made = self.attachment(port, how);
-        let attachment = made.inspect_err(|_| self.attached.store(false, Ordering::Release))?;
-        Ok(AnyDevice::new(attachment, port, &self.attached))
+        let attachment = made.inspect_err(|_| self.let_go())?;
+        Ok(AnyDevice::new(attachment, port, self.clone()))
     }
 
     /// The registers once more, for a gate that is among them: a device that was attached is not
@@ -329,8 +341,8 @@ impl OpenDevice {
     ///
     /// # Errors
     /// [`Error::Unsupported`]: it is behind an IOMMU, which cuts it off without a gate.
-    pub(super) fn second(&self, how: Attach, port: Port) -> Result<AnyDevice<'_>, Error> {
-        let attachment = match &self.opened {
+    pub(super) fn second(&self, how: Attach, port: Port) -> Result<AnyDevice, Error> {
+        let attachment = match &self.0.opened {
             Opened::Vfio(_) => {
                 return Err(Error::Unsupported {
                     what: "a device of VFIO has its registers once",
@@ -345,8 +357,8 @@ impl OpenDevice {
     }
 
     #[cfg_attr(feature = "audit", track_caller)]
-    fn attachment(&self, port: Port, how: Attach) -> Result<Attachment<'_>, Error> {
-        match &self.opened {
+    fn attachment(&self, port: Port, how: Attach) -> Result<Attachment, Error> {
+        match &self.0.opened {
             Opened::Plain(registers) => registers.attachment(&port, how),
             Opened::Guarded(guarded) => guarded.attachment(how),
             Opened::Vfio(vfio) => {
@@ -370,7 +382,7 @@ impl OpenDevice {
     /// # Safety
     /// As [`BusMaster::enable`](crate::BusMaster::enable).
     pub unsafe fn enable_bus_master(&self) -> Result<(), Error> {
-        match &self.opened {
+        match &self.0.opened {
             // SAFETY: the caller's promise.
             Opened::Plain(registers) => unsafe { registers.enable_bus_master() },
             _ => Ok(()),
@@ -379,8 +391,8 @@ impl OpenDevice {
 
     /// Its guard, to leave with the kernel what stops it ([`Engine::arm`](crate::Engine::arm)).
     #[must_use]
-    pub const fn guard(&self) -> Option<&Guard> {
-        match &self.opened {
+    pub fn guard(&self) -> Option<&Guard> {
+        match &self.0.opened {
             Opened::Guarded(guarded) => Some(&guarded.guard),
             _ => None,
         }
@@ -388,8 +400,8 @@ impl OpenDevice {
 
     /// Its address space behind the IOMMU, to reset it, or to cut it off from memory.
     #[must_use]
-    pub const fn vfio(&self) -> Option<&Vfio> {
-        match &self.opened {
+    pub fn vfio(&self) -> Option<&Vfio> {
+        match &self.0.opened {
             Opened::Vfio(vfio) => Some(vfio),
             _ => None,
         }
@@ -398,8 +410,8 @@ impl OpenDevice {
     /// Its simulated board, for other models, and for what went wrong on it.
     #[cfg(feature = "sim")]
     #[must_use]
-    pub const fn board(&self) -> Option<&crate::sim::SimBoard> {
-        match &self.opened {
+    pub fn board(&self) -> Option<&crate::sim::SimBoard> {
+        match &self.0.opened {
             Opened::Simulated(board, _) => Some(board),
             _ => None,
         }
@@ -409,7 +421,7 @@ impl OpenDevice {
     /// for the CPU, as Mesa's lavapipe and pocl are, this says which one a number means.
     #[must_use]
     pub fn gpu_name(&self) -> Option<&str> {
-        match &self.opened {
+        match &self.0.opened {
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Opened::Gpu(gpu) => Some(&gpu.facts().name),
             Opened::Provided(gpu) => Some(gpu.name()),
@@ -431,7 +443,7 @@ impl OpenDevice {
     /// A compiler made the code for this kind of GPU, and it is whole; a text is what the program
     /// means to run. A driver may do anything with other bytes.
     pub unsafe fn load(&self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'_>, Error> {
-        match &self.opened {
+        match &self.0.opened {
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             // SAFETY: the caller's promise.
             Opened::Gpu(gpu) => unsafe { super::gpu::load_cuda(gpu, code, log) },
@@ -444,16 +456,16 @@ impl OpenDevice {
     /// The GPU, for its memory and its facts.
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     #[must_use]
-    pub const fn gpu(&self) -> Option<&crate::cuda::Gpu<'static>> {
-        match &self.opened {
+    pub fn gpu(&self) -> Option<&crate::cuda::Gpu<'static>> {
+        match &self.0.opened {
             Opened::Gpu(gpu) => Some(gpu),
             _ => None,
         }
     }
 
     /// The GPU that another crate brought, for its memory.
-    pub(super) const fn provided(&self) -> Option<&'static dyn GpuDevice> {
-        match &self.opened {
+    pub(super) fn provided(&self) -> Option<&'static dyn GpuDevice> {
+        match &self.0.opened {
             Opened::Provided(gpu) => Some(*gpu),
             _ => None,
         }
@@ -462,7 +474,7 @@ impl OpenDevice {
 
 impl fmt::Debug for OpenDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenDevice").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("OpenDevice").field("name", &self.0.name).finish_non_exhaustive()
     }
 }
 

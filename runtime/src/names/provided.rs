@@ -1,11 +1,11 @@
-#![allow(unsafe_code, reason = "memory of another crate, in a place of its own")]
+#![allow(unsafe_code, reason = "memory of another crate becomes a trait object")]
 //! GPUs that another crate brings. The bindings of their interfaces take the heap, and this crate
 //! has none.
 
 use super::any_module::AnyModule;
 use crate::{
     mem::{Backend, Port},
-    types::{Error, Result, forward::forward, in_place::InPlace, lock},
+    types::{Error, Result, boxed::Boxed, forward::forward, lock},
 };
 use core::fmt;
 use spin::Mutex;
@@ -45,29 +45,28 @@ pub trait GpuDevice: Sync {
     unsafe fn load<'g>(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>>;
 }
 
-/// Memory of another crate, owned: a [`Backend`] of any type, in a place of fixed size.
-pub struct OwnedMemory(InPlace<dyn Backend, { OwnedMemory::MAX_BYTES }>);
+/// Memory of another crate, owned: a [`Backend`] of any type, in pages from the kernel.
+pub struct OwnedMemory(Boxed<dyn Backend>);
 
 impl OwnedMemory {
-    /// The largest one: an object over an imported backend.
-    pub const MAX_BYTES: usize = 256;
-
-    /// Owns `backend`. One that is too large is refused by the compiler.
-    #[must_use]
-    pub fn new<B: Backend + 'static>(backend: B) -> Self {
-        // SAFETY: it casts to `B`, and that becomes what a `B` is.
-        Self(unsafe { InPlace::new::<B>(backend, |place| place.cast::<B>()) })
+    /// Owns `backend`.
+    ///
+    /// # Errors
+    /// [`Error::Os`]: the kernel has no memory. The backend is dropped.
+    pub fn new<B: Backend + 'static>(backend: B) -> Result<Self> {
+        // SAFETY: the pointer is unsized, and returned.
+        unsafe { Boxed::<dyn Backend>::unsized_by(backend, |inner| inner) }.map(Self)
     }
 }
 
 // SAFETY: every method is one backend's, which may be moved (`Backend`, 1).
 unsafe impl Backend for OwnedMemory {
-    forward!(|this| *this.0.get() => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by, wrong_accesses);
+    forward!(|this| *this.0 => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by, wrong_accesses);
 }
 
 impl fmt::Debug for OwnedMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedMemory").field("name", &self.0.get().name()).finish_non_exhaustive()
+        f.debug_struct("OwnedMemory").field("name", &self.0.name()).finish_non_exhaustive()
     }
 }
 

@@ -23,9 +23,9 @@ use spin::Mutex;
 ///
 /// /// # Safety
 /// /// The device is a ZDMA channel, and nobody else drives it.
-/// unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+/// unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
 ///     // SAFETY: the caller's promise.
-///     Ok(AnyDriver::new(unsafe { Zdma::simple(parts.device)? }))
+///     AnyDriver::new(unsafe { Zdma::simple(parts.device)? })
 /// }
 /// static MY_COPIER: DriverRow = DriverRow::new("my-copier", "copies, one job at a time", open);
 ///
@@ -74,10 +74,10 @@ pub struct DriverRow {
 }
 
 /// The function that opens a driver.
-pub type Open = for<'a, 't> unsafe fn(Parts<'a, 't, AnyDevice<'a>>) -> Result<AnyDriver<'a>>;
+pub type Open = for<'a, 't> unsafe fn(Parts<'a, 't, AnyDevice>) -> Result<AnyDriver<'a>>;
 
 /// The function that opens a device that several drivers share.
-pub type OpenCore = for<'a> unsafe fn(AnyDevice<'a>) -> Result<AnyCore<'a>>;
+pub type OpenCore = unsafe fn(AnyDevice) -> Result<AnyCore>;
 
 impl DriverRow {
     /// The row of a driver that needs no memory of its own.

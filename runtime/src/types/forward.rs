@@ -213,9 +213,9 @@ macro_rules! forward {
     };
 
     // ---- Device.
-    (@ reset_epoch $to:tt) => {
-        fn reset_epoch(&self) -> u32 {
-            $crate::forward!(@@ self $to inner => inner.reset_epoch())
+    (@ siblings $to:tt) => {
+        fn siblings(&self) -> ::core::option::Option<&$crate::Siblings> {
+            $crate::forward!(@@ self $to inner => inner.siblings())
         }
     };
 

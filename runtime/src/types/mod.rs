@@ -10,10 +10,10 @@
 pub(crate) mod addr;
 pub(crate) mod atomic;
 pub(crate) mod barrier;
+pub(crate) mod boxed;
 pub(crate) mod count;
 pub(crate) mod error;
 pub(crate) mod forward;
-pub(crate) mod in_place;
 #[allow(dead_code, reason = "the simulated board and Linux lock; a runtime with neither does not")]
 pub(crate) mod lock;
 pub(crate) mod name;
@@ -23,7 +23,6 @@ pub(crate) mod near;
 #[allow(dead_code, reason = "the simulated board alone asks for memory and drivers for files")]
 pub(crate) mod platform;
 pub(crate) mod refused;
-#[allow(dead_code, reason = "the simulated board alone shares values")]
 pub(crate) mod shared;
 mod tensor_rule;
 pub(crate) mod timeout;

@@ -93,6 +93,18 @@ impl<T: ?Sized> Shared<T> {
     }
 }
 
+impl<T: ?Sized> Shared<T> {
+    /// The value, to change.
+    ///
+    /// # Safety
+    /// There is no other handle.
+    pub(crate) unsafe fn value_mut(&mut self) -> &mut T {
+        // SAFETY: this handle is counted, so the value is there, and the caller promised that no
+        // other handle gives it out.
+        unsafe { &mut self.inner.as_mut().value }
+    }
+}
+
 impl<T: ?Sized> Deref for Shared<T> {
     type Target = T;
 

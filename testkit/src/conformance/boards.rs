@@ -59,7 +59,7 @@ impl OnSim {
 }
 
 impl Harness for OnSim {
-    type Backend<'h> = Sim;
+    type Backend = Sim;
 
     fn open(&self, len_bytes: usize) -> Result<Sim, Failure> {
         Ok(self.board.memory_with(SimSpec { len_bytes, ..self.spec })?)
@@ -70,18 +70,19 @@ impl Harness for OnSim {
 /// Memory that one device's opening serves, by names.
 #[derive(Debug)]
 pub struct OnName {
-    device: OpenDevice,
+    /// Its memory borrows it.
+    device: &'static OpenDevice,
     name: MemoryName,
     port: Port,
 }
 
 impl OnName {
-    /// Blocks of `memory`, from `device`.
+    /// Blocks of `memory`, from `device`, which stays open until the program ends.
     ///
     /// # Errors
     /// An error of the names or of the opening.
     pub fn new(device: &str, memory: &str) -> Result<Self> {
-        let device = device.parse::<DeviceName>()?.open()?;
+        let device: &OpenDevice = Box::leak(Box::new(device.parse::<DeviceName>()?.open()?));
         let port = device.port().ok_or(Error::NotFound { what: "port of the device", among: 0.into() })?;
         Ok(Self { name: memory.parse()?, port, device })
     }
@@ -92,9 +93,9 @@ impl OnName {
 }
 
 impl Harness for OnName {
-    type Backend<'h> = AnyMemory<'h>;
+    type Backend = AnyMemory;
 
-    fn open(&self, len_bytes: usize) -> Result<AnyMemory<'_>, Failure> {
+    fn open(&self, len_bytes: usize) -> Result<AnyMemory, Failure> {
         Ok(self.device.memory(&self.name, len_bytes)?)
     }
     by_board!(|this| this.board());
@@ -137,12 +138,9 @@ impl<B: Backend + 'static, F: Fn(usize) -> Result<B, Failure> + Sync> Open for F
 }
 
 impl<F: Open> Harness for OnMemory<F> {
-    type Backend<'h>
-        = OnBoard<F::Backend>
-    where
-        F: 'h;
+    type Backend = OnBoard<F::Backend>;
 
-    fn open(&self, len_bytes: usize) -> Result<Self::Backend<'_>, Failure> {
+    fn open(&self, len_bytes: usize) -> Result<Self::Backend, Failure> {
         Ok(OnBoard::new(&self.board, self.open.open(len_bytes)?)?)
     }
     by_board!(|this| Ok(&this.board));
@@ -167,9 +165,9 @@ impl OnOtherBoard {
 }
 
 impl Harness for OnOtherBoard {
-    type Backend<'h> = OnBoard<Sim>;
+    type Backend = OnBoard<Sim>;
 
-    fn open(&self, len_bytes: usize) -> Result<Self::Backend<'_>, Failure> {
+    fn open(&self, len_bytes: usize) -> Result<Self::Backend, Failure> {
         Ok(OnBoard::new(&self.bus, self.memory.memory(len_bytes)?)?)
     }
     fn port(&self) -> Port {

@@ -2,17 +2,16 @@
 
 use super::{
     Failure, Harness, Verdict,
-    rig::{Rig, expect, expect_bytes, keyed, scribble},
+    rig::{Rig, WAIT, ended, expect, expect_bytes, keyed, on_the_device, scribble},
 };
 use crate::ensure;
-use contigo::{Align, Error, Pool, Region, SyncScope};
+use contigo::{Error, SyncScope, own::Region};
 use fastrand::Rng;
-use std::{ops::Range, time::Duration};
+use std::ops::Range;
 
 /// Rounds for each check that is left to chance. On the simulated board a dirty line is evicted in
 /// every second case, a clean one in every eighth.
 const ROUNDS: usize = 64;
-const WAIT: Duration = Duration::from_millis(20);
 
 /// The device reads the bytes that the CPU wrote.
 ///
@@ -21,12 +20,11 @@ const WAIT: Duration = Duration::from_millis(20);
 pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(11);
     let rig = Rig::new(harness, 2, 1024)?;
-    let mut engine = rig.engine::<2>()?;
+    let mut queue = rig.queue::<2>()?;
     let [mut input, mut output] = rig.buffers()?;
     for _ in 0..ROUNDS {
         let bytes = scribble(&mut rng, &mut input)?;
-        let job = engine.start([input.to_device(..), output.from_device(..)], &0)?;
-        let [dev_input, dev_output] = job.wait_device(WAIT)?.buffers;
+        let [dev_input, dev_output] = on_the_device(&mut queue, [input.to_device(..), output.from_device(..)], 0)?;
         // Looked at from the bus: no return to the CPU is involved.
         let mut seen = vec![0; bytes.len()];
         harness.probe(dev_input.slice().addr, &mut seen)?;
@@ -47,15 +45,14 @@ pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
 pub fn the_cpu_sees_what_the_device_wrote<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(12);
     let rig = Rig::new(harness, 2, 1024)?;
-    let mut engine = rig.engine::<2>()?;
+    let mut queue = rig.queue::<2>()?;
     let [mut input, mut output] = rig.buffers()?;
     for round in 0..ROUNDS {
         let bytes = scribble(&mut rng, &mut input)?;
         if round % 2 == 0 {
             scribble(&mut rng, &mut output)?;
         }
-        let job = engine.start([input.to_device(..), output.from_device(..)], &0x77)?;
-        [input, output] = job.wait(WAIT)?.buffers;
+        [input, output] = queue.run([input.to_device(..), output.from_device(..)], &[0x77], WAIT)?.buffers;
         expect("the output", &output, &keyed(&bytes, 0x77))?;
         expect("the output, looked at again", &output, &keyed(&bytes, 0x77))?;
     }
@@ -69,12 +66,12 @@ pub fn the_cpu_sees_what_the_device_wrote<H: Harness>(harness: &H) -> Verdict {
 pub fn in_out_goes_both_ways<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(13);
     let rig = Rig::new(harness, 1, 1024)?;
-    let mut engine = rig.engine::<1>()?;
+    let mut queue = rig.queue::<1>()?;
     let [mut buffer] = rig.buffers()?;
     for round in 0..ROUNDS {
         let mut bytes = scribble(&mut rng, &mut buffer)?;
         let range = if round % 4 == 0 { 0..bytes.len() } else { some_range(&mut rng, bytes.len()) };
-        [buffer] = engine.start([buffer.in_out(range.clone())], &0xC3)?.wait(WAIT)?.buffers;
+        [buffer] = queue.run([buffer.in_out(range.clone())], &[0xC3], WAIT)?.buffers;
         for byte in bytes.get_mut(range.clone()).unwrap_or_default() {
             *byte ^= 0xC3;
         }
@@ -104,7 +101,7 @@ pub fn ranged_writes_touch_no_neighbour<H: Harness>(harness: &H) -> Verdict {
 fn neighbours<H: Harness>(harness: &H, device_writes: bool) -> Verdict {
     let mut rng = Rng::with_seed(14);
     let rig = Rig::new(harness, 4, 512)?;
-    let (mut engine, mut owner) = (rig.engine::<2>()?, rig.engine::<1>()?);
+    let (mut queue, mut owner) = (rig.queue::<2>()?, rig.queue::<1>()?);
     let [mut left, mut used, mut right, mut other] = rig.buffers()?;
     for _ in 0..ROUNDS {
         let canary = scribble(&mut rng, &mut left)?;
@@ -112,20 +109,18 @@ fn neighbours<H: Harness>(harness: &H, device_writes: bool) -> Verdict {
         let others = scribble(&mut rng, &mut other)?;
         // The device has written the right neighbour, and the CPU's caches do not know it.
         let theirs = keyed(&scribble(&mut rng, &mut right)?, 0x99);
-        let [held] = owner.start([right.in_out(..)], &0x99)?.wait_device(WAIT)?.buffers;
+        let [held] = on_the_device(&mut owner, [right.in_out(..)], 0x99)?;
 
         let range = some_range(&mut rng, bytes.len());
         let what = format!("a job on bytes {range:?} of the {}", if device_writes { "output" } else { "input" });
         let part = bytes.get(range.clone()).unwrap_or_default().to_vec();
         if device_writes {
-            let job = engine.start([other.to_device(..range.len()), used.from_device(range.clone())], &0x3C)?;
-            [other, used] = job.wait(WAIT)?.buffers;
+            [other, used] = queue.run([other.to_device(..range.len()), used.from_device(range.clone())], &[0x3C], WAIT)?.buffers;
             let written = keyed(others.get(..range.len()).unwrap_or_default(), 0x3C);
             bytes.get_mut(range.clone()).unwrap_or_default().copy_from_slice(&written);
             expect(&format!("{what}: the other operand"), &other, &others)?;
         } else {
-            let job = engine.start([used.to_device(range.clone()), other.from_device(..range.len())], &0x3C)?;
-            [used, other] = job.wait(WAIT)?.buffers;
+            [used, other] = queue.run([used.to_device(range.clone()), other.from_device(..range.len())], &[0x3C], WAIT)?.buffers;
             expect_bytes(&format!("{what}: the result"), other.view_at::<u8>(..range.len())?, &keyed(&part, 0x3C))?;
             let rest = others.get(range.len()..).unwrap_or_default();
             expect_bytes(&format!("{what}: behind the result"), other.view_at::<u8>(range.len()..)?, rest)?;
@@ -148,14 +143,13 @@ fn neighbours<H: Harness>(harness: &H, device_writes: bool) -> Verdict {
 pub fn partly_written_lines_keep_the_rest<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(15);
     let rig = Rig::new(harness, 2, 256)?;
-    let mut engine = rig.engine::<2>()?;
+    let mut queue = rig.queue::<2>()?;
     let [mut input, mut output] = rig.buffers()?;
     for round in 0..ROUNDS {
         let len = 1 + round * 3;
         let bytes = scribble(&mut rng, &mut input)?;
         let mut expected = scribble(&mut rng, &mut output)?;
-        let job = engine.start([input.to_device(..len), output.from_device(..len)], &5)?;
-        [input, output] = job.wait(WAIT)?.buffers;
+        [input, output] = queue.run([input.to_device(..len), output.from_device(..len)], &[5], WAIT)?.buffers;
         let written = keyed(bytes.get(..len).unwrap_or_default(), 5);
         expected.get_mut(..len).unwrap_or_default().copy_from_slice(&written);
         expect(&format!("an output of {len} bytes"), &output, &expected)?;
@@ -172,20 +166,20 @@ pub fn partly_written_lines_keep_the_rest<H: Harness>(harness: &H) -> Verdict {
 pub fn every_cut_through_a_line_keeps_the_rest<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(16);
     let rig = Rig::new(harness, 1, 512)?;
-    let mut engine = rig.engine::<1>()?;
+    let mut queue = rig.queue::<1>()?;
     let region = Region::new(harness.open(4096)?)?;
     let (coherent, line) = (harness.port().coherent, region.line().bytes());
-    let pool = Pool::<1>::new(region.carve(512, Align::MIN)?, 512)?;
+    let pool = region.pool(1, 512)?;
     for cut in (line / 2..512).step_by(line / 2) {
         let mut buffer = pool.take()?;
         let bytes = scribble(&mut rng, &mut buffer)?;
         let (before, after) = bytes.split_at(cut);
         let (mut mine, theirs) = buffer.split_at(cut)?;
-        match engine.start([theirs.in_out(..)], &0x42) {
-            Ok(job) => {
+        match queue.submit([theirs.in_out(..)], &[0x42]) {
+            Ok(_) => {
                 ensure!(coherent || cut % line == 0, "a cut at byte {cut} was accepted");
                 let written = scribble(&mut rng, &mut mine)?;
-                let [theirs] = job.wait(WAIT)?.buffers;
+                let [theirs] = ended(&mut queue)?;
                 expect(&format!("the CPU's half, cut at {cut}"), &mine, &written)?;
                 expect(&format!("the device's half, cut at {cut}"), &theirs, &keyed(after, 0x42))?;
                 drop(mine);
@@ -216,12 +210,12 @@ pub fn every_cut_through_a_line_keeps_the_rest<H: Harness>(harness: &H) -> Verdi
 pub fn half_a_line_can_be_read<H: Harness>(harness: &H) -> Verdict {
     let mut rng = Rng::with_seed(17);
     let rig = Rig::new(harness, 1, 512)?;
-    let mut engine = rig.engine::<2>()?;
+    let mut queue = rig.queue::<2>()?;
     let region = Region::new(harness.open(4096)?)?;
     if region.scope() == SyncScope::Whole && !harness.port().coherent {
         return Ok(()); // One buffer a block.
     }
-    let pool = Pool::<1>::new(region.carve(512, Align::MIN)?, 512)?;
+    let pool = region.pool(1, 512)?;
     let [mut output] = rig.buffers()?;
     for cut in (1..512).step_by(25) {
         let mut buffer = pool.take()?;
@@ -229,9 +223,9 @@ pub fn half_a_line_can_be_read<H: Harness>(harness: &H) -> Verdict {
         let (before, after) = bytes.split_at(cut);
         let (left, right) = buffer.split_at(cut)?;
         let (theirs, mut mine, read) = if rng.bool() { (left, right, before) } else { (right, left, after) };
-        let job = engine.start([theirs.to_device(..), output.from_device(..read.len())], &0x24)?;
+        queue.submit([theirs.to_device(..), output.from_device(..read.len())], &[0x24])?;
         let written = scribble(&mut rng, &mut mine)?;
-        let [theirs, back] = job.wait(WAIT)?.buffers;
+        let [theirs, back] = ended(&mut queue)?;
         output = back;
         expect_bytes(&format!("{} bytes beside a cut at {cut}", read.len()), output.view_at(..read.len())?, &keyed(read, 0x24))?;
         expect(&format!("the half that was read, cut at {cut}"), &theirs, read)?;

@@ -56,7 +56,7 @@ impl OnFakeModule {
 }
 
 impl Harness for OnFakeModule {
-    type Backend<'h> = UDmaBuf;
+    type Backend = UDmaBuf;
 
     fn open(&self, len_bytes: usize) -> Result<UDmaBuf, Failure> {
         let mut modules = self.modules();
@@ -113,11 +113,12 @@ pub fn on_fake_heap() -> OnMemory<impl Fn(usize) -> Result<DmaHeap, Failure>> {
 #[derive(Debug)]
 pub struct OnFakeVfio {
     kernel: FakeVfio,
-    vfio: Vfio,
+    /// Its memory borrows it.
+    vfio: &'static Vfio,
 }
 
 impl OnFakeVfio {
-    /// The device on such a machine.
+    /// The device on such a machine. It stays open until the program ends.
     ///
     /// # Panics
     /// Where it cannot be opened there.
@@ -126,14 +127,14 @@ impl OnFakeVfio {
     pub fn new(machine: Machine) -> Self {
         let kernel = FakeVfio::new(machine);
         let vfio = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, vfio }
+        Self { kernel, vfio: Box::leak(Box::new(vfio)) }
     }
 }
 
 impl Harness for OnFakeVfio {
-    type Backend<'h> = VfioMemory<'h>;
+    type Backend = VfioMemory;
 
-    fn open(&self, len_bytes: usize) -> Result<VfioMemory<'_>, Failure> {
+    fn open(&self, len_bytes: usize) -> Result<VfioMemory, Failure> {
         let memory = self.vfio.memory(len_bytes)?;
         match memory.mapping().scope {
             // armv7: a job through a port that does not snoop is refused (`fake_vfio`'s and the
@@ -164,7 +165,8 @@ impl Harness for OnFakeVfio {
 #[derive(Debug)]
 struct Guarded {
     kernel: FakeGuard,
-    guard: Guard,
+    /// Its memory borrows it: it stays open until the program ends.
+    guard: &'static Guard,
 }
 
 impl Guarded {
@@ -172,7 +174,7 @@ impl Guarded {
     fn new(config: GuardConfig) -> Self {
         let kernel = FakeGuard::new(config);
         let guard = kernel.open_guard().unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, guard }
+        Self { kernel, guard: Box::leak(Box::new(guard)) }
     }
 
     fn port(&self) -> Port {
@@ -208,10 +210,10 @@ impl OnFakeGuard {
 }
 
 impl Harness for OnFakeGuard {
-    type Backend<'h> = GuardMemory<'h>;
+    type Backend = GuardMemory;
 
-    fn open(&self, len_bytes: usize) -> Result<GuardMemory<'_>, Failure> {
-        let guard = &self.device.guard;
+    fn open(&self, len_bytes: usize) -> Result<GuardMemory, Failure> {
+        let guard = self.device.guard;
         Ok(if self.coherent { guard.allocate_coherent(len_bytes) } else { guard.allocate(len_bytes) }?)
     }
 
@@ -251,10 +253,10 @@ impl OnFakePort {
 }
 
 impl Harness for OnFakePort {
-    type Backend<'h> = DmaBuf<'h>;
+    type Backend = DmaBuf;
 
-    fn open(&self, len_bytes: usize) -> Result<DmaBuf<'_>, Failure> {
-        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.device.guard, HEAP, len_bytes)?)
+    fn open(&self, len_bytes: usize) -> Result<DmaBuf, Failure> {
+        Ok(DmaHeap::allocate_for_from(self.heap.clone(), self.device.guard, HEAP, len_bytes)?)
     }
 
     fn port(&self) -> Port {

@@ -3,11 +3,13 @@
 
 use super::{
     Harness, Verdict,
-    rig::{Rig, expect, scribble},
+    rig::{Rig, WAIT, expect, on_the_device, scribble},
 };
 use crate::ensure;
-use contigo::{Align, Backend, BaseAddr, DevAddr, Error, Mapping, Region, SyncScope};
-use std::time::Duration;
+use contigo::{
+    Align, Backend, BaseAddr, DevAddr, Error, Mapping, SyncScope,
+    own::{CpuBuf, Region},
+};
 
 /// `mapping` says the same at every call, also after the backend was moved; both of its addresses
 /// are whole lines; two blocks share no byte.
@@ -73,51 +75,57 @@ pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict 
     // else has, lives on.
     let fresh = unsafe { std::slice::from_raw_parts(mapping.cpu.as_ptr().cast_const(), 4096) }.to_vec();
     let region = Region::new(backend)?;
-    expect("a region, compared with the block before it", &region.carve(4096, Align::MIN)?.into_buf(), &fresh)?;
+    expect("a region, compared with the block before it", &region.alloc(4096, Align::MIN)?, &fresh)?;
 
     let mut rng = fastrand::Rng::with_seed(3);
     let rig = Rig::new(harness, 4, 1024)?;
-    let mut engine = rig.engine::<2>()?;
+    let mut queue = rig.queue::<2>()?;
     let [first, mut input, output, copy] = rig.buffers()?;
     let before = first.view::<u8>()?.to_vec();
     scribble(&mut rng, &mut input)?;
-    let [_input, _output] = engine.start([input.to_device(..), output.from_device(..)], &1)?.wait(Duration::from_millis(20))?.buffers;
+    let [_input, _output] = queue.run([input.to_device(..), output.from_device(..)], &[1], WAIT)?.buffers;
     expect("a buffer that nobody wrote", &first, &before)?;
     // The device, too, reads bytes that the CPU never wrote.
-    let [first, copy] = engine.start([first.to_device(..), copy.from_device(..)], &0)?.wait(Duration::from_millis(20))?.buffers;
+    let [first, copy] = queue.run([first.to_device(..), copy.from_device(..)], &[0], WAIT)?.buffers;
     expect("the device's copy of a buffer that nobody wrote", &copy, &before)?;
     expect("the same buffer after the job", &first, &before)
 }
 
-/// A carve begins at a multiple of its alignment for the CPU and for the device, and ends inside
-/// the block.
+/// A buffer begins at a multiple of its alignment for the CPU and for the device, ends inside the
+/// block, and shares no byte with another one.
 ///
 /// # Errors
 /// [`Failure`](super::Failure).
-pub fn carves_are_aligned_on_both_sides<H: Harness>(harness: &H) -> Verdict {
+pub fn buffers_are_aligned_on_both_sides<H: Harness>(harness: &H) -> Verdict {
     let backend = harness.open(1 << 16)?;
     let Mapping { cpu, base, .. } = backend.mapping();
     let region = Region::new(backend)?;
-    let mut end = 0;
+    let mut out: Vec<CpuBuf> = Vec::new();
     for bits in [0, 5, 6, 7, 8, 9, 10, 11, 12, 3, 12] {
         let align = Align::new(1 << bits)?;
-        // A live carve beside it would be refused where a sync covers all of the block.
-        let carve = region.carve(100 + bits, align)?.into_buf();
-        let (start, len) = (carve.offset_bytes(), carve.len_bytes());
+        if region.scope() == SyncScope::Whole {
+            out.clear(); // A second one would be refused.
+        }
+        let buffer = region.alloc(100 + bits, align)?;
+        let (start, len) = (buffer.offset_bytes(), buffer.len_bytes());
         ensure!(align.divides(base.raw() + start as u64), "bus address {:#x}, alignment {}", base.raw() + start as u64, align.bytes());
         ensure!(align.divides((cpu.as_ptr().addr() + start) as u64), "CPU offset {start}, alignment {}", align.bytes());
         ensure!(region.line().divides(start as u64), "offset {start} is inside a line");
         ensure!(len >= 100 + bits && region.line().divides(len as u64), "{len} bytes for {}", 100 + bits);
-        // Where a sync covers all of the block, the next carve begins anew.
-        ensure!(start >= end || region.scope() == SyncScope::Whole, "bytes {start}.. were carved before: up to {end}");
-        ensure!(carve.view::<u8>()?.as_ptr().addr() == cpu.as_ptr().addr() + start, "the view is somewhere else");
-        end = start + len;
-        ensure!(region.free_bytes() == region.len_bytes() - end, "{} bytes free after {end}", region.free_bytes());
+        ensure!(start + len <= region.len_bytes(), "{len} bytes from {start} on end behind the block");
+        let apart = |other: &CpuBuf| start + len <= other.offset_bytes() || other.offset_bytes() + other.len_bytes() <= start;
+        ensure!(out.iter().all(apart), "bytes {start}.. are another buffer's too");
+        ensure!(buffer.view::<u8>()?.as_ptr().addr() == cpu.as_ptr().addr() + start, "the view is somewhere else");
+        out.push(buffer);
+        let used: usize = out.iter().map(CpuBuf::len_bytes).sum();
+        ensure!(region.free_bytes() == region.len_bytes() - used, "{} bytes free beside {used}", region.free_bytes());
     }
+    out.clear();
+    ensure!(region.free_bytes() == region.len_bytes(), "{} bytes free after the last buffer", region.free_bytes());
     let need_bytes = region.len_bytes() + 1;
-    let refused = region.carve(need_bytes, Align::MIN).map(|_| ());
-    let expected = Error::Exhausted { need_bytes, capacity_bytes: region.len_bytes() };
-    ensure!(refused == Err(expected), "a carve past the end: {refused:?}");
+    let refused = region.alloc(need_bytes, Align::MIN).map(|_| ());
+    let refused_as_it_is = matches!(refused, Err(Error::Exhausted { capacity_bytes, .. }) if capacity_bytes == region.len_bytes());
+    ensure!(refused_as_it_is, "a buffer longer than the block: {refused:?}");
     Ok(())
 }
 
@@ -164,9 +172,9 @@ pub fn addresses_translate_both_ways<H: Harness>(harness: &H) -> Verdict {
 pub fn what_came_back_is_freed<H: Harness>(harness: &H) -> Verdict {
     let rig = Rig::new(harness, 2, 1024)?;
     let base = rig.regions().iter().map(|region| DevAddr(region.base().raw() + harness.port().offset)).collect::<Vec<_>>();
-    let mut engine = rig.engine::<2>()?;
+    let mut queue = rig.queue::<2>()?;
     let [input, output] = rig.buffers()?;
-    let [input, output] = engine.start([input.to_device(..), output.from_device(..)], &9)?.wait_device(Duration::from_millis(20))?.buffers;
+    let [input, output] = on_the_device(&mut queue, [input.to_device(..), output.from_device(..)], 9)?;
     drop(input);
     drop(output);
     drop(rig);
@@ -176,7 +184,7 @@ pub fn what_came_back_is_freed<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// A buffer, a half of one or a carve that was forgotten keeps the memory.
+/// A buffer, a half of one or a pool's slot that was forgotten keeps the memory.
 ///
 /// # Errors
 /// [`Failure`](super::Failure).
@@ -185,11 +193,10 @@ pub fn what_was_forgotten_stays<H: Harness>(harness: &H) -> Verdict {
         let backend = harness.open(4096)?;
         let mapping = backend.mapping();
         let region = Region::new(backend)?;
-        let carve = region.carve(1024, Align::MIN)?;
         match forget {
-            0 => std::mem::forget(carve),
-            1 => std::mem::forget(carve.into_buf()),
-            _ => std::mem::forget(carve.into_buf().split_at(512)?.1),
+            0 => std::mem::forget(region.pool(1, 1024)?.take()?),
+            1 => std::mem::forget(region.alloc(1024, Align::MIN)?),
+            _ => std::mem::forget(region.alloc(1024, Align::MIN)?.split_at(512)?.1),
         }
         drop(region);
         stays(harness, mapping)?;

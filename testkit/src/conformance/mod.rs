@@ -1,8 +1,8 @@
 //! The conformance suite: what every backend must do, checked through the runtime's own front door.
 //!
 //! ```text
-//!   Harness ── open() ──► Backend ──► Region ──► CpuBuf ──► Engine::start ──► Running ──► wait
-//!      │                                                        │
+//!   Harness ── open() ──► Backend ──► Region ──► CpuBuf ──► Queue::submit ──► wait
+//!      │                                                      │
 //!      └── device_read(), device_write(): a bus master ◄── Xor, the smallest driver
 //! ```
 //!
@@ -35,15 +35,13 @@ use std::fmt;
 /// One kind of memory, and a bus master that reaches it.
 pub trait Harness: Sync {
     /// The memory's backend.
-    type Backend<'h>: Backend
-    where
-        Self: 'h;
+    type Backend: Backend + 'static;
 
     /// A new block of at least `len_bytes`.
     ///
     /// # Errors
     /// [`Failure::Skipped`] where this machine has no such memory.
-    fn open(&self, len_bytes: usize) -> Result<Self::Backend<'_>, Failure>;
+    fn open(&self, len_bytes: usize) -> Result<Self::Backend, Failure>;
 
     /// The master's way to it.
     fn port(&self) -> Port;
@@ -114,7 +112,7 @@ macro_rules! for_each_check {
                 memory::the_mapping_is_stable_and_aligned,
                 memory::segments_cover_the_block,
                 memory::views_are_initialised_and_hold_still,
-                memory::carves_are_aligned_on_both_sides,
+                memory::buffers_are_aligned_on_both_sides,
                 memory::addresses_translate_both_ways,
                 memory::what_came_back_is_freed,
                 memory::what_was_forgotten_stays,

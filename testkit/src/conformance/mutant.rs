@@ -141,12 +141,9 @@ pub struct Mutated<H> {
 }
 
 impl<H: Harness> Harness for Mutated<H> {
-    type Backend<'h>
-        = Mutant<H::Backend<'h>>
-    where
-        H: 'h;
+    type Backend = Mutant<H::Backend>;
 
-    fn open(&self, len_bytes: usize) -> Result<Self::Backend<'_>, Failure> {
+    fn open(&self, len_bytes: usize) -> Result<Self::Backend, Failure> {
         Ok(Mutant::new(self.inner.open(len_bytes)?, self.mutation))
     }
     fn port(&self) -> Port {

@@ -1,15 +1,22 @@
-//! Buffers and an engine on one harness, whatever its memory is like.
+//! Buffers and a queue on one harness, whatever its memory is like.
 
 use super::{Failure, Harness, Verdict, xor::Xor};
 use crate::ensure;
-use contigo::{Align, CpuBuf, Engine, Region, Requirements, SyncScope};
+use contigo::{
+    Align, Driver, Requirements, SyncScope,
+    own::{CpuBuf, DevBuf, Limits, Operand, Queue, Region},
+};
+use std::time::Duration;
+
+/// The longest wait for a job of the suite.
+pub const WAIT: Duration = Duration::from_millis(20);
 
 /// Some regions and the buffers in them: neighbours in one block, or one block each where a sync
 /// covers all of it.
 #[derive(Debug)]
 pub struct Rig<'h, H: Harness> {
     harness: &'h H,
-    regions: Vec<Region<H::Backend<'h>>>,
+    regions: Vec<Region>,
     buffer_bytes: usize,
 }
 
@@ -20,11 +27,11 @@ impl<'h, H: Harness> Rig<'h, H> {
     /// An error of the harness or of the region.
     pub fn new(harness: &'h H, count: usize, buffer_bytes: usize) -> Verdict<Self> {
         let needs = |len_bytes| Requirements { len_bytes, align: Align::MIN, ..Requirements::default() };
-        let first = Region::with(harness.open(count * buffer_bytes)?, needs(count * buffer_bytes))?;
+        let first = Region::with(harness.open(count * buffer_bytes)?, needs(count * buffer_bytes), Limits::default())?;
         let alone = first.scope() == SyncScope::Whole && !harness.port().coherent;
         let mut regions = vec![first];
         for _ in 1..if alone { count } else { 1 } {
-            regions.push(Region::with(harness.open(buffer_bytes)?, needs(buffer_bytes))?);
+            regions.push(Region::with(harness.open(buffer_bytes)?, needs(buffer_bytes), Limits::default())?);
         }
         Ok(Self { harness, regions, buffer_bytes })
     }
@@ -33,29 +40,34 @@ impl<'h, H: Harness> Rig<'h, H> {
     /// neighbours.
     ///
     /// # Errors
-    /// What `carve` says.
-    pub fn buffers<const N: usize>(&self) -> Verdict<[CpuBuf<'_>; N]> {
+    /// What `alloc` says.
+    pub fn buffers<const N: usize>(&self) -> Verdict<[CpuBuf; N]> {
         let mut buffers = Vec::new();
         for region in self.regions.iter().cycle().take(N) {
-            buffers.push(region.carve(self.buffer_bytes, Align::MIN)?.into_buf());
+            buffers.push(region.alloc(self.buffer_bytes, Align::MIN)?);
+        }
+        if self.regions.len() == 1 {
+            buffers.sort_by_key(CpuBuf::offset_bytes);
+            let places: Vec<_> = buffers.iter().map(CpuBuf::offset_bytes).collect();
+            ensure!(places.is_sorted_by(|place, next| place + self.buffer_bytes == *next), "no neighbours: {places:?}");
         }
         buffers.try_into().map_err(|_| Failure::Wrong("fewer buffers than asked for".into()))
     }
 
-    /// An engine with `N` operands.
+    /// A queue of one job, of `N` operands.
     ///
     /// # Errors
-    /// What `Engine::new` says.
-    pub fn engine<const N: usize>(&self) -> Verdict<Engine<Xor<'h, H, N>, N>> {
-        Ok(Engine::new(Xor::new(self.harness))?)
+    /// What `Queue::new` says.
+    pub fn queue<const N: usize>(&self) -> Verdict<Queue<Xor<'h, H, N>>> {
+        Ok(Queue::new(Xor::new(self.harness), 1)?)
     }
 
-    /// An engine whose jobs fail when they are started, with all of the work done.
+    /// One whose jobs fail when they are started, with all of the work done.
     ///
     /// # Errors
-    /// What `Engine::new` says.
-    pub fn engine_that_fails<const N: usize>(&self) -> Verdict<Engine<Xor<'h, H, N>, N>> {
-        Ok(Engine::new(Xor::with_a_start_that_fails(self.harness))?)
+    /// What `Queue::new` says.
+    pub fn queue_that_fails<const N: usize>(&self) -> Verdict<Queue<Xor<'h, H, N>>> {
+        Ok(Queue::new(Xor::with_a_start_that_fails(self.harness), 1)?)
     }
 
     /// How many syncs all regions made.
@@ -69,9 +81,26 @@ impl<'h, H: Harness> Rig<'h, H> {
     }
 
     /// The regions.
-    pub fn regions(&self) -> &[Region<H::Backend<'h>>] {
+    pub fn regions(&self) -> &[Region] {
         &self.regions
     }
+}
+
+/// The next job's buffers, on the CPU's side.
+///
+/// # Errors
+/// What `wait` says; [`Failure::Wrong`] where none ends.
+pub fn ended<const N: usize>(queue: &mut Queue<impl Driver>) -> Verdict<[CpuBuf; N]> {
+    Ok(queue.wait(WAIT)?.ok_or(Failure::Wrong("a job did not end".into()))?.buffers)
+}
+
+/// One job with this key, whose buffers stay on the device's side.
+///
+/// # Errors
+/// What `submit` and `wait_device` say; [`Failure::Wrong`] where it does not end.
+pub fn on_the_device<const N: usize>(queue: &mut Queue<impl Driver>, operands: [Operand; N], key: u8) -> Verdict<[DevBuf; N]> {
+    queue.submit(operands, &[key.into()])?;
+    Ok(queue.wait_device(WAIT)?.ok_or(Failure::Wrong("a job did not end".into()))?.buffers)
 }
 
 /// Random bytes.
@@ -85,7 +114,7 @@ pub fn random_bytes(rng: &mut fastrand::Rng, len: usize) -> Vec<u8> {
 ///
 /// # Errors
 /// What `view_mut` says.
-pub fn scribble<T>(rng: &mut fastrand::Rng, buffer: &mut CpuBuf<'_, T>) -> Verdict<Vec<u8>> {
+pub fn scribble(rng: &mut fastrand::Rng, buffer: &mut CpuBuf) -> Verdict<Vec<u8>> {
     let bytes = random_bytes(rng, buffer.len_bytes());
     buffer.view_mut::<u8>()?.copy_from_slice(&bytes);
     Ok(bytes)
@@ -95,7 +124,7 @@ pub fn scribble<T>(rng: &mut fastrand::Rng, buffer: &mut CpuBuf<'_, T>) -> Verdi
 ///
 /// # Errors
 /// [`Failure::Wrong`], with the first byte that differs.
-pub fn expect<T>(what: &str, buffer: &CpuBuf<'_, T>, expected: &[u8]) -> Verdict {
+pub fn expect(what: &str, buffer: &CpuBuf, expected: &[u8]) -> Verdict {
     expect_bytes(what, buffer.view::<u8>()?, expected)
 }
 

@@ -26,14 +26,14 @@ pub trait Events: fmt::Debug {
 
 /// The interrupt of a real device, by a second handle.
 #[derive(Debug)]
-pub struct IrqEvents<'o>(AnyIrq<'o>);
+pub struct IrqEvents(AnyIrq);
 
-impl<'o> IrqEvents<'o> {
+impl<'o> IrqEvents {
     /// Of a device that has one.
     ///
     /// # Errors
     /// [`Error::Os`] where no descriptor is left.
-    pub fn of(device: &AnyDevice<'o>) -> Result<Option<Self>> {
+    pub fn of(device: &AnyDevice) -> Result<Option<Self>> {
         Ok(device.irq()?.map(Self))
     }
 
@@ -43,7 +43,7 @@ impl<'o> IrqEvents<'o> {
     }
 }
 
-impl Events for IrqEvents<'_> {
+impl Events for IrqEvents {
     fn arm(&self) -> Result<()> {
         self.0.arm()
     }

@@ -16,7 +16,7 @@ pub enum Line<'l> {
     /// It has none here, or none was asked for.
     None,
     /// It can be waited for before the engine is looked at.
-    Events(&'l IrqEvents<'l>),
+    Events(&'l IrqEvents),
     /// Waits that it ended are counted.
     Counted(&'l AtomicU64),
 }

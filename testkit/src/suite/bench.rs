@@ -5,7 +5,11 @@ use crate::{
     conformance::{Failure, Verdict},
     ensure,
 };
-use contigo::{Completion, CpuBuf, DevBuf, Operand, Pool, sim::stream::packet};
+use contigo::{
+    Completion,
+    own::{CpuBuf, DevBuf, Operand, Pool},
+    sim::stream::packet,
+};
 use fastrand::Rng;
 use std::ops::Range;
 
@@ -23,12 +27,12 @@ pub(super) struct Job {
 }
 
 /// Makes a random job: its operands, and what is known of it.
-pub(super) fn draw<'p, S: Subject, const N: usize>(
-    subject: &S,
-    pool: &'p Pool<'p, N>,
+pub(super) fn draw(
+    subject: &impl Subject,
+    pool: &Pool,
     rng: &mut Rng,
     tag: usize,
-) -> Result<(heapless::Vec<Operand<'p>, 2>, Vec<u32>, Job), Failure> {
+) -> Result<(heapless::Vec<Operand, 2>, Vec<u32>, Job), Failure> {
     let limits = subject.limits();
     let kind = subject.kind();
     let unit = limits.len_align_bytes.max(1);
@@ -45,7 +49,7 @@ pub(super) fn draw<'p, S: Subject, const N: usize>(
         start..start + len
     };
     let (from, to) = (place(rng), place(rng));
-    let mut buffer = || -> Result<(CpuBuf<'p>, Vec<u8>), Failure> {
+    let mut buffer = || -> Result<(CpuBuf, Vec<u8>), Failure> {
         let mut buf = pool.take()?;
         let mut bytes = vec![0; SLOT_BYTES];
         rng.fill(&mut bytes);
@@ -78,7 +82,7 @@ impl Job {
 
     /// Compares the operands of a job that ended, well or badly. `packet`: the least number of the
     /// next packet.
-    pub(super) fn compare(self, kind: Kind, ended: Option<&Completion>, buffers: Vec<DevBuf<'_>>, packet: &mut u32) -> Verdict {
+    pub(super) fn compare(self, kind: Kind, ended: Option<&Completion>, buffers: Vec<DevBuf>, packet: &mut u32) -> Verdict {
         ensure!(buffers.len() == self.before.len(), "{} buffers came back", buffers.len());
         let good = ended.filter(|completion| completion.failed.is_none());
         for (index, (buf, before)) in buffers.into_iter().zip(&self.before).enumerate() {

@@ -10,16 +10,17 @@ use crate::{
     ensure,
 };
 use contigo::{
-    Align, Completion, DevBuf, Driver, Error, Pool, Queue, Region,
+    Align, Completion, Driver, Error,
+    own::{DevBuf, Pool, Queue, Region},
     sim::{
-        Faults, Sim, SimBoard, SimConfig, SimDevice, Struck,
+        Faults, SimBoard, SimConfig, SimDevice, Struck,
         stream::{FNV_START, fnv1a},
     },
 };
 use fastrand::Rng;
 use std::{collections::VecDeque, ops::Range, time::Duration};
 
-/// How many jobs are in flight at most.
+/// How many jobs are in a queue at most. A driver that takes fewer lets the others wait.
 const DEPTH: usize = 8;
 /// Both operands of every job in flight, and some more.
 const SLOTS: usize = 2 * DEPTH + 2;
@@ -81,12 +82,10 @@ const fn faults_of(seed: u64) -> Faults {
 fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
     let board = SimBoard::with(SimConfig { seed, faults: faults_of(seed) });
     let way = if (seed / 4).is_multiple_of(2) { Way::Plain } else { Way::Coherent };
-    let region: Region<Sim> = Region::new(board.memory(SLOTS * SLOT_BYTES + subject.memory_bytes().next_multiple_of(4096) + 4096)?)?;
-    let pool = Pool::<SLOTS>::new(region.carve(SLOTS * SLOT_BYTES, Align::PAGE)?, SLOT_BYTES)?;
-    let own_bytes = subject.memory_bytes().max(64);
-    let own = Pool::<1>::new(region.carve(own_bytes, Align::PAGE)?, own_bytes)?;
+    let region = Region::new(board.memory(SLOTS * SLOT_BYTES + subject.memory_bytes().next_multiple_of(4096) + 4096)?)?;
+    let pool = region.pool(SLOTS, SLOT_BYTES)?;
     let device = SimDevice::with_model(&board, way.port(&board), subject.drawn(seed));
-    let verdict = on_board(subject, seed, &board, &device, (&pool, &own), tally);
+    let verdict = on_board(subject, seed, &board, &device, (&region, &pool), tally);
     tally.struck = sum(tally.struck, board.struck()?);
     let findings = device.model(|model| subject.findings(model))?;
     if findings.is_empty() {
@@ -116,12 +115,13 @@ fn on_board<S: Subject>(
     seed: u64,
     board: &SimBoard,
     device: &SimDevice<S::Model>,
-    (pool, own): (&Pool<'_, SLOTS>, &Pool<'_, 1>),
+    (region, pool): (&Region, &Pool),
     tally: &mut Tally,
 ) -> Verdict {
-    let memory = if subject.memory_bytes() > 0 { Some(own.take()?) } else { None };
+    let own_bytes = subject.memory_bytes();
+    let (free_bytes, memory) = (region.free_bytes(), if own_bytes > 0 { Some(region.alloc(own_bytes, Align::PAGE)?) } else { None });
     let sent = subject.open(device.window()?, memory, |driver| {
-        let queue = Queue::new(driver).map_err(|refused| Failure::from(refused.error))?;
+        let queue = Queue::new(driver, DEPTH).map_err(|refused| Failure::from(refused.error))?;
         let rng = Rng::with_seed(seed);
         let (jobs, lost, sent) = (VecDeque::new(), false, FNV_START);
         let faults = faults_of(seed);
@@ -129,8 +129,8 @@ fn on_board<S: Subject>(
         run.steps()?;
         Ok::<_, Failure>((!run.lost).then_some(run.sent))
     })??;
-    let taken = (pool.taken(), own.taken());
-    ensure!(taken == (0, 0), "{taken:?} buffers stayed out");
+    let out = (pool.taken(), free_bytes - region.free_bytes());
+    ensure!(out == (0, 0), "{} buffers and {} bytes of the driver's stayed out", out.0, out.1);
     let counts = board.counts();
     ensure!(counts.unowned_accesses == 0, "{} accesses to bytes that were not given", counts.unowned_accesses);
     ensure!(counts.stray_accesses == 0, "{} accesses to no memory", counts.stray_accesses);
@@ -143,11 +143,11 @@ fn on_board<S: Subject>(
 }
 
 /// A run of one seed.
-struct Run<'r, 'p, 'd, S: Subject> {
+struct Run<'r, 'd, S: Subject> {
     subject: &'r S,
     device: &'r SimDevice<S::Model>,
-    pool: &'p Pool<'p, SLOTS>,
-    queue: Queue<'p, &'r mut (dyn Driver + 'd), DEPTH, 2>,
+    pool: &'r Pool,
+    queue: Queue<&'r mut (dyn Driver + 'd)>,
     faults: Faults,
     rng: Rng,
     jobs: VecDeque<Job>,
@@ -161,7 +161,7 @@ struct Run<'r, 'p, 'd, S: Subject> {
     tally: &'r mut Tally,
 }
 
-impl<S: Subject> Run<'_, '_, '_, S> {
+impl<S: Subject> Run<'_, '_, S> {
     fn steps(&mut self) -> Verdict {
         for _ in 0..STEPS {
             match self.rng.u8(..20) {
@@ -189,9 +189,10 @@ impl<S: Subject> Run<'_, '_, '_, S> {
     fn push(&mut self) -> Verdict {
         let (mut operands, words, job) = draw(self.subject, self.pool, &mut self.rng, self.tags)?;
         self.tags += 1;
-        match self.queue.push_list(&mut operands, &words, job.tag()) {
+        let stops = self.queue.counts().stopped;
+        match self.queue.submit_list(&mut operands, &words, job.tag()) {
             Ok(_) => self.jobs.push_back(job),
-            Err(failed) if failed.buffers.is_some() && failed.error == failed.cause && !self.queue.is_stopped() => {
+            Err(failed) if self.queue.counts().stopped == stops => {
                 return Err(Failure::Wrong(format!("a job is refused: {failed}")));
             }
             // The device did not take it, and was stopped.
@@ -211,7 +212,7 @@ impl<S: Subject> Run<'_, '_, '_, S> {
 
     fn look(&mut self, timeout: Duration) -> Verdict {
         let mut buffers = Vec::new();
-        match self.queue.next_each(timeout, |_, _, buf| buffers.push(buf)) {
+        match self.queue.wait_each(timeout, |_, _, buf| buffers.push(buf)) {
             Ok(None) => Ok(()),
             Ok(Some((tag, completion))) => self.ended(tag, &completion, buffers),
             Err(failed) => {
@@ -223,7 +224,7 @@ impl<S: Subject> Run<'_, '_, '_, S> {
         }
     }
 
-    fn ended(&mut self, tag: usize, completion: &Completion, buffers: Vec<DevBuf<'_>>) -> Verdict {
+    fn ended(&mut self, tag: usize, completion: &Completion, buffers: Vec<DevBuf>) -> Verdict {
         let job = self.job(tag)?;
         if let Some(what) = completion.failed {
             self.expect(&[Error::Fault { device: self.subject.name(), status: completion.status, what }])?;
@@ -281,10 +282,15 @@ impl<S: Subject> Run<'_, '_, '_, S> {
 
     /// The jobs that ended before the stop, then the others.
     fn take_back(&mut self) -> Verdict {
+        // The others waited in the queue.
+        let mut with_device = self.queue.len().min(self.queue.driver().depth().max(1));
         for _ in 0..=DEPTH {
             let mut buffers = Vec::new();
-            match self.queue.next_each(Duration::ZERO, |_, _, buf| buffers.push(buf)) {
-                Ok(Some((tag, completion))) => self.ended(tag, &completion, buffers)?,
+            match self.queue.wait_each(Duration::ZERO, |_, _, buf| buffers.push(buf)) {
+                Ok(Some((tag, completion))) => {
+                    self.ended(tag, &completion, buffers)?;
+                    with_device -= 1;
+                }
                 Ok(None) | Err(_) => break,
             }
         }
@@ -292,7 +298,8 @@ impl<S: Subject> Run<'_, '_, '_, S> {
             let mut buffers = Vec::new();
             let Some(tag) = self.queue.take_back_each(|_, _, buf| buffers.push(buf)) else { break };
             self.tally.cancelled += 1;
-            self.tally.stopped += u64::from(self.faults == Faults::NONE);
+            self.tally.stopped += u64::from(self.faults == Faults::NONE && with_device > 0);
+            with_device = with_device.saturating_sub(1);
             self.job(tag)?.compare(self.subject.kind(), None, buffers, &mut self.packet)?;
         }
         Ok(())

@@ -2,8 +2,8 @@
 //! driver and each of its modes, also somebody else's.
 //!
 //! A [`Subject`] is a driver in one mode, over its model. [`faults`] gives it jobs of random
-//! lengths, several in flight, while interrupts come late or never, jobs fail, end short, hang, or
-//! will not stop. After each seed:
+//! lengths, as many as it takes and some that wait in the queue, while interrupts come late or
+//! never, jobs fail, end short, hang, or will not stop. After each seed:
 //!
 //! - each job that ended well has the right bytes, and no byte beside them changed;
 //! - the ends came in the order in which the jobs were given, where the driver says so;

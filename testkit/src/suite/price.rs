@@ -6,7 +6,8 @@ use super::{
 };
 use crate::conformance::{Failure, Verdict};
 use contigo::{
-    Align, Pool, Queue, Region,
+    Align,
+    own::{Queue, Region},
     sim::{SimBoard, SimDevice},
 };
 use fastrand::Rng;
@@ -46,27 +47,28 @@ pub fn per_packet<S: Subject>(subject: &S, way: Way, in_flight: usize, rounds: u
     let region = Region::new(board.memory(SLOTS * SLOT_BYTES)?)?;
     let own_bytes = subject.memory_bytes().max(64);
     let own_region = Region::new(board.memory(own_bytes.next_multiple_of(4096))?)?;
-    let pool = Pool::<SLOTS>::new(region.carve(SLOTS * SLOT_BYTES, Align::PAGE)?, SLOT_BYTES)?;
-    let own = Pool::<1>::new(own_region.carve(own_bytes, Align::PAGE)?, own_bytes)?;
+    let pool = region.pool(SLOTS, SLOT_BYTES)?;
     let device = SimDevice::with_model(&board, way.port(&board), subject.model());
-    let memory = if subject.memory_bytes() > 0 { Some(own.take()?) } else { None };
+    let memory = if subject.memory_bytes() > 0 { Some(own_region.alloc(own_bytes, Align::PAGE)?) } else { None };
     let in_flight = in_flight.min(DEPTH);
     let mut rng = Rng::with_seed(1);
     subject.open(device.window()?, memory, |driver| {
-        let mut queue: Queue<'_, _, DEPTH, 2> = Queue::new(driver).map_err(|refused| Failure::from(refused.error))?;
+        // No job waits in the queue: it would be given at a look.
+        let jobs = driver.depth().clamp(1, DEPTH);
+        let mut queue = Queue::new(driver, jobs).map_err(|refused| Failure::from(refused.error))?;
         let (mut price, mut jobs) = (Price::default(), 0);
         for round in 0..=rounds {
             let before = (device.accesses(), region.stats().syncs, own_region.stats().syncs);
             let mut given = 0;
             while given < in_flight && !queue.is_full() {
                 let (mut operands, words, job) = draw(subject, &pool, &mut rng, given)?;
-                queue.push_list(&mut operands, &words, job.tag())?;
+                queue.submit_list(&mut operands, &words, job.tag())?;
                 given += 1;
             }
             let mut ended = 0;
             for _ in 0..LOOKS {
                 device.run_for(STEP_US)?;
-                while queue.next_each(Duration::ZERO, |_, _, _| {})?.is_some() {
+                while queue.wait_each(Duration::ZERO, |_, _, _| {})?.is_some() {
                     ended += 1;
                 }
                 if ended == given {

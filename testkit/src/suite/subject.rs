@@ -3,7 +3,8 @@
 use super::Sight;
 use crate::exercise::Limits;
 use contigo::{
-    CpuBuf, Driver, Error, Port, Result,
+    Driver, Error, Port, Result,
+    own::CpuBuf,
     sim::{Model, SimBoard, SimWindow, stream::StreamCounts},
 };
 
@@ -111,10 +112,5 @@ pub trait Subject {
     ///
     /// # Errors
     /// The error of the driver's own function.
-    fn open<R>(
-        &self,
-        window: SimWindow<Self::Model>,
-        memory: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R>;
+    fn open<R>(&self, window: SimWindow<Self::Model>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R>;
 }

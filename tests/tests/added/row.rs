@@ -26,5 +26,5 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 /// As [`Widget::open`].
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
     // SAFETY: the caller's promise.
-    Ok(AnyDriver::new(unsafe { Widget::open(parts.device) }))
+    AnyDriver::new(unsafe { Widget::open(parts.device) })
 }

@@ -45,6 +45,6 @@ fn ring(region: &Region) -> CpuBuf {
     region.alloc(4096, contigo::Align::PAGE).unwrap()
 }
 
-fn alone(device: &SimAxiDma, side: Side, memory: Option<CpuBuf>) -> AxiDmaChannel<'static, 'static, SimWindow<AxiDmaModel>> {
+fn alone(device: &SimAxiDma, side: Side, memory: Option<CpuBuf>) -> AxiDmaChannel<'static, SimWindow<AxiDmaModel>> {
     AxiDmaChannel::simulated(device.window().unwrap(), side, AxiDmaConfig::default(), memory).unwrap()
 }

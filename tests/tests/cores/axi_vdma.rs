@@ -105,7 +105,7 @@ fn both_channels_of_one_core() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimAxiVdma::new(&board, board.port());
-    let core = AxiVdmaCore::open_simulated(device.window().unwrap());
+    let core = AxiVdmaCore::open_simulated(device.window().unwrap()).unwrap();
     // SAFETY: the model is built as the configuration says.
     let (send, receive) = unsafe { (core.channel(Side::Mm2s, CONFIG).unwrap(), core.channel(Side::S2mm, CONFIG).unwrap()) };
     // SAFETY: as above.

@@ -128,7 +128,7 @@ fn both_sides_work_side_by_side_in_threads() {
     let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
     let spec = LitepcieSpec { stream: StreamConfig::source(source, 4096), ..LitepcieSpec::default() };
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
-    let core = LitepcieCore::open_simulated(card.window().unwrap());
+    let core = LitepcieCore::open_simulated(card.window().unwrap()).unwrap();
     let (reader, writer) = (core.channel_simulated(Side::Reader).unwrap(), core.channel_simulated(Side::Writer).unwrap());
     assert_eq!(core.channel_simulated(Side::Writer).map(drop), Err(Error::HasDriver));
     assert!(matches!(core.channel_simulated(Side::Loopback).map(drop), Err(Error::Unsupported { .. })));

@@ -45,7 +45,7 @@ impl OnGpu {
 }
 
 impl Harness for OnGpu {
-    type Backend<'h> = CudaHost<'static>;
+    type Backend = CudaHost<'static>;
 
     fn open(&self, len_bytes: usize) -> Result<CudaHost<'static>, Failure> {
         Ok(CudaHost::allocate(self.gpu, len_bytes, Align::DLPACK)?)

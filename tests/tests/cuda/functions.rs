@@ -57,7 +57,7 @@ fn next<'p, D: Driver>(queue: &mut Queue<'p, D, 16, 1>) -> Option<(usize, u8)> {
 fn a_queue_keeps_as_many_launches_in_the_stream_as_it_has_events() {
     let controls = with_function(&Config { kernel_polls: 3, ..Config::default() }, |function, pool, controls| {
         // As C and Python have it: one type for every driver.
-        let mut queue = Queue::<_, 16, 1>::new(AnyDriver::new(function)).unwrap();
+        let mut queue = Queue::<_, 16, 1>::new(AnyDriver::new(function).unwrap()).unwrap();
         assert_eq!((queue.depth(), queue.driver().name()), (DEPTH, "fill_bytes"));
         // The value of a job and its slot, by its number.
         let job = |number: usize| (number % DEPTH, u8::try_from(number % 251).unwrap());

@@ -3,22 +3,25 @@
 
 use super::{
     Watched,
-    jobs::{GEMM, GemmEngine, SLOT, engine, operands, refusal},
+    jobs::{GEMM, GemmQueue, LIMIT, SLOT, operands, queue, refusal},
 };
 use contigo::{
-    Align, DevBuf, Engine, Error, JobError, MmioWindow, OperandSpec, Parts, Pool, Port, Region, Settings, Spin, Wired,
+    Align, Error, JobError, MmioWindow, OperandSpec, Parts, Port, Settings, Spin, Wired,
     drivers::{
         ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl, describe},
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
     },
     names::{self, Attach, DeviceName, GpuKind, MemoryName, provide, row},
+    own::{Operand, Queue, Region},
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};
 use std::{
-    pin::pin,
     ptr::NonNull,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -37,32 +40,33 @@ fn devices_that_are_not_there() {
     that_are_not_there();
 }
 
-/// One job on a board where that fault strikes every time. The device was stopped, and the buffers
-/// are back, on its side.
-fn failure(faults: Faults) -> Error {
-    let (board, freed) = (SimBoard::with(SimConfig { seed: 3, faults }), AtomicUsize::new(0));
-    let region = Region::new(Watched { inner: board.memory(8192).unwrap(), freed: &freed }).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+/// One job on a board where that fault strikes every time. Where the job did not fail alone, the
+/// device was stopped. The buffers are back, on its side.
+fn failure(faults: Faults, alone: bool) -> Error {
+    let (board, freed) = (SimBoard::with(SimConfig { seed: 3, faults }), Arc::new(AtomicUsize::new(0)));
+    let region = Region::new(Watched { inner: board.memory(8192).unwrap(), freed: Arc::clone(&freed) }).unwrap();
+    let pool = region.pool(4, SLOT).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut engine = engine(&device);
-    let job = engine.start(operands([(); 4].map(|()| pool.take().unwrap())), &GEMM).unwrap();
-    let JobError { error, cause, buffers, .. } = job.wait(Duration::from_millis(2)).unwrap_err();
+    let mut queue = queue(&device);
+    let operands = operands([(); 4].map(|()| pool.take().unwrap()));
+    let JobError { error, cause, buffers, .. } = queue.run(operands, &GEMM.words(), Duration::from_millis(2)).unwrap_err();
     assert_eq!((cause, pool.taken()), (error, 4));
-    drop(buffers.unwrap().map(DevBuf::into_cpu));
-    assert_eq!((pool.taken(), engine.is_busy(), engine.jobs().stopped), (0, false, 1));
-    drop(pool);
-    drop(region);
+    drop(buffers.unwrap().map(Operand::into_cpu));
+    let counts = queue.counts();
+    assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (0, 0, false));
+    assert_eq!([counts.failed, counts.stopped, counts.cancelled], if alone { [1, 0, 0] } else { [0, 1, 1] });
+    drop((pool, region));
     assert_eq!(freed.load(Ordering::Relaxed), 1);
     error
 }
 
 pub(super) fn that_fail() -> Vec<Error> {
-    let hung = failure(Faults { hang: 1000, ..Faults::NONE });
+    let hung = failure(Faults { hang: 1000, ..Faults::NONE }, false);
     assert_eq!(hung, Error::Timeout { timeout_us: 2000 });
-    let fault = failure(Faults { error: 1000, ..Faults::NONE });
+    let fault = failure(Faults { error: 1000, ..Faults::NONE }, true);
     let (status, what) = (regs::STATUS_READ, regs::describe(regs::STATUS_READ));
     assert_eq!(fault, Error::Fault { device: "gemm8", status, what });
-    let short = failure(Faults { short: 1000, ..Faults::NONE });
+    let short = failure(Faults { short: 1000, ..Faults::NONE }, false);
     assert!(matches!(short, Error::ShortTransfer { need_bytes: 64, done_bytes: 0..64 }), "{short}");
     vec![hung, fault, short, that_fails_at_an_address(), that_cuts_a_length(), that_goes_too_far()]
 }
@@ -76,11 +80,10 @@ fn that_goes_too_far() -> Error {
     let map = KernelMap::named("copy", Protocol::Chain).interrupt(true).result("ap_return", 0x10, 32);
     let map = map.pointer("from", 0x18, from, "16").pointer("to", 0x24, to, "16").scalar("n", 0x30, 32).build().unwrap();
     // SAFETY: the map is wrong, and what the model touches is the board's.
-    let mut engine = Engine::<_, 2>::new(unsafe { ApCtrl::open(kernel.window().unwrap(), map) }.unwrap()).unwrap();
-    let [from, to] = [(); 2].map(|()| region.carve(64, Align::LINE).unwrap().into_buf());
-    let job = engine.start([from.to_device(..16), to.from_device(..16)], &[64]).unwrap();
-    let failed = job.wait(Duration::from_millis(2)).unwrap_err();
-    assert_eq!((failed.buffers.is_some(), engine.is_busy()), (true, false));
+    let mut queue = Queue::new(unsafe { ApCtrl::open(kernel.window().unwrap(), map) }.unwrap(), 1).unwrap();
+    let [from, to] = [(); 2].map(|()| region.alloc(64, Align::LINE).unwrap());
+    let failed = queue.run([from.to_device(..16), to.from_device(..16)], &[64], Duration::from_millis(2)).unwrap_err();
+    assert_eq!((failed.buffers.is_some(), queue.len()), (true, 0));
     assert_eq!(failed.error, Error::WrongAccess { device: "ap_ctrl", unowned: 2, stray: 0 });
     failed.error
 }
@@ -91,8 +94,8 @@ fn that_cuts_a_length() -> Error {
     let region = Region::new(board.memory(32 * 1024).unwrap()).unwrap();
     let device = SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { sg: false, ..CoreSpec::default() }));
     let config = AxiDmaConfig { length_bits: 15, ..AxiDmaConfig::default() };
-    let mut engine = Engine::new(AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, None).unwrap()).unwrap();
-    let refused = engine.start([region.carve(16_384, Align::PAGE).unwrap().into_buf().from_device(..)], &()).map(drop).unwrap_err();
+    let mut queue = Queue::new(AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, None).unwrap(), 1).unwrap();
+    let refused = queue.submit([region.alloc(16_384, Align::PAGE).unwrap().from_device(..)], &[]).unwrap_err();
     let cut = Error::LengthCut { device: "axi_dma s2mm", length_bits: 15, need_bytes: 16_384, done_bytes: 0 };
     assert_eq!((refused.error, refused.buffers.is_some()), (cut, true));
     cut
@@ -102,67 +105,71 @@ fn that_cuts_a_length() -> Error {
 fn that_fails_at_an_address() -> Error {
     let board = SimBoard::with(SimConfig { seed: 3, faults: Faults { error: 1000, ..Faults::NONE } });
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let pool = Pool::<1>::new(region.carve(SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(1, SLOT).unwrap();
     let device = SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { sg: false, ..CoreSpec::default() }));
     let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, AxiDmaConfig::default(), None).unwrap();
-    let mut engine = Engine::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
     let mut buf = pool.take().unwrap();
     let at = region.dev_addr_of(&board.port(), buf.as_mut_ptr(), SLOT).unwrap().0;
-    let failed = engine.start([buf.to_device(..)], &()).unwrap().wait(Duration::from_millis(2)).unwrap_err();
+    let failed = queue.run([buf.to_device(..)], &[], Duration::from_millis(2)).unwrap_err();
     let Error::FaultAt { device: "axi_dma mm2s", what, addr, .. } = failed.error else { panic!("{}", failed.error) };
     assert!(addr == at && what.starts_with("DMASlvErr: "), "{}", failed.error);
     failed.error
 }
 
-/// Jobs on a board where about every second one sticks: those that do leak their buffers, and the
-/// engine works again after a reset from outside.
+/// Jobs on a board where about every second one sticks: their buffers stay in the queue, and come
+/// back after a reset from outside, with which the queue works again.
 pub(super) fn that_will_not_stop() -> Vec<Error> {
     let board = SimBoard::with(SimConfig { seed: 5, faults: Faults { stuck: 500, ..Faults::NONE } });
-    let freed = AtomicUsize::new(0);
-    let region = Region::new(Watched { inner: board.memory(256 * 1024).unwrap(), freed: &freed }).unwrap();
-    let pool = Pool::<128>::new(region.carve(128 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let freed = Arc::new(AtomicUsize::new(0));
+    let region = Region::new(Watched { inner: board.memory(8192).unwrap(), freed: Arc::clone(&freed) }).unwrap();
+    let pool = region.pool(8, SLOT).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut engine = engine(&device);
+    let mut queue = queue(&device);
     let (mut stuck, mut good, mut provoked) = (0, 0, Vec::new());
+    let take = || [(); 4].map(|()| pool.take().unwrap());
+    let is_stuck = |queue: &mut GemmQueue| queue.run(operands(take()), &GEMM.words(), Duration::from_millis(2)).err();
     while stuck < 4 || good < 4 {
-        let take = || [(); 4].map(|()| pool.take().unwrap());
-        match engine.start(operands(take()), &GEMM).unwrap().wait(Duration::from_millis(2)) {
-            Ok(_buffers) => good += 1,
-            Err(failed) => {
+        match is_stuck(&mut queue) {
+            None => good += 1,
+            Some(failed) => {
                 stuck += 1;
                 assert!(matches!(failed.error, Error::WillNotStop { device: "gemm8", status: 1, waited_us: 10_000 }), "{}", failed.error);
                 assert_eq!(failed.cause, Error::Timeout { timeout_us: 2000 });
                 assert!(failed.to_string().ends_with(&format!("; before that: {}", failed.cause)));
-                assert!(failed.buffers.is_none(), "leaked, not freed");
-                assert_eq!(engine.recover().unwrap_err(), failed.error, "it is still stuck");
-                let (busy, _) = refusal(&mut engine, operands(take()), &GEMM);
-                assert_eq!(busy, Error::Busy);
+                assert!(failed.buffers.is_none(), "the device may write them");
+                assert_eq!(queue.stop().unwrap_err(), failed.error, "it is still stuck");
+                assert!(queue.take_back::<4>().unwrap().is_none(), "the device may write them");
+                let (busy, _) = refusal(&mut queue, operands(take()), &GEMM);
+                assert_eq!((busy, pool.taken(), queue.len()), (Error::Busy, 4, 1));
                 device.reset().unwrap();
-                engine.recover().unwrap();
+                queue.stop().unwrap();
+                drop(queue.take_back::<4>().unwrap().unwrap().buffers);
                 provoked.extend([failed.error, failed.cause, busy]);
             }
         }
-        assert_eq!((pool.taken(), engine.is_busy()), (4 * stuck, false));
+        assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (0, 0, false));
     }
-    drop(pool);
-    drop(region);
+    while is_stuck(&mut queue).is_none() {}
+    drop(queue);
+    assert_eq!(pool.taken(), 4, "leaked, not freed");
+    drop((pool, region));
     assert_eq!(freed.load(Ordering::Relaxed), 0, "a device may still write: the region is leaked");
     provoked
 }
 
 #[test]
-fn a_new_engine_on_a_stuck_device_gives_its_accelerator_back() {
+fn a_new_queue_on_a_stuck_device_gives_its_accelerator_back() {
     let board = SimBoard::with(SimConfig { seed: 5, faults: Faults { stuck: 1000, ..Faults::NONE } });
-    let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = Region::new(board.memory(8192).unwrap()).unwrap().pool(4, SLOT).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut first = engine(&device);
-    std::mem::forget(first.start(operands([(); 4].map(|()| pool.take().unwrap())), &GEMM).unwrap());
+    let mut first = queue(&device);
+    first.submit(operands([(); 4].map(|()| pool.take().unwrap())), &GEMM.words()).unwrap();
     drop(first);
-    let refused = GemmEngine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap_err();
+    let refused = GemmQueue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap_err();
     assert!(matches!(refused.error, Error::WillNotStop { .. }));
     device.reset().unwrap();
-    assert!(GemmEngine::new(refused.returned).is_ok());
+    assert!(GemmQueue::new(refused.returned, 1).is_ok());
 }
 
 /// A device whose register reads do not end before a test says so, and keep the board's lock
@@ -248,19 +255,18 @@ fn a_gpu_that_another_crate_brings() -> Error {
 /// A cache maintenance call that has to wait too long is not done, and the job's buffers come back.
 fn a_lock_that_somebody_keeps(port: Port) -> Error {
     let (board, lock) = (SimBoard::new(1), Kept::default());
-    let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = Region::new(board.memory(8192).unwrap()).unwrap().pool(4, SLOT).unwrap();
     let (device, slow) = (SimGemm8::new(&board, board.port()), SimDevice::with_model(&board, port, Slow(&lock)));
-    let mut engine = engine(&device);
+    let mut queue = queue(&device);
     let window = slow.window().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| contigo::Mmio::read32(&window, 0));
         let keeper = GiveBack(&lock);
         Kept::wait(&lock.taken);
-        let (error, buffers) = refusal(&mut engine, operands([(); 4].map(|()| pool.take().unwrap())), &GEMM);
+        let (error, buffers) = refusal(&mut queue, operands([(); 4].map(|()| pool.take().unwrap())), &GEMM);
         drop(keeper);
         assert!(matches!(error, Error::Contended { tries: 1000.. }), "{error}");
-        let _ = engine.start(operands(buffers), &GEMM).unwrap().wait(Duration::from_millis(20)).unwrap();
+        let _ = queue.run(operands(buffers), &GEMM.words(), LIMIT).unwrap();
         assert_eq!(pool.taken(), 0);
         error
     })
@@ -283,13 +289,12 @@ fn by_name(device: &str, settings: &str, map: Option<&str>) -> Option<Error> {
     let name = device.parse::<DeviceName>().unwrap();
     let driver =
         row(device.trim_start_matches("sim:").trim_end_matches("_camera").trim_end_matches("_sink").trim_end_matches("_hs")).unwrap();
-    let (device, settings) = (pin!(name.open().unwrap()), Settings(settings));
+    let (device, settings) = (name.open().unwrap(), Settings(settings));
     let region = Region::new(device.memory(&"sim".parse::<MemoryName>().unwrap(), 64 * 1024).unwrap()).unwrap();
-    let memory = (driver.memory_bytes > 0).then(|| region.carve(driver.memory_bytes, Align::PAGE).unwrap().into_buf());
+    let memory = (driver.memory_bytes > 0).then(|| region.alloc(driver.memory_bytes, Align::PAGE).unwrap());
     // SAFETY: the model is what the driver is for, and nobody else drives it.
     let opened = unsafe {
         device
-            .as_ref()
             .take(driver, settings, None, Attach::default())
             .and_then(|taken| taken.open(Parts { device: (), memory, settings, map: map.map(str::as_bytes) }).map(drop))
     };

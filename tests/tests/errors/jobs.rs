@@ -3,24 +3,33 @@
 
 use super::Watched;
 use contigo::{
-    Align, BaseAddr, CpuBuf, Direction, Engine, Error, Operand, PhysAddr, Pool, Port, Region, SyncScope,
+    Align, BaseAddr, Direction, Error, PhysAddr, Port, SyncScope,
+    own::{CpuBuf, Operand, Queue, Region},
     sim::{SimBoard, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 pub(super) const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
 pub(super) const SLOT: usize = 256;
+/// Long enough for any job here.
+pub(super) const LIMIT: Duration = Duration::from_millis(20);
 
-pub(super) type GemmEngine = Engine<Gemm8<SimWindow<Gemm8Model>>, 4>;
+pub(super) type GemmQueue = Queue<Gemm8<SimWindow<Gemm8Model>>>;
 
-pub(super) fn engine(device: &SimGemm8) -> GemmEngine {
-    Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
+/// A queue of one job.
+pub(super) fn queue(device: &SimGemm8) -> GemmQueue {
+    Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap()
 }
 
 /// A, B, bias and C as [`GEMM`] wants them.
-pub(super) fn operands<'p, T>([a, b, bias, c]: [CpuBuf<'p, T>; 4]) -> [Operand<'p, T>; 4] {
+pub(super) fn operands([a, b, bias, c]: [CpuBuf; 4]) -> [Operand; 4] {
     [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)]
 }
 
@@ -34,40 +43,36 @@ fn operands_that_an_accelerator_cannot_use() {
     operands_refused();
 }
 
-/// Starts a job that must be refused. Its operands come back as the CPU's buffers, with what they
+/// Runs a job that must be refused. Its operands come back as the CPU's buffers, with what they
 /// held.
-pub(super) fn refusal<'p>(engine: &mut GemmEngine, operands: [Operand<'p>; 4], gemm: &Gemm) -> (Error, [CpuBuf<'p>; 4]) {
-    let started = engine.jobs().started;
-    let failed = engine.start(operands, gemm).unwrap_err();
-    assert_eq!((failed.error, engine.jobs().started), (failed.cause, started), "no doorbell was rung");
+pub(super) fn refusal(queue: &mut GemmQueue, operands: [Operand; 4], gemm: &Gemm) -> (Error, [CpuBuf; 4]) {
+    let pushed = queue.counts().pushed;
+    let failed = queue.run(operands, &gemm.words(), LIMIT).unwrap_err();
+    assert_eq!((failed.error, queue.counts().pushed), (failed.cause, pushed), "no doorbell was rung");
     (failed.error, failed.buffers.unwrap().map(|operand| operand.into_buf().unwrap()))
 }
 
 /// The error of a job whose output lies in memory like `spec`, behind that port; `None` where it
 /// runs.
 fn job_on(spec: SimSpec, port: fn(&SimBoard) -> Port) -> Option<Error> {
-    let (board, freed) = (SimBoard::new(1), AtomicUsize::new(0));
+    let (board, freed) = (SimBoard::new(1), Arc::new(AtomicUsize::new(0)));
     let device = SimGemm8::new(&board, port(&board));
-    let mut engine = engine(&device);
-    let region = Region::new(Watched { inner: board.memory_with(spec).unwrap(), freed: &freed }).unwrap();
+    let mut queue = queue(&device);
+    let region = Region::new(Watched { inner: board.memory_with(spec).unwrap(), freed: Arc::clone(&freed) }).unwrap();
     let others = Region::new(board.memory(4096).unwrap()).unwrap();
-    let pool = Pool::<4>::new(others.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    let odd = Pool::<2>::new(region.carve(2 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let (pool, odd) = (others.pool(4, SLOT).unwrap(), region.pool(2, SLOT).unwrap());
     let [a, b, bias] = [(); 3].map(|()| pool.take().unwrap());
     let mut c = odd.take().unwrap();
     c.view_mut::<u8>().unwrap().fill(0x5A);
-    let error = match engine.start(operands([a, b, bias, c]), &GEMM) {
-        Ok(job) => {
-            let _ = job.wait(Duration::from_millis(20)).unwrap();
-            None
-        }
+    let error = match queue.run(operands([a, b, bias, c]), &GEMM.words(), LIMIT) {
+        Ok(_done) => None,
         Err(failed) => {
             let [.., c] = failed.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
             assert!(c.view::<u8>().unwrap().iter().all(|&byte| byte == 0x5A), "refused before anything was touched");
             Some(failed.error)
         }
     };
-    assert_eq!((pool.taken(), odd.taken(), engine.is_busy()), (0, 0, false), "every buffer came back");
+    assert_eq!((pool.taken(), odd.taken(), queue.len()), (0, 0, 0), "every buffer came back");
     drop((pool, odd));
     drop(region);
     assert_eq!(freed.load(Ordering::Relaxed), 1);
@@ -99,13 +104,13 @@ pub(super) fn memory_against_port() -> Vec<Error> {
     let beyond = |port| {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory_with(high).unwrap()).unwrap();
-        let _first = region.carve(SLOT, Align::LINE).unwrap();
-        let buf = region.carve(64, Align::LINE).unwrap().into_buf();
+        let _first = region.alloc(SLOT, Align::LINE).unwrap();
+        let buf = region.alloc(64, Align::LINE).unwrap();
         let fine = Region::new(board.memory(4096).unwrap()).unwrap();
-        let pool = Pool::<3>::new(fine.carve(3 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+        let pool = fine.pool(3, SLOT).unwrap();
         let [a, b, bias] = [(); 3].map(|()| pool.take().unwrap());
         let device = SimGemm8::new(&board, port);
-        refusal(&mut engine(&device), operands([a, b, bias, buf]), &GEMM).0
+        refusal(&mut queue(&device), operands([a, b, bias, buf]), &GEMM).0
     };
     let board = SimBoard::new(1);
     assert_eq!(beyond(board.port()), unreachable);
@@ -117,15 +122,15 @@ pub(super) fn memory_against_port() -> Vec<Error> {
     // whole.
     let (here, there) = (SimBoard::new(1), SimBoard::new(1));
     let region = Region::new(there.memory(4096).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(4, SLOT).unwrap();
     let device = SimGemm8::new(&here, here.port());
-    let (error, _) = refusal(&mut engine(&device), operands([(); 4].map(|()| pool.take().unwrap())), &GEMM);
+    let (error, _) = refusal(&mut queue(&device), operands([(); 4].map(|()| pool.take().unwrap())), &GEMM);
     assert_eq!(error, Error::WrongBus { port: "sim-hp0", memory: there.bus() });
     let whole = Region::new(here.memory_with(SimSpec { scope: SyncScope::Whole, ..good }).unwrap()).unwrap();
-    let first = whole.carve(128, Align::LINE).unwrap();
-    assert_eq!(whole.carve(64, Align::LINE).unwrap_err(), Error::WholeBlock { shared_bytes: 128 });
+    let first = whole.alloc(128, Align::LINE).unwrap();
+    assert_eq!(whole.alloc(64, Align::LINE).unwrap_err(), Error::WholeBlock { shared_bytes: 128 });
     drop(first);
-    assert!(whole.carve(64, Align::LINE).is_ok(), "a refused carve counts for nothing");
+    assert!(whole.alloc(64, Align::LINE).is_ok(), "a refused buffer counts for nothing");
     provoked.push(error);
     provoked
 }
@@ -133,19 +138,19 @@ pub(super) fn memory_against_port() -> Vec<Error> {
 pub(super) fn operands_refused() -> Vec<Error> {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(16 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::PAGE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(8, SLOT).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut engine = engine(&device);
+    let mut queue = queue(&device);
     let mut provoked = Vec::new();
     let take = || {
         let mut buffers = [(); 4].map(|()| pool.take().unwrap());
         buffers.iter_mut().for_each(|buf| buf.view_mut::<u8>().unwrap().fill(0x5A));
         buffers
     };
-    let untouched = |buffers: &[CpuBuf<'_>; 4]| buffers.iter().all(|buf| buf.view::<u8>().unwrap().iter().all(|&byte| byte == 0x5A));
+    let untouched = |buffers: &[CpuBuf; 4]| buffers.iter().all(|buf| buf.view::<u8>().unwrap().iter().all(|&byte| byte == 0x5A));
 
     // Each way to spoil one operand of an otherwise good job.
-    type Spoil = for<'p> fn([CpuBuf<'p>; 4]) -> [Operand<'p>; 4];
+    type Spoil = fn([CpuBuf; 4]) -> [Operand; 4];
     let spoiled: [(Spoil, Error); 7] = [
         (
             |[a, b, bias, c]| [a.to_device(..16), b.from_device(..), bias.to_device(..64), c.from_device(..64)],
@@ -181,7 +186,7 @@ pub(super) fn operands_refused() -> Vec<Error> {
         ),
     ];
     for (spoil, expected) in spoiled {
-        let (error, buffers) = refusal(&mut engine, spoil(take()), &GEMM);
+        let (error, buffers) = refusal(&mut queue, spoil(take()), &GEMM);
         assert_eq!(error, expected);
         assert!(untouched(&buffers), "{error}: refused before anything was touched");
         drop(buffers);
@@ -197,22 +202,21 @@ pub(super) fn operands_refused() -> Vec<Error> {
         (Gemm { k: 4112, ..GEMM }, argument("k", 4112, 16, 4096, 16)),
         (Gemm { output: Output::Int8 { relu: true, shift: 32 }, ..GEMM }, argument("shift", 32, 0, 31, 1)),
     ] {
-        let (error, buffers) = refusal(&mut engine, operands(take()), &gemm);
+        let (error, buffers) = refusal(&mut queue, operands(take()), &gemm);
         assert_eq!(error, expected);
         assert!(untouched(&buffers), "{error}: refused before anything was touched");
         provoked.push(error);
     }
 
-    // A window has one driver; an engine with a forgotten job takes no other, and its buffers stay
-    // out.
+    // A window has one driver; a run wants a queue without jobs, and those that are in it go on.
     provoked.push(device.window().unwrap_err());
     assert_eq!(provoked.last(), Some(&Error::HasDriver));
-    std::mem::forget(engine.start(operands(take()), &GEMM).unwrap());
-    let (busy, buffers) = refusal(&mut engine, operands(take()), &GEMM);
+    queue.submit(operands(take()), &GEMM.words()).unwrap();
+    let (busy, buffers) = refusal(&mut queue, operands(take()), &GEMM);
     assert_eq!((busy, pool.taken()), (Error::Busy, 8));
-    engine.recover().unwrap();
-    let _ = engine.start(operands(buffers), &GEMM).unwrap().wait(Duration::from_millis(20)).unwrap();
-    assert_eq!(pool.taken(), 4, "a forgotten buffer stays leaked");
+    let _ = queue.wait::<4>(LIMIT).unwrap().unwrap();
+    let _ = queue.run(operands(buffers), &GEMM.words(), LIMIT).unwrap();
+    assert_eq!((pool.taken(), queue.counts().completed), (0, 2));
     provoked.push(busy);
     provoked
 }

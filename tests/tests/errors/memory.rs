@@ -1,11 +1,15 @@
-//! Blocks that a region refuses, and what regions, buffers, pools and arenas refuse.
+//! Blocks that a region refuses, and what regions, buffers and pools refuse.
 
 use super::Watched;
 use contigo::{
-    Align, Arena, BaseAddr, Error, LocalPool, PhysAddr, Pool, Port, Region, Requirements, SyncScope,
+    Align, BaseAddr, Error, PhysAddr, Port, Requirements, SyncScope,
+    own::{CpuBuf, Limits, Region},
     sim::{SimBoard, SimSpec},
 };
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 /// Where the bad blocks lie: a multiple of 256, and not of much more.
 const BASE: u64 = 0x2000_0100;
@@ -21,13 +25,13 @@ fn blocks_that_a_region_refuses() {
 }
 
 #[test]
-fn carves_and_addresses_that_a_region_refuses() {
-    carves_and_addresses();
+fn allocations_and_addresses_that_a_region_refuses() {
+    allocations_and_addresses();
 }
 
 #[test]
-fn what_pools_and_arenas_refuse() {
-    pools_and_arenas();
+fn pools_that_a_region_refuses_and_what_they_refuse() {
+    pools_and_allocations();
 }
 
 pub(super) fn numbers() -> Vec<Error> {
@@ -39,7 +43,7 @@ pub(super) fn numbers() -> Vec<Error> {
     }
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let mut buf = region.carve(128, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(128, Align::LINE).unwrap();
     provoked.extend(
         [
             (buf.view_at::<u8>(100..129).unwrap_err(), Error::OutOfRange { start: 100, end: 129, len_bytes: 128 }),
@@ -65,8 +69,9 @@ pub(super) fn numbers() -> Vec<Error> {
 
 /// A region's error for such a block; the block comes back, and is freed once.
 fn refused(spec: SimSpec, needs: Requirements) -> Error {
-    let (board, freed) = (SimBoard::new(1), AtomicUsize::new(0));
-    let refused = Region::with(Watched { inner: board.memory_with(spec).unwrap(), freed: &freed }, needs).unwrap_err();
+    let (board, freed) = (SimBoard::new(1), Arc::new(AtomicUsize::new(0)));
+    let watched = Watched { inner: board.memory_with(spec).unwrap(), freed: Arc::clone(&freed) };
+    let refused = Region::with(watched, needs, Limits::default()).unwrap_err();
     assert_eq!(freed.load(Ordering::Relaxed), 0, "it was handed back");
     drop(refused.returned);
     assert_eq!(freed.load(Ordering::Relaxed), 1);
@@ -121,19 +126,19 @@ pub(super) fn blocks() -> Vec<Error> {
     provoked
 }
 
-pub(super) fn carves_and_addresses() -> Vec<Error> {
-    let (board, freed) = (SimBoard::new(1), AtomicUsize::new(0));
-    let region = Region::new(Watched { inner: board.memory(8192).unwrap(), freed: &freed }).unwrap();
-    let past = region.carve(8193, Align::LINE).unwrap_err();
+pub(super) fn allocations_and_addresses() -> Vec<Error> {
+    let (board, freed) = (SimBoard::new(1), Arc::new(AtomicUsize::new(0)));
+    let region = Region::new(Watched { inner: board.memory(8192).unwrap(), freed: Arc::clone(&freed) }).unwrap();
+    let past = region.alloc(8193, Align::LINE).unwrap_err();
     assert_eq!(past, Error::Exhausted { need_bytes: 8193, capacity_bytes: 8192 });
-    let nothing = region.carve(0, Align::LINE).unwrap_err();
-    assert_eq!(nothing, Error::Argument { name: "the length of a carve", value: 0, min: 1, max: 8192, multiple_of: 1 });
-    assert_eq!(region.free_bytes(), 8192, "a refused carve takes nothing");
-    let buf = region.carve(8192, Align::LINE).unwrap().into_buf();
+    let nothing = region.alloc(0, Align::LINE).unwrap_err();
+    assert_eq!(nothing, Error::Argument { name: "the length of a buffer", value: 0, min: 1, max: 8192, multiple_of: 1 });
+    assert_eq!(region.free_bytes(), 8192, "a refused buffer takes nothing");
+    let buf = region.alloc(8192, Align::LINE).unwrap();
     let first = buf.view::<u8>().unwrap().as_ptr();
-    let apart = region.carve(64, Align::new(1 << 30).unwrap()).unwrap_err();
+    let apart = region.alloc(64, Align::new(1 << 30).unwrap()).unwrap_err();
     assert_eq!(apart, Error::Misaligned { addr: first.addr() as u64, align_bytes: 1 << 30 });
-    assert_eq!(region.carve(1, Align::LINE).unwrap_err(), Error::Exhausted { need_bytes: 1, capacity_bytes: 8192 });
+    assert_eq!(region.alloc(1, Align::LINE).unwrap_err(), Error::Exhausted { need_bytes: 1, capacity_bytes: 8192 });
 
     let (port, elsewhere) = (board.port(), 0_u8);
     let theirs = region.dev_addr_of(&port, &raw const elsewhere, 1).unwrap_err();
@@ -149,9 +154,8 @@ pub(super) fn carves_and_addresses() -> Vec<Error> {
     let other = region.dev_addr_of(&SimBoard::new(1).port(), first, 64).unwrap_err();
     assert_eq!(other, Error::WrongBus { port: "sim-hp0", memory: board.bus() });
 
-    // Parts of a carve are bounded too, so that a count can never wrap. A forgotten part stays
-    // counted.
-    let (mut rest, mut parts) = (buf, 1_u32);
+    // Parts of a buffer are bounded, so that a count can never wrap. A forgotten part stays counted.
+    let (mut rest, mut parts) = (buf, 1);
     let many = loop {
         match rest.split_at(0) {
             Ok((left, right)) => {
@@ -162,87 +166,75 @@ pub(super) fn carves_and_addresses() -> Vec<Error> {
         }
     };
     let error = many.error;
-    assert_eq!((error, parts), (Error::TooManyParts { limit: 1 << 20 }, 1 << 20));
+    assert_eq!((error, parts), (Error::TooManyParts { limit: 256 }, 256));
     drop(many);
+    assert_eq!((region.users(), region.free_bytes()), (2, 0));
     drop(region);
     assert_eq!(freed.load(Ordering::Relaxed), 0, "a part was forgotten: leaked");
     vec![past, nothing, apart, theirs, above, other, error]
 }
 
-pub(super) fn pools_and_arenas() -> Vec<Error> {
-    let (board, freed) = (SimBoard::new(1), AtomicUsize::new(0));
-    let region = Region::new(Watched { inner: board.memory(64 * 1024).unwrap(), freed: &freed }).unwrap();
+pub(super) fn pools_and_allocations() -> Vec<Error> {
+    const CAPACITY: usize = 64 * 1024;
+    let (board, freed) = (SimBoard::new(1), Arc::new(AtomicUsize::new(0)));
+    let watched = |len_bytes| Watched { inner: board.memory(len_bytes).unwrap(), freed: Arc::clone(&freed) };
+    let region = Region::new(watched(CAPACITY)).unwrap();
+    let argument = |name, value, max| Error::Argument { name, value, min: 1, max, multiple_of: 1 };
+    let exhausted = |need_bytes, capacity_bytes| Error::Exhausted { need_bytes, capacity_bytes };
     let mut provoked = Vec::new();
-    let mut carve = region.carve(4096, Align::LINE).unwrap();
-    for (slot_bytes, error) in [
-        (100, Error::SlotSize { slot_bytes: 100, line_bytes: 64 }),
-        (0, Error::SlotSize { slot_bytes: 0, line_bytes: 64 }),
-        (4096, Error::Exhausted { need_bytes: 8192, capacity_bytes: 4096 }),
-        (1 << (usize::BITS - 1), Error::Exhausted { need_bytes: usize::MAX, capacity_bytes: 4096 }),
+    for (slots, slot_bytes, error) in [
+        (2, 0, argument("the length of a buffer", 0, CAPACITY as u64)),
+        (2, CAPACITY / 2 + 1, exhausted(CAPACITY + 128, CAPACITY)),
+        (2, 1 << (usize::BITS - 1), exhausted(usize::MAX, CAPACITY)),
+        (1, usize::MAX, exhausted(usize::MAX, CAPACITY)),
+        (0, 64, argument("slots", 0, 1 << 20)),
+        ((1 << 20) + 1, 64, argument("slots", (1 << 20) + 1, 1 << 20)),
+        (usize::MAX, 64, argument("slots", usize::MAX as u64, 1 << 20)),
     ] {
-        let refused = Pool::<2>::new(carve, slot_bytes).unwrap_err();
-        assert_eq!(refused.error, error);
-        let refused = LocalPool::<2>::new(refused.returned, slot_bytes).unwrap_err();
-        assert_eq!(refused.error, error);
-        carve = refused.returned;
+        assert_eq!(region.pool(slots, slot_bytes).unwrap_err(), error, "{slots} of {slot_bytes}");
+        assert_eq!((region.free_bytes(), region.users()), (CAPACITY, 1), "a refused pool takes nothing");
         provoked.push(error);
     }
-    for slots in [0, 3, usize::MAX] {
-        let refused = Pool::<2>::with_slots(carve, 64, slots).unwrap_err();
-        assert_eq!(refused.error, Error::Argument { name: "slots", value: slots as u64, min: 1, max: 2, multiple_of: 1 });
-        let again = LocalPool::<2>::with_slots(refused.returned, 64, slots).unwrap_err();
-        assert_eq!(again.error, refused.error);
-        carve = again.returned;
-    }
-    // One line less than the slots need: the last one would begin in the carve and end behind it.
-    let mut short = region.carve(2 * 64 - 64, Align::LINE).unwrap();
-    for slots in [Pool::<2>::new, |carve, slot_bytes| Pool::<2>::with_slots(carve, slot_bytes, 2)] {
-        let refused = slots(short, 64).unwrap_err();
-        assert_eq!(refused.error, Error::Exhausted { need_bytes: 128, capacity_bytes: 64 });
-        short = refused.returned;
-    }
-    for slots in [LocalPool::<2>::new, |carve, slot_bytes| LocalPool::<2>::with_slots(carve, slot_bytes, 2)] {
-        let refused = slots(short, 64).unwrap_err();
-        assert_eq!(refused.error, Error::Exhausted { need_bytes: 128, capacity_bytes: 64 });
-        short = refused.returned;
-    }
+    // One line less than the slots need: the last one would begin in the block and end behind it.
+    let short = Region::new(watched(64)).unwrap();
+    assert_eq!(short.pool(2, 64).unwrap_err(), exhausted(128, 64));
     drop(short);
-    let pool = Pool::<2>::new(carve, 2048).unwrap();
-    let local = LocalPool::<2>::new(region.carve(4096, Align::LINE).unwrap(), 2048).unwrap();
-    let arena = Arena::<2>::new(region.carve(4096, Align::LINE).unwrap()).unwrap();
-    let held = ([pool.take().unwrap(), pool.take().unwrap()], [local.take().unwrap(), local.take().unwrap()]);
+    assert_eq!(region.pool(2, 100).unwrap().slot_bytes(), 128, "whole lines");
+    let pool = region.pool(2, 2048).unwrap();
+    let held = [pool.take().unwrap(), pool.take().unwrap()];
     let dry = pool.take().unwrap_err();
-    assert_eq!((dry, local.take().unwrap_err()), (Error::NoSlots { slots: 2 }, Error::NoSlots { slots: 2 }));
-    let large = arena.take(4097).unwrap_err();
-    assert_eq!(large, Error::Exhausted { need_bytes: 4097, capacity_bytes: 4096 });
-    assert!(matches!(arena.take(usize::MAX).unwrap_err(), Error::Exhausted { need_bytes: usize::MAX, .. }));
-    let blocks = [arena.take(64).unwrap(), arena.take(64).unwrap()];
-    assert_eq!(arena.take(64).unwrap_err(), Error::TooMany { what: "blocks out of this arena", most: 2 });
-    drop((held, blocks));
+    assert_eq!(dry, Error::NoSlots { slots: 2 });
+    drop(held);
+    let large = region.alloc(CAPACITY - 4096 + 1, Align::LINE).unwrap_err();
+    assert_eq!(large, exhausted(CAPACITY - 4096 + 1, CAPACITY));
+    assert_eq!(region.alloc(usize::MAX, Align::LINE).unwrap_err(), exhausted(usize::MAX, CAPACITY));
+
+    let few = Region::with(watched(CAPACITY), Requirements::default(), Limits { allocations: 2 }).unwrap();
+    let blocks = (few.alloc(64, Align::LINE).unwrap(), few.pool(1, 64).unwrap());
+    let many = few.alloc(64, Align::LINE).unwrap_err();
+    assert_eq!(many, Error::TooMany { what: "allocations of a region, by its limit `allocations`", most: 2 });
+    assert_eq!(few.pool(1, 64).unwrap_err(), many);
+    drop((blocks, few));
 
     // 256 parts of one slot and no more, wherever it is from.
-    macro_rules! split_until_refused {
-        ($first:expr) => {{
-            let (mut rest, mut parts) = ($first, Vec::new());
-            let refused = loop {
-                match rest.split_at(0) {
-                    Ok((left, right)) => {
-                        parts.push(left);
-                        rest = right;
-                    }
-                    Err(refused) => break refused,
+    let split_until_refused = |first: CpuBuf| {
+        let (mut rest, mut parts) = (first, Vec::new());
+        let refused = loop {
+            match rest.split_at(0) {
+                Ok((left, right)) => {
+                    parts.push(left);
+                    rest = right;
                 }
-            };
-            assert_eq!((refused.error, parts.len() + 1), (Error::TooManyParts { limit: 256 }, 256));
-            refused.error
-        }};
-    }
-    provoked.extend([split_until_refused!(pool.take().unwrap()), dry, large]);
-    split_until_refused!(local.take().unwrap());
-    split_until_refused!(arena.take(64).unwrap());
-    assert_eq!((pool.taken(), local.taken(), arena.taken()), (0, 0, 0), "every part came back");
-    drop((pool, local, arena));
-    drop(region);
-    assert_eq!(freed.load(Ordering::Relaxed), 1);
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!((refused.error, parts.len() + 1), (Error::TooManyParts { limit: 256 }, 256));
+        refused.error
+    };
+    provoked.extend([split_until_refused(pool.take().unwrap()), dry, large, many]);
+    split_until_refused(region.alloc(64, Align::LINE).unwrap());
+    assert_eq!((pool.taken(), region.free_bytes()), (0, CAPACITY - 4096), "every part came back");
+    drop((pool, region));
+    assert_eq!(freed.load(Ordering::Relaxed), 3);
     provoked
 }

@@ -1,19 +1,22 @@
 //! Memory that is no more where it was when its region was made.
 
-use contigo::{Backend, BaseAddr, Error, Region, Result, Segment, forward, sim::SimBoard};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use contigo::{Backend, BaseAddr, Error, Result, Segment, forward, own::Region, sim::SimBoard};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
 
 /// A simulated block whose pages lie where the test says.
-struct Moving<'t, B> {
+struct Moving<B> {
     inner: B,
     /// How far the second page went.
-    by: &'t AtomicU64,
+    by: Arc<AtomicU64>,
     /// How long a run is.
-    run: &'t AtomicUsize,
+    run: Arc<AtomicUsize>,
 }
 
 // SAFETY: the block is `inner`'s in every method; that its pages moved is not true.
-unsafe impl<B: Backend> Backend for Moving<'_, B> {
+unsafe impl<B: Backend> Backend for Moving<B> {
     forward!(|this| this.inner => name, mapping, sync_for_device, sync_for_cpu);
     fn segment(&self, offset_bytes: usize) -> Result<Segment> {
         let by = if offset_bytes < 4096 { 0 } else { self.by.load(Ordering::Relaxed) };
@@ -24,8 +27,9 @@ unsafe impl<B: Backend> Backend for Moving<'_, B> {
 
 #[test]
 fn memory_that_moved_is_seen_by_whoever_asks() {
-    let (board, by, run) = (SimBoard::new(1), AtomicU64::new(0), AtomicUsize::new(4096));
-    let region = Region::new(Moving { inner: board.memory(8192).unwrap(), by: &by, run: &run }).unwrap();
+    let (board, by, run) = (SimBoard::new(1), Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(4096)));
+    let moving = Moving { inner: board.memory(8192).unwrap(), by: Arc::clone(&by), run: Arc::clone(&run) };
+    let region = Region::new(moving).unwrap();
     let BaseAddr::Phys(base) = region.base() else { panic!("physical") };
     assert_eq!(region.verify(), Ok(()));
     by.store(64, Ordering::Relaxed);

@@ -1,8 +1,9 @@
 //! Tensors that are refused; the buffer comes back. `tests/dlpack.rs` has every rule.
 
 use contigo::{
-    Align, Error, Refused, Region, TensorRule,
+    Align, Error, Refused, TensorRule,
     dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable},
+    own::Region,
     sim::SimBoard,
 };
 
@@ -16,7 +17,7 @@ pub(super) fn refused() -> Vec<Error> {
     let tensors: &'static TensorTable<1> = Box::leak(Box::new(TensorTable::new()));
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(16 << 10).unwrap()).unwrap();
-    let buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    let buf = region.alloc(4096, Align::LINE).unwrap();
     let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[1025]).unwrap()) };
     let Err(Refused { error: size, returned: buf }) = tensors.lend(buf, &spec) else { panic!("it does not fit") };
     assert_eq!(size, Error::Tensor { rule: TensorRule::Size, found: 4100, need: 4096 });

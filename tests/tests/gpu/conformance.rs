@@ -42,7 +42,7 @@ impl OnGpu {
 }
 
 impl Harness for OnGpu {
-    type Backend<'h> = CudaHost<'static>;
+    type Backend = CudaHost<'static>;
 
     fn open(&self, len_bytes: usize) -> Result<CudaHost<'static>, Failure> {
         let master = self.master.as_ref().map_err(|why| Failure::Skipped(why.clone()))?;

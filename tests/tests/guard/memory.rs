@@ -173,6 +173,8 @@ fn it_is_given_back_when_it_is_dropped_and_kept_where_it_is_out() {
     assert_eq!(guard.info().unwrap().buffers, 1);
     assert_eq!(guard.set_addr_bits(32), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EBUSY)));
     drop(guard);
+    assert!(!matches!(kernel.log().last(), Some(Event::Closed { .. })), "the forgotten buffer keeps the file open");
+    kernel.end_program();
     assert_eq!(kernel.log().last(), Some(&Event::Closed { kept: 1 }), "nothing has stopped the device");
 }
 

@@ -1,59 +1,77 @@
-//! Steps on buffers that the CPU owns: take, carve, write, show, split, drop, forget.
+//! Steps on buffers that the CPU owns: take, write, show, split, drop, forget; and on pools.
 
 use crate::{
-    machine::{ARENA_BYTES, BLOCKS, Held, LOCAL_SLOTS, Machine, POOL_SLOTS, REGION_BYTES, SLOT_BYTES, random_range},
+    machine::{ALLOCATIONS, Held, Machine, REGION_BYTES, SLOT_BYTES, Slots, random_range},
     world::Home,
 };
-use contigo::{Align, CpuBuf, Error, OneThread};
+use contigo::{Align, Error, own::CpuBuf};
 use contigo_testkit::{
     conformance::{Verdict, rig::random_bytes},
     ensure,
 };
-use std::{mem, ops::Range};
+use std::{iter, mem, ops::Range};
 
-impl<'p> Machine<'p> {
+impl Machine {
     pub(crate) fn take(&mut self) -> Verdict {
+        if self.rng.bool() {
+            return self.take_slot();
+        }
         let most = if self.rng.bool() { 3 * SLOT_BYTES / 2 } else { 300 };
         // Now and then exactly the longest run there is: no piece of it may have been lost.
-        let longest = self.world.longest_free_run(Home::Arena, &self.territory[Home::Arena as usize]);
-        let len_bytes = if longest > 0 && self.rng.u8(..4) == 0 { longest } else { self.rng.usize(1..=most) };
+        let longest = self.world.longest_free_run();
+        let len_bytes = match self.rng.u8(..16) {
+            0 if longest > 0 => longest,
+            1 => self.rng.usize(..=REGION_BYTES),
+            _ => self.rng.usize(1..=most),
+        };
         let align = if self.rng.bool() { self.line } else { Align::new(32 << self.rng.u32(..5))? };
-        let home = [Home::Pool, Home::Local, Home::Arena][self.rng.usize(..3)];
-        let (taken, slots) = match home {
-            Home::Pool => (self.pool.take().map(Into::into), POOL_SLOTS),
-            Home::Local => (self.local.take(), LOCAL_SLOTS),
-            _ if align == self.line => (self.arena.take(len_bytes), BLOCKS),
-            _ => (self.arena.take_aligned(len_bytes, align), BLOCKS),
-        };
-        self.note(|| format!("take {len_bytes} from {home:?}: {taken:?}"));
-        let full = self.world.out(home) == slots;
-        let buf: CpuBuf<'p, OneThread> = match taken {
+        let taken = self.region.alloc(len_bytes, align);
+        self.note(|| format!("allocate {len_bytes}, {align:?}: {taken:?}"));
+        let buf = match taken {
             Ok(buf) => buf,
-            Err(error) => return self.nothing_left(home, error, full.then_some(slots), (len_bytes, align)),
+            Err(Error::Argument { value: 0, .. }) if len_bytes == 0 => return Ok(()),
+            Err(error) => return self.no_room(error, len_bytes, align),
         };
-        ensure!(!full, "{home:?} gave out a slot more than it has");
-        let expected = if home == Home::Arena { len_bytes.next_multiple_of(self.line.bytes()) } else { SLOT_BYTES };
-        ensure!(buf.len_bytes() == expected, "{} bytes from {home:?}, not {expected}", buf.len_bytes());
+        self.carves += 1;
+        let expected = len_bytes.next_multiple_of(self.line.bytes());
+        ensure!(len_bytes > 0 && buf.len_bytes() == expected, "{} bytes for {len_bytes}, not {expected}", buf.len_bytes());
         let addr = self.base + buf.offset_bytes() as u64;
-        ensure!(home != Home::Arena || align.divides(addr), "a block at {addr:#x}, alignment {align:?}");
-        self.hold(home, buf)
+        ensure!(align.divides(addr), "a block at {addr:#x}, alignment {align:?}");
+        self.hold(Home::Block, buf)
     }
 
-    /// A refusal to give out anything is right where all is out, or no run is long enough for sure.
-    fn nothing_left(&mut self, home: Home, error: Error, slots: Option<usize>, (need_bytes, align): (usize, Align)) -> Verdict {
-        if let Some(slots) = slots {
-            self.tally("no slots");
-            let blocks = Error::TooMany { what: "blocks out of this arena", most: slots as u64 };
-            let expected = if home == Home::Arena { blocks } else { Error::NoSlots { slots } };
-            ensure!(error == expected, "{home:?} is full and says {error}");
+    fn take_slot(&mut self) -> Verdict {
+        let Some(index) = self.one_of(self.pools.len()) else { return Ok(()) };
+        let Slots { ref pool, number, count } = self.pools[index];
+        let taken = pool.take();
+        self.note(|| format!("take from pool {number}: {taken:?}"));
+        let full = self.world.out(Home::Pool(number)) == count;
+        match taken {
+            Ok(buf) => {
+                ensure!(!full && buf.len_bytes() == SLOT_BYTES, "pool {number} gave out {buf:?}, full: {full}");
+                self.hold(Home::Pool(number), buf)
+            }
+            Err(error) => {
+                self.tally("no slots");
+                ensure!(full && error == Error::NoSlots { slots: count }, "pool {number} says {error}, full: {full}");
+                Ok(())
+            }
+        }
+    }
+
+    /// A refusal to give out anything is right where the table is full, or no run is long enough
+    /// for sure.
+    fn no_room(&mut self, error: Error, need_bytes: usize, align: Align) -> Verdict {
+        if self.world.allocations() == ALLOCATIONS {
+            self.tally("no more blocks");
+            let full = Error::TooMany { what: "allocations of a region, by its limit `allocations`", most: ALLOCATIONS as u64 };
+            ensure!(error == full, "the table is full, and the region says {error}");
             return Ok(());
         }
-        ensure!(
-            home == Home::Arena && error == Error::Exhausted { need_bytes, capacity_bytes: ARENA_BYTES },
-            "{home:?} has room and says {error}"
-        );
-        self.tally("no room in the arena");
-        let longest = self.world.longest_free_run(home, &self.territory[home as usize]) / self.line.bytes();
+        let expected = Error::Exhausted { need_bytes, capacity_bytes: REGION_BYTES };
+        ensure!(error == expected, "the region has room and says {error}");
+        self.tally("no room");
+        let longest = self.world.longest_free_run() / self.line.bytes();
         // In lines: the block, and what an alignment may cost; from 64 lines on, the good fit's
         // 1/32 beside.
         let lines = need_bytes.div_ceil(self.line.bytes()) + align.max(self.line).bytes() / self.line.bytes() - 1;
@@ -62,47 +80,43 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn hold(&mut self, home: Home, buf: CpuBuf<'p, OneThread>) -> Verdict {
+    pub(crate) fn hold(&mut self, home: Home, buf: CpuBuf) -> Verdict {
         let extent = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
-        let claim = self.world.claim(home, extent.clone(), &self.territory[home as usize])?;
+        let claim = self.world.claim(home, extent.clone())?;
         self.held.push(Held { buf, claim, extent });
         Ok(())
     }
 
-    pub(crate) fn carve(&mut self) -> Verdict {
-        let align = Align::new(16 << self.rng.u32(..8))?;
-        let len_bytes = if self.rng.u8(..8) == 0 { REGION_BYTES } else { self.rng.usize(..1500) };
-        let unit = align.bytes().max(self.line.bytes());
-        let start = self.carved.next_multiple_of(unit);
-        let end = start + len_bytes.next_multiple_of(self.line.bytes());
-        let carved = self.region.carve(len_bytes, align);
-        self.note(|| format!("carve {len_bytes}, {align:?}: {carved:?}"));
-        let carve = match carved {
-            Ok(carve) => carve,
-            Err(Error::Argument { value: 0, .. }) if len_bytes == 0 => return Ok(()),
-            Err(error) => {
-                let expected = Error::Exhausted { need_bytes: len_bytes, capacity_bytes: REGION_BYTES };
-                ensure!(error == expected && end > REGION_BYTES, "carve {len_bytes} bytes after {}: {error}", self.carved);
-                return Ok(());
-            }
-        };
-        ensure!(end <= REGION_BYTES && carve.len_bytes() == end - start, "carved {} bytes for {start}..{end}", carve.len_bytes());
-        self.carved = end;
-        self.carves += 1;
-        match self.rng.u8(..8) {
-            0 if self.forgets => {
-                mem::forget(carve);
-                let claim = self.world.claim(Home::Carve, start..end, &(0..REGION_BYTES))?;
-                self.world.leak(claim);
-                Ok(())
-            }
-            1 | 2 => Ok(()), // Dropped: it stays carved, and does not count.
-            _ => {
-                let buf = carve.into_buf();
-                ensure!(buf.offset_bytes() == start, "a carve at {}, not {start}", buf.offset_bytes());
-                self.hold(Home::Carve, buf.into())
-            }
+    /// A pool more, or the last handle of one less: its slots that are out stay.
+    pub(crate) fn pool(&mut self) -> Verdict {
+        if self.pools.len() > 1 && self.rng.bool() {
+            let closed = self.pools.swap_remove(self.rng.usize(1..self.pools.len()));
+            self.note(|| format!("close pool {}", closed.number));
+            self.tally(if closed.pool.taken() > 0 { "pool closed, with slots out" } else { "pool closed" });
+            self.world.close(closed.number);
+            return Ok(());
         }
+        let count = self.rng.usize(1..=3);
+        self.open_pool(count, SLOT_BYTES)
+    }
+
+    /// A pool of `count` slots, whose places are learnt from the slots themselves.
+    pub(crate) fn open_pool(&mut self, count: usize, slot_bytes: usize) -> Verdict {
+        let made = self.region.pool(count, slot_bytes);
+        self.note(|| format!("a pool of {count}: {made:?}"));
+        let pool = match made {
+            Ok(pool) => pool,
+            Err(error) => return self.no_room(error, count * slot_bytes, self.line),
+        };
+        self.carves += 1;
+        let all: Vec<_> = iter::from_fn(|| pool.take().ok()).collect();
+        let mut at: Vec<_> = all.iter().map(CpuBuf::offset_bytes).collect();
+        at.sort_unstable();
+        let first = at.first().copied().unwrap_or_default();
+        ensure!(at.iter().copied().eq((0..count).map(|slot| first + slot * slot_bytes)), "{count} slots at {at:?}");
+        let number = self.world.open(first..first + count * slot_bytes)?;
+        self.pools.push(Slots { pool, number, count });
+        Ok(())
     }
 
     /// An index of one of `len`, if there are any.

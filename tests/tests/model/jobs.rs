@@ -1,86 +1,128 @@
-//! Jobs: started with whatever is at hand, ended in every way there is.
+//! Jobs of gemm8: submitted or run with whatever is at hand, and waited for in every way there is.
+//! `units.rs` has how they end without.
 
 use crate::{
-    lanes::Lane,
+    lanes::{Lane, State},
     machine::{Held, Lent, Machine, Part},
     operands::some_gemm,
     oracle::{Attempted, refusal},
     reference,
+    units::{CAPACITY, Job, Jobs, Unit},
 };
-use contigo::{Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Done, Engine, Error, JobError, OneThread, Running, sim::SimWindow};
-use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8};
+use contigo::{
+    DevAddr, DevSlice, Error, JobError,
+    own::{CpuBuf, DevBuf, Operand},
+};
+use contigo_gemm8::Gemm;
 use contigo_testkit::{
     conformance::{Failure, Verdict},
     ensure,
 };
 use std::{mem, time::Duration};
 
-type Driver = Gemm8<SimWindow<Gemm8Model>>;
-type Job<'e, 'p> = Running<'e, 'p, Driver, 4, OneThread>;
-type Lents<'p> = [DevBuf<'p, OneThread>; 4];
+/// Any job has ended by then that does not hang.
+const ENOUGH: Duration = Duration::from_millis(20);
 
-/// An engine, its device, and what the model knows of them.
-pub(crate) struct Unit<'d> {
-    engine: Engine<Driver, 4>,
-    device: &'d SimGemm8,
-    coherent: bool,
-    /// A job of it was forgotten, or would not stop.
-    busy: bool,
-    /// It would not stop, and was not reset since.
-    stuck: bool,
-    forgotten: u64,
-}
-
-/// How a job ended.
-enum Ended<'p> {
-    Done([CpuBuf<'p, OneThread>; 4]),
-    DoneOnDevice(Lents<'p>),
-    Failed(Error, Lents<'p>),
-    /// Stopped and dropped: nothing to hold any more.
-    Dropped,
-    /// The device would not stop, and keeps the buffers.
-    Leaked,
-    Forgotten,
-}
-
-impl<'d> Unit<'d> {
-    pub(crate) fn new(device: &'d SimGemm8, coherent: bool) -> Verdict<Self> {
-        Ok(Self {
-            engine: Engine::new(Gemm8::open_simulated(device.window()?)?)?,
-            device,
-            coherent,
-            busy: false,
-            stuck: false,
-            forgotten: 0,
-        })
-    }
-
-    /// Every job ended in exactly one way.
-    pub(crate) fn count(&self) -> Verdict {
-        let jobs = self.engine.jobs();
-        ensure!(jobs.started == jobs.completed + jobs.stopped + self.forgotten, "{jobs:?}, and {} forgotten", self.forgotten);
-        Ok(())
-    }
-}
-
-impl<'p> Machine<'p> {
-    /// A job from the first check to the last byte, with other steps while it runs.
-    pub(crate) fn job(&mut self, units: &mut [Unit<'_>], lane: &mut Lane<'_, 'p>) -> Verdict {
+impl Machine {
+    /// A job from the first check on, with other steps while it runs; then some job's end.
+    pub(crate) fn job(&mut self, units: &mut [Unit<'_>], lane: &mut Lane<'_>) -> Verdict {
         let Some(index) = self.one_of(units.len()) else { return Ok(()) };
-        units.swap(0, index);
-        let Some((unit, others)) = units.split_first_mut() else { return Ok(()) };
-        let gemm = some_gemm(&mut self.rng);
-        let Some((operands, parts)) = self.operands(&gemm) else { return self.step(others, lane) };
-        let (busy, coherent) = (unit.busy, unit.coherent);
-        let expected = refusal(&Attempted { busy, coherent, line_bytes: self.line.bytes(), base: self.base, parts: &parts, gemm });
+        // Now and then one more behind it.
+        for _ in 0..self.rng.usize(1..=CAPACITY) {
+            let gemm = some_gemm(&mut self.rng);
+            if self.open_unit(&mut units[index])?
+                && let Some((operands, parts)) = self.operands(&gemm)
+            {
+                if self.rng.u8(..4) == 0 {
+                    self.run_job(&mut units[index], operands, parts, gemm)?;
+                } else {
+                    self.submit(&mut units[index], operands, parts, gemm)?;
+                }
+                units[index].count()?;
+            }
+        }
+        for _ in 0..self.rng.u32(..3) {
+            self.step(units, lane)?;
+        }
+        self.end_job(&mut units[index])?;
+        units[index].count()
+    }
+
+    /// What a job must be refused with, where the queue says `queue` to any.
+    fn refusal(&self, unit: &Unit<'_>, queue: Option<Error>, parts: &[Part; 4], gemm: Gemm) -> Option<Error> {
+        let (coherent, line_bytes) = (unit.coherent, self.line.bytes());
+        let expected = refusal(&Attempted { queue, coherent, line_bytes, base: self.base, parts, gemm });
         self.note(|| format!("{gemm:?} on {:?}, coherent: {coherent}; expect {expected:?}", parts.each_ref().map(Part::absolute)));
-        let job = match unit.engine.start(operands, &gemm) {
-            Ok(job) if expected.is_none() => job,
-            Ok(_) => return Err(Failure::Wrong(format!("a job was started that must be refused: {expected:?}"))),
-            Err(refused) => return self.refused(refused, expected, parts),
+        expected
+    }
+
+    fn submit(&mut self, unit: &mut Unit<'_>, operands: [Operand; 4], parts: [Part; 4], gemm: Gemm) -> Verdict {
+        let in_flight = unit.inside.len();
+        let says = match unit.state {
+            State::AtWork if in_flight == CAPACITY => Some(Error::QueueFull { depth: CAPACITY }),
+            State::AtWork => None,
+            _ => Some(Error::QueueStopped { in_flight }),
         };
+        let expected = self.refusal(unit, says, &parts, gemm);
+        let Some(queue) = &mut unit.queue else { return Ok(()) };
+        match queue.submit(operands, &gemm.words()) {
+            Ok(number) if expected.is_none() => {
+                ensure!(unit.inside.back().is_none_or(|before| before.number < number), "job {number} is inside");
+                self.started(&parts, unit.coherent);
+                unit.inside.push_back(Job { number, parts, gemm });
+                unit.given = true;
+                Ok(())
+            }
+            Ok(_) => Err(Failure::Wrong(format!("a job was taken that must be refused: {expected:?}"))),
+            Err(refused) => self.refused(refused, expected, parts),
+        }
+    }
+
+    /// A job from its beginning to its end, or to the device's stop.
+    fn run_job(&mut self, unit: &mut Unit<'_>, operands: [Operand; 4], parts: [Part; 4], gemm: Gemm) -> Verdict {
+        let says = match unit.state {
+            _ if !unit.inside.is_empty() => Some(Error::Busy),
+            State::AtWork => None,
+            _ => Some(Error::QueueStopped { in_flight: 0 }),
+        };
+        let expected = self.refusal(unit, says, &parts, gemm);
+        let timeout = if self.rng.u8(..4) == 0 { Duration::from_micros(self.rng.u32(..3).into()) } else { ENOUGH };
+        let Some(queue) = &mut unit.queue else { return Ok(()) };
+        let failed = match queue.run(operands, &gemm.words(), timeout) {
+            Ok(done) if expected.is_none() => {
+                self.started(&parts, unit.coherent);
+                self.tally("done");
+                return self.done(done.buffers, parts, &gemm);
+            }
+            Ok(_) => return Err(Failure::Wrong(format!("a job was run that must be refused: {expected:?}"))),
+            Err(refused) if expected.is_some() => return self.refused(refused, expected, parts),
+            Err(failed) => failed,
+        };
+        self.started(&parts, unit.coherent);
+        let late = timeout < ENOUGH || self.faults.hang + self.faults.stuck > 0;
+        ensure!(self.possible(failed.cause, late), "a run failed: {failed}, with {:?}", self.faults);
+        let Some(operands) = failed.buffers else {
+            let number = queue.counts().pushed - 1;
+            unit.inside.push_back(Job { number, parts, gemm });
+            (unit.given, unit.stuck, unit.state) = (true, true, State::MustStop);
+            self.tally("would not stop");
+            ensure!(self.faults.stuck > 0 && matches!(failed.error, Error::WillNotStop { .. }), "a run failed: {failed}");
+            return Ok(());
+        };
+        self.tally(match failed.error {
+            Error::Timeout { .. } => "timed out",
+            Error::Fault { .. } => "faulted",
+            _ => "fell short",
+        });
+        self.written(&parts, &gemm, false);
+        let buffers: Vec<_> = operands.into_iter().filter_map(|operand| operand.into_buf().err()).collect();
+        let Ok(buffers) = buffers.try_into() else { return Err(Failure::Wrong("a job that ran left buffers with the CPU".into())) };
+        self.lend(buffers, parts, unit.coherent)
+    }
+
+    fn started(&mut self, parts: &[Part; 4], coherent: bool) {
         self.tally("started");
-        for part in &parts {
+        for part in parts {
             match part.held_coherent {
                 None if part.extent.start % self.line.bytes() != 0 || part.extent.end % self.line.bytes() != 0 => self.tally("half a line"),
                 None => {}
@@ -88,117 +130,142 @@ impl<'p> Machine<'p> {
                 Some(_) => self.tally("chained"),
             }
         }
-        for _ in 0..self.rng.u32(..3) {
-            self.step(others, lane)?;
+    }
+
+    /// Can a device fail so? `late`: a timeout may.
+    const fn possible(&self, error: Error, late: bool) -> bool {
+        match error {
+            Error::Timeout { .. } => late,
+            Error::Fault { .. } => self.faults.error > 0,
+            Error::ShortTransfer { .. } => self.faults.short > 0,
+            _ => false,
         }
-        let ended = self.end_job(job, unit.device)?;
-        self.settle(ended, parts, &gemm, unit)?;
-        unit.count()
     }
 
-    /// Ends a job in one of the ways there are.
-    fn end_job<'e>(&mut self, job: Job<'e, 'p>, device: &SimGemm8) -> Verdict<Ended<'p>> {
-        const ENOUGH: Duration = Duration::from_millis(20);
-        let way = self.rng.u8(..20);
-        self.note(|| format!("end the job, way {way}"));
-        Ok(match way {
+    /// Waits for a job, or ends all of them otherwise.
+    fn end_job(&mut self, unit: &mut Unit<'_>) -> Verdict {
+        let Some(mut queue) = unit.queue.take() else { return Ok(()) };
+        let way = self.rng.u8(..24);
+        self.note(|| format!("the jobs' end, way {way}, {:?}, {} inside", unit.state, unit.inside.len()));
+        let ended = match way {
             0 if self.forgets => {
-                mem::forget(job);
-                Ended::Forgotten
+                self.forget_unit(unit, queue);
+                return Ok(());
             }
-            0..=2 => {
-                drop(job);
-                Ended::Dropped
+            0..=2 => return self.drop_unit(unit, queue),
+            3 => self.stop_unit(unit, &mut queue),
+            4 => self.take_back_unit(unit, &mut queue),
+            5..=8 => self.wait_device(unit, &mut queue, ENOUGH),
+            9 => self.wait_device(unit, &mut queue, Duration::ZERO),
+            10..=12 => self.look_often(unit, &mut queue),
+            13 => {
+                let timeout = Duration::from_micros(self.rng.u32(..3).into());
+                self.wait(unit, &mut queue, timeout).map(drop)
             }
-            3..=6 => on_device(job.wait_device(ENOUGH)),
-            7 => on_device(job.wait_device(Duration::ZERO)),
-            8..=10 => return self.try_often(job, device),
-            11 => on_cpu(job.wait(Duration::from_micros(self.rng.u32(..3).into()))),
-            _ => match job.wait(ENOUGH) {
-                Err(failed) if failed.error == (Error::Timeout { timeout_us: 20_000 }) && self.faults.hang == 0 => {
-                    return Err(Failure::Wrong("a job that does not hang did not end in time".into()));
-                }
-                ended => on_cpu(ended),
-            },
-        })
+            _ => self.wait(unit, &mut queue, ENOUGH).map(drop),
+        };
+        unit.queue = Some(queue);
+        ended
     }
 
-    /// Looks until it is done, up to a limit; a hung one is dropped.
-    fn try_often<'e>(&mut self, mut job: Job<'e, 'p>, device: &SimGemm8) -> Verdict<Ended<'p>> {
-        for _ in 0..20 {
-            match job.try_wait() {
-                Ok(Attempt::Done(done)) => return Ok(Ended::Done(done.buffers)),
-                Ok(Attempt::Pending(still)) => job = still,
-                Err(failed) => return Ok(on_cpu(Err(failed))),
+    /// One wait. Says whether anything came out.
+    fn wait(&mut self, unit: &mut Unit<'_>, queue: &mut Jobs, timeout: Duration) -> Verdict<bool> {
+        match queue.wait(timeout) {
+            Ok(Some(done)) => {
+                let Job { parts, gemm, .. } = self.told_of(unit, Some(done.job))?;
+                self.tally("done");
+                self.done(done.buffers, parts, &gemm)?;
+                Ok(true)
             }
-            device.run_for(5)?;
+            Ok(None) => self.none_ended(unit, queue, timeout).map(|()| false),
+            Err(failed) => self.failed(unit, failed).map(|()| true),
+        }
+    }
+
+    fn wait_device(&mut self, unit: &mut Unit<'_>, queue: &mut Jobs, timeout: Duration) -> Verdict {
+        match queue.wait_device(timeout) {
+            Ok(Some(done)) => {
+                let Job { parts, gemm, .. } = self.told_of(unit, Some(done.job))?;
+                self.tally("done, kept on the device");
+                self.written(&parts, &gemm, true);
+                self.lend(done.buffers, parts, unit.coherent)
+            }
+            Ok(None) => self.none_ended(unit, queue, timeout),
+            Err(failed) => self.failed(unit, failed),
+        }
+    }
+
+    /// Looks until a job is done, up to a limit; a hung one is stopped.
+    fn look_often(&mut self, unit: &mut Unit<'_>, queue: &mut Jobs) -> Verdict {
+        for _ in 0..20 {
+            if self.wait(unit, queue, Duration::ZERO)? || unit.inside.is_empty() || unit.state != State::AtWork {
+                return Ok(());
+            }
+            unit.device.run_for(5)?;
         }
         ensure!(self.faults.hang + self.faults.stuck > 0, "a job that does not hang did not end in 20 looks");
-        drop(job);
-        Ok(Ended::Dropped)
+        self.stop_unit(unit, queue)
     }
 
-    /// The effect of the end on the buffers and on the model.
-    fn settle(&mut self, ended: Ended<'p>, parts: [Part; 4], gemm: &Gemm, unit: &mut Unit<'_>) -> Verdict {
-        self.tally(match &ended {
-            Ended::Done(_) => "done",
-            Ended::DoneOnDevice(_) => "done, kept on the device",
-            Ended::Failed(Error::Timeout { .. }, _) => "timed out",
-            Ended::Failed(Error::Fault { .. }, _) => "faulted",
-            Ended::Failed(..) => "fell short",
-            Ended::Dropped => "dropped",
-            Ended::Leaked => "leaked",
-            Ended::Forgotten => "job forgotten",
-        });
-        // A job that was dropped does not say whether its device stopped.
-        let ended = if matches!(ended, Ended::Dropped) && unit.engine.is_busy() { Ended::Leaked } else { ended };
-        match ended {
-            Ended::Forgotten => unit.forgotten += 1,
-            Ended::Leaked => {
-                ensure!(self.faults.stuck > 0, "a device would not stop that does not get stuck");
-                unit.stuck = true;
+    /// The oldest job, which ended; `number`: as the queue says.
+    fn told_of(&mut self, unit: &mut Unit<'_>, number: Option<u64>) -> Verdict<Job> {
+        ensure!(unit.state != State::Stopped { drained: true }, "a job was told of after the end of the others");
+        let Some(job) = unit.inside.pop_front() else {
+            return Err(Failure::Wrong(format!("job {number:?} was told of, and none is inside")));
+        };
+        ensure!(unit.given && number.is_none_or(|number| number == job.number), "job {number:?} was told of, and not {}", job.number);
+        if unit.inside.is_empty() && unit.state != State::MustStop {
+            unit.state = State::AtWork;
+        }
+        unit.given = unit.state == State::AtWork && !unit.inside.is_empty();
+        Ok(job)
+    }
+
+    fn none_ended(&mut self, unit: &mut Unit<'_>, queue: &mut Jobs, timeout: Duration) -> Verdict {
+        match &mut unit.state {
+            State::Stopped { drained } => *drained = true,
+            State::AtWork if !unit.inside.is_empty() && timeout == ENOUGH => {
+                ensure!(self.faults.hang + self.faults.stuck > 0, "a job that does not hang did not end in time");
+                self.tally("hung");
+                return self.stop_unit(unit, queue);
             }
             _ => {}
         }
-        let keeps = matches!(ended, Ended::Forgotten | Ended::Leaked);
-        ensure!(unit.engine.is_busy() == keeps, "the buffers are gone: {keeps}, and the engine is busy: {}", !keeps);
-        unit.busy = keeps;
-        match ended {
-            Ended::Done(buffers) => {
-                self.written(&parts, gemm, true);
-                for (buf, Part { claim, extent, shown, .. }) in buffers.into_iter().zip(parts) {
-                    let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
-                    ensure!(now == shown, "a buffer comes back showing {now:?}, not {shown:?}");
-                    self.held.push(Held { buf, claim, extent });
-                }
-            }
-            Ended::DoneOnDevice(buffers) => {
-                self.written(&parts, gemm, true);
-                self.lend(buffers, parts, unit.coherent)?;
-            }
-            Ended::Failed(error, buffers) => {
-                let possible = match error {
-                    Error::Timeout { .. } => true,
-                    Error::Fault { .. } => self.faults.error > 0,
-                    Error::ShortTransfer { .. } => self.faults.short > 0,
-                    _ => false,
-                };
-                ensure!(possible, "a job failed with {error}, with {:?}", self.faults);
-                self.note(|| format!("failed: {error}"));
-                self.written(&parts, gemm, false);
-                self.lend(buffers, parts, unit.coherent)?;
-            }
-            Ended::Dropped => {
-                self.written(&parts, gemm, false);
-                parts.iter().for_each(|part| self.world.claims[part.claim].handles -= 1);
-            }
-            Ended::Leaked | Ended::Forgotten => parts.iter().for_each(|part| self.world.leak(part.claim)),
+        Ok(())
+    }
+
+    /// One job failed alone, or the channel did.
+    fn failed(&mut self, unit: &mut Unit<'_>, failed: JobError<[DevBuf; 4]>) -> Verdict {
+        self.note(|| format!("failed: {failed}"));
+        ensure!(self.possible(failed.cause, false), "a job failed with {failed}, with {:?}", self.faults);
+        if let Some(buffers) = failed.buffers {
+            let Job { parts, gemm, .. } = self.told_of(unit, None)?;
+            self.tally("faulted");
+            self.written(&parts, &gemm, false);
+            return self.lend(buffers, parts, unit.coherent);
+        }
+        self.tally("fell short");
+        if matches!(failed.error, Error::WillNotStop { .. }) {
+            ensure!(self.faults.stuck > 0, "a device would not stop that does not get stuck");
+            (unit.state, unit.stuck) = (State::MustStop, true);
+        } else {
+            unit.state = State::Stopped { drained: true };
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, buffers: [CpuBuf; 4], parts: [Part; 4], gemm: &Gemm) -> Verdict {
+        self.written(&parts, gemm, true);
+        for (buf, Part { claim, extent, shown, .. }) in buffers.into_iter().zip(parts) {
+            let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
+            ensure!(now == shown, "a buffer comes back showing {now:?}, not {shown:?}");
+            self.held.push(Held { buf, claim, extent });
         }
         Ok(())
     }
 
     /// The bytes that the device wrote, where they can be known.
-    fn written(&mut self, parts: &[Part; 4], gemm: &Gemm, complete: bool) {
+    pub(crate) fn written(&mut self, parts: &[Part; 4], gemm: &Gemm, complete: bool) {
         let [a, b, bias, c] = parts.each_ref().map(Part::absolute);
         let need = reference::operand_bytes(gemm);
         let input = |index: usize, range: &std::ops::Range<usize>| self.world.read(range.start..range.start + need[index]);
@@ -212,7 +279,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn lend(&mut self, buffers: Lents<'p>, parts: [Part; 4], coherent: bool) -> Verdict {
+    pub(crate) fn lend(&mut self, buffers: [DevBuf; 4], parts: [Part; 4], coherent: bool) -> Verdict {
         for (buf, part) in buffers.into_iter().zip(parts) {
             let given = if part.held_coherent.is_some() { part.of.clone() } else { part.absolute() };
             let used = part.absolute();
@@ -247,58 +314,5 @@ impl<'p> Machine<'p> {
             }
         }
         Ok(())
-    }
-
-    /// Makes an engine usable again whose job was forgotten, or whose device would not stop.
-    pub(crate) fn recover(&mut self, units: &mut [Unit<'_>]) -> Verdict {
-        let Some(index) = self.one_of(units.len()) else { return Ok(()) };
-        let unit = &mut units[index];
-        unit.device.run_for(self.rng.u32(..100))?;
-        let reset = unit.stuck && self.rng.bool();
-        if reset {
-            unit.device.reset()?;
-            unit.stuck = false;
-        }
-        let (stuck, recovered) = (unit.stuck, unit.engine.recover());
-        self.note(|| format!("recover, reset: {reset}: {recovered:?}"));
-        self.tally(match (recovered, reset) {
-            (Ok(()), true) => "recovered after a reset",
-            (Ok(()), false) => "recovered",
-            (Err(_), _) => "would not stop",
-        });
-        match recovered {
-            Ok(()) => {
-                ensure!(!stuck && !unit.engine.is_busy(), "a stuck device stopped by itself");
-                unit.busy = false;
-            }
-            Err(error) => {
-                ensure!(matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0, "recover: {error}");
-                ensure!(unit.engine.is_busy(), "a device that will not stop, and its engine is ready for more");
-                unit.stuck = true;
-                unit.busy = true;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn on_device<'p>(ended: Result<Done<Lents<'p>, ()>, JobError<Lents<'p>>>) -> Ended<'p> {
-    match ended {
-        Ok(done) => Ended::DoneOnDevice(done.buffers),
-        Err(failed) => failure(failed),
-    }
-}
-
-fn on_cpu<'p>(ended: Result<Done<[CpuBuf<'p, OneThread>; 4], ()>, JobError<Lents<'p>>>) -> Ended<'p> {
-    match ended {
-        Ok(done) => Ended::Done(done.buffers),
-        Err(failed) => failure(failed),
-    }
-}
-
-fn failure<'p>(failed: JobError<Lents<'p>>) -> Ended<'p> {
-    match failed.buffers {
-        Some(buffers) => Ended::Failed(failed.error, buffers),
-        None => Ended::Leaked,
     }
 }

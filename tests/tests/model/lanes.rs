@@ -6,8 +6,9 @@ use crate::{
     oracle,
 };
 use contigo::{
-    CpuBuf, DevBuf, Direction, Error, JobError, OneThread, Operand, Pool, Queue,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, Side},
+    Direction, Error, JobError,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, PacketReport, Side},
+    own::{Cancelled, CpuBuf, DevBuf, Operand, Pool, Queue},
     sim::{SimDevice, SimWindow, stream::packet},
 };
 use contigo_testkit::{
@@ -16,9 +17,13 @@ use contigo_testkit::{
 };
 use std::{collections::VecDeque, mem, time::Duration};
 
+/// How many jobs the device takes, and how many the queue: the rest waits.
 pub(crate) const DEPTH: usize = 3;
+const CAPACITY: usize = 5;
 /// The longest packet of the camera.
 pub(crate) const PACKET: usize = 512;
+/// The most bytes of one descriptor.
+const DESCRIPTOR: usize = (1 << 14) - 1;
 /// A descriptor is a line at least, and lines have 128 bytes at most.
 pub(crate) const RING_BYTES: usize = DEPTH * 128;
 
@@ -27,21 +32,29 @@ pub(crate) fn is_packet(number: u32, seen: &[u8]) -> bool {
     seen.get(4..).and_then(packet::number).is_some_and(|whole| packet::begins(number, whole as usize, seen))
 }
 
-type Driver<'p> = Liar<AxiDmaChannel<'static, 'p, SimWindow<AxiDmaModel>>>;
-type Jobs<'p> = Queue<'p, Driver<'p>, DEPTH, 1, OneThread>;
+type Jobs = Queue<Liar<AxiDmaChannel<'static, SimWindow<AxiDmaModel>>>>;
+
+/// A job in the queue.
+#[derive(Debug)]
+struct Inside {
+    job: u64,
+    part: Part,
+    /// The device has it.
+    given: bool,
+}
 
 /// A queue, its device, and what the model knows of them.
-pub(crate) struct Lane<'d, 'p> {
+pub(crate) struct Lane<'d> {
     /// `None`: it was dropped or forgotten.
-    queue: Option<Jobs<'p>>,
+    queue: Option<Jobs>,
     device: &'d SimDevice<AxiDmaModel>,
-    rings: &'p Pool<'p, 1>,
+    rings: Pool,
     coherent: bool,
     in_order: bool,
     lie: Lie,
     state: State,
-    /// In the order in which they were pushed.
-    inside: VecDeque<(usize, Part)>,
+    /// In the order in which they were submitted.
+    inside: VecDeque<Inside>,
     /// Packets come in order.
     next_number: u32,
     /// Packets that were told, among those that the model wrote.
@@ -51,8 +64,9 @@ pub(crate) struct Lane<'d, 'p> {
     pub(crate) leaked: bool,
 }
 
+/// A queue's state, as the model has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     AtWork,
     /// `drained`: all that had ended was fetched.
     Stopped {
@@ -61,16 +75,24 @@ enum State {
     MustStop,
 }
 
-impl<'d, 'p> Lane<'d, 'p> {
-    pub(crate) fn new(device: &'d SimDevice<AxiDmaModel>, rings: &'p Pool<'p, 1>, coherent: bool, in_order: bool, lie: Lie) -> Self {
+impl<'d> Lane<'d> {
+    pub(crate) fn new(device: &'d SimDevice<AxiDmaModel>, rings: Pool, coherent: bool, in_order: bool, lie: Lie) -> Self {
         let (queue, state, inside) = (None, State::AtWork, VecDeque::new());
         Self { queue, device, rings, coherent, in_order, lie, state, inside, next_number: 0, told: 0, untold: 0, leaked: false }
     }
+
+    /// A device at work is given what waits, as far as it takes it.
+    fn feed(&mut self) {
+        let given = self.inside.iter().filter(|inside| inside.given).count();
+        if self.state == State::AtWork {
+            self.inside.iter_mut().filter(|inside| !inside.given).take(DEPTH - given).for_each(|inside| inside.given = true);
+        }
+    }
 }
 
-impl<'p> Machine<'p> {
+impl Machine {
     /// One step of a queue.
-    pub(crate) fn lane(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict {
+    pub(crate) fn lane(&mut self, lane: &mut Lane<'_>) -> Verdict {
         if lane.queue.is_none() && !self.open(lane)? {
             return Ok(());
         }
@@ -100,7 +122,7 @@ impl<'p> Machine<'p> {
     }
 
     /// A driver and a queue. `false`: the last driver keeps the device, or its descriptors.
-    fn open(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict<bool> {
+    fn open(&mut self, lane: &mut Lane<'_>) -> Verdict<bool> {
         if lane.leaked {
             return Ok(false);
         }
@@ -111,7 +133,7 @@ impl<'p> Machine<'p> {
             Some(lane.rings.take()?),
         )?;
         let driver = Liar::new(camera, lane.in_order, lane.lie, self.rng.u64(..));
-        match Queue::new(driver) {
+        match Queue::new(driver, CAPACITY) {
             Ok(queue) => {
                 (lane.queue, lane.state) = (Some(queue), State::AtWork);
                 Ok(true)
@@ -124,20 +146,21 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn push(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'p>) -> Verdict {
+    fn push(&mut self, lane: &mut Lane<'_>, queue: &mut Jobs) -> Verdict {
         let Some((operand, part)) = self.one_operand() else { return Ok(()) };
         let in_flight = lane.inside.len();
         let expected = match lane.state {
-            State::AtWork if in_flight == DEPTH => Some(Error::QueueFull { depth: DEPTH }),
+            State::AtWork if in_flight == CAPACITY => Some(Error::QueueFull { depth: CAPACITY }),
             State::AtWork => oracle::operand(0, &part, Direction::FromDevice, lane.coherent, self.line.bytes()),
             _ => Some(Error::QueueStopped { in_flight }),
         };
         self.note(|| format!("push {:?}, expect {expected:?}", part.absolute()));
-        match queue.push([operand], &()) {
-            Ok(slot) if expected.is_none() => {
-                ensure!(slot < DEPTH && lane.inside.iter().all(|(other, _)| *other != slot), "slot {slot} is in use");
-                self.tally("pushed");
-                lane.inside.push_back((slot, part));
+        match queue.submit([operand], &[]) {
+            Ok(job) if expected.is_none() => {
+                ensure!(lane.inside.iter().all(|before| before.job < job), "job {job} is inside");
+                lane.inside.push_back(Inside { job, part, given: false });
+                lane.feed();
+                self.tally(if lane.inside.len() > DEPTH { "waits" } else { "pushed" });
                 Ok(())
             }
             Ok(_) => Err(Failure::Wrong(format!("a job was taken that must be refused: {expected:?}"))),
@@ -145,7 +168,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn not_pushed(&mut self, refused: JobError<[Operand<'p, OneThread>; 1]>, expected: Option<Error>, part: Part) -> Verdict {
+    fn not_pushed(&mut self, refused: JobError<[Operand; 1]>, expected: Option<Error>, part: Part) -> Verdict {
         ensure!(Some(refused.error) == expected, "{refused:?} instead of {expected:?}");
         self.tally(match refused.error {
             Error::QueueFull { .. } => "queue full",
@@ -163,14 +186,15 @@ impl<'p> Machine<'p> {
     }
 
     /// Some part of a buffer, mostly long enough for a packet.
-    fn one_operand(&mut self) -> Option<(Operand<'p, OneThread>, Part)> {
+    fn one_operand(&mut self) -> Option<(Operand, Part)> {
         if self.held.is_empty() && self.lent.is_empty() {
             return None;
         }
         let (operand, part) = self.operand(PACKET, Direction::FromDevice);
-        // A range that is too short is a fault of the channel; now and then is enough.
-        let (is_short, keep) = (part.range.len() < PACKET, self.rng.u8(..12) == 0);
-        if is_short && !keep {
+        // A range that is too short is a fault of the channel: now and then is enough. One of several
+        // descriptors too, and the device goes on after it.
+        let len = part.range.len();
+        if len > DESCRIPTOR || len < PACKET && self.rng.u8(..12) > 0 {
             let Part { claim, extent, of, held_coherent, shown, .. } = part;
             match (operand.into_buf(), held_coherent) {
                 (Ok(buf), _) => self.held.push(Held { buf, claim, extent }),
@@ -181,12 +205,12 @@ impl<'p> Machine<'p> {
         Some((operand, part))
     }
 
-    fn next(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'p>) -> Verdict {
+    fn next(&mut self, lane: &mut Lane<'_>, queue: &mut Jobs) -> Verdict {
         let timeout = [Duration::ZERO, Duration::from_micros(self.rng.u32(..8).into()), Duration::from_micros(50)][self.rng.usize(..3)];
         if self.rng.u8(..4) == 0 {
-            return match queue.next_device(timeout) {
+            return match queue.wait_device(timeout) {
                 Ok(Some(done)) => {
-                    let part = self.told(lane, done.completion.slot)?;
+                    let part = self.told(lane, done.job)?;
                     let [buf] = done.buffers;
                     self.tally("packet, kept on the device");
                     lane.told += 1;
@@ -198,12 +222,12 @@ impl<'p> Machine<'p> {
                 Err(failed) => self.channel_failed(lane, queue, &failed),
             };
         }
-        match queue.next(timeout) {
+        match queue.wait(timeout) {
             Ok(Some(done)) => {
-                let part = self.told(lane, done.completion.slot)?;
+                let part = self.told(lane, done.job)?;
                 let [buf] = done.buffers;
                 // The rest of a packet that was longer than the operand before begins none.
-                let (bytes, begins) = (done.completion.bytes.unwrap_or(usize::MAX), done.report.first);
+                let (bytes, begins) = (done.bytes.unwrap_or(usize::MAX), PacketReport::of(done.status, done.words).first);
                 self.packet(lane, buf, part, bytes, begins)
             }
             Ok(None) => self.nothing(lane),
@@ -211,20 +235,21 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The job in `slot` was told of.
-    fn told(&mut self, lane: &mut Lane<'_, 'p>, slot: usize) -> Verdict<Part> {
+    /// That job was told of.
+    fn told(&mut self, lane: &mut Lane<'_>, job: u64) -> Verdict<Part> {
         ensure!(lane.state != State::Stopped { drained: true }, "a job was told of after the end of the others, or after the fault");
-        let found = lane.inside.iter().position(|(inside, _)| *inside == slot);
-        ensure!(found.is_some() && (!lane.in_order || found == Some(0)), "slot {slot} is told of, inside are {:?}", lane.inside);
-        let (_, part) = found.and_then(|index| lane.inside.remove(index)).ok_or(Failure::Wrong("no such slot".into()))?;
+        let found = lane.inside.iter().position(|inside| inside.job == job && inside.given);
+        ensure!(found.is_some() && (!lane.in_order || found == Some(0)), "job {job} is told of, inside are {:?}", lane.inside);
+        let Inside { part, .. } = found.and_then(|index| lane.inside.remove(index)).ok_or(Failure::Wrong("no such job".into()))?;
         if lane.inside.is_empty() && lane.state != State::MustStop {
             lane.state = State::AtWork;
         }
+        lane.feed();
         Ok(part)
     }
 
     /// A packet in a buffer: the right one, all of it, and nothing beside it.
-    fn packet(&mut self, lane: &mut Lane<'_, 'p>, buf: CpuBuf<'p, OneThread>, part: Part, bytes: usize, begins: bool) -> Verdict {
+    fn packet(&mut self, lane: &mut Lane<'_>, buf: CpuBuf, part: Part, bytes: usize, begins: bool) -> Verdict {
         let at = part.absolute().start;
         let seen = buf.view::<u8>()?.get(at - part.shown.start..).and_then(|rest| rest.get(..bytes)).unwrap_or_default();
         let number = packet::number(seen).ok_or(Failure::Wrong(format!("a packet of {bytes} bytes")))?;
@@ -241,7 +266,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn nothing(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict {
+    fn nothing(&mut self, lane: &mut Lane<'_>) -> Verdict {
         if let State::Stopped { drained } = &mut lane.state {
             *drained = true;
             self.tally("drained");
@@ -251,8 +276,8 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn channel_failed<B>(&mut self, lane: &mut Lane<'_, 'p>, queue: &Jobs<'p>, failed: &JobError<B>) -> Verdict {
-        let short = lane.inside.iter().any(|(_, part)| part.range.len() < PACKET);
+    fn channel_failed<B>(&mut self, lane: &mut Lane<'_>, queue: &Jobs, failed: &JobError<B>) -> Verdict {
+        let short = lane.inside.iter().any(|inside| inside.given && inside.part.range.len() < PACKET);
         let possible = match failed.error {
             Error::Fault { .. } | Error::FaultAt { .. } => self.faults.error > 0 || short,
             Error::WillNotStop { .. } => self.faults.stuck > 0,
@@ -265,7 +290,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn stop(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'p>) -> Verdict {
+    fn stop(&mut self, lane: &mut Lane<'_>, queue: &mut Jobs) -> Verdict {
         if lane.state == State::MustStop && self.rng.bool() {
             lane.device.reset()?;
         }
@@ -284,17 +309,18 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// All jobs that a stopped device has not ended; and those that it had ended, where nobody
-    /// asked.
-    fn take_back(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'p>) -> Verdict {
+    /// All jobs that a stopped device has not ended, and that it was not given; and those that it
+    /// had ended, where nobody asked.
+    fn take_back(&mut self, lane: &mut Lane<'_>, queue: &mut Jobs) -> Verdict {
         if !matches!(lane.state, State::Stopped { .. }) {
-            ensure!(queue.take_back().is_none(), "a job was taken back in state {:?}", lane.state);
+            ensure!(queue.take_back::<1>()?.is_none(), "a job was taken back in state {:?}", lane.state);
             return Ok(());
         }
-        while let Some(mut cancelled) = queue.take_back() {
-            let (slot, part) = lane.inside.pop_front().ok_or(Failure::Wrong("more was taken back than was inside".into()))?;
-            ensure!(slot == cancelled.slot, "slot {} was taken back, not {slot}", cancelled.slot);
-            let buf = cancelled.buffers.pop().ok_or(Failure::Wrong("no buffer".into()))?;
+        while let Some(Cancelled { buffers: [buf], job: taken }) = queue.take_back()? {
+            let Some(Inside { job, part, .. }) = lane.inside.pop_front() else {
+                return Err(Failure::Wrong("more was taken back than was inside".into()));
+            };
+            ensure!(job == taken, "job {taken} was taken back, not {job}");
             self.tally("taken back");
             self.world.forget(part.absolute());
             self.back(buf, part, lane.coherent)?;
@@ -306,13 +332,13 @@ impl<'p> Machine<'p> {
     }
 
     /// Packets that were written, and that nobody will ask for any more.
-    fn count_untold(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict {
+    fn count_untold(&mut self, lane: &mut Lane<'_>) -> Verdict {
         lane.untold = lane.device.model(AxiDmaModel::written)? - lane.told;
         Ok(())
     }
 
     /// A buffer on the device's side.
-    fn back(&mut self, buf: DevBuf<'p, OneThread>, part: Part, coherent: bool) -> Verdict {
+    fn back(&mut self, buf: DevBuf, part: Part, coherent: bool) -> Verdict {
         let given = if part.held_coherent.is_some() { part.of.clone() } else { part.absolute() };
         ensure!(buf.handed_over_bytes() == given.len(), "{buf:?} of {given:?}");
         let Part { claim, extent, shown, .. } = part;
@@ -320,33 +346,39 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn all_leaked(&mut self, lane: &mut Lane<'_, 'p>) {
+    fn all_leaked(&mut self, lane: &mut Lane<'_>) {
         lane.leaked = true;
-        lane.inside.drain(..).for_each(|(_, part)| self.world.leak(part.claim));
+        lane.inside.drain(..).for_each(|inside| self.world.leak(inside.part.claim));
     }
 
-    /// Drops the queue: its device stops, or keeps everything.
-    fn drop_queue(&mut self, lane: &mut Lane<'_, 'p>, queue: Jobs<'p>) -> Verdict {
+    /// A buffer that the device does not have any more went back to its pool.
+    fn dropped(&mut self, part: &Part) {
+        self.world.forget(part.absolute());
+        self.world.claims[part.claim].handles -= 1;
+    }
+
+    /// Drops the queue: its device stops, or keeps what it was given.
+    fn drop_queue(&mut self, lane: &mut Lane<'_>, queue: Jobs) -> Verdict {
         drop(queue);
         let leaked = lane.rings.taken() > 0;
         ensure!(!leaked || self.faults.stuck > 0, "a driver kept its descriptors whose device stops");
         self.tally(if leaked { "queue leaked" } else { "queue dropped" });
         if leaked {
             // The driver tries once more than the queue, and a device that is stuck stays so.
+            let (given, waiting): (VecDeque<_>, VecDeque<_>) = mem::take(&mut lane.inside).into_iter().partition(|inside| inside.given);
+            waiting.iter().for_each(|inside| self.dropped(&inside.part));
+            lane.inside = given;
             self.all_leaked(lane);
             return Ok(());
         }
-        for (_, part) in mem::take(&mut lane.inside) {
-            self.world.forget(part.absolute());
-            self.world.claims[part.claim].handles -= 1;
-        }
+        mem::take(&mut lane.inside).iter().for_each(|inside| self.dropped(&inside.part));
         self.count_untold(lane)?;
         lane.state = State::AtWork;
         Ok(())
     }
 
     /// The end of a sequence.
-    pub(crate) fn end_lane(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict {
+    pub(crate) fn end_lane(&mut self, lane: &mut Lane<'_>) -> Verdict {
         match lane.queue.take() {
             Some(queue) => self.drop_queue(lane, queue),
             None => Ok(()),

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise, which these drivers break where a test asks for it")]
 //! A driver around another: it tells ends out of order where it is asked to, or breaks one rule.
 
-use contigo::{Completion, DevSlice, Driver, OperandSpec, Port, Result, StopProgram, TypedDriver};
+use contigo::{Completion, DevSlice, Driver, OperandSpec, Port, Result, StopProgram};
 use fastrand::Rng;
 use std::{collections::VecDeque, time::Duration};
 
@@ -204,17 +204,5 @@ unsafe impl<D: Driver> Driver for Liar<D> {
     }
     fn ran_dry(&self) -> Option<u64> {
         self.inner.ran_dry()
-    }
-}
-
-impl<D: TypedDriver<1>> TypedDriver<1> for Liar<D> {
-    type Args = D::Args;
-    type Words = D::Words;
-    type Report = D::Report;
-    fn words(args: &D::Args) -> D::Words {
-        D::words(args)
-    }
-    fn report(&self, completion: &Completion) -> D::Report {
-        self.inner.report(completion)
     }
 }

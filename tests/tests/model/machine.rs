@@ -1,15 +1,16 @@
 //! Buffers: one random step at a time, each compared with the model.
 
 use crate::{
-    jobs::Unit,
     lanes::{self, Lane},
     liar::Lie,
+    units::Unit,
     world::{Home, World},
 };
 use contigo::{
-    Align, Arena, Backend, CpuBuf, DevAddr, DevBuf, Direction, LocalPool, OneThread, Pool, Region,
+    Align, Backend, DevAddr, Direction, Requirements,
     drivers::axi_dma::{AxiDmaModel, CoreSpec},
-    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec, stream::SourceConfig},
+    own::{CpuBuf, DevBuf, Limits, Pool, Region},
+    sim::{Faults, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec, stream::SourceConfig},
 };
 use contigo_gemm8::SimGemm8;
 use contigo_testkit::{
@@ -20,15 +21,15 @@ use contigo_testkit::{
     ensure,
 };
 use fastrand::Rng;
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, mem, ops::Range};
 
-pub(crate) const REGION_BYTES: usize = 64 << 10;
-pub(crate) const POOL_SLOTS: usize = 5;
-pub(crate) const LOCAL_SLOTS: usize = 4;
-pub(crate) const BLOCKS: usize = 16;
+pub(crate) const REGION_BYTES: usize = 48 << 10;
+/// Blocks and pools of the region.
+pub(crate) const ALLOCATIONS: usize = 16;
+/// Of the pool that is there from beginning to end.
+const POOL_SLOTS: usize = 5;
 /// Holds any operand of the largest job here: 32 rows of 48 columns.
 pub(crate) const SLOT_BYTES: usize = 2048;
-pub(crate) const ARENA_BYTES: usize = 12 << 10;
 
 /// The settings of a sequence.
 #[derive(Clone, Copy, Debug)]
@@ -66,15 +67,15 @@ impl Part {
 }
 
 /// A buffer that the CPU owns.
-pub(crate) struct Held<'p> {
-    pub(crate) buf: CpuBuf<'p, OneThread>,
+pub(crate) struct Held {
+    pub(crate) buf: CpuBuf,
     pub(crate) claim: usize,
     pub(crate) extent: Range<usize>,
 }
 
 /// A buffer that a device owns, between two jobs.
-pub(crate) struct Lent<'p> {
-    pub(crate) buf: DevBuf<'p, OneThread>,
+pub(crate) struct Lent {
+    pub(crate) buf: DevBuf,
     pub(crate) claim: usize,
     pub(crate) extent: Range<usize>,
     pub(crate) shown: Range<usize>,
@@ -82,15 +83,23 @@ pub(crate) struct Lent<'p> {
     pub(crate) coherent: bool,
 }
 
+/// A pool of the region's.
+pub(crate) struct Slots {
+    pub(crate) pool: Pool,
+    /// In the model.
+    pub(crate) number: usize,
+    pub(crate) count: usize,
+}
+
 /// How often each thing happened, by name.
 pub(crate) type Tally = BTreeMap<&'static str, u64>;
 
 /// The things under test, and the model of them.
-pub(crate) struct Machine<'p> {
+pub(crate) struct Machine {
     pub(crate) rng: Rng,
     pub(crate) world: World,
-    pub(crate) held: Vec<Held<'p>>,
-    pub(crate) lent: Vec<Lent<'p>>,
+    pub(crate) held: Vec<Held>,
+    pub(crate) lent: Vec<Lent>,
     pub(crate) base: u64,
     pub(crate) line: Align,
     pub(crate) faults: Faults,
@@ -99,12 +108,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) forgets: bool,
     tally: Tally,
     trace: bool,
-    pub(crate) region: &'p Region<Mutant<Sim>>,
-    pub(crate) pool: &'p Pool<'p, POOL_SLOTS>,
-    pub(crate) local: &'p LocalPool<'p, LOCAL_SLOTS>,
-    pub(crate) arena: &'p Arena<'p, BLOCKS>,
-    pub(crate) territory: [Range<usize>; 4],
-    pub(crate) carved: usize,
+    pub(crate) region: Region,
+    pub(crate) pools: Vec<Slots>,
     pub(crate) carves: u64,
     pub(crate) copied: u64,
 }
@@ -122,25 +127,10 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let config = SourceConfig { packet_bytes: lanes::PACKET, short_every: Some(3), gap_ns: rng.u64(..2_000), ..SourceConfig::default() };
     let camera = SimDevice::with_model(&board, ports[1], AxiDmaModel::new(CoreSpec::camera(config, 512)));
     let (leaked, tally) = {
-        let region = Region::new(Mutant::new(backend, plan.mutation))?;
-        let mut carved: usize = 0;
-        let mut carve = |len_bytes| -> Verdict<_> {
-            let (start, piece) = (carved.next_multiple_of(line.max(Align::LINE).bytes()), region.carve(len_bytes, Align::LINE)?);
-            carved = start + piece.len_bytes();
-            Ok((start..carved, piece))
-        };
-        // Something before them, so that they do not begin at round addresses.
-        drop(carve(line.bytes() * rng.usize(1..16))?);
-        let rings = Pool::<1>::new(carve(lanes::RING_BYTES)?.1, lanes::RING_BYTES)?;
-        let (in_pool, pool) = carve(POOL_SLOTS * SLOT_BYTES)?;
-        let (in_local, local) = carve(LOCAL_SLOTS * SLOT_BYTES)?;
-        let (in_arena, arena) = carve(ARENA_BYTES)?;
-        let pool = Pool::<POOL_SLOTS>::new(pool, SLOT_BYTES)?;
-        let local = LocalPool::<LOCAL_SLOTS>::new(local, SLOT_BYTES)?;
-        let arena = Arena::<BLOCKS>::new(arena)?;
+        let limits = Limits { allocations: ALLOCATIONS };
+        let region = Region::with(Mutant::new(backend, plan.mutation), Requirements::default(), limits)?;
         let [first, second] = &devices;
-        let mut units = [Unit::new(first, ports[0].coherent)?, Unit::new(second, ports[1].coherent)?];
-        let mut lane = Lane::new(&camera, &rings, ports[1].coherent, rng.bool(), plan.lie);
+        let mut units = [Unit::new(first, ports[0].coherent), Unit::new(second, ports[1].coherent)];
         let mut machine = Machine {
             rng,
             world: World::new(REGION_BYTES),
@@ -153,21 +143,30 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
             forgets,
             tally: Tally::new(),
             trace: plan.trace,
-            region: &region,
-            pool: &pool,
-            local: &local,
-            arena: &arena,
-            territory: [in_pool, in_local, in_arena, carved..REGION_BYTES],
-            carved,
-            carves: 5,
+            region,
+            pools: Vec::new(),
+            carves: 0,
             copied: 0,
         };
+        // Something before them, so that they do not begin at round addresses.
+        let before = machine.region.alloc(line.bytes() * machine.rng.usize(1..16), line)?;
+        machine.carves += 1;
+        machine.hold(Home::Block, before)?;
+        machine.open_pool(1, lanes::RING_BYTES)?;
+        let Some(Slots { pool: rings, number: rings_number, .. }) = machine.pools.pop() else { return Err(no_pool()) };
+        machine.open_pool(POOL_SLOTS, SLOT_BYTES)?;
+        let mut lane = Lane::new(&camera, rings, ports[1].coherent, machine.rng.bool(), plan.lie);
         while machine.steps_left > 0 {
             machine.step(&mut units, &mut lane)?;
         }
         machine.end_lane(&mut lane)?;
-        let leaked = machine.end(&units)?;
-        (leaked || lane.leaked, machine.tally)
+        machine.end_units(&mut units)?;
+        if !lane.leaked {
+            machine.world.close(rings_number);
+        }
+        let lane_leaked = lane.leaked;
+        drop(lane);
+        (machine.end(lane_leaked)?, machine.tally)
     };
     // The region is gone. A device that is stuck goes on writing: into memory that was leaked, or
     // else astray.
@@ -184,14 +183,14 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     Ok(tally)
 }
 
-impl<'p> Machine<'p> {
+impl Machine {
     /// One step, and the comparison after it.
-    pub(crate) fn step(&mut self, units: &mut [Unit<'_>], lane: &mut Lane<'_, 'p>) -> Verdict {
+    pub(crate) fn step(&mut self, units: &mut [Unit<'_>], lane: &mut Lane<'_>) -> Verdict {
         self.steps_left = self.steps_left.saturating_sub(1);
         let step = self.steps_left;
         let (name, done) = match self.rng.u32(..100) {
             0..16 => ("take", self.take()),
-            16..18 => ("carve", self.carve()),
+            16..18 => ("pool", self.pool()),
             18..34 => ("write", self.write()),
             34..41 => ("slice", self.slice()),
             41..44 => ("split", self.split()),
@@ -226,9 +225,10 @@ impl<'p> Machine<'p> {
         for held in &self.held {
             self.world.look(held.buf.offset_bytes(), held.buf.view::<u8>()?)?;
         }
-        let out = [Home::Pool, Home::Local, Home::Arena].map(|home| self.world.out(home));
-        let taken = [self.pool.taken(), self.local.taken(), self.arena.taken()];
-        ensure!(taken == out, "pool, local pool and arena say {taken:?} are taken, the model {out:?}");
+        for Slots { pool, number, .. } in &self.pools {
+            let (taken, out) = (pool.taken(), self.world.out(Home::Pool(*number)));
+            ensure!(taken == out, "pool {number} says {taken} are taken, the model {out}");
+        }
         let stats = self.region.stats();
         ensure!(
             (stats.carves, stats.bytes_copied) == (self.carves, self.copied),
@@ -236,15 +236,15 @@ impl<'p> Machine<'p> {
             self.carves,
             self.copied
         );
-        ensure!(self.region.free_bytes() == REGION_BYTES - self.carved, "{} bytes free", self.region.free_bytes());
+        let found = (self.region.free_bytes(), self.region.users());
+        let expected = (self.world.free_bytes(), 1 + self.world.allocations());
+        ensure!(found == expected, "free bytes and users: {found:?}, not {expected:?}");
         Ok(())
     }
 
-    /// Everything back: what was not leaked is there again, and can be used.
-    fn end(&mut self, units: &[Unit<'_>]) -> Verdict<bool> {
-        for unit in units {
-            unit.count()?;
-        }
+    /// Everything back: what was not leaked is there again, and can be used. Says whether anything
+    /// was.
+    fn end(&mut self, lane_leaked: bool) -> Verdict<bool> {
         while !self.lent.is_empty() {
             self.lent_one()?;
         }
@@ -253,17 +253,24 @@ impl<'p> Machine<'p> {
             self.drop_one()?;
         }
         self.compare()?;
-        let all: Vec<_> = (0..POOL_SLOTS).map_while(|_| self.pool.take().ok()).collect();
-        ensure!(all.len() == POOL_SLOTS - self.world.out(Home::Pool), "{} slots of the pool can be used", all.len());
-        let all: Vec<_> = (0..LOCAL_SLOTS).map_while(|_| self.local.take().ok()).collect();
-        ensure!(all.len() == LOCAL_SLOTS - self.world.out(Home::Local), "{} slots of the local pool can be used", all.len());
-        if self.world.out(Home::Arena) == 0 {
-            // No piece is left between others: all of it is one block again.
-            drop(self.arena.take(ARENA_BYTES)?);
+        for Slots { pool, number, count } in mem::take(&mut self.pools) {
+            let all: Vec<_> = (0..count).map_while(|_| pool.take().ok()).collect();
+            ensure!(all.len() == count - self.world.out(Home::Pool(number)), "{} slots of pool {number} can be used", all.len());
+            self.world.close(number);
         }
-        self.tally(if self.world.leaked() { "region leaked" } else { "region freed" });
-        Ok(self.world.leaked())
+        self.compare()?;
+        let leaked = self.world.leaked() || lane_leaked;
+        if !leaked {
+            // No piece is left between others: all of it is one block again.
+            drop(self.region.alloc(REGION_BYTES, self.line)?);
+        }
+        self.tally(if leaked { "region leaked" } else { "region freed" });
+        Ok(leaked)
     }
+}
+
+fn no_pool() -> Failure {
+    Failure::Wrong("a fresh region has no room for a pool".into())
 }
 
 /// Some part of `len` bytes, maybe none.

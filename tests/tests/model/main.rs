@@ -1,6 +1,5 @@
-//! Model and faults: random sequences on the simulated board with its faults, over a region, a
-//! pool, a local pool, an arena, two engines and a queue. A plain model says what every byte must
-//! show and which pieces are out.
+//! Model and faults: random sequences on the simulated board with its faults, over a region, its
+//! pools, and three queues. A plain model says what every byte must show and which pieces are out.
 //!
 //! ```text
 //! CONTIGO_SEEDS=20000 cargo test -p contigo-tests --test model        # more of them
@@ -11,9 +10,10 @@
 //! |---|---|
 //! | `world.rs` | the plain model |
 //! | `machine.rs` | one sequence: the steps, and the comparison after each |
-//! | `buffers.rs` | take, carve, write, show, split, drop, forget |
-//! | `operands.rs`, `jobs.rs` | jobs: start, wait, try, drop, forget, chain, recover, reset |
-//! | `lanes.rs` | a queue: push, next, stop, drain, take back, drop, forget |
+//! | `buffers.rs` | take, write, show, split, drop, forget; pools, opened and closed |
+//! | `operands.rs`, `jobs.rs` | jobs of gemm8: submit, run, wait, look, chain |
+//! | `units.rs` | their queues: open, stop, take back, reset, drop, forget |
+//! | `lanes.rs` | a camera's queue: submit, wait, stop, drain, take back, drop, forget |
 //! | `streams.rs` | a stream in sequences of its own |
 //! | `liar.rs` | drivers that break one rule each, and one that ends jobs out of order |
 //! | `oracle.rs` | which refusal a job must get, if any |
@@ -32,6 +32,7 @@ mod operands;
 mod oracle;
 mod reference;
 mod streams;
+mod units;
 mod world;
 
 use contigo::sim::Faults;
@@ -109,11 +110,15 @@ const EVERYWHERE: &[&str] = &[
     "dropped",
     "half a line",
     "job forgotten",
-    "no room in the arena",
+    "job taken back",
+    "no more blocks",
+    "no room",
     "no slots",
     "not pushed",
     "packet",
     "packet, kept on the device",
+    "pool closed",
+    "pool closed, with slots out",
     "queue dropped",
     "queue forgotten",
     "queue full",
@@ -123,14 +128,17 @@ const EVERYWHERE: &[&str] = &[
     "refused: argument",
     "refused: busy",
     "refused: direction",
+    "refused: full",
     "refused: range",
     "refused: shared line",
     "refused: size",
+    "refused: stopped",
     "region freed",
     "region leaked",
     "split",
     "taken back",
     "timed out",
+    "waits",
 ];
 
 const STREAMS: &[&str] = &["armed", "dry", "frame", "frame forgotten", "frame given back", "late", "lost", "taken back"];

@@ -4,7 +4,7 @@ use crate::{
     machine::{Held, Lent, Machine, Part, random_range},
     reference,
 };
-use contigo::{Direction, Error, JobError, OneThread, Operand};
+use contigo::{Direction, Error, JobError, own::Operand};
 use contigo_gemm8::{Gemm, Output};
 use contigo_testkit::{
     conformance::{Failure, Verdict},
@@ -13,10 +13,10 @@ use contigo_testkit::{
 use fastrand::Rng;
 use std::ops::Range;
 
-impl<'p> Machine<'p> {
+impl Machine {
     /// Four buffers, the CPU's or a device's, mostly large enough, and mostly the right part of
     /// them.
-    pub(crate) fn operands(&mut self, gemm: &Gemm) -> Option<([Operand<'p, OneThread>; 4], [Part; 4])> {
+    pub(crate) fn operands(&mut self, gemm: &Gemm) -> Option<([Operand; 4], [Part; 4])> {
         let need = reference::operand_bytes(gemm);
         // The largest first: it is the hardest to place.
         let mut order = [0, 1, 2, 3];
@@ -48,7 +48,7 @@ impl<'p> Machine<'p> {
         self.held.len() + self.lent.len() >= 4
     }
 
-    pub(crate) fn operand(&mut self, need_bytes: usize, direction: Direction) -> (Operand<'p, OneThread>, Part) {
+    pub(crate) fn operand(&mut self, need_bytes: usize, direction: Direction) -> (Operand, Part) {
         let large = |len: usize| len >= need_bytes;
         let lent: Vec<_> = (0..self.lent.len()).filter(|&index| large(self.lent[index].given.len())).collect();
         let held: Vec<_> = (0..self.held.len()).filter(|&index| large(self.held[index].buf.len_bytes())).collect();
@@ -100,9 +100,11 @@ impl<'p> Machine<'p> {
     }
 
     /// The error is the right one, and every buffer is back as it was.
-    pub(crate) fn refused(&mut self, refused: JobError<[Operand<'p, OneThread>; 4]>, expected: Option<Error>, parts: [Part; 4]) -> Verdict {
+    pub(crate) fn refused(&mut self, refused: JobError<[Operand; 4]>, expected: Option<Error>, parts: [Part; 4]) -> Verdict {
         self.tally(match refused.error {
             Error::Busy => "refused: busy",
+            Error::QueueFull { .. } => "refused: full",
+            Error::QueueStopped { .. } => "refused: stopped",
             Error::WrongDirection { .. } => "refused: direction",
             Error::OutOfRange { .. } => "refused: range",
             Error::SharedLine { .. } => "refused: shared line",

@@ -1,4 +1,4 @@
-//! Which refusal a job must get, if any: the rules of `Engine::start` and of gemm8's contract, in
+//! Which refusal a job must get, if any: the rules of `Queue::submit` and of gemm8's contract, in
 //! plain numbers.
 
 use crate::{machine::Part, reference::operand_bytes};
@@ -8,7 +8,8 @@ use std::ops::Range;
 
 /// A job as it is started.
 pub(crate) struct Attempted<'a> {
-    pub(crate) busy: bool,
+    /// What the queue says, whatever the job is.
+    pub(crate) queue: Option<Error>,
     pub(crate) coherent: bool,
     pub(crate) line_bytes: usize,
     pub(crate) base: u64,
@@ -18,9 +19,6 @@ pub(crate) struct Attempted<'a> {
 
 /// The first thing that is wrong, in the order in which a job is checked.
 pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
-    if job.busy {
-        return Some(Error::Busy);
-    }
     let operand = |(index, part): (usize, &Part)| {
         let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
         // The driver's error for an operand comes after the port's.
@@ -30,7 +28,7 @@ pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
     };
     let arguments = || arguments(&job.gemm);
     let sizes = || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need));
-    job.parts.iter().enumerate().find_map(operand).or_else(arguments).or_else(sizes)
+    job.queue.or_else(|| job.parts.iter().enumerate().find_map(operand)).or_else(arguments).or_else(sizes)
 }
 
 /// One operand against the port.

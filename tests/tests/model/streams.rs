@@ -7,8 +7,9 @@ use crate::{
     machine::{Plan, Tally},
 };
 use contigo::{
-    Align, CpuBuf, Error, Pool, Region, Stream,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    Align, Error,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, PacketReport, Side},
+    own::{CpuBuf, Pool, Region, Stream},
     sim::{
         SimBoard, SimConfig, SimDevice, SimSpec, SimWindow,
         stream::{SourceConfig, packet},
@@ -24,18 +25,18 @@ use std::{mem, time::Duration};
 const SLOTS: usize = 6;
 const PLACES: usize = 4;
 
-type Frames<'p> = Stream<'p, Liar<AxiDmaChannel<'static, 'p, SimWindow<AxiDmaModel>>>, &'p Pool<'p, SLOTS>, PLACES>;
+type Frames = Stream<Liar<AxiDmaChannel<'static, SimWindow<AxiDmaModel>>>>;
 
-struct World<'d, 'p> {
+struct World<'d> {
     rng: Rng,
     plan: Plan,
     tally: Tally,
-    stream: Frames<'p>,
+    stream: Frames,
     device: &'d SimDevice<AxiDmaModel>,
-    pool: &'p Pool<'p, SLOTS>,
+    pool: &'d Pool,
     in_order: bool,
     /// Frames that the program has, and what they must show.
-    held: Vec<(CpuBuf<'p>, Vec<u8>)>,
+    held: Vec<(CpuBuf, Vec<u8>)>,
     forgotten: usize,
     next_number: u32,
     told: u64,
@@ -55,8 +56,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let gap_ns = if rng.bool() { 0 } else { rng.u64(..10_000) };
     let config = SourceConfig { packet_bytes, gap_ns, short_every: Some(3), ..SourceConfig::default() };
     let device = SimDevice::with_model(&board, port, AxiDmaModel::new(CoreSpec::camera(config, 512)));
-    let rings = Pool::<1>::new(region.carve(PLACES * 128, Align::LINE)?, PLACES * 128)?;
-    let pool = Pool::<SLOTS>::with_slots(region.carve(SLOTS * 512, Align::LINE)?, 512, slots)?;
+    let (rings, pool) = (region.pool(1, PLACES * 128)?, region.pool(slots, 512)?);
     let (in_order, forgets) = (rng.bool(), rng.bool());
     let tally = sequence(rng, plan, &device, &rings, &pool, places, in_order, forgets)?;
     device.run_for(1_000)?;
@@ -68,12 +68,12 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
 }
 
 #[allow(clippy::too_many_arguments, reason = "all that a seed decided")]
-fn sequence<'p>(
+fn sequence(
     mut rng: Rng,
     plan: Plan,
     device: &SimDevice<AxiDmaModel>,
-    rings: &'p Pool<'p, 1>,
-    pool: &'p Pool<'p, SLOTS>,
+    rings: &Pool,
+    pool: &Pool,
     places: usize,
     in_order: bool,
     forgets: bool,
@@ -84,7 +84,9 @@ fn sequence<'p>(
         AxiDmaConfig { depth: Some(places), s2mm_dre: true, ..AxiDmaConfig::default() },
         Some(rings.take()?),
     )?;
-    let stream = Frames::new(Liar::new(camera, in_order, plan.lie, rng.u64(..)), pool, &())?;
+    // More than the device takes at once, or fewer.
+    let in_flight = rng.usize(1..=SLOTS);
+    let stream = Frames::new(Liar::new(camera, in_order, plan.lie, rng.u64(..)), pool.clone(), in_flight, &[])?;
     let held = Vec::new();
     let (forgotten, next_number, told, untold, drained) = (0, 0, 0, 0, true);
     let tally = Tally::new();
@@ -107,7 +109,7 @@ fn sequence<'p>(
     Ok(tally)
 }
 
-impl World<'_, '_> {
+impl World<'_> {
     fn tally(&mut self, what: &'static str) {
         *self.tally.entry(what).or_default() += 1;
     }
@@ -146,8 +148,9 @@ impl World<'_, '_> {
                 let number = packet::number(seen).unwrap_or(u32::MAX);
                 let exact = self.plan.faults.short == 0 && self.device.model(AxiDmaModel::stream)?.cut == 0;
                 let right = if exact { packet::is(number, seen) } else { is_packet(number, seen) };
-                ensure!(right && frame.completion.bytes == Some(seen.len()), "frame {number} is wrong: {frame:?}");
-                ensure!(frame.report.first && frame.report.last, "{frame:?}");
+                ensure!(right, "frame {number} is wrong: {frame:?}");
+                let report = PacketReport::of(frame.status, frame.words);
+                ensure!(report.first && report.last && frame.last == Some(true), "{frame:?}");
                 ensure!(!self.in_order || number >= self.next_number, "frame {number} after {}", self.next_number);
                 let expected = seen.to_vec();
                 self.next_number = self.next_number.max(number + 1);
@@ -215,8 +218,8 @@ impl World<'_, '_> {
             ensure!(self.stream.take_back().is_none(), "a buffer came back from a stream that runs");
             return Ok(());
         }
-        while let Some(job) = self.stream.take_back() {
-            drop(job.buffers.into_cpu()?);
+        while let Some(buf) = self.stream.take_back() {
+            drop(buf.into_cpu()?);
             self.tally("taken back");
         }
         if self.stream.queue().is_empty() {

@@ -155,7 +155,7 @@ const MEMORY: [(&str, Cells); 11] = [
     ),
     (
         "A device's number is compared before it is a length; it is never an index or an address",
-        [&[("tests/tests/queue/faults.rs", "a_completion_that_lies_stops_the_device_and_loses_no_buffer")], &[], &[], &[]],
+        [&[("tests/tests/own_queue/faults.rs", "a_completion_that_lies_stops_the_device_and_loses_no_buffer")], &[], &[], &[]],
     ),
     (
         "A child of fork is no second owner",

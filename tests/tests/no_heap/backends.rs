@@ -5,7 +5,7 @@ use super::{
     counting::{Uncounted, count},
     none_on, wide,
 };
-use contigo::{DmaHeap, Guard, HugeTlb, Mmio as _, Port, Region, UDmaBuf, Wait as _, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
+use contigo::{DmaHeap, Guard, HugeTlb, Mmio as _, Port, UDmaBuf, Wait as _, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
 use contigo_testkit::{
     emulated,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
@@ -71,7 +71,9 @@ fn none_on_a_guard() {
         let fake = FakeGuard::new(GuardConfig { coherent, ..GuardConfig::default() });
         let kernel = Arc::new(Uncounted(fake.clone()));
         let (guard, allocations) = count(|| Guard::open_from(kernel, fake_guard::NAME));
-        let (guard, port) = (guard.unwrap(), Port { coherent, ..wide(&board) });
+        // Its memory borrows it, and a region owns that.
+        let guard: &Guard = Box::leak(Box::new(guard.unwrap()));
+        let port = Port { coherent, ..wide(&board) };
         assert_eq!(allocations, 0);
         for interrupts in [1, 2] {
             let kernel = FakeGuard::new(GuardConfig { interrupts, ..GuardConfig::default() });
@@ -89,14 +91,14 @@ fn none_on_a_guard() {
         let synced = fake.log().iter().any(|event| matches!(event, fake_guard::Event::Synced { .. }));
         assert_eq!(synced, !coherent, "the syncs reached the module");
         let (exported, allocations) = count(|| {
-            let region = Region::new(guard.allocate(4096)?)?;
+            let region = contigo::Region::new(guard.allocate(4096)?)?;
             // SAFETY: nobody touches it.
             unsafe { region.export() }
         });
         assert_eq!((exported.is_ok(), allocations), (true, 0), "an export");
         if coherent {
             none_on("dma-heap by a guard", &board, port, true, || {
-                OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), &guard, HEAP, 128 << 10)?)
+                OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), guard, HEAP, 128 << 10)?)
             });
         }
     }

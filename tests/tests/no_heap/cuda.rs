@@ -2,11 +2,12 @@
 
 use super::{GEMM, JOBS, SLOT, counting::count};
 use contigo::{
-    Align, Engine, Error, Pool, Region,
+    Align, Error,
     cuda::{Cuda, CudaHost, Gpu, Log},
+    own::{Queue, Region},
 };
 use contigo_gemm8::cuda::Gemm8Module;
-use std::{ffi::CString, os::unix::ffi::OsStrExt, time::Duration};
+use std::{ffi::CString, os::unix::ffi::OsStrExt, sync::OnceLock, time::Duration};
 
 /// The driver that stands in has a thread, which a machine that is at work elsewhere lets wait: no
 /// time is measured here.
@@ -15,22 +16,26 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// From the driver's loading on: what the driver itself asks for is its own.
 #[test]
 fn none_on_memory_that_cuda_pinned() {
+    // Its memory borrows them, and a region owns that.
+    static CUDA: OnceLock<Cuda> = OnceLock::new();
+    static GPU: OnceLock<Gpu<'static>> = OnceLock::new();
     let _controls = fake_cuda::Controls::take(&fake_cuda::Config::default());
     let file = CString::new(fake_cuda::library().as_os_str().as_bytes()).unwrap();
     let (done, allocations) = count(|| {
         // SAFETY: it behaves as the driver's reference says.
         let cuda = unsafe { Cuda::load_from(&file)? };
-        let gpu = Gpu::primary(&cuda, 0)?;
-        let module = Gemm8Module::load(&gpu, &mut Log::new())?;
-        let region = Region::new(CudaHost::allocate(&gpu, 64 * 1024, Align::DLPACK)?)?;
-        let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::DLPACK)?, SLOT)?;
-        let mut engine = Engine::new(module.kernel()?)?;
+        let gpu = Gpu::primary(CUDA.get_or_init(|| cuda), 0)?;
+        let gpu = GPU.get_or_init(|| gpu);
+        let module = Gemm8Module::load(gpu, &mut Log::new())?;
+        let region = Region::new(CudaHost::allocate(gpu, 64 * 1024, Align::DLPACK)?)?;
+        let pool = region.pool(4, SLOT)?;
+        let mut queue = Queue::new(module.kernel()?, 1)?;
         for _ in 0..JOBS {
             let [a, b, bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
             let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
-            drop(engine.start(operands, &GEMM)?.wait(LIMIT)?);
+            drop(queue.run(operands, &GEMM.words(), LIMIT)?);
         }
-        Ok::<_, Error>(engine.jobs().completed)
+        Ok::<_, Error>(queue.counts().completed)
     });
     assert_eq!((done, allocations), (Ok(JOBS as u64), 0));
 }

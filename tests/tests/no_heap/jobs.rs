@@ -2,9 +2,10 @@
 
 use super::{JOBS, LIMIT, SLOT, board, counting::count};
 use contigo::{
-    Align, Error, Pool, Port, Queue, Region, Stream,
+    Align, Error, Port,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    own::{Queue, Region, Stream},
     sim::{Faults, SimBoard, SimConfig, SimDevice, stream::SourceConfig},
 };
 use std::{fmt::Write as _, time::Duration};
@@ -13,7 +14,7 @@ use std::{fmt::Write as _, time::Duration};
 fn none_on_two_threads_that_share_a_pool() {
     let board = board();
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(8, SLOT).unwrap();
     let work = || {
         let ((), allocations) = count(|| {
             for round in 0..=u8::MAX {
@@ -39,24 +40,24 @@ fn none_in_a_queue_and_a_stream() {
         );
         let (done, allocations) = count(|| {
             let region = Region::new(board.memory(64 << 10)?)?;
-            let pool = Pool::<8>::new(region.carve(8 * 512, Align::LINE)?, 512)?;
+            let pool = region.pool(8, 512)?;
             let config = AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() };
             let camera = |descriptors| AxiDmaChannel::simulated(device.window()?, Side::S2mm, config, Some(descriptors));
             let (mut packets, mut faults) = (0, 0);
-            let mut queue: Queue<'_, _, 4> = Queue::new(camera(region.carve(512, Align::LINE)?.into_buf())?)?;
+            let mut queue = Queue::new(camera(region.alloc(512, Align::LINE)?)?, 4)?;
             for _ in 0..JOBS {
                 while !queue.is_full() && !queue.is_stopped() {
-                    queue.push([pool.take()?.from_device(..)], &())?;
+                    queue.submit([pool.take()?.from_device(..)], &[])?;
                 }
-                match queue.next(LIMIT) {
+                match queue.wait::<1>(LIMIT) {
                     Ok(Some(_)) => packets += 1,
                     Ok(None) => return Err(Error::Busy),
                     Err(_) => faults += 1,
                 }
-                while queue.take_back().is_some() {}
+                while queue.take_back::<1>()?.is_some() {}
             }
             drop(queue);
-            let mut stream: Stream<'_, _, _, 4> = Stream::new(camera(region.carve(512, Align::LINE)?.into_buf())?, &pool, &())?;
+            let mut stream = Stream::new(camera(region.alloc(512, Align::LINE)?)?, pool, 4, &[])?;
             for _ in 0..JOBS {
                 if !stream.is_running() {
                     stream.start()?;
@@ -78,8 +79,8 @@ fn none_in_a_queue_and_a_stream() {
 fn none_for_tensors_there_and_back() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = board();
-    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<2>::new(region.carve(2 * SLOT, Align::DLPACK).unwrap(), SLOT).unwrap();
+    let region = contigo::Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let pool = contigo::Pool::<2>::new(region.carve(2 * SLOT, Align::DLPACK).unwrap(), SLOT).unwrap();
     let frames = || {
         let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[4, 4])?) };
         let (mut buf, mut last) = (pool.take()?, None);
@@ -100,7 +101,7 @@ fn none_for_tensors_there_and_back() {
 
 #[test]
 fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
-    use contigo::drivers::ap_ctrl::{SimApCtrl, describe};
+    use contigo::drivers::ap_ctrl::{ApCtrl, SimApCtrl, describe};
     const HEADER: &[u8] = include_bytes!("../ap_ctrl/xfilter_hw.h");
     const HWH: &[u8] = include_bytes!("../ap_ctrl/system.hwh");
     let mut text = String::with_capacity(4096);
@@ -112,16 +113,15 @@ fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
         assert!(describe::any(&HWH[..5_000], "filter_0").is_err());
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+        let pool = region.pool(4, 1024).unwrap();
         let kernel = <SimApCtrl>::new(&board, board.port());
-        let mut queue =
-            Queue::<_, 2, 2>::new(contigo::drivers::ap_ctrl::ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 2).unwrap();
         for _ in 0..100 {
             for _ in 0..2 {
-                queue.push([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[64]).unwrap();
+                queue.submit([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[64]).unwrap();
             }
             for _ in 0..2 {
-                assert!(queue.next(Duration::from_millis(1)).unwrap().is_some());
+                assert!(queue.wait::<2>(Duration::from_millis(1)).unwrap().is_some());
             }
         }
     });

@@ -2,12 +2,13 @@
 
 use super::{SLOT, counting::count};
 use contigo::{
-    Align, Engine, Error, Region,
+    Align, Error,
     drivers::zdma::Zdma,
-    names::{Attach, DeviceName, Inventory, MemoryName},
+    names::{Attach, DeviceName, Inventory, MemoryName, OpenDevice},
+    own::{Queue, Region},
 };
 use contigo_testkit::fake_devices::FakeDevices;
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, sync::OnceLock, time::Duration};
 
 #[test]
 fn devices_are_found_and_opened_without_it() {
@@ -32,6 +33,8 @@ fn devices_are_found_and_opened_without_it() {
 
 #[test]
 fn names_are_read_opened_and_listed_without_it() {
+    // Its memory borrows it, and a region owns that.
+    static ZDMA: OnceLock<OpenDevice> = OnceLock::new();
     let tree = FakeDevices::new();
     tree.uio(0, Some("dma@1000"), "dma");
     tree.file("dev/dma_heap/linux,cma", "");
@@ -44,12 +47,13 @@ fn names_are_read_opened_and_listed_without_it() {
         // SAFETY: no driver is made of it that gives memory back.
         let device = unsafe { name.open_under(tree.root())? };
         let zdma = "sim:zdma".parse::<DeviceName>()?.open()?;
+        let zdma = ZDMA.get_or_init(|| zdma);
         let region = Region::new(zdma.memory(&"sim".parse::<MemoryName>()?, 1 << 20)?)?;
         let attached = zdma.attach(Attach::default())?;
         // SAFETY: the model is a ZDMA.
-        let mut engine = Engine::new(unsafe { Zdma::simple(attached)? })?;
-        let [from, to] = [region.carve(SLOT, Align::LINE)?.into_buf(), region.carve(SLOT, Align::LINE)?.into_buf()];
-        let _both = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(Duration::from_millis(20))?;
+        let mut queue = Queue::new(unsafe { Zdma::simple(attached)? }, 1)?;
+        let [from, to] = [region.alloc(SLOT, Align::LINE)?, region.alloc(SLOT, Align::LINE)?];
+        let _both = queue.run([from.to_device(..), to.from_device(..)], &[], Duration::from_millis(20))?;
         drop(device);
         Ok::<_, Error>((refused, listed.0 > 500))
     });

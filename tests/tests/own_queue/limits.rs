@@ -3,10 +3,10 @@
 
 use super::{Rig, SLOT};
 use contigo::{
-    Completion, Error, MAX_TIMEOUT,
+    Completion, Error, MAX_TIMEOUT, Result, Wait,
     own::{Queue, Stream, queue_bytes},
 };
-use std::{mem::MaybeUninit, time::Duration};
+use std::{cell::Cell, mem::MaybeUninit, time::Duration};
 
 const NS: Duration = Duration::from_nanos(1);
 /// No wait, the shortest, one that is no whole number of microseconds, and the longest, with their
@@ -17,6 +17,45 @@ const TOO_LONG: [(Duration, u64); 2] = [(MAX_TIMEOUT.saturating_add(NS), 3_600_0
 
 fn refusal(value: u64) -> Error {
     Error::Argument { name: "time limit in microseconds", value, min: 0, max: 3_600_000_000, multiple_of: 1 }
+}
+
+/// A clock that goes only while somebody waits.
+#[derive(Default)]
+struct Clock {
+    now_us: Cell<u64>,
+    asked: Cell<u32>,
+}
+
+impl Wait for Clock {
+    fn now_us(&self) -> u64 {
+        self.asked.set(self.asked.get() + 1);
+        self.now_us.get()
+    }
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        self.now_us.set(self.now_us.get() + u64::from(timeout_us));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_wait_lasts_as_long_as_its_limit_says() {
+    for (limit, us) in FINE {
+        let (clock, mut looks) = (Clock::default(), 0);
+        let done = contigo::poll_until(&clock, limit, |_| {
+            looks += 1;
+            false
+        });
+        assert_eq!((done, clock.now_us.get(), contigo::timeout_us(limit)), (Ok(false), us.into(), Ok(us)), "{limit:?}");
+        if limit.is_zero() {
+            assert_eq!((looks, clock.asked.get()), (1, 0), "one look, and no system call");
+        }
+    }
+    for (limit, value) in TOO_LONG {
+        let (clock, refused) = (Clock::default(), Err(refusal(value)));
+        assert_eq!(contigo::poll_until(&clock, limit, |_| panic!("a look")), refused);
+        assert_eq!(contigo::poll_every(&clock, 1, limit, |_| panic!("a look")), refused);
+        assert_eq!((clock.asked.get(), contigo::timeout_us(limit)), (0, Err(refusal(value))));
+    }
 }
 
 #[test]

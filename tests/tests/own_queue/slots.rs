@@ -1,7 +1,10 @@
 //! A queue's slots and words: which job ended, and what its driver was given.
 
-use super::{Rig, at, taken_back};
-use contigo::{Completion, Driver, own::Queue};
+use super::{Rig, SLOT, at, taken_back};
+use contigo::{
+    Completion, Driver,
+    own::{Queue, Stream},
+};
 use std::time::Duration;
 
 #[test]
@@ -79,4 +82,12 @@ fn a_driver_of_any_type_is_driven() {
     let (tag, end) = queue.wait_each(Duration::ZERO, |tag, index, buf| seen.push((tag, index, buf))).unwrap().unwrap();
     assert_eq!((tag, end.bytes, seen.len(), list.len()), (77, Some(100), 1, 0));
     assert_eq!((seen[0].0, seen[0].1), (77, 0));
+    drop((queue, seen));
+
+    let dynamic: &mut dyn Driver = &mut driver;
+    let mut stream = Stream::new(dynamic, rig.pool.clone(), 2, &[]).unwrap();
+    assert_eq!(stream.start(), Ok(2));
+    script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0).with_bytes(100))));
+    let frame = stream.next(Duration::ZERO).unwrap().unwrap();
+    assert_eq!((frame.buf.len_bytes(), frame.buf.whole().len_bytes()), (100, SLOT));
 }

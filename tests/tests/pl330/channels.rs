@@ -8,7 +8,7 @@ use contigo::{
     own::{CpuBuf, Operand, Pool, Queue},
     sim::SimBoard,
 };
-use contigo_testkit::emulated;
+use contigo_testkit::{emulated, lent::Lent};
 use fastrand::Rng;
 use std::{thread, time::Duration};
 
@@ -112,7 +112,7 @@ unsafe impl<D: Device> Device for Yielding<D> {
 }
 
 /// `count` copies on `driver`, one after the other.
-pub(crate) fn copies<D: Device>(driver: Pl330Channel<'_, '_, D>, data: &Pool, count: u64) {
+pub(crate) fn copies<D: Device>(driver: Pl330Channel<'_, D>, data: &Pool, count: u64) {
     let number = driver.config().channel;
     let mut rng = Rng::with_seed(number.into());
     let mut queue = Queue::new(driver, 1).unwrap();
@@ -186,7 +186,9 @@ fn opening_stops_every_channel() {
     let (programs, data) = memory.pools();
     let device = SimPl330::new(&board, board.port());
     // A program that crashed left two channels at work, with their events raised.
-    let crashed = Controller::open_simulated(device.window().unwrap()).unwrap();
+    let window = device.window().unwrap();
+    // SAFETY: the model is a PL330.
+    let crashed = unsafe { Controller::open(Lent::new(&window)) }.unwrap();
     for number in [2, 5] {
         let mut driver = crashed.channel(config(number), programs.take().unwrap()).unwrap();
         let code = [&[0x34, (15 - u8::try_from(number).unwrap()) << 3], &WAIT_FOR_EVER[..]].concat();
@@ -196,7 +198,6 @@ fn opening_stops_every_channel() {
         std::mem::forget(driver);
     }
     drop(crashed);
-    let window = device.window().unwrap();
     let at_work = |window: &_| regs::CHANNELS.iter().filter(|channel| channel.csr.read(window) & regs::STATUS != regs::STOPPED).count();
     assert_eq!((at_work(&window), regs::INT_EVENT_RIS.read(&window).count_ones()), (2, 2));
     drop(window);

@@ -2,12 +2,12 @@
 
 use super::WAIT;
 use contigo::{
-    Align, AnyCore, AnyDriver, Channels, Driver, Error, Parts, Queue, Region, Result, Settings, StopProgram,
-    names::{AnyDevice, AnyMemory, Attach, DeviceName, DriverRow, OpenDevice, row},
+    Align, AnyCore, AnyDriver, Channels, Driver, Error, Parts, Result, Settings, StopProgram,
+    names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, row},
+    own::{Queue, Region},
 };
 use std::{
     mem,
-    pin::{Pin, pin},
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
@@ -22,36 +22,34 @@ fn open(name: &str) -> OpenDevice {
     name.parse::<DeviceName>().unwrap().open().unwrap()
 }
 
-fn memory(device: &OpenDevice) -> Region<AnyMemory<'_>> {
+fn memory(device: &OpenDevice) -> Region {
     Region::new(device.memory(&"sim".parse().unwrap(), 1 << 20).unwrap()).unwrap()
 }
 
 /// The driver that `settings` say, with its program in `region`.
-fn driver<'o>(device: Pin<&'o OpenDevice>, region: &'o Region<AnyMemory<'_>>, settings: &str) -> Result<AnyDriver<'o>> {
+fn driver(device: &OpenDevice, region: &Region, settings: &str) -> Result<AnyDriver<'static>> {
     let settings = Settings(settings);
     // SAFETY: the model is a PL330, which these drivers alone have.
     let taken = unsafe { device.take(row("pl330")?, settings, None, POLLED)? };
-    let program = region.carve(4096, Align::LINE)?.into_buf();
+    let program = region.alloc(4096, Align::LINE)?;
     // SAFETY: as above.
     unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) }
 }
 
 /// One copy of 2,000 bytes.
-fn copies(driver: AnyDriver<'_>, region: &Region<AnyMemory<'_>>) {
-    let mut queue: Queue<'_, _, 1, 2> = Queue::new(driver).unwrap();
-    let [mut from, to] = [(); 2].map(|()| region.carve(4096, Align::LINE).unwrap().into_buf());
+fn copies(driver: AnyDriver<'static>, region: &Region) {
+    let mut queue = Queue::new(driver, 1).unwrap();
+    let [mut from, to] = [(); 2].map(|()| region.alloc(4096, Align::LINE).unwrap());
     from.view_mut::<u8>().unwrap().fill(6);
-    queue.push_words([from.to_device(1..2001), to.from_device(..2000)], &[]).unwrap();
-    let done = queue.next_words(WAIT).unwrap().unwrap();
-    let to = done.buffers.into_iter().nth(1).unwrap().into_cpu().unwrap();
+    let [_, to] = queue.run([from.to_device(1..2001), to.from_device(..2000)], &[], WAIT).unwrap().buffers;
     assert_eq!(to.view_at::<u8>(..2000).unwrap(), [6; 2000]);
 }
 
 #[test]
 fn a_channel_by_name_stops_alone_and_leaves_the_kernel_no_program() {
-    let device = pin!(open("sim:pl330"));
+    let device = open("sim:pl330");
     let region = memory(&device);
-    let driver = |settings| driver(device.as_ref(), &region, settings);
+    let driver = |settings| driver(&device, &region, settings);
     let whole = driver("event=3").unwrap();
     assert!(!whole.stop_program().steps().is_empty(), "alone, it stops the controller");
     assert_eq!(driver("channel=0").map(drop), Err(Error::HasDriver));
@@ -70,12 +68,12 @@ fn a_channel_by_name_stops_alone_and_leaves_the_kernel_no_program() {
 
 #[test]
 fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
-    let device = pin!(open("sim:pl330@2"));
+    let device = open("sim:pl330@2");
     let region = memory(&device);
-    let driver = |settings| driver(device.as_ref(), &region, settings);
-    let mut lost: Queue<'_, _, 1, 2> = Queue::new(driver("channel=2").unwrap()).unwrap();
-    let [from, to] = [(); 2].map(|()| region.carve(4096, Align::LINE).unwrap().into_buf());
-    lost.push_words([from.to_device(..), to.from_device(..)], &[]).unwrap();
+    let driver = |settings| driver(&device, &region, settings);
+    let mut lost = Queue::new(driver("channel=2").unwrap(), 1).unwrap();
+    let [from, to] = [(); 2].map(|()| region.alloc(4096, Align::LINE).unwrap());
+    lost.submit([from.to_device(..), to.from_device(..)], &[]).unwrap();
     mem::forget(lost);
     assert_eq!(driver("channel=2").map(drop), Err(Error::HasDriver));
     assert_eq!([driver("").map(drop), device.attach(POLLED).map(drop)], [Err(Error::HasDriver); 2]);
@@ -84,7 +82,7 @@ fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
     }
     // A device that was taken, and not opened, is given back like a driver.
     // SAFETY: nothing is driven.
-    let taken = unsafe { device.as_ref().take(row("pl330").unwrap(), Settings("channel=4"), None, POLLED) }.unwrap();
+    let taken = unsafe { device.take(row("pl330").unwrap(), Settings("channel=4"), None, POLLED) }.unwrap();
     assert_eq!(driver("channel=3").unwrap().poll(Duration::ZERO), Ok(None));
     drop(taken);
 }
@@ -105,8 +103,8 @@ impl Drop for Elsewhere {
 }
 
 impl Channels for Elsewhere {
-    unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
-        let device = Pin::static_ref(ELSEWHERE.get().unwrap());
+    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
+        let device = ELSEWHERE.get().unwrap();
         // SAFETY: the model is a PL330, which nobody else drives.
         unsafe { device.take(row("pl330")?, parts.settings, None, POLLED)?.open(parts) }
     }
@@ -117,37 +115,34 @@ impl Channels for Elsewhere {
 
 /// # Safety
 /// None: it drives nothing.
-unsafe fn nothing<'a>(_: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+unsafe fn nothing<'a>(_: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
     Err(Error::Busy)
 }
 
 /// # Safety
 /// As `nothing`.
-unsafe fn elsewhere<'a>(_: AnyDevice<'a>) -> Result<AnyCore<'a>> {
-    Ok(AnyCore::new(Elsewhere))
+unsafe fn elsewhere(_: AnyDevice) -> Result<AnyCore> {
+    AnyCore::new(Elsewhere)
 }
 
 static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another device", nothing).settings(&["channel"]).shared(elsewhere);
 
-/// The driver of the other device's channel kept the core of this one alone. So the other device's
-/// core was closed under its driver, and the next driver had the same registers.
+/// The driver keeps both devices' cores until it is gone.
 #[test]
-fn a_core_that_opens_another_devices_channel_is_refused_and_closes_neither() {
-    let device = pin!(open("sim:zdma"));
-    let other = Pin::static_ref(ELSEWHERE.get_or_init(|| open("sim:pl330@5")));
-    let region = memory(&other);
-    let sibling = driver(other, &region, "channel=1").unwrap();
+fn core_that_opens_another_devices_channel_closes_neither_under_its_driver() {
+    let device = open("sim:zdma");
+    let other = ELSEWHERE.get_or_init(|| open("sim:pl330@5"));
+    let region = memory(other);
     let settings = Settings("channel=0");
-    let program = region.carve(4096, Align::LINE).unwrap().into_buf();
+    let program = region.alloc(4096, Align::LINE).unwrap();
     // SAFETY: nothing drives this device.
-    let taken = unsafe { device.as_ref().take(&ROW, settings, None, POLLED) }.unwrap();
+    let taken = unsafe { device.take(&ROW, settings, None, POLLED) }.unwrap();
     // SAFETY: as above.
-    let refused = unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) };
-    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
-    assert_eq!(CLOSED.load(Ordering::Relaxed), 1, "with the last driver's end, and not when somebody asks for the device");
-    assert_eq!(other.attach(POLLED).map(drop), Err(Error::HasDriver), "its sibling has the device");
-    assert!(driver(other, &region, "channel=0").is_ok(), "it was given back");
-    drop(sibling);
+    let driver = unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) }.unwrap();
+    assert_eq!(CLOSED.load(Ordering::Relaxed), 0);
+    assert_eq!(other.attach(POLLED).map(drop), Err(Error::HasDriver), "its channel has a driver");
+    drop(driver);
+    assert_eq!(CLOSED.load(Ordering::Relaxed), 1);
     assert!(device.attach(POLLED).is_ok() && other.attach(POLLED).is_ok());
 }
 
@@ -155,11 +150,11 @@ fn a_core_that_opens_another_devices_channel_is_refused_and_closes_neither() {
 /// under the driver that lived.
 #[test]
 fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
-    let device = pin!(open("sim:pl330@6"));
+    let device = open("sim:pl330@6");
     let region = memory(&device);
-    let alive = driver(device.as_ref(), &region, "channel=0").unwrap();
+    let alive = driver(&device, &region, "channel=0").unwrap();
     // SAFETY: nothing is driven.
-    let take = || unsafe { device.as_ref().take(row("pl330").unwrap(), Settings("channel=1"), None, POLLED) };
+    let take = || unsafe { device.take(row("pl330").unwrap(), Settings("channel=1"), None, POLLED) };
     let forgotten = (0..1 << 17).map_while(|_| take().map(mem::forget).ok()).count();
     assert_eq!(forgotten, (1 << 16) - 1);
     assert!(matches!(take().map(drop), Err(Error::TooMany { most: 65_536, .. })));
@@ -171,29 +166,29 @@ fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
 /// A row's function alone refuses a misspelt setting, as `take` does before it touches the device.
 #[test]
 fn a_setting_that_it_does_not_know_is_told_with_those_that_it_knows() {
-    let device = pin!(open("sim:pl330@8"));
+    let device = open("sim:pl330@8");
     let unknown = Error::UnknownSetting { place: 2, known: &["channel", "event"] };
     let settings = Settings("event=1, chanel=3");
     // SAFETY: nothing drives it.
     let open = |device| unsafe { (row("pl330").unwrap().open)(Parts { device, memory: None, settings, map: None }) };
     assert_eq!(open(device.attach(POLLED).unwrap()).map(drop), Err(unknown));
     // SAFETY: nothing drives it.
-    assert_eq!(unsafe { device.as_ref().take(row("pl330").unwrap(), settings, None, POLLED) }.map(drop), Err(unknown));
+    assert_eq!(unsafe { device.take(row("pl330").unwrap(), settings, None, POLLED) }.map(drop), Err(unknown));
 }
 
 /// A channel that was taken had a reference to the core. The reference counted as used until the
 /// end of the function that closed the core: undefined, as Miri says.
 #[test]
 fn the_last_one_taken_closes_the_core_in_whichever_function() {
-    let device = pin!(open("sim:pl330@7"));
+    let device = open("sim:pl330@7");
     let region = memory(&device);
     let settings = Settings("channel=0");
     // SAFETY: nothing is driven.
-    let take = || unsafe { device.as_ref().take(row("pl330").unwrap(), settings, None, POLLED) }.unwrap();
+    let take = || unsafe { device.take(row("pl330").unwrap(), settings, None, POLLED) }.unwrap();
     drop(take());
     // SAFETY: as above.
     let refused = unsafe { take().open(Parts { device: (), memory: None, settings, map: None }) };
     assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
-    drop(driver(device.as_ref(), &region, "channel=0").unwrap());
+    drop(driver(&device, &region, "channel=0").unwrap());
     assert!(device.attach(POLLED).is_ok());
 }

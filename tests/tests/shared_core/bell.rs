@@ -54,7 +54,7 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
     const LONG_US: u32 = 60_000_000;
     let port = SimBoard::new(1).port();
     let bell = Bell { rings: Mutex::new(0), rang: Condvar::new(), inside: AtomicU32::new(0), port };
-    let core = Core::new(&bell);
+    let core = Core::new(&bell).unwrap();
     // SAFETY: there are no registers.
     let channels = &[0, 1, 2].map(|index| unsafe { core.channel(index, 0..0x40) }.unwrap());
     let ended = &[0; 3].map(AtomicU32::new);
@@ -67,7 +67,7 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
     thread::scope(|scope| {
         for (channel, ended) in channels.iter().zip(ended) {
             scope.spawn(move || {
-                let done = |_: &CoreChannel<'_, _>| ended.load(Ordering::SeqCst) == 1;
+                let done = |_: &CoreChannel<_>| ended.load(Ordering::SeqCst) == 1;
                 assert_eq!(poll_until(channel, Duration::from_micros(LONG_US.into()), done), Ok(true));
             });
         }
@@ -87,7 +87,7 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
     // So it does while a sibling has the interrupt for longer.
     ended[1].store(0, Ordering::SeqCst);
     thread::scope(|scope| {
-        let done = |_: &CoreChannel<'_, _>| ended[1].load(Ordering::SeqCst) == 1;
+        let done = |_: &CoreChannel<_>| ended[1].load(Ordering::SeqCst) == 1;
         let long = scope.spawn(move || poll_until(&channels[1], Duration::from_micros(LONG_US.into()), done));
         while bell.inside.load(Ordering::SeqCst) == 0 {
             thread::yield_now();

@@ -1,8 +1,9 @@
 //! A kernel of HLS that copies, by both protocols.
 
 use contigo::{
-    CpuBuf, Driver, Error, OperandSpec, Result,
+    Driver, Error, OperandSpec, Result,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol},
+    own::CpuBuf,
     sim::{BusError, SimWindow},
 };
 use contigo_testkit::suite::{Kind, Sight, Subject};
@@ -58,7 +59,7 @@ impl Subject for Copier {
     fn may_fail(&self, _: &Error) -> bool {
         false
     }
-    fn open<R>(&self, window: SimWindow<ApCtrlModel>, _: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<ApCtrlModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(act(&mut ApCtrl::open_simulated(window)?.stops_within(Duration::from_millis(1))?))
     }
 }

@@ -3,8 +3,9 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Error, Result,
+    Driver, Error, Result,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec},
+    own::CpuBuf,
     sim::SimWindow,
 };
 use contigo_testkit::{
@@ -51,12 +52,7 @@ impl Subject for InMode {
         let is = |name| what.starts_with(name);
         is("DMAIntErr") || is("DMASlvErr") || is("DMADecErr") || self.memory_bytes > 0 && is("SGSlvErr")
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<AxiCdmaModel>,
-        memory: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<AxiCdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(match memory {
             Some(memory) => act(&mut AxiCdma::sg_simulated(window, self.config, memory)?),
             None => act(&mut AxiCdma::simple_simulated(window, self.config)?),

@@ -2,8 +2,9 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Error, Result,
+    Driver, Error, Result,
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},
@@ -84,12 +85,7 @@ impl Subject for AxiDmaJobs {
         let fails = |side, kind| *device == side && [kind, Kind::Copy].contains(&self.kind);
         what.starts_with("DMASlvErr") && (fails("axi_dma mm2s", Kind::Send) || fails("axi_dma s2mm", Kind::Receive))
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<AxiDmaModel>,
-        memory: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<AxiDmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         let channel = |side, window, memory| AxiDmaChannel::simulated(window, side, self.config(), memory);
         Ok(match self.kind {
             Kind::Copy => act(&mut AxiDma::open_simulated(window, self.config(), memory)?),

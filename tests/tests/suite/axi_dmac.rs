@@ -2,8 +2,9 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Error, Result,
+    Driver, Error, Result,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, DmacConfig, DmacRows, regs::Side},
+    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},
@@ -137,12 +138,7 @@ impl Subject for Built {
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::Fault { device: "axi_dmac", status: u32::MAX, what } if what.starts_with("bits that it never sets"))
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<AxiDmacModel>,
-        memory: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<AxiDmacModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         let packet_bytes = if self.mended { PACKET_BYTES } else { 0 };
         let (fifo_bursts, single_bursts) = (self.fifo_bursts(), self.mended);
         let config = DmacConfig { stop_us: 1_000, fifo_bursts, single_bursts, packet_bytes, ..DmacConfig::default() };

@@ -2,8 +2,9 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Error, Result,
+    Driver, Error, Result,
     drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, McdmaModel, McdmaSpec, Way},
+    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},
@@ -73,12 +74,7 @@ impl Subject for Channel {
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::FaultAt { device: "axi_mcdma", what, .. } if what.starts_with("DMASlvErr"))
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<McdmaModel>,
-        memory: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<McdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         let memory = memory.ok_or(contigo::Error::Busy)?;
         if !self.shared {
             return Ok(act(&mut McdmaChannel::open_simulated(window, self.way, memory)?));

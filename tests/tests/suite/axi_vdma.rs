@@ -2,8 +2,9 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Error, Result,
+    Driver, Error, Result,
     drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side},
+    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},
@@ -67,7 +68,7 @@ impl Subject for Frames {
         let side = if self.kind() == Kind::Send { "axi_vdma mm2s" } else { "axi_vdma s2mm" };
         *device == side && ["VDMAIntErr", "VDMASlvErr", "VDMADecErr"].iter().any(|name| what.starts_with(name))
     }
-    fn open<R>(&self, window: SimWindow<AxiVdmaModel>, _: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<AxiVdmaModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         let config = AxiVdmaConfig {
             hsize_bytes: HSIZE,
             vsize_lines: LINES,

@@ -2,8 +2,9 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Error, Result,
+    Driver, Error, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieModel, LitepcieSpec, Side},
+    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},
@@ -57,7 +58,7 @@ impl Subject for Part {
     fn open<R>(
         &self,
         window: SimWindow<LitepcieModel>,
-        _memory: Option<CpuBuf<'_>>,
+        _memory: Option<CpuBuf>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {
         Ok(act(&mut Litepcie::open_simulated(window, self.1)?))

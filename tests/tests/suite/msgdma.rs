@@ -3,8 +3,9 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Error, Result,
+    Driver, Error, Result,
     drivers::msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, MsgdmaTransfer},
+    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},
@@ -109,12 +110,7 @@ impl Subject for Built {
             MsgdmaMode::Copy | MsgdmaMode::Send => *status == u32::MAX && what.starts_with("bits that it never sets"),
         }
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<MsgdmaModel>,
-        memory: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<MsgdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(match memory {
             Some(memory) => act(&mut Msgdma::prefetched_simulated(window, self.1, memory)?),
             None => act(&mut Msgdma::open_simulated(window, self.1)?),

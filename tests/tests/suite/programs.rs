@@ -2,7 +2,8 @@
 
 use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
 use contigo::{
-    Align, Driver as _, Region, StopProgram, StopStep,
+    Align, Driver as _, StopProgram, StopStep,
+    own::Region,
     sim::{SimBoard, SimDevice},
 };
 use contigo_testkit::suite::{Subject, Way};
@@ -21,7 +22,7 @@ impl See for Programs {
         let own_bytes = subject.memory_bytes().max(64).next_multiple_of(4096);
         let region = Region::new(board.memory(own_bytes).unwrap()).unwrap();
         let device = SimDevice::with_model(&board, Way::Plain.port(&board), subject.model());
-        let own = (subject.memory_bytes() > 0).then(|| region.carve(own_bytes, Align::PAGE).unwrap().into_buf());
+        let own = (subject.memory_bytes() > 0).then(|| region.alloc(own_bytes, Align::PAGE).unwrap());
         let program = subject.open(device.window().unwrap(), own, |driver| driver.stop_program()).unwrap();
         let name = subject.name();
         assert_eq!(program == StopProgram::NONE, NONE.contains(&name), "{name}: {program:?}");

@@ -4,13 +4,14 @@
 
 use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
 use contigo::{
-    Align, Completion, CpuBuf, DevSlice, Driver, Error, Pool, Queue, Region, Result,
+    Align, Completion, DevSlice, Driver, Error, Result,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330, Pl330Model, Pl330Spec},
         zdma::{Zdma, ZdmaModel},
     },
     forward,
-    sim::{Faults, Sim, SimBoard, SimConfig, SimDevice, SimWindow},
+    own::{CpuBuf, Pool, Queue, Region},
+    sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use contigo_testkit::suite::{Kind, SLOT_BYTES, Subject, Way};
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
@@ -40,10 +41,10 @@ enum Before {
 
 const ALL: [Before; 6] = [Before::Told, Before::ToldAndStopped, Before::Unseen, Before::Cut, Before::Failed, Before::FailedUnseen];
 
-type Jobs<'p, 'r, 'd> = Queue<'p, &'r mut (dyn Driver + 'd), 8, 2>;
+type Jobs<'r, 'd> = Queue<&'r mut (dyn Driver + 'd)>;
 
 /// Gives it one job, as long as it can be.
-fn push<'p, S: Subject>(subject: &S, pool: &'p Pool<'p, 6>, queue: &mut Jobs<'p, '_, '_>) -> Result<()> {
+fn push(subject: &impl Subject, pool: &Pool, queue: &mut Jobs<'_, '_>) -> Result<()> {
     let (limits, kind) = (subject.limits(), subject.kind());
     let unit = limits.len_align_bytes.max(1);
     let len = match kind {
@@ -52,17 +53,17 @@ fn push<'p, S: Subject>(subject: &S, pool: &'p Pool<'p, 6>, queue: &mut Jobs<'p,
     };
     let from = (kind != Kind::Receive).then(|| pool.take().map(|buf| buf.to_device(..len))).transpose()?;
     let to = (kind != Kind::Send).then(|| pool.take().map(|buf| buf.from_device(..len))).transpose()?;
-    let mut operands = from.into_iter().chain(to).collect();
-    queue.push_list(&mut operands, &subject.words(len), 0).map(drop).map_err(|failed| failed.cause)
+    let mut operands = from.into_iter().chain(to).collect::<heapless::Vec<_, 2>>();
+    queue.submit_list(&mut operands, &subject.words(len), 0).map(drop).map_err(|failed| failed.cause)
 }
 
 /// Stops it, by a reset from outside where it will not, and takes all jobs back.
-fn stop<S: Subject>(device: &SimDevice<S::Model>, queue: &mut Jobs<'_, '_, '_>) -> Result<()> {
+fn stop<S: Subject>(device: &SimDevice<S::Model>, queue: &mut Jobs<'_, '_>) -> Result<()> {
     if let Err(Error::WillNotStop { .. }) = queue.stop() {
         device.reset()?;
         queue.stop()?;
     }
-    while let Ok(Some(_)) = queue.next_each(Duration::ZERO, |_, _, _| ()) {}
+    while let Ok(Some(_)) = queue.wait_each(Duration::ZERO, |_, _, _| ()) {}
     while queue.take_back_each(|_, _, _| ()).is_some() {}
     Ok(())
 }
@@ -73,24 +74,23 @@ fn look<S: Subject>(subject: &S, before: Before) -> Result<(), String> {
     let fails = matches!(before, Before::Failed | Before::FailedUnseen);
     let board = SimBoard::with(SimConfig { seed: 7, faults: Faults { error: if fails { 1000 } else { 0 }, ..Faults::NONE } });
     let own_bytes = subject.memory_bytes().max(64);
-    let region: Region<Sim> = Region::new(board.memory(6 * SLOT_BYTES + own_bytes.next_multiple_of(4096)).unwrap()).unwrap();
-    let pool = Pool::<6>::new(region.carve(6 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
-    let own = Pool::<1>::new(region.carve(own_bytes, Align::PAGE).unwrap(), own_bytes).unwrap();
+    let region = Region::new(board.memory(7 * SLOT_BYTES + own_bytes.next_multiple_of(4096)).unwrap()).unwrap();
+    let pool = region.pool(6, SLOT_BYTES).unwrap();
     let device = SimDevice::with_model(&board, Way::Plain.port(&board), subject.model());
-    let memory = (subject.memory_bytes() > 0).then(|| own.take().unwrap());
+    let memory = (subject.memory_bytes() > 0).then(|| region.alloc(own_bytes, Align::PAGE).unwrap());
     let seen = subject.open(device.window().unwrap(), memory, |driver| {
-        let mut queue: Jobs<'_, '_, '_> = Queue::new(driver).unwrap();
+        let mut queue: Jobs<'_, '_> = Queue::new(driver, 8).unwrap();
         let first = push(subject, &pool, &mut queue);
         assert!(fails || first.is_ok(), "{}: {first:?}", subject.name());
         match before {
             Before::Told | Before::ToldAndStopped => {
-                let told = queue.next_each(LIMIT, |_, _, _| ()).unwrap();
+                let told = queue.wait_each(LIMIT, |_, _, _| ()).unwrap();
                 assert!(told.is_some(), "{}: it never ends", subject.name());
             }
             Before::Cut => device.run_for(1).unwrap(),
             Before::Unseen | Before::FailedUnseen => device.run_for(LONG_US).unwrap(),
             Before::Failed => {
-                let told = queue.next_each(LIMIT, |_, _, _| ());
+                let told = queue.wait_each(LIMIT, |_, _, _| ());
                 let well = matches!(told, Ok(Some((_, completion))) if completion.failed.is_none());
                 assert!(first.is_err() || !well || !subject.tells_failures(), "{}: it does not fail", subject.name());
             }
@@ -99,10 +99,10 @@ fn look<S: Subject>(subject: &S, before: Before) -> Result<(), String> {
             stop::<S>(&device, &mut queue).unwrap();
         }
         let seen = match push(subject, &pool, &mut queue) {
-            Ok(()) => queue.next_each(Duration::ZERO, |_, _, _| ()).map_err(|failed| failed.cause),
+            Ok(()) => queue.wait_each(Duration::ZERO, |_, _, _| ()).map_err(|failed| failed.cause),
             Err(error) => Err(error),
         };
-        let _ = queue.next_each(LIMIT, |_, _, _| ());
+        let _ = queue.wait_each(LIMIT, |_, _, _| ());
         stop::<S>(&device, &mut queue).unwrap();
         seen
     });
@@ -171,12 +171,7 @@ impl Subject for Dma330 {
     fn may_fail(&self, _: &Error) -> bool {
         true
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<Pl330Model>,
-        memory: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<Pl330Model>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(act(&mut Pl330::open_simulated(window, memory.unwrap())?))
     }
 }
@@ -232,7 +227,7 @@ impl Subject for Believing {
     fn may_fail(&self, _: &Error) -> bool {
         true
     }
-    fn open<R>(&self, window: SimWindow<ZdmaModel>, _: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<ZdmaModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(act(&mut Believes { driver: Zdma::simple_simulated(window)?, last: None, begins: false }))
     }
 }

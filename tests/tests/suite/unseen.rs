@@ -3,8 +3,9 @@
 //! suite by name, and so does a subject that excuses what its core does.
 
 use contigo::{
-    CpuBuf, DevAddr, Driver, Error, Result,
+    DevAddr, Driver, Error, Result,
     drivers::zdma::{Zdma, ZdmaModel},
+    own::CpuBuf,
     sim::{BusError, Faults, Model, SimBus, SimMemory, SimWindow},
 };
 use contigo_testkit::{
@@ -81,7 +82,7 @@ impl<const AT_ONCE: bool> Subject for Says<AT_ONCE> {
     fn may_fail(&self, _: &Error) -> bool {
         false
     }
-    fn open<R>(&self, window: SimWindow<Self::Model>, _: Option<CpuBuf<'_>>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<Self::Model>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         // SAFETY: the window is ZDMA's, and the only one.
         Ok(act(&mut unsafe { Zdma::simple(window) }?))
     }

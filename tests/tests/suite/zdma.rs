@@ -2,8 +2,9 @@
 
 use super::page::See;
 use contigo::{
-    CpuBuf, Driver, Error, Result,
+    Driver, Error, Result,
     drivers::zdma::{Zdma, ZdmaModel},
+    own::CpuBuf,
     sim::SimWindow,
 };
 use contigo_testkit::suite::{Kind, Subject};
@@ -35,12 +36,7 @@ impl Subject for InMode {
             _ => false,
         }
     }
-    fn open<R>(
-        &self,
-        window: SimWindow<ZdmaModel>,
-        memory: Option<CpuBuf<'_>>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
+    fn open<R>(&self, window: SimWindow<ZdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(match memory {
             Some(memory) => act(&mut Zdma::linked_simulated(window, memory)?),
             None => act(&mut Zdma::simple_simulated(window)?),

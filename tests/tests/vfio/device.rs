@@ -9,7 +9,7 @@ use contigo_testkit::fake_vfio::{Call, Event, FakeVfio, Machine, Way};
 use nix::errno::Errno;
 use std::{cell::Cell, mem};
 
-fn open<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<VfioDevice<'v>, Error> {
+fn open<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<VfioDevice, Error> {
     VfioDevice::open(vfio, 0, interrupt)
 }
 
@@ -37,7 +37,7 @@ fn one_that_cannot_be_reset_must_be_at_rest_first() {
     assert_eq!(unsuitable(unsafe { vfio.reset() }.unwrap_err()), ("the kernel knows no reset for this PCI function alone", 0));
     assert!(!kernel.masters());
     let asked = Cell::new(0);
-    let busy = |device: &mut VfioDevice<'_>| {
+    let busy = |device: &mut VfioDevice| {
         asked.set(asked.get() + 1);
         assert!(!kernel.masters() && device.read32(0) == 0, "its registers answer, and it may not master the bus");
         Err(Error::WillNotStop { device: "it", status: 1, waited_us: 5 })
@@ -154,7 +154,7 @@ fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
     for interrupt in [Interrupt::Msi, Interrupt::MsiX, Interrupt::Intx] {
         let (kernel, vfio) = opened(Machine { irqs: [1, 1, 1], ..Machine::default() });
         let mut device = open(&vfio, interrupt).unwrap();
-        let timed = |device: &mut VfioDevice<'_>, timeout_us| {
+        let timed = |device: &mut VfioDevice, timeout_us| {
             let begin_us = device.now_us();
             device.wait_at_most(timeout_us).unwrap();
             device.now_us() - begin_us

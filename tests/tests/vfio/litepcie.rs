@@ -23,8 +23,8 @@ pub(super) fn config() -> LitepcieConfig {
 }
 
 /// A card with its loopback on. It reaches memory as its function does: through the IOMMU.
-pub(super) struct Card<'v> {
-    function: VfioDevice<'v>,
+pub(super) struct Card {
+    function: VfioDevice,
     kernel: FakeVfio,
     state: Mutex<State>,
     /// It works when a test says so, and not when its table is written.
@@ -49,14 +49,14 @@ struct Lane {
 }
 
 /// Its registers, for a driver or for the test.
-pub(super) struct Bar<'c, 'v>(pub(super) &'c Card<'v>);
+pub(super) struct Bar<'c>(pub(super) &'c Card);
 
-impl<'v> Card<'v> {
-    fn new(function: VfioDevice<'v>, kernel: &FakeVfio) -> Self {
+impl Card {
+    fn new(function: VfioDevice, kernel: &FakeVfio) -> Self {
         Self { function, kernel: kernel.clone(), state: Mutex::default(), waits: false }
     }
 
-    pub(super) fn that_waits(function: VfioDevice<'v>, kernel: &FakeVfio) -> Self {
+    pub(super) fn that_waits(function: VfioDevice, kernel: &FakeVfio) -> Self {
         Self { waits: true, ..Self::new(function, kernel) }
     }
 
@@ -97,7 +97,7 @@ impl State {
 }
 
 // SAFETY: the registers are this card's, which one value owns.
-unsafe impl Mmio for Bar<'_, '_> {
+unsafe impl Mmio for Bar<'_> {
     fn len_bytes(&self) -> usize {
         self.0.function.len_bytes()
     }
@@ -132,7 +132,7 @@ unsafe impl Mmio for Bar<'_, '_> {
     }
 }
 
-impl Wait for Bar<'_, '_> {
+impl Wait for Bar<'_> {
     fn now_us(&self) -> u64 {
         self.0.function.now_us()
     }
@@ -145,7 +145,7 @@ impl Wait for Bar<'_, '_> {
 }
 
 // SAFETY: the card reaches memory as the function does.
-unsafe impl Device for Bar<'_, '_> {
+unsafe impl Device for Bar<'_> {
     fn port(&self) -> &Port {
         self.0.function.port()
     }

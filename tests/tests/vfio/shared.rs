@@ -6,12 +6,9 @@ use contigo::{
     names::{AnyDevice, Attach, DeviceName, DriverRow},
 };
 use contigo_testkit::fake_vfio::{ADDRESS, Event, FakeVfio, Machine};
-use std::{
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
 };
 
 /// How often the core was asked for a reset.
@@ -20,10 +17,10 @@ static HEARD: AtomicU32 = AtomicU32::new(0);
 static BUSY_FROM: AtomicU32 = AtomicU32::new(u32::MAX);
 
 /// A core that drives nothing.
-struct Listening<'a>(Core<AnyDevice<'a>>);
+struct Listening(Core<AnyDevice>);
 
-impl Channels for Listening<'_> {
-    unsafe fn open<'c>(&'c self, _: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
+impl Channels for Listening {
+    unsafe fn open<'m>(&self, _: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
         Err(Error::Busy)
     }
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
@@ -36,14 +33,14 @@ impl Channels for Listening<'_> {
 
 /// # Safety
 /// None: it drives nothing.
-unsafe fn nothing<'a>(_: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+unsafe fn nothing<'a>(_: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
     Err(Error::Busy)
 }
 
 /// # Safety
 /// As `nothing`.
-unsafe fn listening<'a>(device: AnyDevice<'a>) -> Result<AnyCore<'a>> {
-    Ok(AnyCore::new(Listening(Core::new(device))))
+unsafe fn listening(device: AnyDevice) -> Result<AnyCore> {
+    AnyCore::new(Listening(Core::new(device)?))
 }
 
 static ROW: DriverRow = DriverRow::new("listening", "hears of resets", nothing).settings(&["channel"]).shared(listening);
@@ -53,8 +50,7 @@ static ROW: DriverRow = DriverRow::new("listening", "hears of resets", nothing).
 fn a_reset_from_outside_goes_through_the_core_that_drivers_share() {
     let kernel = FakeVfio::new(Machine::default());
     let name: DeviceName = format!("vfio:{ADDRESS}").parse().unwrap();
-    let device = pin!(name.open_vfio_with(Arc::new(kernel.clone())).unwrap());
-    let device = device.as_ref();
+    let device = name.open_vfio_with(Arc::new(kernel.clone())).unwrap();
     let resets = || kernel.log().iter().filter(|event| **event == Event::Reset).count();
     // SAFETY: the device is a file, and nothing drives it.
     let reset = || unsafe { device.reset() };

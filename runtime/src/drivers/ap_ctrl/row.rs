@@ -43,8 +43,8 @@ pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) ->
         parts.map.ok_or(Error::Unsupported { what: "ap_ctrl needs the map of its kernel", fix: "give its JSON, x<name>_hw.h or .hwh" })?;
     // SAFETY: the caller's promise.
     let driver = unsafe { ApCtrl::open(parts.device, describe::any(map, "")?.build()?)? };
-    Ok(AnyDriver::new(match parts.settings.number("stop_us", 1, timeout_us(MAX_TIMEOUT)?.into())? {
+    AnyDriver::new(match parts.settings.number("stop_us", 1, timeout_us(MAX_TIMEOUT)?.into())? {
         Some(stop_us) => driver.stops_within(Duration::from_micros(stop_us))?,
         None => driver,
-    }))
+    })
 }

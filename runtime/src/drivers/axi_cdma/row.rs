@@ -61,7 +61,7 @@ pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) ->
             });
         }
     };
-    Ok(match (keyhole, memory) {
+    match (keyhole, memory) {
         (Some(keyhole), memory) => {
             // SAFETY: the caller's promise.
             let opened = unsafe { AxiCdmaKeyhole::open(device, config, keyhole, memory) };
@@ -71,5 +71,5 @@ pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) ->
         (None, Some(memory)) => AnyDriver::new(unsafe { AxiCdma::sg(device, config, memory)? }),
         // SAFETY: the caller's promise.
         (None, None) => AnyDriver::new(unsafe { AxiCdma::simple(device, config)? }),
-    })
+    }
 }

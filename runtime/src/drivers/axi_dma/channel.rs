@@ -8,18 +8,18 @@ use super::{
     lane::{Lane, MAYBE_TORN},
     regs,
     setup::ring,
-    shared::Siblings,
+    shared::{set_busy, status_beside},
 };
 use crate::{
-    hw::Device,
+    hw::{self, Device},
     job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver},
     mem::{CpuBuf, DevSlice, Port},
     types::{Error, Result, platform::forward_as_fd},
 };
 use core::time::Duration;
 
-/// The driver of one channel. `'p` is how long its descriptors' memory lives, `'c` the core that it
-/// shares with its sibling ([`AxiDmaCore::channel`](super::AxiDmaCore::channel)).
+/// The driver of one channel. `'p` is how long its descriptors' memory lives. It may share its core
+/// with a sibling ([`AxiDmaCore::channel`](super::AxiDmaCore::channel)).
 ///
 /// | channel | operand | direction |
 /// |---|---|---|
@@ -54,13 +54,9 @@ use core::time::Duration;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct AxiDmaChannel<'c, 'p, D: Device> {
+pub struct AxiDmaChannel<'p, D: Device> {
     pub(super) device: D,
-    /// Where its registers begin in `device`.
-    pub(super) base: usize,
     pub(super) lane: Lane<'p>,
-    /// `None`: nobody has the other channel.
-    pub(super) siblings: Option<&'c dyn Siblings>,
     /// The core's, when the channel got its first job.
     pub(super) epoch: u32,
 }
@@ -89,7 +85,7 @@ impl PacketReport {
     }
 }
 
-impl<'p, D: Device> AxiDmaChannel<'static, 'p, D> {
+impl<'p, D: Device> AxiDmaChannel<'p, D> {
     /// The driver of one channel of `device`, which nobody else drives, the other channel neither.
     /// With scatter-gather it needs `memory` for descriptors, 64 bytes each. A core without leaves
     /// it alone.
@@ -107,15 +103,15 @@ impl<'p, D: Device> AxiDmaChannel<'static, 'p, D> {
     pub unsafe fn alone(device: D, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf<'p>>) -> Result<Self> {
         let sg = halt::found(&device, &[side], &config)?;
         let ring = ring(sg, memory, device.port(), &config)?;
-        Ok(Self { device, base: side.base(), lane: Lane::new(side, config, ring), siblings: None, epoch: 0 })
+        Ok(Self::new(device, Lane::new(side, config, ring)))
     }
 }
 
-impl<'c, 'p, D: Device> AxiDmaChannel<'c, 'p, D> {
-    /// One beside its sibling's. `device` has the channel's registers from its beginning on.
-    pub(super) fn beside(device: D, lane: Lane<'p>, siblings: &'c dyn Siblings) -> Self {
+impl<'p, D: Device> AxiDmaChannel<'p, D> {
+    /// The channel of `lane`, which was found.
+    pub(super) fn new(device: D, lane: Lane<'p>) -> Self {
         let epoch = device.reset_epoch();
-        Self { device, base: 0, lane, siblings: Some(siblings), epoch }
+        Self { device, lane, epoch }
     }
 
     /// Which channel it is.
@@ -137,7 +133,7 @@ impl<'c, 'p, D: Device> AxiDmaChannel<'c, 'p, D> {
     }
 
     pub(super) const fn at(&self) -> At<'_, D> {
-        At { device: &self.device, base: self.base }
+        At { device: &self.device, base: self.lane.side.base() }
     }
 
     pub(super) fn was_reset(&self) -> bool {
@@ -147,13 +143,7 @@ impl<'c, 'p, D: Device> AxiDmaChannel<'c, 'p, D> {
     /// The sibling's error, where that halted this channel.
     pub(super) fn or_siblings(&self, error: Error) -> Error {
         let side = self.lane.side;
-        self.siblings.map_or(error, |siblings| fault::or_siblings(error, side.other(), siblings.status_beside(side)))
-    }
-
-    pub(super) fn tell_busy(&self, busy: bool) {
-        if let Some(siblings) = self.siblings {
-            siblings.set_busy(self.lane.side, busy);
-        }
+        status_beside(&self.device, side).map_or(error, |status| fault::or_siblings(error, side.other(), status))
     }
 }
 
@@ -170,7 +160,7 @@ impl<'c, 'p, D: Device> AxiDmaChannel<'c, 'p, D> {
 // made it promised it, and `Core` gives each channel to one driver. 7. The program writes 0 and
 // Reset into DMACR. 8. Each wait has a limit. 9. A job's fields say that it is in flight only after
 // its doorbell, and `stop` does not ask them.
-unsafe impl<D: Device> Driver for AxiDmaChannel<'_, '_, D> {
+unsafe impl<D: Device> Driver for AxiDmaChannel<'_, D> {
     fn name(&self) -> &'static str {
         self.lane.side.name()
     }
@@ -202,25 +192,22 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<'_, '_, D> {
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let [operand] = crate::job::exactly(operands)?;
-        let siblings = self.siblings;
-        let mut give = || {
-            if self.was_reset() {
-                if self.lane.runs && self.lane.in_flight > 0 {
-                    return Err(Error::EndedByReset { device: self.lane.side.name() });
+        let Self { device, lane, epoch } = self;
+        let side = lane.side;
+        // A reset between the first register and the doorbell would start a job at address 0.
+        let given = hw::locked(device, || {
+            if device.reset_epoch() != *epoch {
+                if lane.runs && lane.in_flight > 0 {
+                    return Err(Error::EndedByReset { device: side.name() });
                 }
-                self.epoch = self.device.reset_epoch();
-                self.lane.was_reset();
+                *epoch = device.reset_epoch();
+                lane.was_reset();
             }
-            self.tell_busy(true);
+            set_busy(device, side, true);
             // SAFETY: the caller's promise; the lock that a reset takes is held.
-            let given = unsafe { self.lane.submit(&At { device: &self.device, base: self.base }, slot, operand) };
-            given.map_err(|error| self.or_siblings(error))
-        };
-        match siblings {
-            // A reset between the first register and the doorbell would start a job at address 0.
-            Some(siblings) => siblings.locked(&mut give),
-            None => give(),
-        }
+            unsafe { lane.submit(&At { device, base: side.base() }, slot, operand) }
+        });
+        given.map_err(|error| self.or_siblings(error))
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
@@ -233,7 +220,7 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<'_, '_, D> {
 
     /// Of a channel that has the device to itself.
     fn stop_program(&self) -> StopProgram {
-        if self.siblings.is_some() { StopProgram::NONE } else { halt::program(&[self.lane.side], &self.lane.config) }
+        if self.device.siblings().is_some() { StopProgram::NONE } else { halt::program(&[self.lane.side], &self.lane.config) }
     }
 
     fn arm_irq(&self) -> Result<Option<i32>> {
@@ -245,7 +232,7 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<'_, '_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<1> for AxiDmaChannel<'_, '_, D> {
+impl<D: Device> TypedDriver<1> for AxiDmaChannel<'_, D> {
     type Args = ();
     type Words = [u32; 0];
     type Report = PacketReport;
@@ -259,9 +246,9 @@ impl<D: Device> TypedDriver<1> for AxiDmaChannel<'_, '_, D> {
     }
 }
 
-forward_as_fd!({'c, 'p, D: Device} AxiDmaChannel<'c, 'p, D>, device: D);
+forward_as_fd!({'p, D: Device} AxiDmaChannel<'p, D>, device: D);
 
-impl<D: Device> Drop for AxiDmaChannel<'_, '_, D> {
+impl<D: Device> Drop for AxiDmaChannel<'_, D> {
     /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it
     /// stays leaked.
     fn drop(&mut self) {

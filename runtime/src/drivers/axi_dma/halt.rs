@@ -5,10 +5,10 @@ use super::{
     at::At,
     config::{AxiDmaConfig, Side},
     fault, regs,
-    shared::Siblings,
+    shared::is_busy_beside,
 };
 use crate::{
-    hw::{Mmio, Wait, wait::poll_every},
+    hw::{self, Device, Mmio, Wait, wait::poll_every},
     job::{StopProgram, StopStep},
     types::{Error, Result},
 };
@@ -85,12 +85,13 @@ pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDma
 }
 
 /// The same, of one channel beside another. The core is reset where its sibling has no jobs.
-pub(super) fn found_beside(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaConfig, siblings: &dyn Siblings) -> Result<bool> {
+pub(super) fn found_beside(device: &impl Device, side: Side, config: &AxiDmaConfig) -> Result<bool> {
     config.check()?;
-    let sg = is_there(at, side, config)?;
-    let halted = halt(at, config)?;
-    if !halted || !siblings.is_busy_beside(side) {
-        siblings.reset_all(&mut || reset(at, side, config))?;
+    let at = At { device, base: side.base() };
+    let sg = is_there(&at, side, config)?;
+    let halted = halt(&at, config)?;
+    if !halted || !is_busy_beside(device, side) {
+        hw::reset_all(device, || reset(&at, side, config))?;
     }
     Ok(sg)
 }

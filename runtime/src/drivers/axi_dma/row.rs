@@ -78,28 +78,28 @@ fn built(spec: super::CoreSpec) -> AnyModel {
 /// As [`AxiDma::open`].
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
     let (config, side) = said(parts.settings)?;
-    Ok(match side {
+    match side {
         // SAFETY: the caller's promise.
         None => AnyDriver::new(unsafe { AxiDma::open(parts.device, config, parts.memory)? }),
         // SAFETY: the caller's promise.
         Some(side) => AnyDriver::new(unsafe { AxiDmaChannel::alone(parts.device, side, config, parts.memory)? }),
-    })
+    }
 }
 
 /// The core that both channels share.
 ///
 /// # Safety
 /// As [`AxiDmaCore::open`].
-pub(crate) unsafe fn open_core<'a, D: Device + Send + Sync + 'a>(device: D) -> Result<AnyCore<'a>> {
+pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> Result<AnyCore> {
     // SAFETY: the caller's promise.
-    Ok(AnyCore::new(unsafe { AxiDmaCore::open(device) }))
+    AnyCore::new(unsafe { AxiDmaCore::open(device)? })
 }
 
-impl<D: Device + Send + Sync> Channels for AxiDmaCore<D> {
-    unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
+impl<D: Device + Send + Sync + 'static> Channels for AxiDmaCore<D> {
+    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
         let (config, side) = said(parts.settings)?;
         // SAFETY: the caller's promise.
-        Ok(AnyDriver::new(unsafe { self.channel(side.unwrap_or(Side::Mm2s), config, parts.memory)? }))
+        AnyDriver::new(unsafe { self.channel(side.unwrap_or(Side::Mm2s), config, parts.memory)? })
     }
 
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {

@@ -14,30 +14,8 @@ use crate::{
     hw::{Device, Mmio},
     job::{Core, CoreChannel},
     mem::CpuBuf,
-    types::{
-        Result,
-        atomic::{AtomicU32, Ordering},
-    },
+    types::{Result, atomic::Ordering},
 };
-use core::fmt;
-
-/// A core, as a channel's driver needs it.
-pub(super) trait Siblings: Sync {
-    /// Does it under the lock that a reset takes.
-    fn locked(&self, act: &mut dyn FnMut() -> Result<()>) -> Result<()>;
-
-    /// As [`Core::reset`].
-    fn reset_all(&self, act: &mut dyn FnMut() -> Result<()>) -> Result<()>;
-
-    /// `side` has jobs, or has none.
-    fn set_busy(&self, side: Side, busy: bool);
-
-    /// Has the other channel jobs?
-    fn is_busy_beside(&self, side: Side) -> bool;
-
-    /// The other channel's DMASR; 0 where the window ends before it.
-    fn status_beside(&self, side: Side) -> u32;
-}
 
 /// One core whose channels have a driver each, in one thread or in several.
 ///
@@ -54,19 +32,21 @@ pub(super) trait Siblings: Sync {
 /// block design. A channel whose interrupt does not come finds its end when its wait is over.
 #[derive(Debug)]
 pub struct AxiDmaCore<D> {
+    /// Its drivers' mark N: channel N has jobs.
     core: Core<D>,
-    /// Bit N: channel N has jobs.
-    busy: AtomicU32,
 }
 
 impl<D: Device> AxiDmaCore<D> {
     /// The core behind `device`. It is not touched before a channel is opened.
     ///
+    /// # Errors
+    /// As [`Core::new`].
+    ///
     /// # Safety
-    /// The window is an AXI DMA's (PG021), and nobody else drives any of its channels while this
+    /// The window is an AXI DMA's (PG021), and no other driver has any of its channels while this
     /// value or a channel of it lives.
-    pub unsafe fn open(device: D) -> Self {
-        Self { core: Core::new(device), busy: AtomicU32::new(0) }
+    pub unsafe fn open(device: D) -> Result<Self> {
+        Ok(Self { core: Core::new(device)? })
     }
 
     /// Resets the core by `pull`, from outside. A channel that has jobs in flight answers
@@ -79,7 +59,7 @@ impl<D: Device> AxiDmaCore<D> {
     }
 }
 
-impl<D: Device + Send + Sync> AxiDmaCore<D> {
+impl<D: Device> AxiDmaCore<D> {
     /// The driver of one channel, with `memory` for its descriptors where the core has
     /// scatter-gather. The channel is stopped, and the core reset where its sibling has no jobs.
     ///
@@ -89,53 +69,40 @@ impl<D: Device + Send + Sync> AxiDmaCore<D> {
     ///
     /// # Safety
     /// The core is built as `config` says.
-    pub unsafe fn channel<'c, 'p>(
-        &'c self,
+    pub unsafe fn channel<'p>(
+        &self,
         side: Side,
         config: AxiDmaConfig,
         memory: Option<CpuBuf<'p>>,
-    ) -> Result<AxiDmaChannel<'c, 'p, CoreChannel<'c, D>>> {
-        let window = side.base()..side.base() + regs::CHANNEL_BYTES;
-        // SAFETY: each channel's registers are its own, except for Reset, which is written by
-        // `Core::reset` alone.
+    ) -> Result<AxiDmaChannel<'p, CoreChannel<D>>> {
+        let window = 0..self.core.device().len_bytes().max(side.base() + regs::CHANNEL_BYTES);
+        // SAFETY: a channel's driver writes its own registers alone, and Reset by `Siblings::reset`.
         let device = unsafe { self.core.channel(side.index(), window)? };
-        let sg = halt::found_beside(&device, side, &config, self)?;
-        let ring = ring(sg, memory, self.core.device().port(), &config)?;
-        Ok(AxiDmaChannel::beside(device, Lane::new(side, config, ring), self))
+        let sg = halt::found_beside(&device, side, &config)?;
+        let ring = ring(sg, memory, device.port(), &config)?;
+        Ok(AxiDmaChannel::new(device, Lane::new(side, config, ring)))
     }
 }
 
-impl fmt::Debug for dyn Siblings + '_ {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AxiDmaCore")
+/// `side` has jobs, or has none. What it says of a channel that is alone is not kept.
+pub(super) fn set_busy(device: &impl Device, side: Side, busy: bool) {
+    let Some(siblings) = device.siblings() else { return };
+    let bit = 1 << side.index();
+    if busy {
+        siblings.marks().fetch_or(bit, Ordering::AcqRel);
+    } else {
+        siblings.marks().fetch_and(!bit, Ordering::AcqRel);
     }
 }
 
-impl<D: Device + Send + Sync> Siblings for AxiDmaCore<D> {
-    fn locked(&self, act: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let _lock = self.core.lock()?;
-        act()
-    }
+/// Has the other channel jobs?
+pub(super) fn is_busy_beside(device: &impl Device, side: Side) -> bool {
+    device.siblings().is_some_and(|siblings| siblings.marks().load(Ordering::Acquire) & !(1 << side.index()) != 0)
+}
 
-    fn reset_all(&self, act: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        self.core.reset(|_| act())
-    }
-
-    fn set_busy(&self, side: Side, busy: bool) {
-        let bit = 1 << side.index();
-        if busy {
-            self.busy.fetch_or(bit, Ordering::AcqRel);
-        } else {
-            self.busy.fetch_and(!bit, Ordering::AcqRel);
-        }
-    }
-
-    fn is_busy_beside(&self, side: Side) -> bool {
-        self.busy.load(Ordering::Acquire) & !(1 << side.index()) != 0
-    }
-
-    fn status_beside(&self, side: Side) -> u32 {
-        let at = At { device: self.core.device(), base: side.other().base() };
-        if at.len_bytes() < regs::CHANNEL_BYTES { 0 } else { regs::DMASR.read(&at) }
-    }
+/// The other channel's DMASR, where it has a driver; 0 where the window ends before it.
+pub(super) fn status_beside(device: &impl Device, side: Side) -> Option<u32> {
+    device.siblings()?;
+    let at = At { device, base: side.other().base() };
+    Some(if at.len_bytes() < regs::CHANNEL_BYTES { 0 } else { regs::DMASR.read(&at) })
 }

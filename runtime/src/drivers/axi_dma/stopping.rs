@@ -1,12 +1,21 @@
 //! How a channel beside another is stopped, or one that has the core to itself.
 
-use super::{at::At, channel::AxiDmaChannel, config::Side, fault, halt, regs, shared::Siblings};
-use crate::{hw::Device, types::Result};
+use super::{
+    at::At,
+    channel::AxiDmaChannel,
+    config::Side,
+    fault, halt, regs,
+    shared::{is_busy_beside, set_busy, status_beside},
+};
+use crate::{
+    hw::{self, Device},
+    types::Result,
+};
 
-impl<D: Device> AxiDmaChannel<'_, '_, D> {
+impl<D: Device> AxiDmaChannel<'_, D> {
     /// As [`Driver::stop`](crate::Driver::stop).
     pub(super) fn end(&mut self) -> Result<()> {
-        let at = At { device: &self.device, base: self.base };
+        let at = At { device: &self.device, base: self.lane.side.base() };
         if !self.was_reset() {
             self.lane.keep_end(&at);
         }
@@ -18,7 +27,7 @@ impl<D: Device> AxiDmaChannel<'_, '_, D> {
             }
         }
         let (busy, held, unsure) = (self.lane.is_busy(&at), self.is_held(), self.lane.may_be_busy(&at));
-        let sibling_works = self.siblings.is_some_and(|siblings| siblings.is_busy_beside(self.lane.side));
+        let sibling_works = is_busy_beside(&self.device, self.lane.side);
         // RS=0 waits for the packet of a receive, which may never come.
         let at_once = busy && !sibling_works && self.lane.side == Side::S2mm;
         let halted = !at_once && halt::halt(&at, &self.lane.config)?;
@@ -32,22 +41,19 @@ impl<D: Device> AxiDmaChannel<'_, '_, D> {
         }
         self.lane.stopped();
         self.epoch = self.device.reset_epoch();
-        self.tell_busy(false);
+        set_busy(&self.device, self.lane.side, false);
         Ok(())
     }
 
     /// Does the sibling's error keep this channel halted until a reset?
     fn is_held(&self) -> bool {
-        let failed = |siblings: &dyn Siblings| fault::has_failed(siblings.status_beside(self.lane.side));
-        self.lane.runs && halt::is_halted(regs::DMASR.read(&self.at())) && self.siblings.is_some_and(failed)
+        let failed = || status_beside(&self.device, self.lane.side).is_some_and(fault::has_failed);
+        self.lane.runs && halt::is_halted(regs::DMASR.read(&self.at())) && failed()
     }
 
     /// Resets the core, which ends the sibling's jobs.
     fn reset_core(&self) -> Result<()> {
         let (side, config) = (self.lane.side, &self.lane.config);
-        match self.siblings {
-            Some(siblings) => siblings.reset_all(&mut || halt::reset(&self.at(), side, config)),
-            None => halt::reset(&self.at(), side, config),
-        }
+        hw::reset_all(&self.device, || halt::reset(&self.at(), side, config))
     }
 }

@@ -1,6 +1,6 @@
 //! How a channel waits for the end of its oldest job.
 
-use super::{at::At, channel::AxiDmaChannel, lane::Lane};
+use super::{at::At, channel::AxiDmaChannel, lane::Lane, shared::set_busy};
 use crate::{
     hw::{
         Device,
@@ -11,7 +11,7 @@ use crate::{
 };
 use core::time::Duration;
 
-impl<D: Device> AxiDmaChannel<'_, '_, D> {
+impl<D: Device> AxiDmaChannel<'_, D> {
     /// As [`Driver::poll`](crate::Driver::poll).
     #[inline]
     pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {
@@ -21,7 +21,8 @@ impl<D: Device> AxiDmaChannel<'_, '_, D> {
         if !self.lane.runs {
             return self.lane.look_stopped();
         }
-        let (lane, base, mut found) = (&mut self.lane, self.base, Ok(None));
+        let base = self.lane.side.base();
+        let (lane, mut found) = (&mut self.lane, Ok(None));
         let (step_us, mut ended, mut left) = (lane.step_us(), false, timeout);
         let look = |lane: &mut Lane<'_>, device: &D| lane.look(&At { device, base });
         if step_us < u32::MAX {
@@ -46,7 +47,7 @@ impl<D: Device> AxiDmaChannel<'_, '_, D> {
         }
         let told = self.believed(found.map_err(|error| self.or_siblings(error)));
         if self.lane.in_flight == 0 {
-            self.tell_busy(false);
+            set_busy(&self.device, self.lane.side, false);
         }
         told
     }
@@ -59,7 +60,7 @@ impl<D: Device> AxiDmaChannel<'_, '_, D> {
         // A status in a descriptor was written before the reset, and is true.
         match (self.lane.ring.is_some(), found) {
             (true, Ok(Some(end))) => Ok(Some(end)),
-            (true, Ok(None)) => match self.lane.look_at_memory(&At { device: &self.device, base: self.base }, 0) {
+            (true, Ok(None)) => match self.lane.look_at_memory(&At { device: &self.device, base: self.lane.side.base() }, 0) {
                 Ok(Some(end)) => Ok(Some(end)),
                 _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
             },

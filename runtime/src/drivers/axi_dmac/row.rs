@@ -51,8 +51,8 @@ pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) ->
     let config = DmacConfig::from_settings(&parts.settings)?;
     // SAFETY: the caller's promise.
     let driver = unsafe { AxiDmac::open(parts.device, config)? };
-    Ok(AnyDriver::new(match parts.memory {
+    AnyDriver::new(match parts.memory {
         Some(memory) if driver.takes_lists() => driver.with_lists(memory)?,
         _ => driver,
-    }))
+    })
 }

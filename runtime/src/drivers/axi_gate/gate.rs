@@ -4,7 +4,7 @@
 use super::regs;
 use crate::{
     hw::{Mmio, Wait, wait::poll_every},
-    job::{Gate, StopProgram, StopStep},
+    job::{StopProgram, StopStep},
     types::{Error, Result},
 };
 use core::time::Duration;
@@ -189,19 +189,29 @@ impl<W: Mmio + Wait> AxiGate<W> {
     }
 }
 
-impl<W: Mmio + Wait> Gate for AxiGate<W> {
-    fn shut(&self) -> Result<()> {
-        Self::shut(self)?;
+impl<W: Mmio + Wait> AxiGate<W> {
+    /// Lets nothing new pass, waits for what is owed, resets the core, and ends that reset.
+    /// Afterwards nothing passes or is under way. Where it fails the core may be in its reset, and
+    /// a write may be under way.
+    pub(super) fn stop_core(&self) -> Result<()> {
+        self.shut()?;
         self.release()
     }
 
-    unsafe fn open_up(&self) {
+    /// Forgets the error, and lets bursts pass.
+    ///
+    /// # Safety
+    /// The core touches only memory that was handed to it.
+    pub(super) unsafe fn open_again(&self) {
         self.clear_error();
         // SAFETY: the caller's promise.
-        unsafe { Self::open_up(self) };
+        unsafe { self.open_up() };
     }
 
-    fn error(&self, settled: bool) -> Option<Error> {
+    /// The first error since the gate opened; that another program shut it is one. With `settled`
+    /// it first waits for what memory owes, and a core that is owed an answer for too long is an
+    /// error too.
+    pub(super) fn failure(&self, settled: bool) -> Option<Error> {
         let status = if settled { self.status_once(regs::IDLE, regs::IDLE, OWED_US) } else { regs::STATUS.read(&self.window) };
         let what = if status & regs::STOPPED != 0 {
             Some("somebody else shut the gate, as a stop program does; stop the engine, which opens it")
@@ -213,11 +223,8 @@ impl<W: Mmio + Wait> Gate for AxiGate<W> {
         self.error_in(status).or(what.map(|what| Error::Fault { device: NAME, status, what }))
     }
 
-    fn held(&self) -> Error {
+    /// The error of a gate that did not shut.
+    pub(super) fn held(&self) -> Error {
         Error::WillNotStop { device: NAME, status: regs::STATUS.read(&self.window), waited_us: OWED_US }
-    }
-
-    fn program(&self, offset: usize) -> StopProgram {
-        Self::program(offset)
     }
 }

@@ -1,10 +1,10 @@
 #![allow(unsafe_code, reason = "a wrapper of a driver keeps a driver's promises")]
 //! A driver with a gate behind it.
 
-use super::gate::AxiGate;
+use super::{gate::AxiGate, shut::Shut};
 use crate::{
     hw::{Mmio, Wait},
-    job::{Completion, Driver, Shut, StopProgram, TypedDriver},
+    job::{Completion, Driver, StopProgram, TypedDriver},
     mem::DevSlice,
     types::Result,
 };

@@ -2,7 +2,7 @@
 //! A part of a register window.
 
 use crate::{
-    hw::{Device, Mmio, Wait},
+    hw::{Device, Mmio, Siblings, Wait},
     mem::Port,
     types::Error,
 };
@@ -67,7 +67,7 @@ unsafe impl<D: Device> Device for Part<'_, D> {
         self.device.simulated()
     }
 
-    fn reset_epoch(&self) -> u32 {
-        self.device.reset_epoch()
+    fn siblings(&self) -> Option<&Siblings> {
+        self.device.siblings()
     }
 }

@@ -3,15 +3,14 @@
 
 use super::{
     config::{McdmaConfig, Way},
-    fault,
-    host::Host,
-    regs,
+    fault, regs,
 };
 use crate::{
     drivers::{
         ring::{Layout, Ring},
         tail::Tail,
     },
+    hw::Device,
     job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
     mem::{CpuBuf, DevSlice},
     types::{Error, Refused, Result, forward::forward, platform::forward_as_fd},
@@ -26,8 +25,8 @@ const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: 
 
 /// The driver of one channel. Dropping it stops the channel, and gives it and its descriptors'
 /// memory back; where it will not stop, they stay claimed.
-pub struct McdmaChannel<'p, H: Host> {
-    pub(super) device: ManuallyDrop<H>,
+pub struct McdmaChannel<'p, D: Device> {
+    pub(super) device: ManuallyDrop<D>,
     pub(super) ring: Ring<'p>,
     pub(super) regs: &'static regs::Channel,
     pub(super) common: &'static regs::Common,
@@ -85,23 +84,23 @@ impl PacketReport {
     }
 }
 
-impl<'p, H: Host> McdmaChannel<'p, H> {
+impl<'p, D: Device> McdmaChannel<'p, D> {
     /// The driver of channel `way` of a core that is built as `config` says, and was reset.
     ///
     /// # Errors
     /// `descriptors` come back with the error of [`McdmaConfig::check`] or of the circle, or
     /// [`Error::Unsupported`] where the core has no such channel.
-    pub(super) fn new(host: H, way: Way, config: McdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
-        let (regs, common, operand) = match parts(&host, way, &config) {
+    pub(super) fn new(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+        let (regs, common, operand) = match parts(&device, way, &config) {
             Ok(parts) => parts,
             Err(error) => return Err(Refused::new(error, descriptors)),
         };
-        let ring = Ring::new(descriptors, host.port(), config.address_bits.into(), LAYOUT, 2)?;
+        let ring = Ring::new(descriptors, device.port(), config.address_bits.into(), LAYOUT, 2)?;
         // SAFETY: the core was reset, and was not told of this memory.
         let ring = unsafe { ring.cleared(regs::STATUS_AT.get(way.direction()).copied().unwrap_or_default(), regs::COMPLETE)? };
         let (oldest, slot, in_flight, runs, epoch, look_again, dropped) = (0, 0, 0, false, 0, false, Cell::new(0));
         let tail = Tail::default();
-        let device = ManuallyDrop::new(host);
+        let device = ManuallyDrop::new(device);
         Ok(Self {
             device,
             ring,
@@ -149,20 +148,20 @@ impl<'p, H: Host> McdmaChannel<'p, H> {
 }
 
 /// The registers and the operand of channel `way`, which is there.
-fn parts(host: &impl Host, way: Way, config: &McdmaConfig) -> Result<(&'static regs::Channel, &'static regs::Common, OperandSpec)> {
+fn parts(device: &impl Device, way: Way, config: &McdmaConfig) -> Result<(&'static regs::Channel, &'static regs::Common, OperandSpec)> {
     let operand = config.check(way)?;
     let none = Error::Unsupported { what: "the core has no such channel", fix: "build it with more, or take one with a smaller number" };
     let (Some(regs), Some(common)) = (regs::CHANNELS.get(way.index()), regs::COMMON.get(way.direction())) else {
         return Err(none);
     };
-    if common.status.read(host) & regs::COMMON_RESERVED != 0 {
+    if common.status.read(device) & regs::COMMON_RESERVED != 0 {
         return Err(fault::gone());
     }
     // SAFETY: a channel that does not run starts nothing.
-    unsafe { regs.control.write(host, regs::IRQS | regs::THRESHOLD_1) };
-    let there = regs.control.read(host) & (regs::IRQS | regs::CHANNEL_RESERVED) == regs::IRQS;
+    unsafe { regs.control.write(device, regs::IRQS | regs::THRESHOLD_1) };
+    let there = regs.control.read(device) & (regs::IRQS | regs::CHANNEL_RESERVED) == regs::IRQS;
     // SAFETY: as above.
-    unsafe { regs.control.write(host, regs::THRESHOLD_1) };
+    unsafe { regs.control.write(device, regs::THRESHOLD_1) };
     if there { Ok((regs, common, operand)) } else { Err(none) }
 }
 
@@ -178,7 +177,7 @@ fn parts(host: &impl Host, way: Way, config: &McdmaConfig) -> Result<(&'static r
 // 5. The port is the device's, and the rest never changes. 6. The caller of the function that made
 // it promised it. 7. The program writes the reset alone. 8. Every wait has a limit. 9. `runs` is
 // set before the first register is written.
-unsafe impl<H: Host> Driver for McdmaChannel<'_, H> {
+unsafe impl<D: Device> Driver for McdmaChannel<'_, D> {
     forward!(|this| *this.device => port, simulated, arm_irq);
 
     fn name(&self) -> &'static str {
@@ -225,7 +224,7 @@ unsafe impl<H: Host> Driver for McdmaChannel<'_, H> {
     }
 }
 
-impl<H: Host> TypedDriver<1> for McdmaChannel<'_, H> {
+impl<D: Device> TypedDriver<1> for McdmaChannel<'_, D> {
     type Args = ();
     type Words = [u32; 0];
     type Report = PacketReport;
@@ -239,9 +238,9 @@ impl<H: Host> TypedDriver<1> for McdmaChannel<'_, H> {
     }
 }
 
-forward_as_fd!({'p, H: Host} McdmaChannel<'p, H>, device: H);
+forward_as_fd!({'p, D: Device} McdmaChannel<'p, D>, device: D);
 
-impl<H: Host> Drop for McdmaChannel<'_, H> {
+impl<D: Device> Drop for McdmaChannel<'_, D> {
     fn drop(&mut self) {
         if self.stop_channel().is_ok() {
             // SAFETY: `drop` runs once, nothing uses either after it, and the channel is stopped.
@@ -253,7 +252,7 @@ impl<H: Host> Drop for McdmaChannel<'_, H> {
     }
 }
 
-impl<H: Host> fmt::Debug for McdmaChannel<'_, H> {
+impl<D: Device> fmt::Debug for McdmaChannel<'_, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McdmaChannel").field("port", &self.device.port().name).field("way", &self.way).finish_non_exhaustive()
     }

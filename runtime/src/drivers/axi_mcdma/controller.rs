@@ -4,9 +4,7 @@
 use super::{
     channel::McdmaChannel,
     config::{McdmaConfig, Way},
-    fault,
-    host::Alone,
-    regs, stopping,
+    fault, regs, stopping,
 };
 use crate::{
     hw::Device,
@@ -58,7 +56,7 @@ impl<D: Device> Mcdma<D> {
     /// any of its channels while this value or a channel of it lives.
     pub unsafe fn open(device: D, config: McdmaConfig) -> Result<Self> {
         begin(&device, None, config)?;
-        Ok(Self { core: Core::new(device), config })
+        Ok(Self { core: Core::new(device)?, config })
     }
 
     /// The driver of one channel. `descriptors`: 64 bytes for each job in flight, in whole cache
@@ -69,7 +67,7 @@ impl<D: Device> Mcdma<D> {
     /// [`Error::Unsupported`] where the core has no such channel, [`Error::Argument`] for a
     /// parameter that no core has. Or with [`Error::BlockSize`], [`Error::Misaligned`], or an error
     /// of [`DriverBuf::new`](crate::DriverBuf::new).
-    pub fn channel<'p>(&self, way: Way, descriptors: CpuBuf<'p>) -> Result<McdmaChannel<'p, CoreChannel<'_, D>>, Refused<CpuBuf<'p>>> {
+    pub fn channel<'p>(&self, way: Way, descriptors: CpuBuf<'p>) -> Result<McdmaChannel<'p, CoreChannel<D>>, Refused<CpuBuf<'p>>> {
         self.channel_as(way, self.config, descriptors)
     }
 
@@ -80,7 +78,7 @@ impl<D: Device> Mcdma<D> {
         way: Way,
         config: McdmaConfig,
         descriptors: CpuBuf<'p>,
-    ) -> Result<McdmaChannel<'p, CoreChannel<'_, D>>, Refused<CpuBuf<'p>>> {
+    ) -> Result<McdmaChannel<'p, CoreChannel<D>>, Refused<CpuBuf<'p>>> {
         // SAFETY: the window belongs to the core. A channel's driver writes its own registers, and
         // under the lock the enable bits and the common control, in which it changes its own alone.
         let channel = unsafe { self.core.channel(way.index().min(u32::BITS as usize), 0..regs::WINDOW_BYTES) };
@@ -107,7 +105,7 @@ impl<D: Device> Mcdma<D> {
 
 forward_as_fd!({D} Mcdma<D>, core: D);
 
-impl<'p, D: Device> McdmaChannel<'p, Alone<D>> {
+impl<'p, D: Device> McdmaChannel<'p, D> {
     /// The driver of one channel of a core whose other channels nobody uses. The core is reset.
     /// `descriptors`: as in [`Mcdma::channel`].
     ///
@@ -118,7 +116,7 @@ impl<'p, D: Device> McdmaChannel<'p, Alone<D>> {
     /// As [`Mcdma::open`].
     pub unsafe fn open(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self> {
         begin(&device, Some(way), config)?;
-        Ok(Self::new(Alone(device), way, config, descriptors)?)
+        Ok(Self::new(device, way, config, descriptors)?)
     }
 }
 

@@ -4,13 +4,11 @@
 use super::{
     channel::{MAYBE_TORN, McdmaChannel},
     config::Way,
-    fault,
-    host::Host,
-    regs,
+    fault, regs,
 };
 use crate::{
     drivers::ring::Ring,
-    hw::wait::poll_every,
+    hw::{Device, wait::poll_every},
     job::Completion,
     types::{Error, Result},
 };
@@ -21,7 +19,7 @@ const fn is_good(status: u32) -> bool {
     status & (regs::COMPLETE | regs::FAILED) == regs::COMPLETE
 }
 
-impl<H: Host> McdmaChannel<'_, H> {
+impl<D: Device> McdmaChannel<'_, D> {
     /// As [`Driver::poll`](crate::Driver::poll).
     #[allow(clippy::cast_possible_truncation, reason = "the upper half of an address")]
     pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {

@@ -1,9 +1,10 @@
 #![allow(unsafe_code, reason = "descriptors and their tail start transfers")]
 //! How a channel is given a job.
 
-use super::{channel::McdmaChannel, config::Way, fault, host::Host, regs};
+use super::{channel::McdmaChannel, config::Way, fault, regs};
 use crate::{
     hw::{
+        self, Device,
         mmio::{ReadWrite, Register},
         wait::poll_until,
     },
@@ -12,7 +13,7 @@ use crate::{
 };
 use core::time::Duration;
 
-impl<H: Host> McdmaChannel<'_, H> {
+impl<D: Device> McdmaChannel<'_, D> {
     /// As [`Driver::submit`](crate::Driver::submit).
     ///
     /// # Safety
@@ -40,9 +41,9 @@ impl<H: Host> McdmaChannel<'_, H> {
         unsafe { self.ring.write(index, 0, &regs::descriptor(next, packet.addr.0, control))? };
         let at = DevAddr(self.ring.addr(index));
         self.runs = true;
-        let this = &*self;
-        self.epoch = this.device.locked(|whole| {
-            let epoch = this.device.reset_epoch();
+        let (this, device) = (&*self, &*self.device);
+        self.epoch = hw::locked(device, || {
+            let epoch = device.reset_epoch();
             let was_reset = runs && epoch != this.epoch;
             if was_reset && this.in_flight > 0 {
                 return Err(Error::EndedByReset { device: fault::DEVICE });
@@ -51,16 +52,16 @@ impl<H: Host> McdmaChannel<'_, H> {
             // registers that channels share are this one's until the lock is dropped.
             unsafe {
                 if !runs || was_reset {
-                    this.start(whole, at)?;
+                    this.start(at)?;
                 }
                 // The two halves of a running channel's tail are no doorbell at once: the core may
                 // reach the new tail between them, and the doorbell then sends it past. So a
                 // channel at work gets the lower half, and the doorbell where it pauses.
                 if this.in_flight == 0 {
-                    this.point(whole, this.regs.tail, at);
+                    this.point(this.regs.tail, at);
                 } else {
                     let [low, _] = this.regs.tail;
-                    low.write(whole, at.0 as u32);
+                    low.write(device, at.0 as u32);
                 }
             }
             Ok(epoch)
@@ -77,13 +78,13 @@ impl<H: Host> McdmaChannel<'_, H> {
     /// # Safety
     /// As [`Mmio::write32`](crate::Mmio::write32).
     #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
-    unsafe fn point(&self, whole: &H::Whole, [low, high]: [Register<ReadWrite>; 2], DevAddr(addr): DevAddr) {
+    unsafe fn point(&self, [low, high]: [Register<ReadWrite>; 2], DevAddr(addr): DevAddr) {
         // SAFETY: the caller's promise. The lower half comes first, as in embeddedsw's
         // `XMcdma_UpdateChanTDesc`: where the core has an upper half, writing it is the doorbell.
         unsafe {
-            low.write(whole, addr as u32);
+            low.write(&*self.device, addr as u32);
             if self.config.address_bits > 32 {
-                high.write(whole, (addr >> 32) as u32);
+                high.write(&*self.device, (addr >> 32) as u32);
             }
         }
     }
@@ -92,26 +93,27 @@ impl<H: Host> McdmaChannel<'_, H> {
     ///
     /// # Safety
     /// As [`Driver::submit`](crate::Driver::submit).
-    unsafe fn start(&self, whole: &H::Whole, first: DevAddr) -> Result<()> {
-        let control = self.common.control.read(whole);
+    unsafe fn start(&self, first: DevAddr) -> Result<()> {
+        let device = &*self.device;
+        let control = self.common.control.read(device);
         if control & regs::RESET != 0 {
             return Err(Error::WillNotStop { device: fault::DEVICE, status: control, waited_us: 0 });
         }
-        let enabled = self.common.enable.read(whole) | 1 << self.way.number();
+        let enabled = self.common.enable.read(device) | 1 << self.way.number();
         // SAFETY: the caller's promise; and no channel fetches before its tail is written.
         unsafe {
-            self.common.enable.write(whole, enabled);
-            self.point(whole, self.regs.current, first);
-            self.regs.control.write(whole, regs::RUN | regs::IRQS | regs::THRESHOLD_1);
-            self.common.control.write(whole, regs::RUN);
+            self.common.enable.write(device, enabled);
+            self.point(self.regs.current, first);
+            self.regs.control.write(device, regs::RUN | regs::IRQS | regs::THRESHOLD_1);
+            self.common.control.write(device, regs::RUN);
         }
         let mut status = 0;
-        let runs = poll_until(whole, Duration::from_micros(self.config.stop_us.into()), |whole| {
-            status = self.common.status.read(whole);
+        let runs = poll_until(device, Duration::from_micros(self.config.stop_us.into()), |device| {
+            status = self.common.status.read(device);
             status & (regs::HALTED | regs::COMMON_RESERVED) == 0
         })?;
         // An error of another channel holds the direction halted until a reset.
-        match self.common.error.read(whole) {
+        match self.common.error.read(device) {
             _ if runs => Ok(()),
             0 | u32::MAX => Err(fault::not_running(status)),
             error => Err(fault::of_another(error)),

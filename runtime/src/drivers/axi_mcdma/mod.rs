@@ -53,7 +53,6 @@ mod controller;
 mod end;
 mod fault;
 mod give;
-mod host;
 #[cfg(feature = "sim")]
 mod model;
 pub mod regs;
@@ -64,6 +63,5 @@ mod stopping;
 pub use self::channel::{McdmaChannel, PacketReport};
 pub use self::config::{McdmaConfig, Way};
 pub use self::controller::Mcdma;
-pub use self::host::Alone;
 #[cfg(feature = "sim")]
 pub use self::model::{McdmaModel, McdmaSpec, SimMcdma, manual};

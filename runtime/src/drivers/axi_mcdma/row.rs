@@ -64,23 +64,23 @@ pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) ->
     let Parts { device, memory, settings, map } = parts;
     let (way, config, memory) = said(Parts { device: (), memory, settings, map })?;
     // SAFETY: the caller's promise.
-    Ok(AnyDriver::new(unsafe { McdmaChannel::open(device, way, config, memory)? }))
+    AnyDriver::new(unsafe { McdmaChannel::open(device, way, config, memory)? })
 }
 
 /// The core that its channels share.
 ///
 /// # Safety
 /// As [`Mcdma::open`].
-pub(crate) unsafe fn open_core<'a, D: Device + Send + Sync + 'a>(device: D) -> Result<AnyCore<'a>> {
+pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> Result<AnyCore> {
     // SAFETY: the caller's promise. A channel brings the parameters, and the reset needs none.
-    Ok(AnyCore::new(unsafe { Mcdma::open(device, McdmaConfig::default())? }))
+    AnyCore::new(unsafe { Mcdma::open(device, McdmaConfig::default())? })
 }
 
-impl<D: Device + Send + Sync> Channels for Mcdma<D> {
+impl<D: Device + Send + Sync + 'static> Channels for Mcdma<D> {
     /// A channel, whose settings the caller has promised to be the core's.
-    unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
+    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
         let (way, config, memory) = said(parts)?;
-        Ok(AnyDriver::new(self.channel_as(way, config, memory)?))
+        AnyDriver::new(self.channel_as(way, config, memory)?)
     }
 
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {

@@ -1,9 +1,9 @@
 #![allow(unsafe_code, reason = "a channel and a core are stopped here, by their registers")]
 //! How a channel stops, and how the core is reset.
 
-use super::{channel::McdmaChannel, fault, host::Host, regs};
+use super::{channel::McdmaChannel, fault, regs};
 use crate::{
-    hw::{Device, wait::poll_every},
+    hw::{self, Device, wait::poll_every},
     job::{StopProgram, StopStep},
     types::{Error, Result},
 };
@@ -32,19 +32,20 @@ pub(super) const fn is_halted(status: u32) -> bool {
     status & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED
 }
 
-impl<H: Host> McdmaChannel<'_, H> {
+impl<D: Device> McdmaChannel<'_, D> {
     /// Has a reset, which is over, ended what `submit` began?
     ///
     /// # Errors
     /// [`Error::Contended`]: a sibling's reset does not end.
     fn was_reset(&self) -> Result<bool> {
         // A sibling's reset counts its epoch before it begins, and holds the lock to its end.
-        self.device.locked(|whole| {
+        let device = &*self.device;
+        hw::locked(device, || {
             // One that failed counts too, so the registers have to say the same. All zeros and all
             // ones are no registers.
-            Ok(self.device.reset_epoch() != self.epoch
-                && self.regs.control.read(whole) & (regs::RUN | regs::IRQS | regs::THRESHOLD_1) == regs::THRESHOLD_1
-                && regs::COMMON.iter().all(|common| common.control.read(whole) & regs::RESET == 0))
+            Ok(device.reset_epoch() != self.epoch
+                && self.regs.control.read(device) & (regs::RUN | regs::IRQS | regs::THRESHOLD_1) == regs::THRESHOLD_1
+                && regs::COMMON.iter().all(|common| common.control.read(device) & regs::RESET == 0))
         })
     }
 
@@ -60,7 +61,7 @@ impl<H: Host> McdmaChannel<'_, H> {
         let was_reset = self.was_reset()?;
         if !was_reset && !self.drained()? {
             let (common, stop_us) = (self.common, self.config.stop_us);
-            self.device.reset(|whole| reset(whole, common, stop_us))?;
+            hw::reset_all(&*self.device, || reset(&*self.device, common, stop_us))?;
             self.cut = true;
         }
         self.cut |= was_reset;

@@ -1,10 +1,10 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! One channel: a frame a job.
 
-use super::{AxiVdmaConfig, Side, regs, shared::Lock};
+use super::{AxiVdmaConfig, Side, regs};
 use crate::{
     hw::{
-        Device,
+        Device, Siblings,
         wait::{poll_every, poll_until},
     },
     job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver, exactly},
@@ -19,7 +19,8 @@ const STOP_STEP_US: u32 = 10;
 /// a look across any bus takes more than 10 ns. It is some of the channel's clocks.
 const START_LOOKS: u32 = 10_000;
 
-/// The driver of one channel. `'c` is the core that it shares with the other one.
+/// The driver of one channel. It may share its core with the other one's
+/// ([`AxiVdmaCore::channel`](super::AxiVdmaCore::channel)).
 ///
 /// ```
 /// use contigo::{Align, Engine, Pool, Region, drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, SimAxiVdma}, sim::SimBoard};
@@ -38,13 +39,11 @@ const START_LOOKS: u32 = 10_000;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct AxiVdmaChannel<'c, D: Device> {
+pub struct AxiVdmaChannel<D: Device> {
     device: D,
     side: Side,
     config: AxiVdmaConfig,
     operand: [OperandSpec; 1],
-    /// `None`: nobody has the other channel.
-    lock: Option<&'c dyn Lock>,
     /// The core's, when the job was given.
     epoch: u32,
     /// Where the frame at work is.
@@ -71,7 +70,7 @@ pub(super) fn check(device: &impl Device, config: &AxiVdmaConfig) -> Result<()> 
     Ok(())
 }
 
-impl<D: Device> AxiVdmaChannel<'static, D> {
+impl<D: Device> AxiVdmaChannel<D> {
     /// The driver of one channel of `device`, which nobody else drives, the other channel neither.
     ///
     /// # Errors
@@ -84,16 +83,16 @@ impl<D: Device> AxiVdmaChannel<'static, D> {
     /// it has no more of them. Nobody else drives it while this value lives.
     pub unsafe fn alone(device: D, side: Side, config: AxiVdmaConfig) -> Result<Self> {
         check(&device, &config)?;
-        Self::opened(device, side, config, None)
+        Self::opened(device, side, config)
     }
 }
 
-impl<'c, D: Device> AxiVdmaChannel<'c, D> {
+impl<D: Device> AxiVdmaChannel<D> {
     /// `check` has passed. The channel is reset, whatever it did for whoever had it before.
-    pub(super) fn opened(device: D, side: Side, config: AxiVdmaConfig, lock: Option<&'c dyn Lock>) -> Result<Self> {
+    pub(super) fn opened(device: D, side: Side, config: AxiVdmaConfig) -> Result<Self> {
         reset(&device, side, config.stop_us)?;
         let (epoch, operand) = (device.reset_epoch(), [config.operand(side)]);
-        Ok(Self { device, side, config, operand, lock, epoch, at_work: None, ended: None, runs: false, gaps: 0 })
+        Ok(Self { device, side, config, operand, epoch, at_work: None, ended: None, runs: false, gaps: 0 })
     }
 
     /// Which channel it is.
@@ -135,17 +134,8 @@ impl<'c, D: Device> AxiVdmaChannel<'c, D> {
     ///
     /// # Safety
     /// It belongs to the device, and the channel is halted.
-    unsafe fn begin(&mut self, addr: u64) -> Result<()> {
-        let registers = self.side.registers();
-        if self.device.reset_epoch() != self.epoch && self.at_work.is_some() {
-            return Err(Error::EndedByReset { device: self.side.name() });
-        }
-        self.epoch = self.device.reset_epoch();
-        if core::mem::replace(&mut self.runs, true) {
-            self.gaps += 1;
-        }
-        (self.at_work, self.ended) = (Some(addr), None);
-        let device = &self.device;
+    unsafe fn begin(&self, addr: u64) -> Result<()> {
+        let (registers, device) = (self.side.registers(), &self.device);
         let control = regs::RUN | regs::CIRCULAR | regs::FRAME_COUNT | regs::FRAMES | regs::ERROR | 1 << regs::COUNT_SHIFT;
         // SAFETY: addresses and sizes come first, as in AMD's own driver: nothing that follows
         // finds an old one. The frame is as long as the sizes say, by `operands`. FrmCnt_Irq is
@@ -222,7 +212,7 @@ fn reset(device: &impl Device, side: Side, stop_us: u32) -> Result<()> {
 // the function that made it promised it, and `Core` gives each channel to one driver. 7. The
 // program writes Reset alone. 8. Each wait has a limit. 9. The job's fields are set before the
 // doorbell.
-unsafe impl<D: Device> Driver for AxiVdmaChannel<'_, D> {
+unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
     fn name(&self) -> &'static str {
         self.side.name()
     }
@@ -250,15 +240,20 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<'_, D> {
 
     unsafe fn submit(&mut self, _: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let [frame] = exactly(operands)?;
-        let lock = self.lock;
+        // A reset between the first register and the doorbell would clear the addresses.
+        let _lock = self.device.siblings().map(Siblings::lock).transpose()?;
+        let epoch = self.device.reset_epoch();
+        if epoch != self.epoch && self.at_work.is_some() {
+            return Err(Error::EndedByReset { device: self.side.name() });
+        }
+        self.epoch = epoch;
+        if core::mem::replace(&mut self.runs, true) {
+            self.gaps += 1;
+        }
+        (self.at_work, self.ended) = (Some(frame.addr.0), None);
         // SAFETY: the caller's promise. The last frame's end was seen, or the channel was reset: by
         // `stop`, or where it was opened.
-        let mut give = || unsafe { self.begin(frame.addr.0) };
-        match lock {
-            // A reset between the first register and the doorbell would clear the addresses.
-            Some(lock) => lock.locked(&mut give),
-            None => give(),
-        }
+        unsafe { self.begin(frame.addr.0) }
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
@@ -319,13 +314,13 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<1> for AxiVdmaChannel<'_, D> {
+impl<D: Device> TypedDriver<1> for AxiVdmaChannel<D> {
     crate::job::no_report!();
 }
 
-forward_as_fd!({'c, D: Device} AxiVdmaChannel<'c, D>, device: D);
+forward_as_fd!({D: Device} AxiVdmaChannel<D>, device: D);
 
-impl<D: Device> Drop for AxiVdmaChannel<'_, D> {
+impl<D: Device> Drop for AxiVdmaChannel<D> {
     fn drop(&mut self) {
         // The engine or the queue has stopped it before, where it had jobs.
         let _ = self.halt();

@@ -70,23 +70,23 @@ fn behind(stream: StreamConfig) -> AnyModel {
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
     let (side, config) = said(parts.settings)?;
     // SAFETY: the caller's promise.
-    Ok(AnyDriver::new(unsafe { AxiVdmaChannel::alone(parts.device, side, config)? }))
+    AnyDriver::new(unsafe { AxiVdmaChannel::alone(parts.device, side, config)? })
 }
 
 /// The core that both channels share.
 ///
 /// # Safety
 /// As [`AxiVdmaCore::open`].
-pub(crate) unsafe fn open_core<'a, D: Device + Send + Sync + 'a>(device: D) -> Result<AnyCore<'a>> {
+pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> Result<AnyCore> {
     // SAFETY: the caller's promise.
-    Ok(AnyCore::new(unsafe { AxiVdmaCore::open(device) }))
+    AnyCore::new(unsafe { AxiVdmaCore::open(device)? })
 }
 
-impl<D: Device + Send + Sync> Channels for AxiVdmaCore<D> {
-    unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
+impl<D: Device + Send + Sync + 'static> Channels for AxiVdmaCore<D> {
+    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
         let (side, config) = said(parts.settings)?;
         // SAFETY: the caller's promise.
-        Ok(AnyDriver::new(unsafe { self.channel(side, config)? }))
+        AnyDriver::new(unsafe { self.channel(side, config)? })
     }
 
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {

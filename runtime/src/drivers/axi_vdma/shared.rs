@@ -7,19 +7,6 @@ use crate::{
     job::{Core, CoreChannel},
     types::Result,
 };
-use core::fmt;
-
-/// The lock that a reset from outside takes.
-pub(super) trait Lock: Sync {
-    /// Does it while nobody resets the core.
-    fn locked(&self, act: &mut dyn FnMut() -> Result<()>) -> Result<()>;
-}
-
-impl fmt::Debug for dyn Lock + '_ {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AxiVdmaCore")
-    }
-}
 
 /// One core whose channels have a driver each, in one thread or in several.
 #[derive(Debug)]
@@ -30,11 +17,14 @@ pub struct AxiVdmaCore<D> {
 impl<D: Device> AxiVdmaCore<D> {
     /// The core behind `device`. It is not touched before a channel is opened.
     ///
+    /// # Errors
+    /// As [`Core::new`].
+    ///
     /// # Safety
-    /// The window is an AXI VDMA's (PG020), and nobody else drives any of its channels while this
+    /// The window is an AXI VDMA's (PG020), and no other driver has any of its channels while this
     /// value or a channel of it lives.
-    pub unsafe fn open(device: D) -> Self {
-        Self { core: Core::new(device) }
+    pub unsafe fn open(device: D) -> Result<Self> {
+        Ok(Self { core: Core::new(device)? })
     }
 
     /// Resets the core by `pull`, from outside. A channel that has jobs in flight answers
@@ -47,7 +37,7 @@ impl<D: Device> AxiVdmaCore<D> {
     }
 }
 
-impl<D: Device + Send + Sync> AxiVdmaCore<D> {
+impl<D: Device> AxiVdmaCore<D> {
     /// The driver of one channel.
     ///
     /// # Errors
@@ -55,17 +45,10 @@ impl<D: Device + Send + Sync> AxiVdmaCore<D> {
     ///
     /// # Safety
     /// The core is built as `config` says.
-    pub unsafe fn channel(&self, side: Side, config: AxiVdmaConfig) -> Result<AxiVdmaChannel<'_, CoreChannel<'_, D>>> {
+    pub unsafe fn channel(&self, side: Side, config: AxiVdmaConfig) -> Result<AxiVdmaChannel<CoreChannel<D>>> {
         channel::check(self.core.device(), &config)?;
         // SAFETY: a channel's driver writes its own registers alone (`Side::registers`).
         let device = unsafe { self.core.channel(side.index(), 0..regs::WINDOW_BYTES)? };
-        AxiVdmaChannel::opened(device, side, config, Some(self))
-    }
-}
-
-impl<D: Device + Send + Sync> Lock for AxiVdmaCore<D> {
-    fn locked(&self, act: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let _lock = self.core.lock()?;
-        act()
+        AxiVdmaChannel::opened(device, side, config)
     }
 }

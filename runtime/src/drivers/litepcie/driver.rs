@@ -311,11 +311,14 @@ pub struct LitepcieCore<D> {
 impl<D: Device> LitepcieCore<D> {
     /// The DMA behind `device`.
     ///
+    /// # Errors
+    /// As [`Core::new`].
+    ///
     /// # Safety
-    /// The window is a BAR of a card with LitePCIe. Nobody else drives this DMA while this value or
-    /// a side of it lives. Reads and writes are as [`Litepcie::open`] asks for.
-    pub unsafe fn open(device: D) -> Self {
-        Self { core: Core::new(device) }
+    /// The window is a BAR of a card with LitePCIe. No other driver has this DMA while this value
+    /// or a side of it lives. Reads and writes are as [`Litepcie::open`] asks for.
+    pub unsafe fn open(device: D) -> Result<Self> {
+        Ok(Self { core: Core::new(device)? })
     }
 
     /// The driver of one side, with the loopback off.
@@ -326,7 +329,7 @@ impl<D: Device> LitepcieCore<D> {
     ///
     /// # Safety
     /// The design is as `config` says.
-    pub unsafe fn channel(&self, side: Side, config: LitepcieConfig) -> Result<Litepcie<CoreChannel<'_, D>>> {
+    pub unsafe fn channel(&self, side: Side, config: LitepcieConfig) -> Result<Litepcie<CoreChannel<D>>> {
         let index = match side {
             Side::Reader => 0,
             Side::Writer => 1,
@@ -334,16 +337,16 @@ impl<D: Device> LitepcieCore<D> {
         };
         // SAFETY: a side writes the registers of its own lane alone.
         let part = Litepcie::part(unsafe { self.core.channel(index, 0..self.core.device().len_bytes())? }, side, config)?;
-        let whole = self.core.lock()?;
+        let lock = self.core.lock()?;
         // SAFETY: the loopback is off already where the other side runs.
-        unsafe { begin(&*whole, &config, false) };
-        drop(whole);
+        unsafe { begin(self.core.device(), &config, false) };
+        drop(lock);
         Ok(part)
     }
 
     /// The device, as the model's test asks it.
     #[cfg(feature = "sim")]
-    pub(super) const fn device(&self) -> &D {
+    pub(super) fn device(&self) -> &D {
         self.core.device()
     }
 

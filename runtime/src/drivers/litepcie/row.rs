@@ -41,23 +41,23 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
     let (side, config) = said(parts.settings)?;
     // SAFETY: the caller's promise.
-    Ok(AnyDriver::new(unsafe { Litepcie::open(parts.device, side, config)? }))
+    AnyDriver::new(unsafe { Litepcie::open(parts.device, side, config)? })
 }
 
 /// The DMA that both sides share.
 ///
 /// # Safety
 /// As [`LitepcieCore::open`].
-pub(crate) unsafe fn open_core<'a, D: Device + Send + Sync + 'a>(device: D) -> Result<AnyCore<'a>> {
+pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> Result<AnyCore> {
     // SAFETY: the caller's promise.
-    Ok(AnyCore::new(unsafe { LitepcieCore::open(device) }))
+    AnyCore::new(unsafe { LitepcieCore::open(device)? })
 }
 
-impl<D: Device + Send + Sync> Channels for LitepcieCore<D> {
-    unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
+impl<D: Device + Send + Sync + 'static> Channels for LitepcieCore<D> {
+    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
         let (side, config) = said(parts.settings)?;
         // SAFETY: the caller's promise: the settings describe the design.
-        Ok(AnyDriver::new(unsafe { self.channel(side, config)? }))
+        AnyDriver::new(unsafe { self.channel(side, config)? })
     }
 
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {

@@ -60,7 +60,7 @@ fn built(config: MsgdmaConfig, stream: StreamConfig) -> AnyModel {
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
     parts.settings.only(SETTINGS)?;
     let config = MsgdmaConfig::from_settings(&parts.settings)?;
-    Ok(AnyDriver::new(match (config.prefetcher_at, parts.memory) {
+    AnyDriver::new(match (config.prefetcher_at, parts.memory) {
         // SAFETY: the caller's promise.
         (Some(_), Some(memory)) => unsafe { Msgdma::prefetched(parts.device, config, memory)? },
         (Some(_), None) => {
@@ -71,5 +71,5 @@ pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) ->
         }
         // SAFETY: the caller's promise.
         (None, _) => unsafe { Msgdma::open(parts.device, config)? },
-    }))
+    })
 }

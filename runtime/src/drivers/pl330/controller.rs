@@ -14,12 +14,7 @@ use crate::{
     mem::{CpuBuf, DevSlice},
     types::{Error, Refused, Result, forward::forward, platform::forward_as_fd},
 };
-use core::{
-    fmt,
-    mem::ManuallyDrop,
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
+use core::{fmt, mem::ManuallyDrop, sync::atomic::Ordering, time::Duration};
 
 /// One controller, whose channels have a driver each: up to eight copies at once, in one thread or
 /// in several.
@@ -53,10 +48,9 @@ use core::{
 /// ```
 #[derive(Debug)]
 pub struct Controller<D> {
+    /// Its drivers' mark N: event N belongs to a channel.
     core: Core<D>,
     found: Found,
-    /// Bit N: event N belongs to a channel.
-    events: AtomicU32,
 }
 
 impl<D: Device> Controller<D> {
@@ -83,7 +77,7 @@ impl<D: Device> Controller<D> {
             regs::INTCLR.write(&device, u32::MAX);
             regs::INTEN.write(&device, 0);
         }
-        Ok(Self { core: Core::new(device), found, events: AtomicU32::new(0) })
+        Ok(Self { core: Core::new(device)?, found })
     }
 
     /// The driver of one channel, with an event of its own. `program` is where the channel fetches
@@ -93,28 +87,28 @@ impl<D: Device> Controller<D> {
     /// # Errors
     /// `program` comes back with [`Error::HasDriver`] where the channel or the event is another
     /// driver's, or as from [`Pl330::open_with`](super::Pl330::open_with).
-    pub fn channel<'p>(&self, config: Pl330Config, program: CpuBuf<'p>) -> Result<Pl330Channel<'_, 'p, D>, Refused<CpuBuf<'p>>> {
+    pub fn channel<'p>(&self, config: Pl330Config, program: CpuBuf<'p>) -> Result<Pl330Channel<'p, D>, Refused<CpuBuf<'p>>> {
         let (core, device) = match self.claim(config) {
             Ok(claimed) => claimed,
             Err(error) => return Err(Refused::new(error, program)),
         };
         match Thread::new(program, device.port(), core, config) {
-            Ok(thread) => Ok(Pl330Channel { device: ManuallyDrop::new(device), thread, events: &self.events }),
+            Ok(thread) => Ok(Pl330Channel { device: ManuallyDrop::new(device), thread }),
             Err(refused) => {
-                self.events.fetch_and(!(1 << config.event), Ordering::Release);
+                give_back(&device, 1 << config.event);
                 Err(refused)
             }
         }
     }
 
-    fn claim(&self, config: Pl330Config) -> Result<(super::microcode::Core, CoreChannel<'_, D>)> {
+    fn claim(&self, config: Pl330Config) -> Result<(super::microcode::Core, CoreChannel<D>)> {
         let core = self.found.core(config)?;
         // SAFETY: the window belongs to the controller. A channel's driver writes the debug
         // interface and INTEN under the lock, and its own bit of INTCLR, where zeros do nothing;
         // the other registers cannot be written.
         let device = unsafe { self.core.channel(config.channel.into(), 0..regs::WINDOW_BYTES)? };
         let bit = 1 << config.event;
-        if self.events.fetch_or(bit, Ordering::Acquire) & bit != 0 {
+        if device.siblings().is_some_and(|siblings| siblings.marks().fetch_or(bit, Ordering::Acquire) & bit != 0) {
             return Err(Error::HasDriver);
         }
         Ok((core, device))
@@ -138,13 +132,19 @@ impl<D: Device> Controller<D> {
 
 /// The driver of one channel of a [`Controller`]. Dropping it stops the channel, and gives it, its
 /// event and its program's memory back; where it will not stop, they stay claimed.
-pub struct Pl330Channel<'c, 'p, D: Device> {
-    device: ManuallyDrop<CoreChannel<'c, D>>,
+pub struct Pl330Channel<'p, D: Device> {
+    device: ManuallyDrop<CoreChannel<D>>,
     thread: Thread<'p>,
-    events: &'c AtomicU32,
 }
 
-impl<D: Device> Pl330Channel<'_, '_, D> {
+/// The event of `bit` belongs to no channel of the controller any more.
+fn give_back(device: &impl Device, bit: u32) {
+    if let Some(siblings) = device.siblings() {
+        siblings.marks().fetch_and(!bit, Ordering::Release);
+    }
+}
+
+impl<D: Device> Pl330Channel<'_, D> {
     /// Which channel and event it uses.
     pub const fn config(&self) -> Pl330Config {
         self.thread.config
@@ -181,7 +181,7 @@ impl<D: Device> Pl330Channel<'_, '_, D> {
 // `poll` starts nothing. 5. The port belongs to the device. 6. `Controller::open`'s caller promised
 // it, and `Core` gives each channel to one driver. 7. The steps kill this channel, and the last one
 // is what `stop` believes.
-unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
+unsafe impl<D: Device> Driver for Pl330Channel<'_, D> {
     forward!(|this| this.thread => name, addr_bits, operands);
     forward!(|this| *this.device => port, simulated, arm_irq);
 
@@ -224,26 +224,25 @@ unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<2> for Pl330Channel<'_, '_, D> {
+impl<D: Device> TypedDriver<2> for Pl330Channel<'_, D> {
     crate::job::no_report!();
 }
 
-forward_as_fd!({'c, 'p, D: Device} Pl330Channel<'c, 'p, D>, device: D);
+forward_as_fd!({'p, D: Device} Pl330Channel<'p, D>, device: D);
 
-impl<D: Device> Drop for Pl330Channel<'_, '_, D> {
+impl<D: Device> Drop for Pl330Channel<'_, D> {
     fn drop(&mut self) {
         if self.stop().is_ok() {
-            // SAFETY: `drop` runs once, nothing uses either after it, and the channel is stopped.
-            unsafe {
-                self.thread.release();
-                ManuallyDrop::drop(&mut self.device);
-            }
-            self.events.fetch_and(!self.thread.event_bit(), Ordering::Release);
+            // SAFETY: the channel is stopped.
+            unsafe { self.thread.release() };
+            give_back(&*self.device, self.thread.event_bit());
+            // SAFETY: `drop` runs once, and nothing uses the device after it.
+            unsafe { ManuallyDrop::drop(&mut self.device) };
         }
     }
 }
 
-impl<D: Device> fmt::Debug for Pl330Channel<'_, '_, D> {
+impl<D: Device> fmt::Debug for Pl330Channel<'_, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pl330Channel").field("port", &self.device.port().name).field("config", &self.thread.config).finish_non_exhaustive()
     }

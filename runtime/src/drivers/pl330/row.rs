@@ -34,23 +34,23 @@ pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) ->
     let Parts { device, memory, settings, map } = parts;
     let (config, memory) = said(Parts { device: (), memory, settings, map })?;
     // SAFETY: the caller's promise.
-    Ok(AnyDriver::new(unsafe { Pl330::open_with(device, memory, config)? }))
+    AnyDriver::new(unsafe { Pl330::open_with(device, memory, config)? })
 }
 
 /// The core that its channels share.
 ///
 /// # Safety
 /// As [`Controller::open`].
-pub(crate) unsafe fn open_core<'a, D: Device + Send + Sync + 'a>(device: D) -> Result<AnyCore<'a>> {
+pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> Result<AnyCore> {
     // SAFETY: the caller's promise.
-    Ok(AnyCore::new(unsafe { Controller::open(device)? }))
+    AnyCore::new(unsafe { Controller::open(device)? })
 }
 
-impl<D: Device + Send + Sync> Channels for Controller<D> {
+impl<D: Device + Send + Sync + 'static> Channels for Controller<D> {
     /// A channel. No setting can be untrue: it has the channel and the event, or refuses them.
-    unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
+    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
         let (config, memory) = said(parts)?;
-        Ok(AnyDriver::new(self.channel(config, memory)?))
+        AnyDriver::new(self.channel(config, memory)?)
     }
 
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {

@@ -26,10 +26,10 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 /// As [`Zdma::simple`].
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
     parts.settings.only(SETTINGS)?;
-    Ok(AnyDriver::new(match parts.memory {
+    AnyDriver::new(match parts.memory {
         // SAFETY: the caller's promise.
         Some(memory) => unsafe { Zdma::linked(parts.device, memory)? },
         // SAFETY: the caller's promise.
         None => unsafe { Zdma::simple(parts.device)? },
-    }))
+    })
 }

@@ -19,7 +19,8 @@ impl<D: Driver> Queue<D> {
     /// them.
     ///
     /// # Errors
-    /// The operands come back ([`Operand::into_cpu`]) with:
+    /// The operands come back ([`Operand::into_cpu`]; those of a job that began cannot be submitted
+    /// again as they are) with:
     /// - [`Error::Busy`]: jobs are in the queue. [`Error::Argument`]: `timeout` is longer than an
     ///   hour ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)). What [`submit`](Self::submit) refuses. Nothing
     ///   was done.
@@ -84,8 +85,8 @@ impl<D: Driver> Queue<D> {
     /// [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`],
     /// [`Error::SharedLine`], [`Error::Unreachable`], [`Error::Argument`] for another count of
     /// operands or more than 64 words, or what the driver's `check` says. Every check is done
-    /// before anything is touched. Where the device itself did not take the job, it was stopped,
-    /// and the jobs before are to be taken back. With [`Error::WillNotStop`] these operands stay
+    /// before anything is touched. Where the device itself did not take the job, it was stopped
+    /// ([`counts`](Self::counts)), and the jobs before are to be taken back. With [`Error::WillNotStop`] these operands stay
     /// inside too.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]

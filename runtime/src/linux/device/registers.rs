@@ -6,7 +6,7 @@ use crate::{
     hw::{Mmio, MmioWindow},
     linux::os::{fd::Fd, map, pagemap},
     trace::{self, Event, Site},
-    types::{Error, PhysAddr},
+    types::{Error, PhysAddr, shared::Shared},
 };
 use core::ptr::NonNull;
 use memmap2::MmapRaw;
@@ -25,7 +25,10 @@ use nix::libc::{EACCES, EINVAL, EPERM, O_RDWR, O_SYNC};
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Registers {
+pub struct Registers(Shared<Mapped>);
+
+#[derive(Debug)]
+struct Mapped {
     window: MmioWindow,
     /// Dropped after `window`, which points into it.
     _map: MmapRaw,
@@ -60,12 +63,18 @@ impl Registers {
         let map = map::file(file.raw(), offset_bytes, end, call)?;
         let first = NonNull::new(map.as_mut_ptr()).filter(|_| skip.is_multiple_of(4)).ok_or(os(None))?;
         // SAFETY: `skip + len = end` bytes were mapped, readable and writable; a page and `skip`
-        // are multiples of 4. The mapping belongs to `self`, nobody else has its address, and it is
-        // dropped with the window. The lock and root see to it that no other program writes these
+        // are multiples of 4. The mapping has no other owner than the window beside it, and is
+        // dropped after it. The lock and root see to it that no other program writes these
         // registers.
         let window = unsafe { MmioWindow::new(first.add(skip).cast(), len) };
         trace::happened(Event::MapRegisters { len_bytes: len }, Site::here());
-        Ok(Self { window, _map: map, _lock: lock })
+        Shared::new(Mapped { window, _map: map, _lock: lock }).map(Self)
+    }
+
+    /// The same registers, for one driver at a time: the caller gives them to the next one when the
+    /// last one has let go of them.
+    pub(crate) fn second(&self) -> Self {
+        Self(self.0.clone())
     }
 
     /// The registers at `addr`, through `/dev/mem`: only where nothing better is, and only where
@@ -122,5 +131,5 @@ impl Registers {
 // hold the lock on the device, by the mapping or by `_lock`; for `/dev/mem`, which has none, its
 // caller promised it.
 unsafe impl Mmio for Registers {
-    forward!(|this| this.window => len_bytes, read32, write32);
+    forward!(|this| this.0.window => len_bytes, read32, write32);
 }

@@ -37,8 +37,8 @@ use nix::errno::Errno;
 /// another reader of the dma-buf (a display, another process) is to see.
 ///
 /// References: Linux `Documentation/driver-api/dma-buf.rst`; `kernel-helpers/uapi/contigo.h`.
-pub struct DmaBuf<'g> {
-    guard: &'g Guard,
+pub struct DmaBuf {
+    guard: Guard,
     // INVARIANT: not null, maps all of the dma-buf, never remapped.
     map: MmapRaw,
     file: Fd,
@@ -47,7 +47,7 @@ pub struct DmaBuf<'g> {
     name: &'static str,
 }
 
-impl<'g> DmaBuf<'g> {
+impl DmaBuf {
     /// Imports the dma-buf behind `fd` for the device of `guard`, and maps it. `fd` stays the
     /// caller's.
     ///
@@ -65,7 +65,7 @@ impl<'g> DmaBuf<'g> {
     /// As long as this value or a region over it lives, nobody else touches the buffer's bytes,
     /// except for devices that it hands them to. No other importer (a camera's driver) writes into
     /// it meanwhile, and no other process or mapping does. It is initialised.
-    pub unsafe fn import(guard: &'g Guard, fd: BorrowedFd<'_>) -> Result<Self, Error> {
+    pub unsafe fn import(guard: &Guard, fd: BorrowedFd<'_>) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf") }
     }
@@ -91,10 +91,10 @@ impl<'g> DmaBuf<'g> {
     ///
     /// # Safety
     /// As [`import`](Self::import), from when this returns.
-    pub unsafe fn import_written(guard: &'g Guard, fd: BorrowedFd<'_>, timeout: Duration) -> Result<Self, Error> {
+    pub unsafe fn import_written(guard: &Guard, fd: BorrowedFd<'_>, timeout: Duration) -> Result<Self, Error> {
         let wait_us = timeout_us(timeout)?;
-        let file = guard.kernel.duplicate(fd.as_raw_fd()).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
-        guard.kernel.written(&file, wait_us).map_err(|errno| os("ppoll(dma-buf)", errno))?;
+        let file = guard.0.kernel.duplicate(fd.as_raw_fd()).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
+        guard.0.kernel.written(&file, wait_us).map_err(|errno| os("ppoll(dma-buf)", errno))?;
         // SAFETY: the caller's promise.
         unsafe { Self::import(guard, fd) }
     }
@@ -106,12 +106,12 @@ impl<'g> DmaBuf<'g> {
     ///
     /// # Safety
     /// As [`import`](Self::import); `fd` is open.
-    pub(crate) unsafe fn import_as(guard: &'g Guard, fd: i32, name: &'static str) -> Result<Self, Error> {
-        let file = guard.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
+    pub(crate) unsafe fn import_as(guard: &Guard, fd: i32, name: &'static str) -> Result<Self, Error> {
+        let file = guard.0.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
         let mut import = Import { fd: file.raw(), ..Import::default() };
-        guard.kernel.ioctl(&guard.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
+        guard.0.kernel.ioctl(&guard.0.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
         match map(file.raw(), import.len_bytes) {
-            Ok(map) => Ok(Self { guard, map, file, handle: import.handle, addr: import.addr, name }),
+            Ok(map) => Ok(Self { guard: guard.clone(), map, file, handle: import.handle, addr: import.addr, name }),
             Err(error) => {
                 // Nobody was told its address.
                 guard.release(import.handle);
@@ -141,7 +141,7 @@ fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
     mapped::file(fd, 0, len_bytes, CALL)
 }
 
-impl Drop for DmaBuf<'_> {
+impl Drop for DmaBuf {
     fn drop(&mut self) {
         self.guard.release(self.handle);
     }
@@ -153,7 +153,7 @@ impl Drop for DmaBuf<'_> {
 // device has lost it. 3. The scope says that all of it is synchronised; the kernel touches no more.
 // 4. The addresses are the kernel's (GuardKernel, 1): physical ones where nothing translates, else
 // on a bus that this guard alone is on. 5. `GuardKernel`, 2.
-unsafe impl Backend for DmaBuf<'_> {
+unsafe impl Backend for DmaBuf {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -165,7 +165,7 @@ unsafe impl Backend for DmaBuf<'_> {
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
         let (mut found, mut count) = (SegmentAt::default(), 0);
         let ask = Request::GetSegment { handle: self.handle, offset_bytes: offset_bytes as u64, found: &mut found, count: &mut count };
-        self.guard.kernel.ioctl(&self.guard.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
+        self.guard.0.kernel.ioctl(&self.guard.0.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
         let left = self.map.len().saturating_sub(offset_bytes);
         match count {
             1 if left > 0 && found.len_bytes > 0 => {
@@ -189,13 +189,13 @@ unsafe impl Backend for DmaBuf<'_> {
 }
 
 // SAFETY: the descriptor is a duplicate of the import's own.
-unsafe impl Export for DmaBuf<'_> {
+unsafe impl Export for DmaBuf {
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         ExportedFd::of(self.file.raw())
     }
 }
 
-impl fmt::Debug for DmaBuf<'_> {
+impl fmt::Debug for DmaBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DmaBuf").field("addr", &self.addr).field("len_bytes", &self.map.len()).finish_non_exhaustive()
     }

@@ -41,11 +41,9 @@ pub(super) type Events = [Once<Fd>; MAX_INTERRUPTS];
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct GuardIrq<'g> {
-    guard: &'g Guard,
+pub struct GuardIrq {
+    guard: Guard,
     interrupt: u32,
-    /// Of a device with several.
-    event: Option<&'g Fd>,
     interrupts: AtomicUsize,
 }
 
@@ -57,41 +55,42 @@ impl Guard {
     /// [`Error::Unsupported`]: the device has none; poll it. [`Error::Argument`]: it has not so
     /// many. [`Error::Os`] with `eventfd` or `ioctl(CONTIGO_SET_EVENTFD)`. [`Error::Contended`]:
     /// another thread has been asking for one for a second.
-    pub fn irq(&self, interrupt: u32) -> Result<GuardIrq<'_>, Error> {
+    pub fn irq(&self, interrupt: u32) -> Result<GuardIrq, Error> {
         const NONE: Error =
             Error::Unsupported { what: "the device has no interrupt", fix: "give its node in the device tree one, or poll" };
-        let max = u64::from(self.info.interrupts.checked_sub(1).ok_or(NONE)?);
+        let max = u64::from(self.0.info.interrupts.checked_sub(1).ok_or(NONE)?);
         let no_such = Error::Argument { name: "interrupt", value: interrupt.into(), min: 0, max, multiple_of: 1 };
-        let event = self.events.get(interrupt as usize).filter(|_| u64::from(interrupt) <= max).ok_or(no_such)?;
-        // A read of the file takes what came of every interrupt: with one there is nobody else.
-        let event = if max == 0 { None } else { Some(self.event(event, interrupt)?) };
-        Ok(GuardIrq { guard: self, interrupt, event, interrupts: AtomicUsize::new(0) })
+        let place = self.0.events.get(interrupt as usize).filter(|_| u64::from(interrupt) <= max).ok_or(no_such)?;
+        // A read of the file takes what came of every interrupt: of a device with one, that is all.
+        if max > 0 {
+            self.make_event(place, interrupt)?;
+        }
+        Ok(GuardIrq { guard: self.clone(), interrupt, interrupts: AtomicUsize::new(0) })
     }
 
-    /// The eventfd of `interrupt`, at `place`. `Once` would spin without a bound while another
-    /// thread makes it.
-    fn event<'g>(&'g self, place: &'g Once<Fd>, interrupt: u32) -> Result<&'g Fd, Error> {
-        if let Some(event) = place.get() {
-            return Ok(event);
+    /// Puts the eventfd of `interrupt` at `place`, where none is. `Once` would spin without a bound
+    /// while another thread makes it.
+    fn make_event(&self, place: &Once<Fd>, interrupt: u32) -> Result<(), Error> {
+        if place.get().is_none() {
+            let _one = lock::acquire(&self.0.making)?;
+            if place.get().is_none() {
+                let event = self.signalled(interrupt)?;
+                place.call_once(|| event);
+            }
         }
-        let _one = lock::acquire(&self.making)?;
-        if let Some(event) = place.get() {
-            return Ok(event);
-        }
-        let event = self.signalled(interrupt)?;
-        Ok(place.call_once(|| event))
+        Ok(())
     }
 
     /// A new eventfd, where the kernel signals `interrupt`.
     fn signalled(&self, interrupt: u32) -> Result<Fd, Error> {
         let event = Fd::eventfd().map_err(|errno| os("eventfd", errno))?;
         let ask = Request::SetEventFd { interrupt, event: &event };
-        self.kernel.ioctl(&self.file, ask).map_err(|errno| os("ioctl(CONTIGO_SET_EVENTFD)", errno))?;
+        self.0.kernel.ioctl(&self.0.file, ask).map_err(|errno| os("ioctl(CONTIGO_SET_EVENTFD)", errno))?;
         Ok(event)
     }
 }
 
-impl GuardIrq<'_> {
+impl GuardIrq {
     /// Forgets an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
@@ -110,19 +109,24 @@ impl GuardIrq<'_> {
     }
 
     /// Another handle on the same interrupt.
-    pub(crate) const fn second(&self) -> Self {
-        Self { guard: self.guard, interrupt: self.interrupt, event: self.event, interrupts: AtomicUsize::new(0) }
+    pub(crate) fn second(&self) -> Self {
+        Self { guard: self.guard.clone(), interrupt: self.interrupt, interrupts: AtomicUsize::new(0) }
+    }
+
+    /// The eventfd of a device with several.
+    fn event(&self) -> Option<&Fd> {
+        self.guard.0.events.get(self.interrupt as usize)?.get()
     }
 
     fn file(&self) -> &Fd {
-        self.event.unwrap_or(&self.guard.file)
+        self.event().unwrap_or(&self.guard.0.file)
     }
 
     /// Reads what came, where there is something new.
     fn take(&self) -> Result<(), Error> {
-        let (taken, call) = match self.event {
+        let (taken, call) = match self.event() {
             Some(event) => (event.take_count().map(drop), "read(eventfd)"),
-            None => (self.guard.kernel.came(&self.guard.file).map(drop), "read(/dev/contigo/)"),
+            None => (self.guard.0.kernel.came(&self.guard.0.file).map(drop), "read(/dev/contigo/)"),
         };
         match taken {
             Ok(()) => {
@@ -138,11 +142,11 @@ impl GuardIrq<'_> {
 
     fn unmask(&self) -> Result<(), Error> {
         let ask = Request::Unmask(1 << self.interrupt);
-        self.guard.kernel.ioctl(&self.guard.file, ask).map_err(|errno| os("ioctl(CONTIGO_UNMASK)", errno))
+        self.guard.0.kernel.ioctl(&self.guard.0.file, ask).map_err(|errno| os("ioctl(CONTIGO_UNMASK)", errno))
     }
 }
 
-impl Wait for GuardIrq<'_> {
+impl Wait for GuardIrq {
     fn now_us(&self) -> u64 {
         Spin.now_us()
     }
@@ -162,7 +166,7 @@ impl Wait for GuardIrq<'_> {
     }
 }
 
-impl AsFd for GuardIrq<'_> {
+impl AsFd for GuardIrq {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file().as_fd()
     }

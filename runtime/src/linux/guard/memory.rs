@@ -34,8 +34,8 @@ use nix::libc::{EDQUOT, ENOMEM, ENOSPC, EPROTO};
 /// ends.
 ///
 /// References: Linux `Documentation/core-api/dma-api.rst`; `kernel-helpers/uapi/contigo.h`.
-pub struct GuardMemory<'g> {
-    guard: &'g Guard,
+pub struct GuardMemory {
+    guard: Guard,
     // INVARIANT: not null, maps all of the memory, never remapped.
     map: MmapRaw,
     handle: u32,
@@ -67,7 +67,7 @@ impl Guard {
     /// - [`Error::Os`] with `ioctl(CONTIGO_ALLOC)`: ENODEV, the device was taken away. With
     ///   `mmap(/dev/contigo/)`: the errno.
     /// - [`Error::Unexpected`]: the module says what cannot be.
-    pub fn allocate(&self, len_bytes: usize) -> Result<GuardMemory<'_>, Error> {
+    pub fn allocate(&self, len_bytes: usize) -> Result<GuardMemory, Error> {
         GuardMemory::new(self, len_bytes, false)
     }
 
@@ -78,13 +78,13 @@ impl Guard {
     ///
     /// # Errors
     /// As [`allocate`](Self::allocate).
-    pub fn allocate_coherent(&self, len_bytes: usize) -> Result<GuardMemory<'_>, Error> {
+    pub fn allocate_coherent(&self, len_bytes: usize) -> Result<GuardMemory, Error> {
         GuardMemory::new(self, len_bytes, true)
     }
 }
 
-impl<'g> GuardMemory<'g> {
-    fn new(guard: &'g Guard, len_bytes: usize, is_coherent: bool) -> Result<Self, Error> {
+impl GuardMemory {
+    fn new(guard: &Guard, len_bytes: usize, is_coherent: bool) -> Result<Self, Error> {
         const MAX_BYTES: usize = isize::MAX as usize;
         let page_bytes = pagemap::page_bytes()?;
         let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=MAX_BYTES).contains(whole));
@@ -93,9 +93,9 @@ impl<'g> GuardMemory<'g> {
         };
         let flags = if is_coherent { ALLOC_COHERENT } else { 0 };
         let mut alloc = Alloc { len_bytes: whole_bytes as u64, flags, ..Alloc::default() };
-        guard.kernel.ioctl(&guard.file, Request::Alloc(&mut alloc)).map_err(|errno| refused(errno, whole_bytes))?;
+        guard.0.kernel.ioctl(&guard.0.file, Request::Alloc(&mut alloc)).map_err(|errno| refused(errno, whole_bytes))?;
         match map(guard, &alloc, whole_bytes, page_bytes) {
-            Ok(map) => Ok(Self { guard, map, handle: alloc.handle, addr: alloc.addr, is_coherent }),
+            Ok(map) => Ok(Self { guard: guard.clone(), map, handle: alloc.handle, addr: alloc.addr, is_coherent }),
             Err(error) => {
                 // Nobody was told its address.
                 guard.release(alloc.handle);
@@ -112,7 +112,7 @@ impl<'g> GuardMemory<'g> {
         if range.is_empty() || self.is_coherent {
             return Ok(());
         }
-        let granule = self.guard.granule;
+        let granule = self.guard.0.granule;
         let lines = || granule.round_down(range.start)..granule.round_up(range.end).unwrap_or(len_bytes).min(len_bytes);
         self.guard.sync(self.handle, &if whole_lines { lines() } else { range.clone() }, flags)
     }
@@ -136,13 +136,13 @@ fn map(guard: &Guard, alloc: &Alloc, len_bytes: usize, page_bytes: usize) -> Res
         return Err(Error::Unexpected { name: "mmap_offset of CONTIGO_ALLOC", value: alloc.mmap_offset });
     }
     // The kernel refuses more than was allocated: a mapped byte is a byte that exists.
-    match guard.kernel.memory(&guard.file, alloc.handle) {
+    match guard.0.kernel.memory(&guard.0.file, alloc.handle) {
         Some(file) => mapped::file(file.raw(), 0, len_bytes, CALL),
-        None => mapped::file(guard.file.raw(), alloc.mmap_offset, len_bytes, CALL),
+        None => mapped::file(guard.0.file.raw(), alloc.mmap_offset, len_bytes, CALL),
     }
 }
 
-impl Drop for GuardMemory<'_> {
+impl Drop for GuardMemory {
     fn drop(&mut self) {
         self.guard.release(self.handle);
     }
@@ -155,14 +155,14 @@ impl Drop for GuardMemory<'_> {
 // one run from its address on (GuardKernel, 1): a physical one where nothing translates, else on a
 // bus that this guard alone is on. 6. `GuardKernel`, 2. Of coherent memory no line is in a cache
 // that the device does not snoop, so each sync is done.
-unsafe impl Backend for GuardMemory<'_> {
+unsafe impl Backend for GuardMemory {
     fn name(&self) -> &'static str {
         "guard"
     }
 
     fn mapping(&self) -> Mapping {
         // Coherent memory too: `SyncScope::Coherent` is refused on a port that does not snoop.
-        self.guard.mapping(&self.map, self.addr, SyncScope::Range { granule_bytes: self.guard.granule.bytes() })
+        self.guard.mapping(&self.map, self.addr, SyncScope::Range { granule_bytes: self.guard.0.granule.bytes() })
     }
 
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
@@ -177,7 +177,7 @@ unsafe impl Backend for GuardMemory<'_> {
 }
 
 // SAFETY: the module makes a dma-buf of the whole memory, which has a reference of its own.
-unsafe impl Export for GuardMemory<'_> {
+unsafe impl Export for GuardMemory {
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         const COHERENT: Error = Error::Unsupported {
             what: "memory that is coherent for its own device is no dma-buf",
@@ -191,17 +191,17 @@ unsafe impl Export for GuardMemory<'_> {
         if self.is_coherent {
             return Err(COHERENT);
         }
-        if GuardInfo::from(&self.guard.info).iommu {
+        if GuardInfo::from(&self.guard.0.info).iommu {
             return Err(TRANSLATED);
         }
         let mut exported = None;
         let ask = Request::Export { handle: self.handle, dma_buf: &mut exported };
-        self.guard.kernel.ioctl(&self.guard.file, ask).map_err(|errno| os(CALL, errno))?;
+        self.guard.0.kernel.ioctl(&self.guard.0.file, ask).map_err(|errno| os(CALL, errno))?;
         exported.map(ExportedFd::from_fd).ok_or(os(CALL, EPROTO))
     }
 }
 
-impl fmt::Debug for GuardMemory<'_> {
+impl fmt::Debug for GuardMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GuardMemory").field("addr", &self.addr).field("len_bytes", &self.map.len()).finish_non_exhaustive()
     }

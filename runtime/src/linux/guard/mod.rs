@@ -46,7 +46,7 @@ use crate::{
         Port,
         backend::{Mapping, SyncScope},
     },
-    types::{Align, BaseAddr, Bus, DevAddr, Error, PhysAddr},
+    types::{Align, BaseAddr, Bus, DevAddr, Error, PhysAddr, shared::Shared},
 };
 use core::{
     fmt,
@@ -59,14 +59,15 @@ use spin::{Mutex, Once};
 
 /// One device that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name` is
 /// the kernel's for the device (`f8003000.dma-controller`, `40000000.gemm8`). One program at a time
-/// has it.
+/// has it. It is a handle: clones are the same opening, and so are its memory and interrupts, each
+/// of which has one.
 ///
-/// It owns the file, which is all that a driver needs: [`registers`](Self::registers),
+/// It is the file, which is all that a driver needs: [`registers`](Self::registers),
 /// [`irq`](Self::irq), and memory: of the device's own ([`allocate`](Self::allocate)), or another
 /// driver's ([`DmaBuf::import`], [`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)). While it
 /// is open the device is awake and its clocks run; opening resets a device that has a reset.
 ///
-/// When the last descriptor and the last mapping of it go, by whatever end of the process, the
+/// When the last handle and the last mapping of it go, by whatever end of the process, the
 /// kernel takes the registers and the interrupts away. It runs the program that
 /// [`Engine::arm`](crate::Engine::arm) has left there, and resets the device, if it can be. Only
 /// then it gives up the memory that was allocated or imported. Where neither a program nor a reset
@@ -95,7 +96,10 @@ use spin::{Mutex, Once};
 /// unsafe { engine.arm(&guard, 0)? };   // from here on a crash stops the device before its memory goes
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct Guard {
+#[derive(Clone)]
+pub struct Guard(Shared<Opened>);
+
+struct Opened {
     kernel: Kernel,
     file: Fd,
     /// INVARIANT: `info::checked` passed it.
@@ -139,7 +143,8 @@ impl Guard {
         let (info, granule) = info::checked(ask(&kernel, &file)?)?;
         let bus = if info.flags & INFO_TRANSLATED == 0 { Bus::Soc } else { next_bus()? };
         let (taken, making) = (AtomicU32::new(0), Mutex::new(()));
-        Ok(Self { kernel, file, info, granule, bus, taken, events: [const { Once::new() }; MAX_INTERRUPTS], making })
+        let events = [const { Once::new() }; MAX_INTERRUPTS];
+        Shared::new(Opened { kernel, file, info, granule, bus, taken, events, making }).map(Self)
     }
 
     /// The facts about the device and this file, as the kernel says them now.
@@ -148,7 +153,7 @@ impl Guard {
     /// [`Error::Os`]: ENODEV, the device was taken away. [`Error::Unexpected`]: the module says
     /// what cannot be.
     pub fn info(&self) -> Result<GuardInfo, Error> {
-        let (info, _) = info::checked(ask(&self.kernel, &self.file)?)?;
+        let (info, _) = info::checked(ask(&self.0.kernel, &self.0.file)?)?;
         Ok(GuardInfo::from(&info))
     }
 
@@ -160,8 +165,8 @@ impl Guard {
     /// Memory whose port disagrees about coherency is refused ([`Error::CoherencyMismatch`]): the
     /// device tree is wrong then, or the port.
     #[must_use]
-    pub const fn seen_through(&self, port: Port) -> Port {
-        match self.bus {
+    pub fn seen_through(&self, port: Port) -> Port {
+        match self.0.bus {
             Bus::Soc => port,
             bus => Port { bus, offset: 0, ..port },
         }
@@ -169,14 +174,14 @@ impl Guard {
 
     /// Does the device snoop the CPU's caches, by the kernel's word (`dma-coherent`)?
     #[must_use]
-    pub const fn is_coherent(&self) -> bool {
-        self.info.flags & INFO_COHERENT != 0
+    pub fn is_coherent(&self) -> bool {
+        self.0.info.flags & INFO_COHERENT != 0
     }
 
     /// Are bus addresses other ones than physical addresses, by `dma-ranges` or an IOMMU?
     #[must_use]
-    pub const fn translates(&self) -> bool {
-        self.info.flags & INFO_TRANSLATED != 0
+    pub fn translates(&self) -> bool {
+        self.0.info.flags & INFO_TRANSLATED != 0
     }
 
     /// Tells the kernel how many address lines the device has, 32 to 64; fewer only where the
@@ -186,7 +191,7 @@ impl Guard {
     /// [`Error::Os`]: EBUSY, memory is allocated or imported; EINVAL, out of range; EIO, the kernel
     /// cannot serve so few lines.
     pub fn set_addr_bits(&self, bits: u32) -> Result<(), Error> {
-        self.kernel.ioctl(&self.file, Request::SetDmaBits(bits)).map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
+        self.0.kernel.ioctl(&self.0.file, Request::SetDmaBits(bits)).map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
     }
 
     /// Resets the device by its reset lines: it is as after power-on, and has let go of all memory.
@@ -208,7 +213,7 @@ impl Guard {
     /// would then start a job with cleared addresses. Where no IOMMU confines the device, memory is
     /// at address 0 too.
     pub unsafe fn reset(&self) -> Result<(), Error> {
-        self.kernel.ioctl(&self.file, Request::Reset).map_err(|errno| os("ioctl(CONTIGO_RESET)", errno))
+        self.0.kernel.ioctl(&self.0.file, Request::Reset).map_err(|errno| os("ioctl(CONTIGO_RESET)", errno))
     }
 
     /// Leaves `program` with the kernel, for the device's register window `window` (its entry in
@@ -231,7 +236,7 @@ impl Guard {
     pub unsafe fn arm(&self, program: &StopProgram, window: u32) -> Result<(), Error> {
         let steps = program.steps_for(window);
         let fix = "add contigo,stop-windows = <0>; to the device's node where each of its registers answers, or run with CAP_SYS_RAWIO";
-        self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| match errno {
+        self.0.kernel.ioctl(&self.0.file, Request::Arm(&steps)).map_err(|errno| match errno {
             EPERM => Error::Denied { what: "leaving a stop sequence with the kernel, which could not survive a bus error", errno, fix },
             errno => os("ioctl(CONTIGO_ARM)", errno),
         })
@@ -241,24 +246,24 @@ impl Guard {
     fn sync(&self, handle: u32, range: &Range<usize>, flags: u32) -> Result<(), Error> {
         let (offset_bytes, len_bytes) = (range.start as u64, range.len() as u64);
         let ranges = [SyncRange { handle, flags, offset_bytes, len_bytes }];
-        self.kernel.ioctl(&self.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
+        self.0.kernel.ioctl(&self.0.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
     }
 
     /// Memory of this device, which the kernel says is at `addr`: a physical address where nothing
     /// translates. `scope`: where the device does not snoop.
     fn mapping(&self, map: &MmapRaw, addr: u64, scope: SyncScope) -> Mapping {
         let coherent = self.is_coherent();
-        let base = match self.bus {
+        let base = match self.0.bus {
             Bus::Soc => BaseAddr::Phys(PhysAddr(addr)),
             _ => BaseAddr::Dev(DevAddr(addr)),
         };
         let scope = if coherent { SyncScope::Coherent } else { scope };
-        Mapping { cpu: mapped::start(map), len_bytes: map.len(), base, bus: self.bus, scope, coherent: Some(coherent) }
+        Mapping { cpu: mapped::start(map), len_bytes: map.len(), base, bus: self.0.bus, scope, coherent: Some(coherent) }
     }
 
     /// Gives up an import or an allocation; where that fails, the file holds it.
     fn release(&self, handle: u32) {
-        let _ = self.kernel.ioctl(&self.file, Request::Release(handle));
+        let _ = self.0.kernel.ioctl(&self.0.file, Request::Release(handle));
     }
 }
 
@@ -292,6 +297,6 @@ const fn os(call: &'static str, errno: i32) -> Error {
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("info", &self.info).field("bus", &self.bus).finish_non_exhaustive()
+        f.debug_struct("Guard").field("info", &self.0.info).field("bus", &self.0.bus).finish_non_exhaustive()
     }
 }

@@ -47,9 +47,9 @@ impl Guard {
         };
         let max = MAX_WINDOWS as u64 - 1;
         let no_such = Error::Argument { name: "window", value: window.into(), min: 0, max, multiple_of: 1 };
-        let found = self.info.window.get(window as usize).ok_or(no_such)?;
+        let found = self.0.info.window.get(window as usize).ok_or(no_such)?;
         if found.len_bytes == 0 {
-            let among = crate::types::Among::of(self.info.window.iter().fold(0, |all, window| all + u32::from(window.len_bytes > 0)));
+            let among = crate::types::Among::of(self.0.info.window.iter().fold(0, |all, window| all + u32::from(window.len_bytes > 0)));
             return Err(Error::NotFound { what: "window of this guard's registers", among });
         }
         if found.flags & WINDOW_MMAP == 0 {
@@ -58,12 +58,12 @@ impl Guard {
         let extent = extent(found)?;
         let bit = 1 << window;
         // Acquire and Release: of two threads one gets it.
-        if self.taken.fetch_or(bit, Ordering::AcqRel) & bit != 0 {
+        if self.0.taken.fetch_or(bit, Ordering::AcqRel) & bit != 0 {
             return Err(Error::InUse { errno: EBUSY });
         }
-        let mapped = Registers::map(self.kernel.registers(&self.file), "mmap(/dev/contigo/)", extent, None);
+        let mapped = Registers::map(self.0.kernel.registers(&self.0.file), "mmap(/dev/contigo/)", extent, None);
         mapped.inspect_err(|_| {
-            self.taken.fetch_and(!bit, Ordering::AcqRel);
+            self.0.taken.fetch_and(!bit, Ordering::AcqRel);
         })
     }
 }

@@ -36,8 +36,8 @@ const LAST_BAR: u8 = 5;
 ///
 /// Registers and the whole BAR are the device's own. Where the MSI-X table lies in the BAR, it is
 /// in the window too: leave it to the kernel.
-pub struct VfioDevice<'v> {
-    vfio: &'v Vfio,
+pub struct VfioDevice {
+    vfio: Vfio,
     window: MmioWindow,
     signal: Signal,
     port: Port,
@@ -57,15 +57,15 @@ impl Vfio {
     /// this device meanwhile. The IOMMU confines a job that starts with cleared addresses, but its
     /// end may be taken for that of another job, whose output the device did not write.
     pub unsafe fn reset(&self) -> Result<(), Error> {
-        if !self.resets {
+        if !self.0.resets {
             let fix = "see that its last driver stopped it, and open it without a reset";
             return Err(Error::Unsupported { what: "the kernel knows no reset for this PCI function alone", fix });
         }
-        self.kernel.ioctl(&self.device, Request::Reset).map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
+        self.0.kernel.ioctl(&self.0.device, Request::Reset).map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
     }
 }
 
-impl<'v> VfioDevice<'v> {
+impl VfioDevice {
     /// The registers of BAR number `bar`, and `interrupt`. The device is reset first, so that
     /// nothing is left of who used it before, and then may master the bus.
     ///
@@ -76,11 +76,11 @@ impl<'v> VfioDevice<'v> {
     /// - [`Error::HasDriver`]: this `Vfio` has a device already, or had one that was forgotten.
     /// - [`Error::Os`], [`Error::Unexpected`]: what the kernel says.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn open(vfio: &'v Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
+    pub fn open(vfio: &Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         let this = Self::quiet(vfio, bar, interrupt)?;
         // SAFETY: `this` has the registers and has given them to nobody: no driver is left.
         unsafe { vfio.reset()? };
-        vfio.config.enable(&vfio.kernel, &vfio.device, true)?;
+        vfio.0.config.enable(&vfio.0.kernel, &vfio.0.device, true)?;
         Ok(this)
     }
 
@@ -96,14 +96,14 @@ impl<'v> VfioDevice<'v> {
     /// would go to the addresses of memory that this program takes for its own.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn open_unreset(
-        vfio: &'v Vfio,
+        vfio: &Vfio,
         bar: u8,
         interrupt: Interrupt,
         quiesce: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let mut this = Self::quiet(vfio, bar, interrupt)?;
         quiesce(&mut this)?;
-        vfio.config.enable(&vfio.kernel, &vfio.device, true)?;
+        vfio.0.config.enable(&vfio.0.kernel, &vfio.0.device, true)?;
         Ok(this)
     }
 
@@ -128,18 +128,18 @@ impl<'v> VfioDevice<'v> {
 
     /// Everything but bus mastering.
     #[cfg_attr(feature = "audit", track_caller)]
-    fn quiet(vfio: &'v Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
+    fn quiet(vfio: &Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         if bar > LAST_BAR {
             return Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: LAST_BAR.into(), multiple_of: 1 });
         }
-        if vfio.taken.swap(true, Ordering::Acquire) {
+        if vfio.0.taken.swap(true, Ordering::Acquire) {
             return Err(Error::HasDriver);
         }
-        let made = vfio.config.enable(&vfio.kernel, &vfio.device, false).and_then(|()| {
+        let made = vfio.0.config.enable(&vfio.0.kernel, &vfio.0.device, false).and_then(|()| {
             let map = registers(vfio, bar)?;
-            Ok((map, Signal::enable(&vfio.kernel, &vfio.device, interrupt)?))
+            Ok((map, Signal::enable(&vfio.0.kernel, &vfio.0.device, interrupt)?))
         });
-        let (map, signal) = made.inspect_err(|_| vfio.taken.store(false, Ordering::Release))?;
+        let (map, signal) = made.inspect_err(|_| vfio.0.taken.store(false, Ordering::Release))?;
         let (base, len_bytes) = (map.as_mut_ptr().cast::<u32>(), map.len());
         // SAFETY: `registers` checked that the mapping is not at address 0.
         let base = unsafe { NonNull::new_unchecked(base) };
@@ -149,14 +149,14 @@ impl<'v> VfioDevice<'v> {
         // `taken` gives its registers to one value.
         let window = unsafe { MmioWindow::new(base, len_bytes) };
         trace::happened(Event::MapRegisters { len_bytes }, Site::here());
-        Ok(Self { vfio, window, signal, port: vfio.port(), _bar: map })
+        Ok(Self { vfio: vfio.clone(), window, signal, port: vfio.port(), _bar: map })
     }
 }
 
 /// Maps a BAR, all of it.
 fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     let mut info = RegionInfo::ask(bar.into());
-    let asked = vfio.kernel.ioctl(&vfio.device, Request::RegionInfo(&mut info));
+    let asked = vfio.0.kernel.ioctl(&vfio.0.device, Request::RegionInfo(&mut info));
     asked.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
     if info.size == 0 || info.flags & RegionInfo::MMAP == 0 {
         let fix = "it has I/O ports, is smaller than a page, or is not there; use the BAR that has the registers";
@@ -173,31 +173,31 @@ fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     }
     const CALL: &str = "mmap(BAR)";
     let len_bytes = usize::try_from(info.size).map_err(|_| Error::Os { call: CALL, errno: Errno::EOVERFLOW as i32 })?;
-    map::file(vfio.device.raw(), info.offset, len_bytes, CALL)
+    map::file(vfio.0.device.raw(), info.offset, len_bytes, CALL)
 }
 
-impl Drop for VfioDevice<'_> {
+impl Drop for VfioDevice {
     /// Ends the device's DMA, then its interrupt. Where the first fails, no second driver gets the
     /// registers.
     fn drop(&mut self) {
-        let (kernel, device) = (&self.vfio.kernel, &self.vfio.device);
-        let stopped = self.vfio.config.enable(kernel, device, false);
+        let (kernel, device) = (&self.vfio.0.kernel, &self.vfio.0.device);
+        let stopped = self.vfio.0.config.enable(kernel, device, false);
         if let Err(_error) = self.signal.disable(kernel, device) {
             event!("vfio: the interrupt would not be turned off");
         }
         match stopped {
-            Ok(()) => self.vfio.taken.store(false, Ordering::Release),
+            Ok(()) => self.vfio.0.taken.store(false, Ordering::Release),
             Err(_error) => event!("vfio: bus mastering would not be turned off"),
         }
     }
 }
 
 // SAFETY: the window's registers: those of the device that `vfio` has open.
-unsafe impl Mmio for VfioDevice<'_> {
+unsafe impl Mmio for VfioDevice {
     forward!(|this| this.window => len_bytes, read32, write32);
 }
 
-impl Wait for VfioDevice<'_> {
+impl Wait for VfioDevice {
     fn now_us(&self) -> u64 {
         Spin.now_us()
     }
@@ -205,10 +205,10 @@ impl Wait for VfioDevice<'_> {
         if self.signal.kind == Interrupt::Polled { Spin.looks_before_clock() } else { 0 }
     }
     fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
-        self.signal.wait(&self.vfio.kernel, &self.vfio.device, timeout_us)
+        self.signal.wait(&self.vfio.0.kernel, &self.vfio.0.device, timeout_us)
     }
     fn arm_irq(&self) -> Result<Option<i32>, Error> {
-        self.signal.arm(&self.vfio.kernel, &self.vfio.device)
+        self.signal.arm(&self.vfio.0.kernel, &self.vfio.0.device)
     }
 }
 
@@ -216,13 +216,13 @@ impl Wait for VfioDevice<'_> {
 // address space, or refused. The kernel attached the device to it before it gave out the device's
 // file, and an address space begins empty (VfioKernel, 2). So the bus, the window and the offset of
 // 0 are true; and so is `coherent`, by the reasons in `VfioMemory`'s documentation.
-unsafe impl Device for VfioDevice<'_> {
+unsafe impl Device for VfioDevice {
     fn port(&self) -> &Port {
         &self.port
     }
 }
 
-impl fmt::Debug for VfioDevice<'_> {
+impl fmt::Debug for VfioDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VfioDevice")
             .field("len_bytes", &self.window.len_bytes())

@@ -33,15 +33,15 @@ use memmap2::{MmapOptions, MmapRaw};
 /// Linux `drivers/vfio/vfio_iommu_type1.c` (`vfio_dma_do_map`, `vfio_iommu_map`),
 /// `drivers/iommu/iommufd/ioas.c` (`conv_iommu_prot`), `drivers/vfio/vfio_main.c`
 /// (`__vfio_register_dev`).
-pub struct VfioMemory<'v> {
-    vfio: &'v Vfio,
+pub struct VfioMemory {
+    vfio: Vfio,
     // INVARIANT: not null, whole pages, never remapped; unmapped from the process only after it was
     // unmapped from the device.
     map: ManuallyDrop<MmapRaw>,
     iova: u64,
 }
 
-impl<'v> VfioMemory<'v> {
+impl VfioMemory {
     /// The most bytes in one block: 1 GiB, as for the other kinds of memory.
     pub const MAX_BYTES: usize = 1 << 30;
 
@@ -59,7 +59,7 @@ impl<'v> VfioMemory<'v> {
     ///   ioctl; ENOMEM: there is no memory.
     /// - [`Error::Contended`]: other threads map and unmap without end.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn new(vfio: &'v Vfio, len_bytes: usize) -> Result<Self, Error> {
+    pub fn new(vfio: &Vfio, len_bytes: usize) -> Result<Self, Error> {
         let page_bytes = pagemap::page_bytes()?;
         let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
         let Some(whole_bytes) = whole_bytes else {
@@ -68,18 +68,18 @@ impl<'v> VfioMemory<'v> {
         };
         let map = map::anonymous(MmapOptions::new().len(whole_bytes), "mmap(MAP_ANONYMOUS)")?;
         let cpu = map.as_ptr().addr() as u64;
-        let iova = lock::acquire(&vfio.table)?.place(cpu, whole_bytes, page_bytes)?;
-        if let Err(error) = vfio.space.map(&vfio.kernel, cpu, iova, whole_bytes) {
+        let iova = lock::acquire(&vfio.0.table)?.place(cpu, whole_bytes, page_bytes)?;
+        if let Err(error) = vfio.0.space.map(&vfio.0.kernel, cpu, iova, whole_bytes) {
             // Neither kernel path leaves a part of it mapped (`vfio_remove_dma`,
             // `iopt_abort_area`). Where the lock cannot be had, the place is lost, and no memory
             // is.
-            if let Ok(mut table) = lock::acquire(&vfio.table) {
+            if let Ok(mut table) = lock::acquire(&vfio.0.table) {
                 table.remove(iova);
             }
             return Err(error);
         }
         trace::happened(Event::MapForDevice { iova, len_bytes: whole_bytes }, Site::here());
-        Ok(Self { vfio, map: ManuallyDrop::new(map), iova })
+        Ok(Self { vfio: vfio.clone(), map: ManuallyDrop::new(map), iova })
     }
 
     /// Takes the block away from the device and gives it back to the kernel: what dropping it does,
@@ -100,10 +100,10 @@ impl<'v> VfioMemory<'v> {
 
     /// After `Ok` the device does not reach the block, and its place is free again.
     fn take_from_device(&self) -> Result<(), Error> {
-        let mut table = lock::acquire(&self.vfio.table)?;
+        let mut table = lock::acquire(&self.vfio.0.table)?;
         let len_bytes = self.map.len() as u64;
         if table.get(self.iova).is_none_or(|block| block.state != State::Revoked) {
-            self.vfio.space.unmap(&self.vfio.kernel, self.iova, len_bytes)?;
+            self.vfio.0.space.unmap(&self.vfio.0.kernel, self.iova, len_bytes)?;
             trace::happened(Event::UnmapForDevice { iova: self.iova, len_bytes: self.map.len() }, Site::NONE);
         }
         table.remove(self.iova);
@@ -118,7 +118,7 @@ impl<'v> VfioMemory<'v> {
     }
 }
 
-impl Drop for VfioMemory<'_> {
+impl Drop for VfioMemory {
     fn drop(&mut self) {
         if self.take_from_device().is_ok() {
             self.free();
@@ -127,7 +127,7 @@ impl Drop for VfioMemory<'_> {
         // The device may still reach the pages: they stay, and so does their place. (Without the
         // lock they are not counted.)
         trace::happened(Event::Leak { len_bytes: self.map.len() }, Site::NONE);
-        if let Ok(mut table) = lock::acquire(&self.vfio.table)
+        if let Ok(mut table) = lock::acquire(&self.vfio.0.table)
             && let Some(block) = table.get(self.iova)
         {
             block.state = State::Leaked;
@@ -145,7 +145,7 @@ impl Drop for VfioMemory<'_> {
 // 5. Where `coherent` is true, the kernel mapped the memory as cacheable and the function may not
 //    ask to leave the caches out
 // (`Vfio::asking`).
-unsafe impl Backend for VfioMemory<'_> {
+unsafe impl Backend for VfioMemory {
     fn name(&self) -> &'static str {
         "vfio"
     }
@@ -156,8 +156,8 @@ unsafe impl Backend for VfioMemory<'_> {
             len_bytes: self.map.len(),
             base: BaseAddr::Dev(DevAddr(self.iova)),
             bus: self.vfio.port_bus(),
-            scope: if self.vfio.coherent { SyncScope::Coherent } else { cache::scope() },
-            coherent: Some(self.vfio.coherent),
+            scope: if self.vfio.0.coherent { SyncScope::Coherent } else { cache::scope() },
+            coherent: Some(self.vfio.0.coherent),
         }
     }
 
@@ -170,7 +170,7 @@ unsafe impl Backend for VfioMemory<'_> {
     }
 }
 
-impl fmt::Debug for VfioMemory<'_> {
+impl fmt::Debug for VfioMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VfioMemory").field("iova", &DevAddr(self.iova)).field("len_bytes", &self.map.len()).finish_non_exhaustive()
     }

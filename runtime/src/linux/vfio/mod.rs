@@ -109,7 +109,7 @@ use crate::{
     linux::os::text::event,
     mem::Port,
     trace::{self, Event, Site},
-    types::{BaseAddr, Bus, Error, lock},
+    types::{BaseAddr, Bus, Error, lock, shared::Shared},
 };
 use core::{
     fmt,
@@ -118,20 +118,22 @@ use core::{
 use spin::Mutex;
 
 /// One PCI device, opened, in an I/O address space of its own. [`memory`](Self::memory) puts memory
-/// into that space, and [`VfioDevice`] has the registers and the interrupt. Both borrow this, so
-/// neither outlives it.
+/// into that space, and [`VfioDevice`] has the registers and the interrupt. It is a handle: clones
+/// are the same opening, and memory and registers have one each.
 ///
-/// Dropping it closes the device, which ends what it was doing, and then the address space with
-/// whatever was forgotten in it: the device reaches none of that any more. Forgotten memory stays
-/// mapped in this process. (A forgotten `VfioDevice` keeps the device open and its memory pinned
-/// until the process ends: its mapping of the registers is a reference to the file.)
+/// Dropping the last one closes the device, which ends what it was doing, and then the address
+/// space. Memory or a `VfioDevice` that was forgotten keeps the device open, and its memory pinned,
+/// until the process ends.
 ///
 /// Each is a bus of its own ([`Bus::Iommu`]): memory of one is refused by the device of another,
 /// whatever the addresses.
 ///
 /// A child of fork(2) shares the open files, and gets neither the memory nor the registers
 /// (MADV_DONTFORK): the device stays open until both have closed it.
-pub struct Vfio {
+#[derive(Clone)]
+pub struct Vfio(Shared<Opened>);
+
+struct Opened {
     // First: the device is closed, and so stopped, before its address space goes.
     device: Fd,
     space: Space,
@@ -208,7 +210,7 @@ impl Vfio {
         let bus = next_bus()?;
         event!("vfio: opened as bus {}", bus);
         let (table, taken, resets) = (Mutex::new(table), AtomicBool::new(false), info.flags & DeviceInfo::RESET != 0);
-        Ok(Self { device, space, kernel, config, table, bus, window, coherent, resets, taken })
+        Shared::new(Opened { device, space, kernel, config, table, bus, window, coherent, resets, taken }).map(Self)
     }
 
     /// Maps `len_bytes` of zeroed memory, rounded up to whole pages, for this process and for the
@@ -217,29 +219,29 @@ impl Vfio {
     /// # Errors
     /// As [`VfioMemory::new`].
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn memory(&self, len_bytes: usize) -> Result<VfioMemory<'_>, Error> {
+    pub fn memory(&self, len_bytes: usize) -> Result<VfioMemory, Error> {
         VfioMemory::new(self, len_bytes)
     }
 
     /// The device's way to memory, by the kernel's word: this address space's bus, the addresses
     /// that the kernel allows in it, and whether the device snoops.
     #[must_use]
-    pub const fn port(&self) -> Port {
-        let addr_bits = u64::BITS - self.window.1.leading_zeros();
-        Port { name: "vfio", bus: Bus::Iommu(self.bus), offset: 0, addr_bits, window: self.window, coherent: self.coherent }
+    pub fn port(&self) -> Port {
+        let addr_bits = u64::BITS - self.0.window.1.leading_zeros();
+        Port { name: "vfio", bus: Bus::Iommu(self.0.bus), offset: 0, addr_bits, window: self.0.window, coherent: self.0.coherent }
     }
 
     /// Was the device opened by its own file and iommufd, or by its group and a container?
     #[must_use]
-    pub const fn by_iommufd(&self) -> bool {
-        matches!(self.space, Space::Iommufd { .. })
+    pub fn by_iommufd(&self) -> bool {
+        matches!(self.0.space, Space::Iommufd { .. })
     }
 
     /// Can the kernel reset the device alone? Where it cannot, [`VfioDevice::open_unreset`] is the
     /// way in.
     #[must_use]
-    pub const fn can_reset(&self) -> bool {
-        self.resets
+    pub fn can_reset(&self) -> bool {
+        self.0.resets
     }
 
     /// Cuts the device off from the block that begins at `base`
@@ -264,11 +266,11 @@ impl Vfio {
     /// ```
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn revoke(&self, base: BaseAddr) -> Result<(), Error> {
-        let mut table = lock::acquire(&self.table)?;
+        let mut table = lock::acquire(&self.0.table)?;
         let not_ours = Error::NotOurs { addr: base.raw(), len_bytes: 1 };
         let BaseAddr::Dev(iova) = base else { return Err(not_ours) };
         let block = table.get(iova.0).filter(|block| block.state == State::Mapped).ok_or(not_ours)?;
-        self.space.unmap(&self.kernel, block.iova, block.len_bytes)?;
+        self.0.space.unmap(&self.0.kernel, block.iova, block.len_bytes)?;
         block.state = State::Revoked;
         #[allow(clippy::cast_possible_truncation, reason = "a block of this process")]
         let event = Event::UnmapForDevice { iova: block.iova, len_bytes: block.len_bytes as usize };
@@ -281,10 +283,10 @@ impl Vfio {
     /// # Errors
     /// The first that [`revoke`](Self::revoke) met; the others were tried all the same.
     pub fn revoke_all(&self) -> Result<(), Error> {
-        let mut table = lock::acquire(&self.table)?;
+        let mut table = lock::acquire(&self.0.table)?;
         let mut result = Ok(());
         for block in table.blocks().filter(|block| block.state == State::Mapped) {
-            match self.space.unmap(&self.kernel, block.iova, block.len_bytes) {
+            match self.0.space.unmap(&self.0.kernel, block.iova, block.len_bytes) {
                 Ok(()) => block.state = State::Revoked,
                 Err(error) => result = result.and(Err(error)),
             }
@@ -299,11 +301,11 @@ impl Vfio {
     /// # Errors
     /// [`Error::Contended`].
     pub fn leaked_bytes(&self) -> Result<u64, Error> {
-        lock::acquire(&self.table).map(|table| table.leaked_bytes())
+        lock::acquire(&self.0.table).map(|table| table.leaked_bytes())
     }
 
     pub(super) fn port_bus(&self) -> Bus {
-        Bus::Iommu(self.bus)
+        Bus::Iommu(self.0.bus)
     }
 }
 

@@ -51,7 +51,7 @@ impl Control {
         let phase = lines(self.state.phase(align)?)?;
         let (want, align) = (lines(line.round_up(len_bytes).ok_or(exhausted)?)?, lines(align.bytes())?);
         let block = table.allocate(want, align, phase).map_err(|full| match full {
-            Full::Blocks => Error::TooMany { what: "allocations of this region (Limits::allocations)", most },
+            Full::Blocks => Error::TooMany { what: "allocations of a region, by its limit `allocations`", most },
             Full::Memory => exhausted,
         })?;
         let span = Span::new(block.start as usize * line.bytes(), block.len as usize * line.bytes());

@@ -72,7 +72,7 @@ pub(crate) fn camera_runs() -> bool {
 
 /// # Safety
 /// As [`AxiDmaChannel::alone`]; and there are registers behind the channel's, at [`WRONG`].
-unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
     use contigo::Mmio;
     let Parts { device, memory, settings, .. } = parts;
     let number = |name| number(settings, name);
@@ -90,7 +90,7 @@ unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>>
     let camera = unsafe { AxiDmaChannel::alone(device, Side::S2mm, config, memory)? };
     let taken = (number("taken")? == 1).then(io::pipe).transpose();
     let taken = taken.map_err(|error| Error::Os { call: "pipe", errno: error.raw_os_error().unwrap_or(0) })?;
-    Ok(AnyDriver::new(Lying { camera, lies, refuses_at: number("refuses_at")?, jobs: 0, ends: 0, last: None, held: None, taken }))
+    AnyDriver::new(Lying { camera, lies, refuses_at: number("refuses_at")?, jobs: 0, ends: 0, last: None, held: None, taken })
 }
 
 fn number(settings: Settings<'_>, name: &'static str) -> Result<u32> {
@@ -108,7 +108,7 @@ struct Lies {
 
 /// The camera's driver, which says now and then what is not so.
 struct Lying<'p> {
-    camera: AxiDmaChannel<'static, 'p, AnyDevice<'p>>,
+    camera: AxiDmaChannel<'p, AnyDevice>,
     lies: Lies,
     refuses_at: u32,
     jobs: u32,

@@ -98,7 +98,7 @@ fn a_stop_whose_interrupts_file_fails_resets_no_core() {
         let device = core(&board, spec);
         let (window, watch) = (device.window().unwrap(), Watch::default());
         // SAFETY: the model is built so.
-        let whole = unsafe { AxiDmaCore::open(Watched::new(&window, &watch)) };
+        let whole = unsafe { AxiDmaCore::open(Watched::new(&window, &watch)).unwrap() };
         // SAFETY: as above.
         let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));

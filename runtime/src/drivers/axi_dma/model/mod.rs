@@ -49,7 +49,7 @@ impl<'p> AxiDma<'p, SimWindow<AxiDmaModel>> {
     }
 }
 
-impl<'p> AxiDmaChannel<'static, 'p, SimWindow<AxiDmaModel>> {
+impl<'p> AxiDmaChannel<'p, SimWindow<AxiDmaModel>> {
     /// As [`alone`](AxiDmaChannel::alone), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl AxiDmaCore<SimWindow<AxiDmaModel>> {
     /// None today.
     pub fn open_simulated(window: SimWindow<AxiDmaModel>) -> Result<Self> {
         // SAFETY: as in `AxiDma::open_simulated`.
-        Ok(unsafe { Self::open(window) })
+        unsafe { Self::open(window) }
     }
 }
 

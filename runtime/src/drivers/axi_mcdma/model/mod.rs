@@ -10,7 +10,7 @@ use self::{
     channel::{Channel, Step},
     manual as pg288,
 };
-use super::{Mcdma, McdmaChannel, McdmaConfig, Way, host::Alone};
+use super::{Mcdma, McdmaChannel, McdmaConfig, Way};
 use crate::{
     mem::CpuBuf,
     sim::{
@@ -40,7 +40,7 @@ impl Mcdma<SimWindow<McdmaModel>> {
     }
 }
 
-impl<'p> McdmaChannel<'p, Alone<SimWindow<McdmaModel>>> {
+impl<'p> McdmaChannel<'p, SimWindow<McdmaModel>> {
     /// As [`open`](Self::open), and safe: the type of the window says what is behind it.
     ///
     /// # Errors

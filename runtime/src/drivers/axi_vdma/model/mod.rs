@@ -47,7 +47,7 @@ impl Default for AxiVdmaSpec {
     }
 }
 
-impl AxiVdmaChannel<'static, SimWindow<AxiVdmaModel>> {
+impl AxiVdmaChannel<SimWindow<AxiVdmaModel>> {
     /// As [`alone`](AxiVdmaChannel::alone), and safe: the type of the window says what is behind
     /// it.
     ///
@@ -63,8 +63,10 @@ impl AxiVdmaChannel<'static, SimWindow<AxiVdmaModel>> {
 
 impl AxiVdmaCore<SimWindow<AxiVdmaModel>> {
     /// As [`open`](AxiVdmaCore::open), and safe: the type of the window says what is behind it.
-    #[must_use]
-    pub fn open_simulated(window: SimWindow<AxiVdmaModel>) -> Self {
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_simulated(window: SimWindow<AxiVdmaModel>) -> Result<Self> {
         // SAFETY: as in `AxiVdmaChannel::simulated`.
         unsafe { Self::open(window) }
     }

@@ -34,8 +34,10 @@ impl Litepcie<SimWindow<LitepcieModel>> {
 
 impl LitepcieCore<SimWindow<LitepcieModel>> {
     /// As [`open`](Self::open), and safe: the type of the window says what is behind it.
-    #[must_use]
-    pub fn open_simulated(window: SimWindow<LitepcieModel>) -> Self {
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_simulated(window: SimWindow<LitepcieModel>) -> Result<Self> {
         // SAFETY: the model is this card, answers in time, and has one window at a time.
         unsafe { Self::open(window) }
     }
@@ -44,7 +46,7 @@ impl LitepcieCore<SimWindow<LitepcieModel>> {
     ///
     /// # Errors
     /// As [`channel`](Self::channel).
-    pub fn channel_simulated(&self, side: Side) -> Result<Litepcie<CoreChannel<'_, SimWindow<LitepcieModel>>>> {
+    pub fn channel_simulated(&self, side: Side) -> Result<Litepcie<CoreChannel<SimWindow<LitepcieModel>>>> {
         let config = self.device().ask(|model| model.spec.config)?;
         // SAFETY: the model is built so.
         unsafe { self.channel(side, config) }

@@ -133,7 +133,7 @@ impl DmaHeap {
     /// let region = Region::new(DmaHeap::allocate_for(&guard, "linux,cma", 4 << 20)?)?;
     /// # Ok::<(), contigo::Error>(())
     /// ```
-    pub fn allocate_for<'g>(guard: &'g Guard, name: &str, len_bytes: usize) -> Result<DmaBuf<'g>, Error> {
+    pub fn allocate_for(guard: &Guard, name: &str, len_bytes: usize) -> Result<DmaBuf, Error> {
         Self::imported(&RUNNING, guard, name, len_bytes)
     }
 
@@ -142,16 +142,11 @@ impl DmaHeap {
     /// # Errors
     /// As [`allocate_for`](DmaHeap::allocate_for).
     #[cfg(feature = "testkit")]
-    pub fn allocate_for_from<'g>(
-        kernel: Test<dyn HeapKernel>,
-        guard: &'g Guard,
-        name: &str,
-        len_bytes: usize,
-    ) -> Result<DmaBuf<'g>, Error> {
+    pub fn allocate_for_from<'g>(kernel: Test<dyn HeapKernel>, guard: &'g Guard, name: &str, len_bytes: usize) -> Result<DmaBuf, Error> {
         Self::imported(&Kernel::Test(kernel), guard, name, len_bytes)
     }
 
-    fn imported<'g>(kernel: &Kernel, guard: &'g Guard, name: &str, len_bytes: usize) -> Result<DmaBuf<'g>, Error> {
+    fn imported(kernel: &Kernel, guard: &Guard, name: &str, len_bytes: usize) -> Result<DmaBuf, Error> {
         let (_, file) = Self::alloc(kernel, name, len_bytes)?;
         // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this
         // function (HeapKernel, 1); it is open until then.

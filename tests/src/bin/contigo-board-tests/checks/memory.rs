@@ -3,7 +3,7 @@
 use super::{Verdict, Wrong, ensure, ok};
 use crate::machine::meminfo;
 use contigo::{DmaHeap, Error, HugeTlb, Result, names::MemoryName};
-use std::{cell::OnceCell, thread::sleep, time::Duration};
+use std::{thread::sleep, time::Duration};
 
 /// Blocks of one memory at most: 4 GiB of them.
 const BLOCKS_MAX: usize = 4096;
@@ -21,8 +21,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Everything is taken, one more is refused with the kernel's ENOMEM, and after the release the
 /// kernel's counter is what it was and as much can be had again.
 pub(super) fn all_of(name: &MemoryName) -> Verdict {
-    let device = OnceCell::new();
-    let make = |len_bytes| name.open_in(&device, len_bytes);
+    let make = |len_bytes| name.open(len_bytes);
     match name.kind() {
         "hugetlb" => exhausted(&Counter::of("HugePages_Free"), || make(BLOCK_BYTES), || Ok(())),
         // Pages that were freed wait in each processor's list, uncounted, until the next block of

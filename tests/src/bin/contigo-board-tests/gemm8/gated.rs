@@ -38,17 +38,17 @@ const GATE: usize = regs::WINDOW_BYTES;
 pub(super) const LONG: Gemm = Gemm { m: 896, n: 512, k: 16, output: Output::Int32 { relu: false } };
 
 /// The core with its gate, in one window.
-pub(super) type Driver<'d, 'o> = Gated<Gemm8<Part<'d, AnyDevice<'o>>>, Part<'d, AnyDevice<'o>>>;
+pub(super) type Driver<'d, 'o> = Gated<Gemm8<Part<'d, AnyDevice>>, Part<'d, AnyDevice>>;
 
 /// The registers, and no interrupt: `uio_pci_generic` and the module have the line alone, which a
 /// function in a program beside QEMU cannot lower.
-pub(super) fn attached(opened: &OpenDevice) -> Result<AnyDevice<'_>> {
+pub(super) fn attached(opened: &OpenDevice) -> Result<AnyDevice> {
     // SAFETY: `machine.rs` found the lab's function, with no IOMMU before it.
     unsafe { opened.attach_wired(virt_port(opened), Attach { window: 0, interrupt: false }) }
 }
 
 /// The driver. It has touched nothing.
-pub(super) fn driver<'d, 'o>(device: &'d AnyDevice<'o>) -> Result<Driver<'d, 'o>> {
+pub(super) fn driver<'d, 'o>(device: &'d AnyDevice) -> Result<Driver<'d, 'o>> {
     // SAFETY: nobody else has the device, and each part is made once.
     let part = |from| unsafe { Part::new(device, from, GATE) };
     // SAFETY: the function is gemm8's Verilog, whose only master passes the gate in the same window
@@ -60,7 +60,7 @@ pub(super) fn driver<'d, 'o>(device: &'d AnyDevice<'o>) -> Result<Driver<'d, 'o>
 }
 
 /// The engine. The module gets the program that stops it, where that has the device.
-pub(super) fn engine<'d, 'o>(opened: &OpenDevice, device: &'d AnyDevice<'o>) -> Result<Engine<Driver<'d, 'o>, 4>> {
+pub(super) fn engine<'d, 'o>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Engine<Driver<'d, 'o>, 4>> {
     let driver = driver(device)?;
     if let Some(guard) = opened.guard() {
         // SAFETY: window 0 is the core's, and the program shuts its gate.

@@ -7,18 +7,18 @@ use contigo::{DmaHeap, GuardMemory, HugeTlb, Result, names::OpenDevice};
 pub(super) const BYTES: usize = HugeTlb::PAGE_BYTES;
 
 /// Memory for the device.
-pub(super) enum Ground<'g> {
+pub(super) enum Ground {
     /// Without the module, on a kernel without heaps.
     Huge(HugeTlb),
     /// Without the module: pagemap tells its address (before 6.9).
     Heap(DmaHeap),
     /// By the module: the device's own.
-    Own(GuardMemory<'g>),
+    Own(GuardMemory),
 }
 
-impl<'g> Ground<'g> {
+impl Ground {
     /// A block for the device `opened`.
-    pub(super) fn of(opened: &'g OpenDevice) -> Result<Self> {
+    pub(super) fn of(opened: &OpenDevice) -> Result<Self> {
         match (opened.guard(), heaps().first()) {
             (Some(guard), _) => Ok(Self::Own(guard.allocate(BYTES)?)),
             (None, Some(heap)) => Ok(Self::Heap(DmaHeap::allocate(heap, BYTES)?)),

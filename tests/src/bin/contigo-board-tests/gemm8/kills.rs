@@ -60,7 +60,7 @@ fn next(name: &DeviceName) -> Result<OpenDevice> {
 }
 
 /// All memory that the device can have, in blocks.
-fn all(opened: &OpenDevice) -> Result<Vec<GuardMemory<'_>>> {
+fn all(opened: &OpenDevice) -> Result<Vec<GuardMemory>> {
     let guard = opened.guard().ok_or(Error::NotFound { what: "guard", among: 0.into() })?;
     let mut blocks = Vec::with_capacity(MOST);
     while blocks.len() < MOST {
@@ -129,7 +129,7 @@ fn works(name: &DeviceName, leaves: Leaves, tell: &mut PipeWriter) -> Result<()>
 }
 
 /// An engine that leaves a lie.
-fn lying<'d, 'o>(opened: &OpenDevice, device: &'d AnyDevice<'o>) -> Result<Engine<Driver<'d, 'o>, 4>> {
+fn lying<'d, 'o>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Engine<Driver<'d, 'o>, 4>> {
     let holds = StopStep::poll_until(regs::WINDOW_BYTES + regs::ID.offset(), u32::MAX, regs::GATE, 1_000);
     let program = StopProgram::new(&[holds]).unwrap_or_default();
     if let Some(guard) = opened.guard() {

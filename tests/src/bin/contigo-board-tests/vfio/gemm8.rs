@@ -36,14 +36,14 @@ const KILLS: u64 = 25;
 /// As long to write as fits a process that is killed: 100,000 cycles at the least.
 const LONG: Gemm = Gemm { m: 896, n: 1024, k: 16, output: Output::Int32 { relu: false } };
 
-type Core<'v> = Engine<Gemm8<VfioDevice<'v>>, 4>;
+type Core<'v> = Engine<Gemm8<VfioDevice>, 4>;
 fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Core<'_>> {
     // SAFETY: the lab's function is gemm8's Verilog.
     Ok(Engine::new(unsafe { Gemm8::open(VfioDevice::open(vfio, 0, interrupt)?)? })?)
 }
 
 /// The memory of one product.
-fn memory(vfio: &Vfio) -> Result<Region<VfioMemory<'_>>> {
+fn memory(vfio: &Vfio) -> Result<Region<VfioMemory>> {
     Ok(Region::new(vfio.memory(SLOTS.iter().sum())?)?)
 }
 

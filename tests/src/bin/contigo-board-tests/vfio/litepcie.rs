@@ -50,7 +50,7 @@ fn config() -> LitepcieConfig {
 }
 
 /// The card's loopback.
-fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Engine<Litepcie<VfioDevice<'_>>, 2>> {
+fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Engine<Litepcie<VfioDevice>, 2>> {
     let device = VfioDevice::open(vfio, 0, interrupt)?;
     // SAFETY: the lab's card is built so, and its requests are answered at once.
     Ok(Engine::new(unsafe { Litepcie::open(device, Side::Loopback, config())? })?)
@@ -127,7 +127,7 @@ fn loops(address: &str, interrupt: Interrupt) -> Result<Seen> {
 }
 
 /// How many runs of memory the region is in, where this user may know.
-fn scattered(vfio: &Vfio, region: &Region<VfioMemory<'_>>) -> Result<String> {
+fn scattered(vfio: &Vfio, region: &Region<VfioMemory>) -> Result<String> {
     let first = region.host_ptr_of(&vfio.port(), DevAddr(region.base().raw()))?;
     Ok(match pages(first.addr().get(), region.len_bytes()) {
         Some(pages) => {
@@ -144,7 +144,7 @@ fn sent_and_received(address: &str) -> Result<Seen> {
     let region = Region::new(vfio.memory(8 * SLOT)?)?;
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::PAGE)?, SLOT)?;
     // SAFETY: as in `open`, and nobody else drives it.
-    let core = unsafe { LitepcieCore::open(VfioDevice::open(&vfio, 0, Interrupt::Msi)?) };
+    let core = unsafe { LitepcieCore::open(VfioDevice::open(&vfio, 0, Interrupt::Msi)?)? };
     // SAFETY: as in `open`.
     let side = |side| unsafe { core.channel(side, config()) };
     let mut sender: Queue<'_, _, 4, 1> = Queue::new(side(Side::Reader)?)?;
@@ -175,13 +175,13 @@ fn sent_and_received(address: &str) -> Result<Seen> {
 }
 
 /// Memory of which the second half is not the card's any more: two blocks, as the kernel maps them.
-struct Blocks<'v> {
-    kept: Region<VfioMemory<'v>>,
-    taken: Region<VfioMemory<'v>>,
+struct Blocks {
+    kept: Region<VfioMemory>,
+    taken: Region<VfioMemory>,
 }
 
-impl<'v> Blocks<'v> {
-    fn new(vfio: &'v Vfio) -> Result<Self> {
+impl Blocks {
+    fn new(vfio: &Vfio) -> Result<Self> {
         Ok(Self { kept: Region::new(vfio.memory(SLOT)?)?, taken: Region::new(vfio.memory(SLOT)?)? })
     }
 }

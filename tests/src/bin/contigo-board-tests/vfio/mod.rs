@@ -45,7 +45,7 @@ const WIDE: u32 = 32;
 const NARROW: u32 = 28;
 
 /// An edu on VFIO.
-type VfioEdu<'v, const BITS: u32, W> = Edu<VfioDevice<'v>, BITS, W>;
+type VfioEdu<'v, const BITS: u32, W> = Edu<VfioDevice, BITS, W>;
 
 /// One test: its name, and what it does with the device at an address.
 pub(crate) type Test = (&'static str, fn(&str) -> Result<Seen>);
@@ -104,8 +104,8 @@ pub(crate) fn seen(name: &Name, outcome: Result<Seen>) -> Row {
 
 /// edu at rest: it cannot be reset, but a transfer ends, and with bus mastering off it ends without
 /// touching memory.
-fn quiesce(device: &mut VfioDevice<'_>) -> Result<()> {
-    let idle = |device: &VfioDevice<'_>| regs::COMMAND.read(device) & regs::RUN == 0;
+fn quiesce(device: &mut VfioDevice) -> Result<()> {
+    let idle = |device: &VfioDevice| regs::COMMAND.read(device) & regs::RUN == 0;
     if poll_every(device, 1_000, Duration::from_millis(400), idle)? {
         return Ok(());
     }
@@ -116,7 +116,7 @@ fn quiesce(device: &mut VfioDevice<'_>) -> Result<()> {
 ///
 /// # Errors
 /// As `VfioDevice::open`; [`Error::WillNotStop`] where it is busy and does not end.
-pub(crate) fn open_device<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<VfioDevice<'v>> {
+pub(crate) fn open_device<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<VfioDevice> {
     if vfio.can_reset() {
         return VfioDevice::open(vfio, 0, interrupt);
     }

@@ -19,7 +19,7 @@ const PASSED: u32 = 2;
 /// count has moved, an interrupt was taken after that look, and the waiter looks again instead of
 /// sleeping. The system call that sleeps compares the whole word once more.
 #[derive(Debug)]
-pub(super) struct Baton {
+pub(crate) struct Baton {
     word: AtomicU32,
     /// How many sleep, or are about to: with none, passing it on makes no system call.
     asleep: AtomicU32,
@@ -27,15 +27,15 @@ pub(super) struct Baton {
 
 /// The count of the baton that one waiter saw before its last look.
 #[derive(Debug)]
-pub(super) struct Seen(AtomicU32);
+pub(crate) struct Seen(AtomicU32);
 
 impl Baton {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { word: AtomicU32::new(0), asleep: AtomicU32::new(0) }
     }
 
     /// For a waiter that has not looked yet.
-    pub(super) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         Seen(AtomicU32::new(self.count()))
     }
 
@@ -48,7 +48,7 @@ impl Baton {
     ///
     /// # Errors
     /// The error of `interrupt`, to the one whose wait it was.
-    pub(super) fn wait(&self, seen: &Seen, timeout_us: u32, interrupt: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn wait(&self, seen: &Seen, timeout_us: u32, interrupt: impl FnOnce() -> Result<()>) -> Result<()> {
         let before = seen.0.load(Ordering::Relaxed);
         let mut waited = Ok(());
         match self.word.compare_exchange(before, before | HELD, Ordering::AcqRel, Ordering::Acquire) {
@@ -71,7 +71,7 @@ impl Baton {
 
     /// Makes all that sleep look, except the one who has the baton: that one sleeps in the
     /// interrupt, and looks when its own time is over.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.pass(PASSED);
     }
 
