@@ -944,8 +944,9 @@ contigo_status contigo_buf_whole(contigo_buf buf);
 ///
 /// CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED,
 /// CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: somebody else has the buffer, or it is mapped.
-/// CONTIGO_E_TABLE_FULL: there is no entry for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot
-/// has 256 parts at most. A buffer whose cut is refused is as it was before.
+/// CONTIGO_E_TABLE_FULL: there is no entry for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot,
+/// or what contigo_carve answered, has 256 parts at most. A buffer whose cut is refused is as it
+/// was before.
 ///
 /// The caller promises:
 /// rest is writable.
@@ -1413,8 +1414,8 @@ size_t contigo_last_error(char *buf, size_t len);
 
 /// Carves slots buffers of slot_bytes each, 1 to CONTIGO_MAX_POOL_SLOTS. slot_bytes is a
 /// multiple of the region's cache line, so that no line has two owners. The first slot begins at a
-/// multiple of align_bytes, a power of two; 0: a cache line. Close it with contigo_pool_close;
-/// the carved bytes stay carved until the region is closed.
+/// multiple of align_bytes, a power of two; 0: a cache line. Close it with contigo_pool_close,
+/// which gives the bytes back to the region.
 ///
 /// The caller promises:
 /// pool is writable.
@@ -1440,8 +1441,8 @@ contigo_status contigo_pool_close(contigo_pool pool);
 
 /// Carves one buffer of len_bytes, rounded up to whole cache lines, at a multiple of
 /// align_bytes for the CPU and for the device; 0: a cache line. It is for data that a program
-/// plans once, such as weights. Release it with contigo_buf_release; its bytes stay carved until
-/// the region is closed.
+/// plans once, such as weights. Release it with contigo_buf_release, which gives the bytes back to
+/// the region.
 ///
 /// The caller promises:
 /// buf is writable.

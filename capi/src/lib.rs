@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   C program            ffi/                object/, engine/                the runtime
-//!   a number ──────► checks pointers ─────► the table's entry ─────────► Region, CpuBuf, Engine
+//!   a number ──────► checks pointers ─────► the table's entry ─────────► Region, CpuBuf, Queue
 //!                    and structures         is it that one? who has it?
 //!                          ▲                                                    │
 //!                          └── status, and the thread's text  ◄── Fault ◄───────┘
@@ -19,14 +19,14 @@
 //! | `fault.rs`, `status.rs`, `last_error.rs` | refusals, their codes and their text |
 //! | `ffi/` | the functions that C calls, one file for each kind of object |
 //!
-//! # Why the runtime's lifetimes hold
+//! # Who keeps what
 //!
-//! In Rust a buffer borrows its region. Here both live in tables. A region's entry counts the
-//! leases on it, and each thing that borrows from the region has a lease beside it, which is
-//! dropped after it. The entry is emptied only where its count is zero, by one compare and
-//! exchange. A pool's slot that is out has no lease: its bit keeps the pool (`object/pool.rs`), and
-//! the pool's lease keeps the region. So `'static` stands for "as long as the lease", and memory
-//! that a device may still write keeps its lease for ever.
+//! The entries hold the runtime's handles that own (`contigo::own`), so that no memory goes away
+//! under a buffer or a device, in whatever order things are closed. The order is refused all the
+//! same, because a program that closes a region too early has a mistake in it: each buffer has a
+//! lease on its pool or its region beside it, and an entry is emptied only where it has no lease,
+//! by one compare and exchange. Two things are borrowed for as long as a lease says: the name of a
+//! port, which is never given up, and the module of a GPU's kernel.
 //!
 //! Nothing allocates from the heap, nothing waits for another thread, and no panic leaves a
 //! function.

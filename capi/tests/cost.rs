@@ -12,10 +12,11 @@ mod common;
 
 use common::*;
 use contigo::{
-    Align, AnyDriver, Completion, DevSlice, Device, Driver, OperandSpec, Parts, Pool, Port, Queue, Region, Result,
+    Align, AnyDriver, Completion, DevSlice, Device, Driver, OperandSpec, Parts, Port, Result,
     dlpack::abi::DlManagedTensorVersioned,
     drivers::zdma::ZdmaModel,
     names::{AnyDevice, AnyMemory, DriverRow, register},
+    own::{Queue, Region},
     sim::{AnyModel, SimBoard},
 };
 use contigo_c::*;
@@ -102,12 +103,12 @@ fn jobs_cost_little_more_than_in_rust() {
     // As a region of C's has it: memory of any kind.
     let region = Region::new(AnyMemory::from(sim.memory(64 * 1024).unwrap())).unwrap();
     let driver = || AnyDriver::new(Nothing(sim.coherent_port(), VecDeque::with_capacity(16)));
-    let mut queue: Queue<'_, _, 64, 1> = Queue::new(driver().unwrap()).unwrap();
-    let mut buf = Some(region.carve(SLOT, Align::LINE).unwrap().into_buf());
-    let in_rust = nanoseconds("for comparison, Rust's Queue: push, next", || {
-        queue.push_words([buf.take().unwrap().in_out(..64)], &[]).unwrap();
-        let done = queue.next_words(Duration::from_micros(100)).unwrap().unwrap();
-        buf = done.buffers.into_iter().next().map(|buf| buf.into_cpu().unwrap());
+    let mut queue = Queue::new(driver().unwrap(), 8).unwrap();
+    let mut buf = Some(region.alloc(SLOT, Align::LINE).unwrap());
+    let in_rust = nanoseconds("for comparison, Rust's Queue: submit, wait", || {
+        queue.submit([buf.take().unwrap().in_out(..64)], &[]).unwrap();
+        let [back] = queue.wait(Duration::from_micros(100)).unwrap().unwrap().buffers;
+        buf = Some(back);
     });
     println!("C's part: {:.1} ns of start and wait_device, {:.1} ns of start and next", in_c - in_rust, in_c_next - in_rust);
     // As below.
@@ -156,7 +157,7 @@ fn calls_are_cheap() {
 
     let sim = SimBoard::new(1);
     let region = Region::new(sim.memory(64 * 1024).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(8, SLOT).unwrap();
     nanoseconds("for comparison, Rust's Pool: take, drop", || drop(black_box(pool.take().unwrap())));
     // A system call or a lock that sleeps would be far above this, also in a debug build under an
     // emulator.

@@ -155,7 +155,7 @@ fn more_than_there_is() {
     assert_eq!((info.len_bytes, info.line_bytes, info.free_bytes), (free, 64, free - 8 * SLOT));
     refused(unsafe { contigo_carve(board.region, free, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
     refused(unsafe { contigo_carve(board.region, usize::MAX, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
-    refused(unsafe { contigo_carve(board.region, 0, 0, &mut 0) }, CONTIGO_E_ARGUMENT, "the length of a carve is 0");
+    refused(unsafe { contigo_carve(board.region, 0, 0, &mut 0) }, CONTIGO_E_ARGUMENT, "the length of a buffer is 0");
     refused(unsafe { contigo_carve(board.region, 64, 3, &mut 0) }, CONTIGO_E_NOT_POWER_OF_TWO, "3");
     let pool = |slot, slots| unsafe { contigo_pool_open(board.region, slot, slots, 0, &mut 0) };
     refused(pool(100, 4), CONTIGO_E_SLOT_SIZE, "100");

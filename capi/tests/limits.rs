@@ -63,9 +63,12 @@ fn every_table_has_its_end() {
     // The board's pool has eight.
     let bufs = until_full(CONTIGO_MAX_BUFS, |buf| unsafe { contigo_carve(board.region, 64, 0, buf) });
     assert_eq!(bufs.len(), CONTIGO_MAX_BUFS as usize - 8);
-    let mut info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
-    ok(unsafe { contigo_region_get_info(board.region, &mut info) });
-    let free_bytes = info.free_bytes;
+    let free_bytes = || {
+        let mut info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
+        ok(unsafe { contigo_region_get_info(board.region, &mut info) });
+        info.free_bytes
+    };
+    let all_out = free_bytes();
     // No entry for the rest: the buffer is as it was.
     let split = |buf| {
         let mut rest = 1;
@@ -95,14 +98,15 @@ fn every_table_has_its_end() {
         let mut pool = 0;
         (unsafe { contigo_pool_open(board.region, 64, slots, 0, &mut pool) }, pool)
     };
+    assert_eq!(free_bytes(), all_out + 9 * 64, "what is released is free again");
     refused(pool(10).0, CONTIGO_E_TABLE_FULL, "buffer");
-    ok(unsafe { contigo_region_get_info(board.region, &mut info) });
-    assert_eq!(info.free_bytes, free_bytes);
+    assert_eq!(free_bytes(), all_out + 9 * 64);
     // Nor does a pool keep entries that found no room in the region.
     refused(unsafe { contigo_pool_open(board.region, 1 << 20, 9, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
     let (status, nine) = pool(9);
     ok(status);
     ok(contigo_pool_close(nine));
+    assert_eq!(free_bytes(), all_out + 9 * 64, "and a pool that is closed");
     bufs[9..].iter().for_each(|&buf| ok(contigo_buf_release(buf)));
 
     // Ports are closed, their names stay, once each.

@@ -252,6 +252,28 @@ fn copies_by_the_dma_engines() {
 }
 
 #[test]
+fn a_pool_begins_where_it_was_asked_to() {
+    let board = Board::new();
+    let first = answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) });
+    for align in [64, 1024, 4096, 65_536] {
+        let pool = answer(|pool| unsafe { contigo_pool_open(board.region, 4096, 2, align, pool) });
+        let mut slots = [(); 2].map(|()| answer(|buf| unsafe { contigo_pool_take(pool, buf) }));
+        slots.sort_by_key(|&buf| answer(|offset| unsafe { contigo_buf_offset(buf, offset) }));
+        let (status, addr) = give(slots[0], board.port, 0, 64, CONTIGO_READS);
+        ok(status);
+        ok(contigo_buf_take_back(slots[0]));
+        let (status, host, _) = try_map(slots[0], CONTIGO_READ);
+        ok(status);
+        ok(contigo_buf_unmap(slots[0]));
+        assert_eq!((addr % align as u64, host.addr() % align), (0, 0), "{align}");
+        slots.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+        ok(contigo_pool_close(pool));
+    }
+    ok(contigo_buf_release(first));
+    board.close();
+}
+
+#[test]
 fn ports_of_known_boards_have_names() {
     for name in [c"zynq-hp0", c"zynq-acp", c"zynq-dmac", c"cyclone-v-acp"] {
         ok(contigo_port_close(answer(|port| unsafe { contigo_port_find(name.as_ptr(), port) })));

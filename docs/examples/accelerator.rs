@@ -1,13 +1,14 @@
 //! Page "My accelerator in ten minutes", on a simulated board.
 
 use contigo::{
-    Align, Device, Direction, Engine, Mmio, Pool, Region, Result,
+    Align, Device, Direction, Mmio, Result,
     drivers::{
         ap_ctrl::{ApCtrl, describe},
         axi_dma::{AxiDma, AxiDmaConfig},
     },
     mmio::{Pointer, ReadClears, ReadWrite, Register},
     names::{Attach, DeviceName},
+    own::{Queue, Region},
     wait::poll_until,
 };
 use core::time::Duration;
@@ -18,15 +19,15 @@ const MAP: &[u8] = include_bytes!("copy.json");
 pub(crate) fn kernel() -> Result<()> {
     let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?;
-    let pool = Pool::<8>::new(region.carve(8 * 4096, Align::LINE)?, 4096)?;
+    let pool = region.pool(8, 4096)?;
     let map = describe::any(MAP, "")?.build()?;             // on a board: xcopy_hw.h, from Vitis
     // SAFETY: the device is this kernel, and nobody else drives it.
-    let mut copy = Engine::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? })?;
+    let mut copy = Queue::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? }, 1)?;
     let (mut a, b) = (pool.take()?, pool.take()?);
     a.view_mut::<u8>()?.fill(7);
-    let job = copy.start([a.to_device(..1000), b.from_device(..1000)], &[1000])?;
-    let done = job.wait(Duration::from_millis(20))?;
-    assert_eq!(done.report[0], 1000);                       // as the C function that you wrote
+    let operands = [a.to_device(..1000), b.from_device(..1000)];
+    let done = copy.run(operands, &[1000], Duration::from_millis(20))?;
+    assert_eq!(done.words[0], 1000);                        // as the C function that you wrote
     assert_eq!(done.buffers[1].view_at::<u8>(..1000)?, [7; 1000]);
     Ok(())
 }
@@ -35,17 +36,17 @@ pub(crate) fn kernel() -> Result<()> {
 pub(crate) fn stream() -> Result<()> {
     let dma = "sim:axi_dma".parse::<DeviceName>()?.open()?;
     let memory = Region::new(dma.memory(&"sim".parse()?, 1 << 20)?)?;
-    let pool = Pool::<8>::new(memory.carve(8 * 4096, Align::LINE)?, 4096)?;
-    let ring = memory.carve(2 * 4096, Align::PAGE)?.into_buf(); // the core's descriptors
+    let pool = memory.pool(8, 4096)?;
+    let ring = memory.alloc(2 * 4096, Align::PAGE)?;        // the core's descriptors
     let config = AxiDmaConfig::default();                   // as Vivado builds it
     // SAFETY: the device is an AXI DMA like this, and nobody else drives it.
     let core = unsafe { AxiDma::open(dma.attach(Attach::default())?, config, Some(ring))? };
-    let mut stream = Engine::new(core)?;
+    let mut stream = Queue::new(core, 1)?;
     let (mut packet, answer) = (pool.take()?, pool.take()?);
     packet.view_mut::<u8>()?.fill(7);
-    let job = stream.start([packet.to_device(..1000), answer.from_device(..4096)], &())?;
-    let done = job.wait(Duration::from_millis(20))?;
-    assert_eq!(done.completion.bytes, Some(1000));          // so much came; there was room for 4096
+    let operands = [packet.to_device(..1000), answer.from_device(..4096)];
+    let done = stream.run(operands, &[], Duration::from_millis(20))?;
+    assert_eq!(done.bytes, Some(1000));                     // so much came; there was room for 4096
     assert_eq!(done.buffers[1].view_at::<u8>(..1000)?, [7; 1000]);
     Ok(())
 }
@@ -59,7 +60,7 @@ const N: Register<ReadWrite> = Register::at(0x30);
 pub(crate) fn own_registers() -> Result<()> {
     let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?;
-    let pool = Pool::<8>::new(region.carve(8 * 4096, Align::LINE)?, 4096)?;
+    let pool = region.pool(8, 4096)?;
     let core = device.attach(Attach::default())?;
     let (mut x, y) = (pool.take()?, pool.take()?);
     x.view_mut::<u8>()?.fill(7);

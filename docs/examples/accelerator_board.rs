@@ -1,9 +1,10 @@
 //! Page "My accelerator in ten minutes", on a PYNQ-Z2: compiled, and not run.
 
 use contigo::{
-    Align, Engine, Error, Region, Result,
+    Align, Error, Result,
     drivers::axi_dma::{AxiDma, AxiDmaConfig},
     names::{Attach, DeviceName},
+    own::{Queue, Region},
 };
 use contigo_boards::zynq7000::HP0;
 
@@ -11,14 +12,14 @@ use contigo_boards::zynq7000::HP0;
 pub(crate) fn stream() -> Result<()> {
     let dma = "guard:axi_dma@40400000".parse::<DeviceName>()?.open()?;
     let memory = Region::new(dma.memory(&"guard".parse()?, 1 << 20)?)?;
-    let ring = memory.carve(2 * 4096, Align::PAGE)?.into_buf();
+    let ring = memory.alloc(2 * 4096, Align::PAGE)?;
     let config = AxiDmaConfig { length_bits: 23, ..AxiDmaConfig::default() }; // as in the block design
     // SAFETY: in this bitstream the core's masters are wired to HP0.
     let attached = unsafe { dma.attach_wired(HP0, Attach::default())? };
     // SAFETY: the node is an AXI DMA like this, and nobody else drives it.
-    let mut stream = Engine::<_, 2>::new(unsafe { AxiDma::open(attached, config, Some(ring))? })?;
+    let stream = Queue::new(unsafe { AxiDma::open(attached, config, Some(ring))? }, 8)?;
     let guard = dma.guard().ok_or(Error::Busy)?;
-    // SAFETY: the guard is this engine's device, and window 0 its registers.
+    // SAFETY: the guard is this queue's device, and window 0 its registers.
     unsafe { stream.arm(guard, 0)? };                       // the kernel stops it, too
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Pages "Install on a board", "Jobs" and "When a program dies": compiled, and not run.
 
 use contigo::{
-    DmaBuf, Engine, Error, Region, Result, UDmaBuf,
+    DmaBuf, Error, Result, UDmaBuf,
     drivers::ap_ctrl::{ApCtrl, describe},
     names::{Attach, DeviceName},
+    own::Queue,
 };
 use contigo_boards::zynq7000::HP0;
 use core::time::Duration;
@@ -20,11 +21,11 @@ pub(crate) fn on_hp0() -> Result<()> {
     // SAFETY: in this bitstream the kernel's master is wired to HP0.
     let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
     // SAFETY: the node is this kernel's, and nobody else drives it.
-    let mut copy = Engine::<_, 2>::new(unsafe { ApCtrl::open(attached, map)? })?;
+    let mut copy = Queue::new(unsafe { ApCtrl::open(attached, map)? }, 8)?;
     let guard = device.guard().ok_or(NOT_GUARDED)?;
-    // SAFETY: the guard is this engine's device, and window 0 its registers.
+    // SAFETY: the guard is this queue's device, and window 0 its registers.
     unsafe { copy.arm(guard, 0)? };
-    copy.recover()?;
+    copy.stop()?;
     Ok(())
 }
 
@@ -40,19 +41,20 @@ pub(crate) fn with_a_longer_stop() -> Result<()> {
 }
 
 pub(crate) fn a_block_of_u_dma_buf() -> Result<()> {
+    use contigo::Region;
     use std::os::fd::AsFd as _;
     let block = Region::new(UDmaBuf::open("udmabuf0")?)?;
     let device = "guard:copy@40000000".parse::<DeviceName>()?.open()?;
     let guard = device.guard().ok_or(NOT_GUARDED)?;
-    // SAFETY: nothing is carved from the block itself, and it outlives the import.
+    // SAFETY: nothing is allocated from the block itself, and it outlives the import.
     let exported = unsafe { block.export()? };
     // SAFETY: nobody else uses its bytes.
     let region = Region::new(unsafe { DmaBuf::import(guard, exported.as_fd())? })?;
     // SAFETY: in this bitstream the kernel's master is wired to HP0.
     let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
     // SAFETY: the node is this kernel's, and nobody else drives it.
-    let copy = Engine::<_, 2>::new(unsafe { ApCtrl::open(attached, describe::any(HEADER, "")?.build()?)? })?;
-    // SAFETY: the guard is this engine's device, and window 0 its registers.
+    let copy = Queue::new(unsafe { ApCtrl::open(attached, describe::any(HEADER, "")?.build()?)? }, 8)?;
+    // SAFETY: the guard is this queue's device, and window 0 its registers.
     unsafe { copy.arm(guard, 0)? };
     drop((region, copy));
     Ok(())

@@ -1,8 +1,9 @@
 //! Page "Where does an offset go, where the handle is opaque?".
 
 use contigo::{
-    Engine, Error, Region, Result, TensorRule,
+    Error, Result, TensorRule,
     dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable},
+    own::{Queue, Region},
 };
 use contigo_gemm8::{Gemm, Output, opencl::Gemm8Module};
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClMemory};
@@ -15,11 +16,12 @@ pub(crate) fn run() -> Result<()> {
     let gpu = OpenClGpu::open(0)?;
     let region = Region::new(OpenClMemory::allocate(gpu, 1 << 20)?)?;   // one cl_mem
     let module = Gemm8Module::build(gpu, &mut Log::new())?;
-    let mut engine = Engine::new(module.kernel()?)?;
-    let [a, b, bias, c] = [64, 1024, 64, 64].map(|len| region.carve(len, gpu.align()).map(|carve| carve.into_buf()));
+    let mut queue = Queue::new(module.kernel()?, 1)?;
+    let [a, b, bias, c] = [64, 1024, 64, 64].map(|len| region.alloc(len, gpu.align()));
     let operands = [a?.to_device(..64), b?.to_device(..1024), bias?.to_device(..64), c?.from_device(..64)];
     let gemm = Gemm { m: 1, n: 16, k: 64, output: Output::Int32 { relu: false } };
-    let [_, _, _, c] = engine.start(operands, &gemm)?.wait_device(Duration::from_secs(10))?.buffers;
+    queue.submit(operands, &gemm.words())?;
+    let [_, _, _, c] = queue.wait_device(Duration::from_secs(10))?.ok_or(Error::Busy)?.buffers;
 
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16])?);
     let refused = TENSORS.lend(c, &spec).unwrap_err();          // ByteOffset::Folded: a handle is no address

@@ -1,10 +1,11 @@
 //! Page "A camera": frames of an AXI DMA, lent as tensors, with no copy.
 
 use contigo::{
-    Align, Error, Pool, Region, Result, Stream,
+    Align, Error, Result,
     dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable},
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
     names::{Attach, DeviceName},
+    own::{Region, Stream},
 };
 use core::time::Duration;
 
@@ -19,15 +20,15 @@ fn brightest(pixels: &[u8]) -> u8 {
 pub(crate) fn run() -> Result<()> {
     let device = "sim:axi_dma_camera".parse::<DeviceName>()?.open()?;   // "guard:axi_dma@40400000"
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?; // "guard"
-    let frames = Pool::<10>::new(region.carve(10 * 4096, Align::PAGE)?, 4096)?;
-    let ring = region.carve(4096, Align::PAGE)?.into_buf();             // the core's descriptors
+    let frames = region.pool(10, 4096)?;
+    let ring = region.alloc(4096, Align::PAGE)?;                        // the core's descriptors
     let config = AxiDmaConfig { depth: Some(8), ..AxiDmaConfig::default() };
     // SAFETY: the device is this core, and nobody else drives it.
     let core = unsafe { AxiDmaChannel::alone(device.attach(Attach::default())?, Side::S2mm, config, Some(ring))? };
     let picture = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::U8, Shape::new(&[64, 64])?) };
 
     let (mut lost, mut expected, mut bright) = (0, 0, 0);
-    let mut camera: Stream<'_, _, _, 8> = Stream::new(core, &frames, &())?;
+    let mut camera = Stream::new(core, frames, 8, &[])?;                // 8 buffers with the core
     camera.start()?;
     while expected < 2_000 {
         let frame = camera.next(Duration::from_millis(100))?.ok_or(Error::Busy)?;

@@ -1,16 +1,16 @@
 //! Page "Event loops" of the crate's guide: a queue in tokio. `tests/tests/vfio/event_loop.rs` runs
 //! it.
 
-use contigo::{CpuBuf, Queue, TypedDriver};
+use contigo::{
+    Driver,
+    own::{CpuBuf, Queue},
+};
 use std::{io, os::fd::BorrowedFd, time::Duration};
 use tokio::{io::unix::AsyncFd, time::timeout};
 
 /// Gives the buffers of each job to `ended`, until the queue is empty.
 #[rustfmt::skip]
-pub(crate) async fn until_empty<'p, D: TypedDriver<2>>(
-    queue: &mut Queue<'p, D, 4, 2>,
-    mut ended: impl FnMut([CpuBuf<'p>; 2]),
-) -> io::Result<()> {
+pub(crate) async fn until_empty(queue: &mut Queue<impl Driver>, mut ended: impl FnMut([CpuBuf; 2])) -> io::Result<()> {
     let raw = queue.arm_irq()?.ok_or(io::ErrorKind::Unsupported)?; // simulated, or polled: it has none
     // SAFETY: it is the driver's own, which the queue keeps open.
     let bell = unsafe { BorrowedFd::borrow_raw(raw) }.try_clone_to_owned()?;
@@ -18,7 +18,7 @@ pub(crate) async fn until_empty<'p, D: TypedDriver<2>>(
     let bell = unsafe { AsyncFd::register(bell) }?;
     loop {
         queue.arm_irq()?;
-        while let Some(done) = queue.next(Duration::ZERO)? {
+        while let Some(done) = queue.try_next()? {
             ended(done.buffers);
         }
         if queue.is_empty() {

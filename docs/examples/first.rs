@@ -1,26 +1,22 @@
-//! README: a kernel of Vitis HLS in ten lines, on a simulated board.
+// README: a kernel of Vitis HLS, on a simulated board. The page has all of the lines below.
 
-use contigo::{
-    Align, Engine, Pool, Region, Result,
-    drivers::ap_ctrl::{ApCtrl, describe},
-    names::{Attach, DeviceName},
-};
-use core::time::Duration;
+use contigo::drivers::ap_ctrl::{ApCtrl, describe};
+use contigo::names::{Attach, DeviceName};
+use contigo::own::{Queue, Region};
+const MAP: &[u8] = br#"{"name": "copy", "protocol": "ap_ctrl_chain", "scalars": [{"name": "n", "offset": "0x30"}],
+  "pointers": [{"name": "from", "offset": "0x18", "direction": "in", "bytes": "n"},
+               {"name": "to", "offset": "0x24", "direction": "out", "bytes": "n"}]}"#;
 
-const MAP: &[u8] = include_bytes!("copy.json");
-
-#[rustfmt::skip]
-pub(crate) fn run() -> Result<()> {
-    let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;          // "guard:copy@40000000"
+fn main() -> contigo::Result<()> {
+    let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;           // "guard:copy@40000000"
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "guard"
-    let pool = Pool::<8>::new(region.carve(8 * 4096, Align::LINE)?, 4096)?;
-    let map = describe::any(MAP, "")?.build()?;                 // JSON, or what the tools write
+    let map = describe::any(MAP, "")?.build()?;                          // or what the tools write
     // SAFETY: the device is this kernel, and nobody else drives it.
-    let mut copy = Engine::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? })?;
-    let (mut from, to) = (pool.take()?, pool.take()?);
+    let mut copy = Queue::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? }, 1)?;
+    let (mut from, to) = (region.alloc(1000, region.line())?, region.alloc(1000, region.line())?);
     from.view_mut::<u8>()?.fill(7);
-    let job = copy.start([from.to_device(..1000), to.from_device(..1000)], &[1000])?;
-    let [_, to] = job.wait(Duration::from_millis(20))?.buffers; // bounded; caches are done
+    let operands = [from.to_device(..1000), to.from_device(..1000)];
+    let [_, to] = copy.run(operands, &[1000], std::time::Duration::from_millis(20))?.buffers; // bounded
     assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
     Ok(())
 }

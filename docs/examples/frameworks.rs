@@ -1,8 +1,9 @@
 //! Page "Frameworks".
 
 use contigo::{
-    Align, Region, Result,
+    Align, Result,
     dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable},
+    own::Region,
     sim::SimBoard,
 };
 
@@ -10,7 +11,7 @@ use contigo::{
 pub(crate) fn run() -> Result<()> {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024)?)?;
-    let input = region.carve(4096, Align::DLPACK)?.into_buf();
+    let input = region.alloc(4096, Align::DLPACK)?;
     static TENSORS: TensorTable<16> = TensorTable::new();
     let shape = Shape::new(&[1, 3, 16, 16])?;
     let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, shape) };

@@ -1,19 +1,20 @@
 //! Page "A gate that makes any core stoppable": a kernel of HLS behind one.
 
 use contigo::{
-    Device, Engine, Mmio, Result, Wait,
+    Device, Mmio, Result, Wait,
     drivers::{
         ap_ctrl::{ApCtrl, KernelMap},
         axi_gate::{AxiGate, Gated},
     },
+    own::Queue,
 };
 
 /// A kernel with two pointers, whose devices the program has opened.
-pub(crate) fn open<K: Device, G: Mmio + Wait>(kernel: K, gate: G, map: KernelMap) -> Result<Engine<Gated<ApCtrl<K>, G>, 2>> {
+pub(crate) fn open<K: Device, G: Mmio + Wait>(kernel: K, gate: G, map: KernelMap) -> Result<Queue<Gated<ApCtrl<K>, G>>> {
     // SAFETY: nobody else writes its registers.
     let gate = unsafe { AxiGate::open(gate)? }; // first: a dead program may have left a reset
     // SAFETY: the kernel's only master passes this gate, whose core_aresetn is the kernel's reset.
     let driver = unsafe { Gated::new(ApCtrl::open(kernel, map)?, gate) };
-    let engine = Engine::new(driver)?; // and jobs as without a gate
-    Ok(engine)
+    let queue = Queue::new(driver, 8)?; // and jobs as without a gate
+    Ok(queue)
 }

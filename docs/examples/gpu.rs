@@ -1,8 +1,9 @@
 //! Page "Jetson": it is compiled, and not run, because it wants a GPU.
 
 use contigo::{
-    Align, Engine, Region, Result,
+    Align, Result,
     cuda::{Cuda, CudaHost, Gpu, Log},
+    own::{Queue, Region},
 };
 use contigo_gemm8::cuda::Gemm8Module;
 
@@ -13,8 +14,8 @@ pub(crate) fn on_a_gpu() -> Result<()> {
     let gpu = Gpu::primary(&cuda, 0)?;              // the context of the CUDA runtime
     let region = Region::new(CudaHost::allocate(&gpu, 16 << 20, Align::DLPACK)?)?;
     let module = Gemm8Module::load(&gpu, &mut log)?; // PTX, or a cubin of your own
-    let mut gemm = Engine::new(module.kernel()?)?;  // jobs, buffers and errors as ever
-    gemm.recover()?;
+    let mut gemm = Queue::new(module.kernel()?, 8)?; // jobs, buffers and errors as ever
+    gemm.stop()?;
     drop(region);
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Page "Memories, ports and caches".
 
 use contigo::{
-    Region, Result,
+    Result,
     names::{DeviceName, MemoryName},
+    own::Region,
 };
 
 #[rustfmt::skip]

@@ -2,7 +2,7 @@
 //! (an APU, a Mali, an Adreno, a Jetson) nothing is copied.
 //!
 //! ```text
-//!   VulkanGpu::open ──► VulkanMemory::allocate, ::import ──► Region ──► Pool, CpuBuf, Operand, Engine …
+//!   VulkanGpu::open ──► VulkanMemory::allocate, ::import ──► Region ──► Pool, CpuBuf, Operand, Queue …
 //!   OpenClGpu::open     OpenClMemory::allocate, ::import     a kernel of it is a Driver: VulkanKernel, OpenClKernel
 //! ```
 //!

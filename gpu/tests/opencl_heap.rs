@@ -5,8 +5,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 use contigo::{
-    Engine, Error, OperandSpec, Region,
+    Error, OperandSpec,
     kernel::{Launch, Parameter::Operand, Signature},
+    own::{Queue, Region},
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use contigo_testkit::exercise::{CountingHeap, on_this_thread};
@@ -30,13 +31,13 @@ fn a_job_takes_nothing_of_the_heap() {
     let module = unsafe { OpenClModule::build(gpu, source, c"", &mut Log::new()) }.unwrap();
     let signature = Signature::new("flip", &[Operand(OperandSpec::in_out())]).unwrap();
     // SAFETY: it is launched with as many items as there are bytes.
-    let mut engine = Engine::new(unsafe { OpenClKernel::new(&module, c"flip", signature) }.unwrap()).unwrap();
+    let mut queue = Queue::new(unsafe { OpenClKernel::new(&module, c"flip", signature) }.unwrap(), 1).unwrap();
     let region = Region::new(OpenClMemory::allocate(gpu, 1 << 16).unwrap()).unwrap();
-    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let mut buf = region.alloc(4096, gpu.align()).unwrap();
     let words = Launch::of(64, 64).with(&[]);
     let before = on_this_thread();
     for _ in 0..20 {
-        [buf] = engine.start([buf.in_out(..)], &words).unwrap().wait(Duration::from_secs(30)).unwrap().buffers;
+        [buf] = queue.run([buf.in_out(..)], &words, Duration::from_secs(30)).unwrap().buffers;
     }
     assert_eq!(on_this_thread() - before, 0);
     assert_eq!(buf.view::<u8>().unwrap(), [0; 4096]);

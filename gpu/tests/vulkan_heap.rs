@@ -4,7 +4,11 @@
 #![allow(unsafe_code, reason = "a shader")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
-use contigo::{Engine, Error, Region, kernel::Launch};
+use contigo::{
+    Error,
+    kernel::Launch,
+    own::{Queue, Region},
+};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 use contigo_testkit::{
     emulated::skipped,
@@ -37,13 +41,13 @@ fn a_job_takes_nothing_of_the_heap() {
     let module = unsafe { VulkanModule::load(gpu, &spirv) }.unwrap();
     // SAFETY: a thread touches the elements that the signature sizes.
     let kernel = unsafe { VulkanKernel::new(&module, c"main", shaders::scale(), [64, 1, 1]) }.unwrap();
-    let mut engine = Engine::new(kernel).unwrap();
+    let mut queue = Queue::new(kernel, 1).unwrap();
     let region = Region::new(VulkanMemory::allocate(gpu, 1 << 16).unwrap()).unwrap();
-    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let mut buf = region.alloc(4096, gpu.align()).unwrap();
     let words = Launch::of(16, 64).with(&[1_024, 2]);
     let before = on_this_thread();
     for _ in 0..20 {
-        [buf] = engine.start([buf.in_out(..)], &words).unwrap().wait(Duration::from_secs(30)).unwrap().buffers;
+        [buf] = queue.run([buf.in_out(..)], &words, Duration::from_secs(30)).unwrap().buffers;
     }
     assert_eq!(on_this_thread() - before, 0);
     assert_eq!(buf.view::<u32>().unwrap(), [(1 << 20) - 1; 1024]);

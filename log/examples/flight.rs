@@ -5,8 +5,8 @@
 //! It prints each job's number after the event, so that a reader who kills it knows how far it was.
 
 use contigo::{
-    Align, Engine, Pool, Region,
     drivers::zdma::{SimZdma, Zdma},
+    own::{Queue, Region},
     sim::SimBoard,
 };
 use std::{error::Error, io::Write, time::Duration};
@@ -28,14 +28,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn fly(jobs: u32) -> contigo::Result<()> {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096)?)?;
-    let pool = Pool::<2>::new(region.carve(512, Align::LINE)?, 256)?;
+    let pool = region.pool(2, 256)?;
     let core = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::simple_simulated(core.window()?)?)?;
+    let mut queue = Queue::new(Zdma::simple_simulated(core.window()?)?, 1)?;
     defmt::debug!("its pool has pieces of {=[?]} bytes", [256_u16; 2].as_slice());
     for job in 1..=jobs {
         let [from, to] = [pool.take()?, pool.take()?];
-        let done = engine.start([from.to_device(..16), to.from_device(..64)], &())?;
-        drop(done.wait(Duration::from_millis(100))?);
+        drop(queue.run([from.to_device(..16), to.from_device(..64)], &[], Duration::from_millis(100))?);
         defmt::warn!("job {=u32} is done", job);
         // Where nobody reads, the flight ends: a test that failed leaves none behind.
         if writeln!(std::io::stdout(), "{job}").is_err() {

@@ -7,8 +7,8 @@
 //! ```
 
 use contigo::{
-    Align, Engine, Pool, Region,
     drivers::zdma::{SimZdma, Zdma},
+    own::{Queue, Region},
     sim::SimBoard,
     trace::{self, Event, Ledger, Listener},
 };
@@ -39,17 +39,17 @@ impl Listener for Both {
 fn jobs() -> contigo::Result<()> {
     let board = SimBoard::new(7);
     let region = Region::new(board.memory(64 * 1024)?)?;
-    let pool = Pool::<4>::new(region.carve(4 * 4096, Align::DLPACK)?, 4096)?;
+    let pool = region.pool(4, 4096)?;
     let device = SimZdma::new(&board, board.port());
-    let mut zdma = Engine::new(Zdma::simple_simulated(device.window()?)?)?;
+    let mut zdma = Queue::new(Zdma::simple_simulated(device.window()?)?, 1)?;
     for stopped in [false, false, true] {
         let (mut input, output) = (pool.take()?, pool.take()?);
         input.copy_from_slice(&[2; 512])?;
-        let job = zdma.start([input.to_device(..512), output.from_device(..512)], &())?;
+        zdma.submit([input.to_device(..512), output.from_device(..512)], &[])?;
         if stopped {
-            drop(job);
+            zdma.clear()?;
         } else {
-            let _ = job.wait(Duration::from_millis(20))?;
+            drop(zdma.wait::<2>(Duration::from_millis(20))?);
         }
     }
     Ok(())

@@ -63,8 +63,8 @@ class Registers:
 class Device:
     """A device, opened once, by its name: its memory, registers and interrupt, and a driver.
 
-    It is closed with its last handle. Once memory or a driver was opened from it, or a register was
-    used, it stays open until the process ends.
+    It is closed with its last handle: memory and a driver of it have one each. A GPU stays open once
+    it has memory or a kernel.
 
     `port`: how it reaches memory, where no kernel says it. `window`: which registers, a PCI
     function's BAR or an entry of a guarded node's `reg`. `interrupt`: the program's own waits use
@@ -506,7 +506,8 @@ class Stream:
     def __exit__(self, *exception: Any) -> bool: ...
 
 class Region:
-    """DMA memory that was opened by its name. It stays open until the process ends.
+    """DMA memory that was opened by its name. It is closed when the last handle of it, of its arrays
+    and of its pools is gone.
 
     `open_memory` and `Device.memory` make one. The class does too, as `Heap` did in 0.1, for this
     release.

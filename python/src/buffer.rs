@@ -5,15 +5,16 @@ use crate::{
     error::{Refusal, of_class, raised, refused},
     export::{self, Counted},
     handover::Handover,
-    inner::{Home, Inner},
+    inner::Inner,
     operand::Operand,
     port::Wiring,
     region::Memory,
     renamed::renamed,
 };
 use contigo::{
-    Align, CpuBuf, Direction,
+    Align, Direction,
     dlpack::{Shape, abi::DlDevice},
+    own::CpuBuf,
 };
 use pyo3::{
     exceptions::PyValueError,
@@ -38,20 +39,20 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn new(memory: &'static Memory, dims: &[i64], dtype: Dtype, align: usize, zeroed: bool) -> PyResult<Self> {
+    pub(crate) fn new(memory: &Arc<Memory>, dims: &[i64], dtype: Dtype, align: usize, zeroed: bool) -> PyResult<Self> {
         let shape = Shape::new(dims).map_err(raised)?;
         let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
-        let mut buf = memory.take(len_bytes, Align::new(align).map_err(raised)?)?;
+        let mut buf = memory.region()?.alloc(len_bytes.max(1), Align::new(align).map_err(raised)?).map_err(raised)?;
         if zeroed {
             buf.view_mut::<u8>().map_err(raised)?.fill(0);
         }
-        Self::of(memory, buf, Home::Region, shape, dtype)
+        Self::of(memory, buf, shape, dtype)
     }
 
     /// An array at the beginning of `buf`, which is large enough.
-    pub(crate) fn of(memory: &'static Memory, buf: CpuBuf<'static>, home: Home, shape: Shape, dtype: Dtype) -> PyResult<Self> {
+    pub(crate) fn of(memory: &Arc<Memory>, buf: CpuBuf, shape: Shape, dtype: Dtype) -> PyResult<Self> {
         let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
-        let inner = Inner::new(memory, buf, home, len_bytes);
+        let inner = Inner::new(Arc::clone(memory), buf, len_bytes)?;
         Ok(Self { inner: Arc::new(inner), shape, dtype })
     }
 

@@ -29,8 +29,8 @@ use std::{fmt::Write, os::fd::AsRawFd};
 /// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "vulkan", "opencl:1", "sim:zdma";
 /// `inventory()` lists those that this machine has.
 ///
-/// It is closed with its last handle. Once memory or a driver was opened from it, or a register was
-/// used, it stays open until the process ends, as the memory does.
+/// It is closed with its last handle: memory and a driver of it have one each. A GPU stays open once
+/// it has memory or a kernel.
 ///
 /// `port` is how it reaches memory, where no kernel says it: a board's by its name ("zynq-hp0"), or
 /// (name, offset, address bits, coherent). The program that names it promises it. `window` is which
@@ -55,11 +55,7 @@ impl Device {
     }
 
     /// Lets `act` use the registers. The first use takes them as a driver does.
-    fn with<R: Plain + Send>(
-        &self,
-        py: Python<'_>,
-        act: impl FnOnce(&mut AnyDevice) -> Result<R, Refusal> + Send,
-    ) -> Result<R, Refusal> {
+    fn with<R: Plain + Send>(&self, py: Python<'_>, act: impl FnOnce(&mut AnyDevice) -> Result<R, Refusal> + Send) -> Result<R, Refusal> {
         let opening = self.opening.get()?;
         self.registers.get()?.with(py, |registers| act(self.taken(opening, registers)?))
     }
@@ -127,7 +123,7 @@ impl Device {
         gate: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Engine> {
-        let (row, opened) = (names::driver(name)?, self.opening.get()?.for_good());
+        let (row, opened) = (names::driver(name)?, &self.opening.get()?.device);
         if self.port.is_none() && opened.port().is_none() {
             let text = format!("no kernel says how {} reaches memory: open the device with {}", self.name, Wiring::FORM);
             return Err(refused(text).into());
@@ -138,12 +134,11 @@ impl Device {
             let _ = write!(text, "{key}={value},");
         }
         let memory = match memory {
-            Some(region) => Some(region.memory()?.own(memory_bytes.max(row.memory_bytes).max(1))?),
+            Some(region) => Some(region.driver_memory(memory_bytes.max(row.memory_bytes).max(1))?),
             None => None,
         };
-        let map = map.map(names::kept_bytes);
         self.given(py)?;
-        let (settings, how) = (Settings(names::kept(&text)), Attach { interrupt, ..self.how });
+        let (settings, how) = (Settings(&text), Attach { interrupt, ..self.how });
         let port = self.port.map(|Wiring(port)| port);
         let failed = |error| match error {
             Error::HasDriver => held(error),
@@ -154,9 +149,9 @@ impl Device {
         // wired.
         let mut taken = unsafe { opened.take(row, settings, port, how) }.map_err(failed)?;
         if let Some(gate) = gate {
-            let at = GateIn::of(gate)?.at(py, self.how.window)?;
+            let gate = GateIn::of(gate)?;
             // SAFETY: the program promises how the gate is wired (above).
-            taken = unsafe { taken.behind(at) }.map_err(failed)?;
+            taken = unsafe { taken.behind(gate.at(py, self.how.window)?) }.map_err(failed)?;
         }
         let parts = Parts { device: (), memory, settings, map };
         // SAFETY: as above.

@@ -64,8 +64,8 @@ pub(crate) unsafe fn driver(
 ///
 /// # Safety
 /// As [`OpenDevice::load`].
-unsafe fn module(py: Python<'_>, gpu: &'static OpenDevice, image: &[u8], entry: &str) -> Result<&'static AnyModule<'static>, Refusal> {
-    type Loaded = (usize, &'static [u8], &'static AnyModule<'static>);
+unsafe fn module(py: Python<'_>, gpu: &'static OpenDevice, image: &[u8], entry: &str) -> Result<&'static AnyModule, Refusal> {
+    type Loaded = (usize, &'static [u8], &'static AnyModule);
     static LOADED: Lock<Vec<Loaded>> = Lock::new(Vec::new());
     let (on, image) = (std::ptr::from_ref(gpu).addr(), kept_bytes(image));
     // The driver's compiler takes a while: other threads of Python go on.
@@ -84,7 +84,7 @@ unsafe fn module(py: Python<'_>, gpu: &'static OpenDevice, image: &[u8], entry: 
 
 /// # Safety
 /// As [`OpenDevice::load`].
-unsafe fn compiled(gpu: &'static OpenDevice, image: &'static [u8], entry: &str) -> Result<AnyModule<'static>, Refusal> {
+unsafe fn compiled(gpu: &'static OpenDevice, image: &'static [u8], entry: &str) -> Result<AnyModule, Refusal> {
     // ELF's magic number is a cubin's, and the other a fatbin's (CUDA's fatbinary_section.h). A
     // text of PTX has a NUL at its end.
     let is_binary = image.starts_with(b"\x7fELF") || image.starts_with(&0xBA55_ED50_u32.to_le_bytes());

@@ -24,12 +24,12 @@ impl<'py> GateIn<'py> {
 
     /// The gate of a core that is driven by window `window`. A device of its own is the driver's
     /// from now on.
-    pub(crate) fn at(&self, py: Python<'_>, window: u8) -> PyResult<GateAt<'static>> {
+    pub(crate) fn at(&self, py: Python<'_>, window: u8) -> PyResult<GateAt<'_>> {
         Ok(match self {
             &Self::Window(offset) => GateAt { device: None, window, offset },
             Self::Own(gate) => {
                 let (opening, window) = gate.given(py)?;
-                GateAt { device: Some(opening.for_good()), window, offset: 0 }
+                GateAt { device: Some(&opening.device), window, offset: 0 }
             }
         })
     }

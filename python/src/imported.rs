@@ -3,24 +3,30 @@
 
 use crate::{
     error::{Refusal, of_class, raised},
-    mine::Mine,
     region::Memory,
 };
-use contigo::dlpack::{Contract, Foreign, Imported as Runtimes};
+use contigo::{
+    Error, TensorRule,
+    dlpack::{Contract, Description, Foreign, Place, Shape, abi::device},
+};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     ffi,
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use std::ffi::CStr;
+use std::{ffi::CStr, sync::Arc};
 
 /// A framework's array that lies in a region: which bytes, and where a device finds them. It keeps
 /// the array.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Imported {
-    imported: Runtimes<'static>,
-    memory: Mine<&'static Memory>,
+    /// Held for its drop, which lets go of the array.
+    _foreign: Foreign,
+    memory: Arc<Memory>,
+    shape: Shape,
+    offset: usize,
+    nbytes: usize,
 }
 
 /// "any", "numpy", "tvm", "onnxruntime", "dlpack".
@@ -36,11 +42,53 @@ fn contract(name: &str) -> PyResult<Contract> {
 }
 
 impl Imported {
-    pub(crate) fn new(memory: &'static Memory, array: &Bound<'_, PyAny>, contract_name: &str) -> PyResult<Self> {
+    pub(crate) fn new(memory: &Arc<Memory>, array: &Bound<'_, PyAny>, contract_name: &str) -> PyResult<Self> {
+        let size = memory.region()?.len_bytes();
         let contract = contract(contract_name)?;
-        let imported = Runtimes::new(&memory.region, foreign(array)?, &contract).map_err(raised)?;
-        Ok(Self { imported, memory: Mine::new(memory) })
+        let foreign = foreign(array)?;
+        let what = foreign.describe().map_err(raised)?;
+        check(&what, &contract).map_err(raised)?;
+        let (first, nbytes) = what.extent().map_err(raised)?;
+        // An empty tensor has no address.
+        let offset = if nbytes == 0 { 0 } else { first.wrapping_sub(memory.first_byte as u64) };
+        match usize::try_from(offset) {
+            Ok(offset) if offset <= size && nbytes <= size - offset => {
+                Ok(Self { _foreign: foreign, memory: Arc::clone(memory), shape: what.shape, offset, nbytes })
+            }
+            _ => Err(raised(Error::NotOurs { addr: first, len_bytes: nbytes }).into()),
+        }
     }
+}
+
+/// Is the tensor what `contract` demands, in memory that the CPU reaches? As the runtime's own
+/// import of a region that is borrowed has it.
+fn check(what: &Description, contract: &Contract) -> Result<(), Error> {
+    let wrong = |rule, found, need| Err(Error::Tensor { rule, found, need });
+    if !what.place.is_host() || contract.place.is_some_and(|need| need != what.place) {
+        let need = contract.place.unwrap_or(Place::Cpu);
+        return wrong(TensorRule::DeviceType, number(what.place), number(need));
+    }
+    let align = contract.align_bytes.max(1) as u64;
+    if what.shape.elements() > 0 && !what.addr.is_multiple_of(align) {
+        return wrong(TensorRule::Alignment, what.addr, align);
+    }
+    let strides = what.strides().filter(|_| contract.contiguous && what.shape.elements() > 0).unwrap_or_default();
+    let mut each = what.shape.dims().iter().zip(what.shape.strides()).zip(strides);
+    match each.find(|((dim, own), stride)| **dim != 1 && own != stride) {
+        Some(((_, own), stride)) => wrong(TensorRule::Strides, stride.cast_unsigned(), own.cast_unsigned()),
+        None => Ok(()),
+    }
+}
+
+/// A device's type, as DLPack numbers it.
+fn number(place: Place) -> u64 {
+    let number = match place {
+        Place::Cpu => device::CPU,
+        Place::CudaHost => device::CUDA_HOST,
+        Place::Cuda => device::CUDA,
+        _ => device::EXT_DEV,
+    };
+    number.unsigned_abs().into()
 }
 
 /// The tensor of an object that has `__dlpack__`, in either form.
@@ -79,29 +127,31 @@ impl Imported {
     /// The bus address of its lowest element.
     #[getter]
     fn device_address(&self) -> Result<u64, Refusal> {
-        let port = self.memory.get()?.port.ok_or_else(crate::buffer::no_port)?;
-        self.imported.dev_addr(&port).map(|address| address.0).map_err(raised)
+        let region = self.memory.region()?;
+        let port = self.memory.port.ok_or_else(crate::buffer::no_port)?;
+        let first = std::ptr::without_provenance(self.memory.first_byte + self.offset);
+        region.dev_addr_of(&port, first, self.nbytes).map(|address| address.0).map_err(raised)
     }
 
     /// Where it begins, in bytes from the beginning of the region.
     #[getter]
     fn offset(&self) -> usize {
-        self.imported.offset_bytes()
+        self.offset
     }
 
     /// Bytes from its lowest to its highest element.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.imported.len_bytes()
+        self.nbytes
     }
 
     /// Elements of each dimension.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.imported.shape().dims())
+        PyTuple::new(py, self.shape.dims())
     }
 
     fn __repr__(&self) -> String {
-        format!("contigo.Imported(shape={:?}, offset={}, nbytes={})", self.imported.shape().dims(), self.offset(), self.nbytes())
+        format!("contigo.Imported(shape={:?}, offset={}, nbytes={})", self.shape.dims(), self.offset, self.nbytes)
     }
 }

@@ -9,8 +9,9 @@ use crate::{
     region::Memory,
 };
 use contigo::{
-    Api, Bus, CpuBuf, DevBuf, Direction,
+    Api, Bus, Direction,
     dlpack::abi::{DlDevice, device},
+    own::{CpuBuf, DevBuf},
 };
 use pyo3::prelude::*;
 use std::sync::{
@@ -20,8 +21,7 @@ use std::sync::{
 
 /// The part that all handles of an array share. The memory goes back when the last of them is gone.
 pub(crate) struct Inner {
-    memory: &'static Memory,
-    home: Home,
+    memory: Arc<Memory>,
     state: Mine<Lock<State>>,
     /// NumPy's arrays and DLPack's tensors of it. Raised under the state's lock.
     views: AtomicUsize,
@@ -33,22 +33,13 @@ pub(crate) struct Inner {
     address: Option<u64>,
 }
 
-// SAFETY: `ptr` is an address in memory that stays mapped until the process ends, and is only
-// handed on.
+// SAFETY: `ptr` is only handed on, and to a view: while one is counted, the buffer is here and keeps
+// its memory mapped.
 #[allow(unsafe_code, reason = "see above")]
 unsafe impl Send for Inner {}
 // SAFETY: as above; everything else is behind a lock or an atomic.
 #[allow(unsafe_code, reason = "see above")]
 unsafe impl Sync for Inner {}
-
-/// Where the memory goes.
-#[derive(Clone, Copy)]
-pub(crate) enum Home {
-    /// To the region's free pieces.
-    Region,
-    /// To its pool, which dropping it does.
-    Pool,
-}
 
 /// The bytes that a hand-over gave to the device, as the device finds them.
 #[derive(Clone, Copy)]
@@ -67,9 +58,9 @@ pub(crate) struct Given {
 
 /// Whose it is.
 enum State {
-    Cpu(CpuBuf<'static>),
+    Cpu(CpuBuf),
     /// By which hand-over.
-    Device(DevBuf<'static>, u64),
+    Device(DevBuf, u64),
     /// In a job; or lost to a device that would not stop.
     Job,
     /// Freed.
@@ -96,24 +87,23 @@ fn in_a_job() -> Refusal {
 
 impl Inner {
     /// Of `buf`, whose first `len_bytes` are the array's.
-    pub(crate) fn new(memory: &'static Memory, mut buf: CpuBuf<'static>, home: Home, len_bytes: usize) -> Self {
-        let ptr = buf.as_mut_ptr();
-        let address = memory.port.and_then(|port| memory.region.dev_addr_of(&port, ptr, len_bytes).ok()).map(|address| address.0);
-        Self {
+    pub(crate) fn new(memory: Arc<Memory>, mut buf: CpuBuf, len_bytes: usize) -> Result<Self, Refusal> {
+        let (region, ptr) = (memory.region()?, buf.as_mut_ptr());
+        let address = memory.port.and_then(|port| region.dev_addr_of(&port, ptr, len_bytes).ok()).map(|address| address.0);
+        Ok(Self {
             memory,
-            home,
             state: Mine::new(Lock::new(State::Cpu(buf))),
             views: AtomicUsize::new(0),
             let_go: AtomicBool::new(false),
             ptr,
             len_bytes,
             address,
-        }
+        })
     }
 
     /// As [`Memory::device_type`].
     pub(crate) fn device_type(&self) -> i32 {
-        self.memory.device_type()
+        self.memory.device_type
     }
 
     /// Lets `act` use the state. Without `py` this thread may be in a destructor, or have an
@@ -172,8 +162,7 @@ impl Inner {
 
     /// Back to where it came from, now. Refused while somebody looks, or a device has it.
     pub(crate) fn free(&self, py: Python<'_>) -> Result<(), Refusal> {
-        go_home(self.taken(Some(py), State::Gone)?, self.home, self.memory);
-        Ok(())
+        self.taken(Some(py), State::Gone).map(drop)
     }
 
     pub(crate) fn view_gone(&self) {
@@ -187,9 +176,7 @@ impl Inner {
 
     /// Back to where it came from, where it is the CPU's and nobody looks.
     fn goes_home(&self) {
-        if let Ok(buf) = self.taken(None, State::Gone) {
-            go_home(buf, self.home, self.memory);
-        }
+        drop(self.taken(None, State::Gone));
     }
 
     /// Is this the process that made it?
@@ -236,15 +223,15 @@ impl Inner {
 
     /// The buffer, out of here, for a job, when it is the CPU's and nobody looks at it: `put` or
     /// `put_device` ends that.
-    pub(crate) fn take_for_job(&self) -> Result<CpuBuf<'static>, Refusal> {
+    pub(crate) fn take_for_job(&self) -> Result<CpuBuf, Refusal> {
         self.taken(None, State::Job)
     }
 
-    fn taken(&self, py: Option<Python<'_>>, left: State) -> Result<CpuBuf<'static>, Refusal> {
+    fn taken(&self, py: Option<Python<'_>>, left: State) -> Result<CpuBuf, Refusal> {
         self.locked(py, |state| self.out_of(state, left))
     }
 
-    fn out_of(&self, state: &mut State, left: State) -> Result<CpuBuf<'static>, Refusal> {
+    fn out_of(&self, state: &mut State, left: State) -> Result<CpuBuf, Refusal> {
         let views = self.views.load(Ordering::SeqCst);
         match std::mem::replace(state, left) {
             State::Cpu(buf) if views == 0 => Ok(buf),
@@ -273,12 +260,12 @@ impl Inner {
         }
     }
 
-    pub(crate) fn put(&self, buf: CpuBuf<'static>) {
+    pub(crate) fn put(&self, buf: CpuBuf) {
         self.becomes(State::Cpu(buf));
     }
 
     /// Back from a job, and still the device's: `take_back` tries again.
-    pub(crate) fn put_device(&self, buf: DevBuf<'static>) {
+    pub(crate) fn put_device(&self, buf: DevBuf) {
         self.becomes(State::Device(buf, HANDOVERS.fetch_add(1, Ordering::Relaxed)));
     }
 
@@ -372,18 +359,9 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // A child of fork leaves it as it is.
         let Ok(state) = self.state.get_mut() else { return };
-        match std::mem::replace(state.get_mut(), State::Gone) {
-            State::Cpu(buf) => go_home(buf, self.home, self.memory),
+        if let State::Device(buf, _) = std::mem::replace(state.get_mut(), State::Gone) {
             // Nobody said that the device has stopped: leaked, never given to the next.
-            State::Device(buf, _) => std::mem::forget(buf),
-            State::Job | State::Gone => {}
+            std::mem::forget(buf);
         }
-    }
-}
-
-fn go_home(buf: CpuBuf<'static>, home: Home, memory: &Memory) {
-    match home {
-        Home::Region => memory.give_back(buf),
-        Home::Pool => drop(buf),
     }
 }

@@ -1,4 +1,3 @@
-#![allow(unsafe_code, reason = "a queue that no stack holds is made where it will be")]
 //! Jobs in flight on one driver: who started them, and what became of them.
 
 use crate::{
@@ -8,7 +7,10 @@ use crate::{
     inner::Inner,
     lock::Kept,
 };
-use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts};
+use contigo::{
+    AnyDriver, Completion, Direction, Driver, Error, JobError, OperandSpec, QueueCounts,
+    own::{CpuBuf, DevBuf, Queue},
+};
 use std::{
     collections::VecDeque,
     mem,
@@ -23,8 +25,6 @@ pub(crate) const SLOTS: usize = 64;
 /// Ends that are kept for one taker at most, each with its buffers: a program that has left as many
 /// as 16 full queues behind takes none.
 const UNTAKEN: usize = 16 * SLOTS;
-
-type Queue = contigo::Queue<'static, AnyDriver<'static>, SLOTS, { contigo::MAX_OPERANDS }>;
 
 /// A job: its buffers, and how it ended.
 pub(crate) struct Record {
@@ -91,7 +91,7 @@ impl Record {
 
     /// Buffer number `index` comes back. An error: it could not be synchronised, and stays the
     /// device's.
-    fn takes(&self, index: usize, buf: DevBuf<'static>) -> Result<(), Error> {
+    fn takes(&self, index: usize, buf: DevBuf) -> Result<(), Error> {
         let Some(inner) = self.inners().nth(index) else { return Ok(()) };
         match buf.into_cpu() {
             Ok(buf) => {
@@ -121,8 +121,8 @@ pub(crate) type Given = (Kept<Buffer>, Range<usize>, Direction);
 
 /// A driver with its jobs.
 pub(crate) struct Jobs {
-    /// In a box, and made there: it has room for 64 jobs of 16 operands.
-    queue: Box<Queue>,
+    /// Of as many jobs as the driver takes at once: none waits in it.
+    queue: Queue<AnyDriver<'static>>,
     /// Those in flight: the queue's tag is a place here.
     flying: Vec<Option<Arc<Record>>>,
     /// Queued ones that ended, until their takers ask.
@@ -147,10 +147,8 @@ struct Fault {
 
 impl Jobs {
     pub(crate) fn new(driver: AnyDriver<'static>) -> contigo::Result<Self> {
-        let mut place = Box::new_uninit();
-        Queue::new_in(&mut place, driver).map_err(|refused| refused.error)?;
-        // SAFETY: `new_in` made it there.
-        let queue = unsafe { place.assume_init() };
+        let depth = driver.depth().clamp(1, SLOTS);
+        let queue = Queue::new(driver, depth)?;
         Ok(Self { queue, flying: vec![None; SLOTS], ended: VecDeque::new(), left: Vec::new(), faults: Vec::new() })
     }
 
@@ -159,7 +157,7 @@ impl Jobs {
     }
 
     pub(crate) fn depth(&self) -> usize {
-        self.queue.depth()
+        self.queue.capacity()
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -222,7 +220,7 @@ impl Jobs {
         let mut operands = operands.collect();
         // The queue refuses a job more than there are places.
         let tag = self.flying.iter().position(Option::is_none).unwrap_or(SLOTS);
-        let pushed = self.queue.push_list(&mut operands, words, tag);
+        let pushed = self.queue.submit_list::<{ contigo::MAX_OPERANDS }>(&mut operands, words, tag);
         let record = Arc::new(Record {
             buffers: given.into_iter().map(|(buffer, ..)| buffer).collect(),
             taker: taker.map(|taker| taker.name()),
@@ -295,7 +293,7 @@ impl Jobs {
     fn landed(&mut self, timeout: Duration) -> Result<bool, Box<JobError<()>>> {
         let (flying, mut kept) = (&self.flying, None);
         let each = |tag: usize, index, buf| kept = land(flying, tag, index, buf).err().or(kept);
-        let Some((tag, completion)) = self.queue.next_each(timeout, each)? else { return Ok(false) };
+        let Some((tag, completion)) = self.queue.wait_each(timeout, each)? else { return Ok(false) };
         let failed = |what| Error::Fault { device: self.queue.driver().name(), status: completion.status, what };
         let end = match completion.failed.map(failed) {
             Some(error) => End::Failed(error, error.to_string()),
@@ -429,7 +427,7 @@ fn taken_out<From: Default + Extend<Arc<Record>> + IntoIterator<Item = Arc<Recor
 }
 
 /// A buffer of the job in place `tag` comes back.
-fn land(flying: &[Option<Arc<Record>>], tag: usize, index: usize, buf: DevBuf<'static>) -> Result<(), Error> {
+fn land(flying: &[Option<Arc<Record>>], tag: usize, index: usize, buf: DevBuf) -> Result<(), Error> {
     // A job in flight is in its place: `push`.
     flying.get(tag).and_then(Option::as_ref).map_or(Ok(()), |record| record.takes(index, buf))
 }
@@ -442,7 +440,7 @@ impl Drop for Jobs {
 }
 
 /// The buffers of a job's operands: all, or none.
-fn taken(given: &[Given]) -> Result<Vec<CpuBuf<'static>>, Refusal> {
+fn taken(given: &[Given]) -> Result<Vec<CpuBuf>, Refusal> {
     let mut taken = Vec::with_capacity(given.len());
     for (index, (buffer, ..)) in given.iter().enumerate() {
         match buffer.get().inner().take_for_job() {

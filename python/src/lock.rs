@@ -13,8 +13,9 @@
 
 use crate::{error::Refusal, jobs::Record};
 use contigo::{
-    CpuBuf, Error, QueueCounts,
+    Error, QueueCounts,
     names::{AnyModule, OpenDevice},
+    own::CpuBuf,
 };
 use pyo3::prelude::*;
 use std::{
@@ -30,7 +31,7 @@ pub(crate) trait Plain {}
 macro_rules! plain {
     ($($plain:ty),+) => { $(impl Plain for $plain {})+ };
 }
-plain!((), bool, i32, u32, u64, usize, str, [u8], Refusal, Error, Record, CpuBuf<'static>, QueueCounts, OpenDevice, AnyModule<'static>);
+plain!((), bool, i32, u32, u64, usize, str, [u8], Refusal, Error, Record, CpuBuf, QueueCounts, OpenDevice, AnyModule);
 impl<T: Plain + ?Sized> Plain for &'static T {}
 impl<T: Plain> Plain for Option<T> {}
 impl<T: Plain> Plain for Vec<T> {}

@@ -12,15 +12,12 @@ use contigo::{
     names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One opening, as long as somebody counts on it.
+/// One opening. What is made of it has a handle to the device, too.
 pub(crate) struct Opening {
-    pub(crate) device: Arc<OpenDevice>,
-    /// Once something is made of it that stays: a count that is never given back.
+    pub(crate) device: OpenDevice,
+    /// Once memory or code of a GPU was made, which borrow it.
     kept: Lock<Option<&'static OpenDevice>>,
     /// The kernel has the stop that a driver left, and not the program's own.
     drivers_stop: AtomicBool,
@@ -29,19 +26,19 @@ pub(crate) struct Opening {
 impl Opening {
     pub(crate) fn of(name: &DeviceName) -> Result<Self, Refusal> {
         let opened = name.open().map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error))))?;
-        Ok(Self { device: Arc::new(opened), kept: Lock::new(None), drivers_stop: AtomicBool::new(false) })
+        Ok(Self { device: opened, kept: Lock::new(None), drivers_stop: AtomicBool::new(false) })
     }
 
-    /// Open until the process ends, as what is made of it is.
+    /// Open until the process ends: for memory and code of a GPU, which borrow it.
     pub(crate) fn for_good(&self) -> &'static OpenDevice {
-        self.kept.with(|kept| *kept.get_or_insert_with(|| Box::leak(Box::new(Arc::clone(&self.device)))))
+        self.kept.with(|kept| *kept.get_or_insert_with(|| Box::leak(Box::new(self.device.clone()))))
     }
 
     /// The device, for one owner at a time, behind `port` where no kernel says it.
     pub(crate) fn attached(&self, port: Option<Wiring>, how: Attach) -> contigo::Result<AnyDevice> {
         const NOBODY: Port =
             Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
-        let device = self.for_good();
+        let device = &self.device;
         match port {
             // SAFETY: the program named the port, and its documentation says that it promises it.
             Some(Wiring(port)) => unsafe { device.attach_wired(port, how) },

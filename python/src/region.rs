@@ -1,12 +1,10 @@
-//! A region: DMA memory, opened by its name. It stays open until the process ends: arrays of it may
-//! be anywhere.
+//! A region: DMA memory, opened by its name. It is closed when nothing of it is left.
 
 use crate::{
     buffer::Buffer,
     dtype::Dtype,
     error::{Refusal, raised, raised_as},
     imported::Imported,
-    lock::Lock,
     mine::Mine,
     names,
     opening::Opening,
@@ -15,9 +13,10 @@ use crate::{
     renamed::renamed,
 };
 use contigo::{
-    Align, CpuBuf, Error, Port,
+    Align, Backend, Error, Port, Requirements,
     dlpack::abi::device,
-    names::{AnyMemory, Inventory, MemoryName, OpenDevice},
+    names::{Inventory, MemoryName, OpenDevice},
+    own::{self, Limits},
     same_process,
 };
 use pyo3::{
@@ -25,91 +24,54 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
+use std::sync::Arc;
 
 /// Bytes of a block, where nothing is said.
 const DEFAULT_BYTES: usize = 16 << 20;
 
-/// The part of a region that each of its buffers knows.
+/// How many arrays and pools of one region there can be at once: the most that the runtime keeps
+/// account of, in 272 KiB.
+const LIMITS: Limits = Limits { allocations: 16_384 };
+
+/// The part of a region that its arrays and pools know. The memory is unmapped when the last of
+/// them is gone.
 pub(crate) struct Memory {
-    pub(crate) region: contigo::Region<AnyMemory>,
+    region: Mine<own::Region>,
     pub(crate) port: Option<Port>,
-    /// Buffers that came back, whole. The next one that fits is used again.
-    free: Lock<Vec<CpuBuf<'static>>>,
-    /// Memory of drivers' own, a slot each.
-    own: Lock<Vec<&'static contigo::Pool<'static, 1>>>,
+    /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA
+    /// pinned.
+    pub(crate) device_type: i32,
+    /// The CPU's address of the first byte.
+    pub(crate) first_byte: usize,
 }
 
 impl Memory {
-    /// Opens it for good, from `device` or alone. Where nobody says how much, a smaller block whose
-    /// size is fixed is taken as it is.
-    fn open(name: &MemoryName, device: Option<&Opening>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<&'static Self> {
-        let device = device.map(Opening::for_good);
+    /// Opens it, from `device` or alone. Where nobody says how much, a smaller block whose size is
+    /// fixed is taken as it is.
+    fn open(name: &MemoryName, device: Option<&OpenDevice>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Arc<Self>> {
         let open = |len_bytes| device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes));
         let opened = match (open(bytes.unwrap_or(DEFAULT_BYTES)), bytes) {
             (Err(Error::BlockSize { len_bytes, .. }), None) => open(len_bytes),
             (opened, _) => opened,
         };
-        let region = opened.and_then(|memory| Ok(contigo::Region::new(memory)?));
-        let region = region.map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error))))?;
+        let region = opened.and_then(|memory| {
+            let first_byte = memory.mapping().cpu.addr().get();
+            Ok((own::Region::with(memory, Requirements::default(), LIMITS)?, first_byte))
+        });
+        let (region, first_byte) =
+            region.map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error))))?;
         let given = port.map(|Wiring(port)| device.map_or(port, |device| device.seen_through(port)));
-        Ok(Box::leak(Box::new(Self {
-            region,
+        Ok(Arc::new(Self {
+            device_type: if region.name().starts_with("cuda") { device::CUDA_HOST } else { device::CPU },
+            region: Mine::new(region),
             port: given.or_else(|| device.and_then(OpenDevice::port)),
-            free: Lock::new(Vec::new()),
-            own: Lock::new(Vec::new()),
-        })))
+            first_byte,
+        }))
     }
 
-    /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA
-    /// pinned.
-    pub(crate) fn device_type(&self) -> i32 {
-        if self.region.name().starts_with("cuda") { device::CUDA_HOST } else { device::CPU }
-    }
-
-    /// Memory of a driver's own, `len_bytes` at least, at a multiple of 4,096: it comes back when
-    /// the driver is gone.
-    pub(crate) fn own(&'static self, len_bytes: usize) -> Result<CpuBuf<'static>, Refusal> {
-        self.own.with(|own| {
-            if let Some(buf) = own.iter().filter(|pool| pool.slot_bytes() >= len_bytes).find_map(|pool| pool.take().ok()) {
-                return Ok(buf);
-            }
-            let len_bytes = len_bytes.next_multiple_of(Align::PAGE.bytes());
-            let pool = contigo::Pool::new(self.region.carve(len_bytes, Align::PAGE).map_err(raised)?, len_bytes).map_err(raised)?;
-            let pool: &'static contigo::Pool<'static, 1> = Box::leak(Box::new(pool));
-            own.push(pool);
-            pool.take().map_err(raised)
-        })
-    }
-
-    /// A buffer of so many bytes: one that came back, or a new piece.
-    pub(crate) fn take(&'static self, len_bytes: usize, align: Align) -> Result<CpuBuf<'static>, Refusal> {
-        let need = len_bytes.max(1).next_multiple_of(self.region.line().bytes());
-        let fits = |buf: &CpuBuf<'static>| {
-            let addr = buf.view::<u8>().map_or(1, |bytes| bytes.as_ptr().addr());
-            buf.len_bytes() >= need && addr.is_multiple_of(align.bytes())
-        };
-        self.free.with(|free| {
-            let best = free.iter().enumerate().filter(|(_, buf)| fits(buf)).min_by_key(|(_, buf)| buf.len_bytes()).map(|(at, _)| at);
-            let Some(at) = best else {
-                return Ok(self.region.carve(need, align).map_err(raised)?.into_buf());
-            };
-            let buf = free.swap_remove(at);
-            if buf.len_bytes() == need {
-                return Ok(buf);
-            }
-            // The rest stays free. A buffer that cannot be cut any further is given whole.
-            Ok(match buf.split_at(need) {
-                Ok((buf, rest)) => {
-                    free.push(rest);
-                    buf
-                }
-                Err(refused) => refused.returned,
-            })
-        })
-    }
-
-    pub(crate) fn give_back(&self, buf: CpuBuf<'static>) {
-        self.free.with(|free| free.push(buf.whole()));
+    /// `ForkedError` in a child.
+    pub(crate) fn region(&self) -> Result<&own::Region, Refusal> {
+        self.region.get()
     }
 }
 
@@ -125,19 +87,23 @@ fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     }
 }
 
-/// DMA memory that was opened by its name. It stays open until the process ends.
+/// DMA memory that was opened by its name. It is closed when the last handle of it, of its arrays
+/// and of its pools is gone. An array that a device still has keeps it open until the process ends.
 ///
 /// `open_memory` and `Device.memory` make one. The class itself does too, as `Heap` did in 0.1, for
 /// this release; its `kernel_port` stands after `@guard:` in a name now.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Region {
-    memory: Mine<&'static Memory>,
+    memory: Arc<Memory>,
     name: MemoryName,
 }
 
 impl Region {
-    pub(crate) fn memory(&self) -> Result<&'static Memory, Refusal> {
-        Ok(self.memory.get()?)
+    /// `len_bytes` at least, in multiples of 4,096 and at one: for a driver's own.
+    pub(crate) fn driver_memory(&self, len_bytes: usize) -> Result<own::CpuBuf, Refusal> {
+        let region = self.memory.region()?;
+        let too_large = Error::Exhausted { need_bytes: len_bytes, capacity_bytes: region.len_bytes() };
+        Align::PAGE.round_up(len_bytes).ok_or(too_large).and_then(|len_bytes| region.alloc(len_bytes, Align::PAGE)).map_err(raised)
     }
 
     /// `name`, from `device`, or from the device that it belongs to, which is opened.
@@ -149,7 +115,10 @@ impl Region {
             (None, Some(owner)) => Some(Opening::of(&owner)?),
             _ => None,
         };
-        Ok(Self { memory: Mine::new(Memory::open(&name, device.or(own.as_ref()), bytes, port)?), name })
+        let opening = device.or(own.as_ref());
+        // Memory of a GPU, as its code, borrows it.
+        let device = opening.map(|opening| if opening.device.gpu_name().is_some() { opening.for_good() } else { &opening.device });
+        Ok(Self { memory: Memory::open(&name, device, bytes, port)?, name })
     }
 }
 
@@ -183,14 +152,14 @@ impl Region {
     /// owner left; `zeroed` clears them.
     #[pyo3(signature = (shape, dtype=Dtype::WORDS, *, align=256, zeroed=true), text_signature = "(shape, dtype=\"uint32\", *, align=256, zeroed=True)")]
     fn allocate(&self, shape: &Bound<'_, PyAny>, dtype: Dtype, align: usize, zeroed: bool) -> PyResult<Buffer> {
-        Buffer::new(self.memory.get()?, &dims(shape)?, dtype, align, zeroed)
+        Buffer::new(&self.memory, &dims(shape)?, dtype, align, zeroed)
     }
 
     /// `slots` equal arrays of this memory, 1 to 1,024: frames that are taken and come back, at
     /// full rate. `shape`, `dtype` and `align` as `allocate` has them.
     #[pyo3(signature = (shape, dtype, slots, *, align=256))]
     fn pool(&self, shape: &Bound<'_, PyAny>, dtype: Dtype, slots: usize, align: usize) -> PyResult<Pool> {
-        Pool::new(self.memory.get()?, &dims(shape)?, dtype, slots, align)
+        Pool::new(&self.memory, &dims(shape)?, dtype, slots, align)
     }
 
     /// A framework's array whose elements lie in this region, wherever they came from: no copy, and
@@ -199,7 +168,7 @@ impl Region {
     #[pyo3(signature = (array, contract="any"))]
     #[allow(clippy::wrong_self_convention, reason = "the array API's name")]
     fn from_dlpack(&self, array: &Bound<'_, PyAny>, contract: &str) -> PyResult<Imported> {
-        Imported::new(self.memory.get()?, array, contract)
+        Imported::new(&self.memory, array, contract)
     }
 
     /// Its name, as it was opened.
@@ -211,13 +180,13 @@ impl Region {
     /// Bytes of the block.
     #[getter]
     fn size(&self) -> PyResult<usize> {
-        Ok(self.memory.get()?.region.len_bytes())
+        Ok(self.memory.region()?.len_bytes())
     }
 
     /// The counts of the work in it so far: bytes copied by the runtime, bytes synchronised, calls
     /// of either kind.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.memory.get()?.region.stats();
+        let stats = self.memory.region()?.stats();
         Ok(crate::shared::fields!(py, stats => bytes_copied, bytes_synced_for_device, bytes_synced_for_cpu, syncs, carves))
     }
 

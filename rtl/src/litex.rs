@@ -2,9 +2,9 @@
 //! The driver of LiteX's DMA reader and writer, joined by a FIFO (`cores/litex`): they copy.
 
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, TypedDriver, exactly,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
-    no_report, poll_every,
+    poll_every,
 };
 use core::time::Duration;
 
@@ -140,8 +140,4 @@ unsafe impl<D: Device> Driver for LitexDma<D> {
         self.disable();
         Ok(())
     }
-}
-
-impl<D: Device> TypedDriver<2> for LitexDma<D> {
-    no_report!();
 }

@@ -3,7 +3,7 @@
 //! core's memory map: scratch, scores, pixels, weights.
 
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, TypedDriver, exactly,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
     poll_until,
 };
@@ -140,16 +140,4 @@ unsafe impl<D: Device> Driver for NnGen<D> {
         let waited_us = u32::try_from(STOP.as_micros()).unwrap_or(u32::MAX);
         if idle { Ok(()) } else { Err(Error::WillNotStop { device: "nngen", status, waited_us }) }
     }
-}
-
-impl<D: Device> TypedDriver<4> for NnGen<D> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-
-    fn report(&self, _: &Completion) {}
 }

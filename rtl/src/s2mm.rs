@@ -3,9 +3,9 @@
 //! waits, each into a buffer.
 
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, TypedDriver, exactly,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
-    no_report, poll_every, poll_until,
+    poll_every, poll_until,
 };
 use core::time::Duration;
 
@@ -69,7 +69,7 @@ const STOP: Duration = Duration::from_millis(10);
 /// No interrupt announces that it is stopped.
 const STEP_US: u32 = 2;
 
-/// The driver of a camera's way to memory, for a [`Stream`](contigo::Stream).
+/// The driver of a camera's way to memory, for a [`Stream`](contigo::own::Stream).
 ///
 /// A frame is one packet. A packet that finds no room is lost, or cut: a cut one fails alone. A
 /// packet that is longer than its buffer goes on in the next.
@@ -200,8 +200,4 @@ unsafe impl<D: Device> Driver for S2mm<D> {
     fn ran_dry(&self) -> Option<u64> {
         Some(regs::DRY.read(&self.device).into())
     }
-}
-
-impl<D: Device> TypedDriver<1> for S2mm<D> {
-    no_report!();
 }

@@ -7,7 +7,7 @@
 mod skip;
 
 use contigo::{
-    Align, Engine, Pool, Region,
+    own::{Queue, Region},
     sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output};
@@ -54,15 +54,14 @@ fn the_runtime_and_the_core_have_one_time_line() {
     {
         let board = SimBoard::new(7);
         let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(16 << 10, Align::PAGE).unwrap(), 4096).unwrap();
+        let pool = region.pool(4, 4096).unwrap();
         let core = SimDevice::with_model(&board, board.port(), model);
         // SAFETY: the window is a gemm8's, and has one driver.
-        let mut engine = Engine::new(unsafe { Gemm8::open(core.window().unwrap()) }.unwrap()).unwrap();
+        let mut queue = Queue::new(unsafe { Gemm8::open(core.window().unwrap()) }.unwrap(), 1).unwrap();
         let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
         let job = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
         let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)];
-        let done = engine.start(operands, &job).unwrap().wait(Duration::from_millis(5)).unwrap();
-        drop(done);
+        drop(queue.run(operands, &job.words(), Duration::from_millis(5)).unwrap());
     }
     let changes = changes(&fs::read_to_string(file).unwrap());
     let when = |name: &str, value: &str| {

@@ -6,19 +6,21 @@
 //! # The picture
 //!
 //! ```text
-//!   Backend ──────► Region ──────► Carve ─────► Pool, LocalPool, Arena
-//!   one block       checked,       a piece,     equal slots; blocks of any size
-//!   of memory       owns it        planned         │ take()
-//!                                     └─ into_buf ─┤
-//!                                                  ▼
-//!            ┌──────────────────────────────── CpuBuf ◄──────────────┐  views, no address
-//!            │ to_device(..) from_device(..)                         │
-//!            ▼                                                       │
-//!         Operand ──► Engine::start ──► Running ──► wait ────────────┘  neither
-//!            ▲        reach, caches,    the device     bounded; stops
-//!            │        doorbell          owns them      what will not end
-//!            └─────────── DevBuf ◄─────── wait_device                   address, no views
+//!   Backend ──────► Region ──────► Pool         one block of memory; buffers of any size, or equal slots
+//!                     │ alloc()      │ take()
+//!                     └──────┬───────┘
+//!                            ▼
+//!            ┌─────────── CpuBuf ◄──────────────────────────────┐  views, no address
+//!            │ to_device(..) from_device(..)                    │
+//!            ▼                                                  │
+//!         Operand ──► Queue::submit ─────────► Queue::wait ─────┤  neither: the device owns it
+//!            ▲        reach, caches, doorbell  bounded          │
+//!            └─────────── DevBuf ◄──── wait_device              │  address, no views
+//!                            └───────── into_cpu ───────────────┘
 //! ```
+//!
+//! Regions, pools, buffers, queues and opened devices own what they use, by handles that count, as
+//! an `Arc` does: they have no lifetime, lie in one structure, and are dropped in any order.
 //!
 //! Each folder is a wing. A wing imports only from wings above it in this table:
 //!
@@ -26,9 +28,9 @@
 //! |---|---|
 //! | `types/` | words that everybody speaks: addresses, each space a type; the one error; the barrier |
 //! | [`trace`](trace/index.html) | the steps of a run, such as copies and syncs, by the line that asked for them |
-//! | `mem/` | memory, and its owners: [`Backend`], [`Region`], [`Pool`], [`Arena`], [`CpuBuf`], [`DevBuf`] |
+//! | `mem/` | memory, and its owners: [`Backend`], [`own::Region`], [`own::Pool`], [`own::CpuBuf`], [`own::DevBuf`] |
 //! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`wait`]), its [`Port`] |
-//! | `job/` | [`Driver`], all that a driver author writes; [`Engine`], [`Queue`], [`Running`] |
+//! | `job/` | [`Driver`], all that a driver author writes; [`own::Queue`], [`own::Stream`] |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //! | `design/` | a block design of Vivado's, from its `.hwh`: cores, registers, ports, interrupts (feature `describe`) |
 //! | [`drivers`] | a folder a core: its registers, its driver, its model |
@@ -40,21 +42,21 @@
 //! # From memory to a result
 //!
 //! ```
-//! use contigo::{Align, Engine, Pool, Region};
+//! use contigo::{Align, own::{Queue, Region}};
 //! use core::time::Duration;
 //! use contigo::{drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
 //!
 //! let board = SimBoard::new(7);                           // or a real one: UDmaBuf::open("udmabuf0")?
 //! let region = Region::new(board.memory(256 * 1024)?)?;
-//! let output = region.carve(4096, Align::LINE)?.into_buf(); // planned once, at a fixed offset
-//! let frames = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK)?, 4096)?;
+//! let output = region.alloc(4096, Align::LINE)?;
+//! let frames = region.pool(8, 4096)?;
 //! let device = SimZdma::new(&board, board.port());
-//! let mut copy = Engine::new(Zdma::simple_simulated(device.window()?)?)?;
+//! let mut copy = Queue::new(Zdma::simple_simulated(device.window()?)?, 4)?;
 //!
 //! let mut input = frames.take()?;                         // one atomic: no system call, no heap
 //! input.view_at_mut::<i32>(..128)?.fill(2);
-//! let job = copy.start([input.to_device(..128), output.from_device(..128)], &())?;
-//! let [_, output] = job.wait(Duration::from_millis(20))?.buffers;   // interrupt or poll, always bounded
+//! let operands = [input.to_device(..128), output.from_device(..128)];
+//! let [_, output] = copy.run(operands, &[], Duration::from_millis(20))?.buffers; // interrupt or poll, always bounded
 //! assert_eq!(output.view_at::<i32>(..128)?, [2; 32]);
 //! # Ok::<(), contigo::Error>(())
 //! ```
@@ -68,9 +70,9 @@
 //!    has addresses only from a job's operands, or from [`CpuBuf::hand_over`], whose caller
 //!    promises when the device has stopped (`mem/buf/cpu.rs`).
 //! 2. Safety never rests on `Drop`: buffers are moved, and a forgotten buffer is leaked. A
-//!    [`Region`] frees its block only when everything carved from it came back
-//!    (`mem/region/mod.rs`).
-//! 3. The engine handles caches and barriers: by range, rounded out to lines, refused where a line
+//!    region frees its block only when every buffer of it came back
+//!    (`mem/own/control.rs`).
+//! 3. The queue handles caches and barriers: by range, rounded out to lines, refused where a line
 //!    has two owners (`mem/span.rs`).
 //! 4. Every loop, queue, table and wait has a bound, a constant with its reason.
 //! 5. `unsafe` is in the files that begin with `#![allow(unsafe_code, reason = …)]`, and nowhere
@@ -172,7 +174,7 @@ pub use types::{
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use linux::{
-    Export, ExportedFd, Spin,
+    Spin,
     device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
     guard::{DmaBuf, Guard, GuardInfo, GuardIrq, GuardMemory},
     memory::{DmaHeap, HugeTlb, UDmaBuf},

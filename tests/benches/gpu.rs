@@ -35,8 +35,9 @@ mod measured {
         cuEventRecord, cuMemAlloc_v2, cuMemcpyAsync, cuStreamCreate, cuStreamSynchronize,
     };
     use contigo::{
-        Align, Backend, Engine, OperandSpec, Pool, Region, TypedDriver,
+        Align, Backend, OperandSpec,
         cuda::{CopyingFunction, Cuda, CudaFunction, CudaHost, Gpu, Launch, Log, Parameter, Signature, code_name},
+        own::{Pool, Queue, Region},
     };
     use contigo_gemm8::{Gemm, Output, cuda::Gemm8Module};
     use std::{
@@ -76,21 +77,15 @@ mod measured {
         *times.get(times.len() / 10).unwrap()
     }
 
-    /// Jobs of `len_bytes` on `engine`.
-    fn jobs_us<D: TypedDriver<2, Args = [u32]>>(engine: &mut Engine<D, 2>, pool: &Pool<'_, 2>, len_bytes: usize) -> f64 {
+    /// Jobs of `len_bytes` on `queue`.
+    fn jobs_us(queue: &mut Queue<impl contigo::Driver>, pool: &Pool, len_bytes: usize) -> f64 {
         let mut source = pool.take().unwrap();
         source.view_mut::<u8>().unwrap().iter_mut().zip((0..=250).cycle()).for_each(|(to, from)| *to = from);
         let mut held = Some([pool.take().unwrap(), source]);
         let time_us = shortest_us(|| {
             let [to, from] = held.take().unwrap();
-            held = Some(
-                engine
-                    .start([to.from_device(..len_bytes), from.to_device(..len_bytes)], &[u32::try_from(len_bytes).unwrap(), 0])
-                    .unwrap()
-                    .wait(LIMIT)
-                    .unwrap()
-                    .buffers,
-            );
+            let operands = [to.from_device(..len_bytes), from.to_device(..len_bytes)];
+            held = Some(queue.run(operands, &[u32::try_from(len_bytes).unwrap(), 0], LIMIT).unwrap().buffers);
         });
         let [to, from] = held.unwrap();
         assert_eq!(to.view_at::<u8>(..len_bytes).unwrap(), from.view_at::<u8>(..len_bytes).unwrap());
@@ -98,7 +93,7 @@ mod measured {
     }
 
     /// A square product of `side`: a kernel that reads each byte of its inputs `side` times.
-    fn product_us<D: TypedDriver<4, Args = Gemm>>(engine: &mut Engine<D, 4>, pool: &Pool<'_, 4>, side: u32) -> f64 {
+    fn product_us(queue: &mut Queue<impl contigo::Driver>, pool: &Pool, side: u32) -> f64 {
         let args = Gemm { m: side, n: side, k: side, output: Output::Int32 { relu: false } };
         let [a_bytes, b_bytes, bias_bytes, c_bytes] = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
         let mut held = Some([(); 4].map(|()| {
@@ -109,12 +104,12 @@ mod measured {
         shortest_us(|| {
             let [a, b, bias, c] = held.take().unwrap();
             let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
-            held = Some(engine.start(operands, &args).unwrap().wait(LIMIT).unwrap().buffers);
+            held = Some(queue.run(operands, &args.words(), LIMIT).unwrap().buffers);
         })
     }
 
     /// Where zero-copy stops paying: lines of JSON, and of a table where it is `shown`.
-    fn products(gpu: &Gpu<'_>, module: &Gemm8Module<'_>, shown: bool) -> String {
+    fn products(gpu: &Gpu, module: &Gemm8Module, shown: bool) -> String {
         if shown {
             println!("\ngemm8, square: each byte of the inputs is read so many times; microseconds\n");
             println!("{:>9}  {:>10}  {:>10}  {:>8}", "side", "zero-copy", "copies", "ratio");
@@ -123,9 +118,9 @@ mod measured {
         for side in [16, 32, 64, 128, 256, 512, 1024] {
             let slot_bytes = 4 * (side * side) as usize;
             let region = Region::new(CudaHost::allocate(gpu, 4 * slot_bytes, Align::PAGE).unwrap()).unwrap();
-            let pool = Pool::<4>::new(region.carve(4 * slot_bytes, Align::DLPACK).unwrap(), slot_bytes).unwrap();
-            let direct_us = product_us(&mut Engine::new(module.kernel().unwrap()).unwrap(), &pool, side);
-            let copying_us = product_us(&mut Engine::new(module.copying([slot_bytes; 4]).unwrap()).unwrap(), &pool, side);
+            let pool = region.pool(4, slot_bytes).unwrap();
+            let direct_us = product_us(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), &pool, side);
+            let copying_us = product_us(&mut Queue::new(module.copying([slot_bytes; 4]).unwrap(), 1).unwrap(), &pool, side);
             if shown {
                 println!("{side:>9}  {direct_us:>10.1}  {copying_us:>10.1}  {:>8.2}", direct_us / copying_us);
             }
@@ -258,15 +253,15 @@ mod measured {
         // 4 KiB to 64 MiB.
         for len_bytes in (12..=26).step_by(2).map(|bits| 1_usize << bits) {
             let region = Region::new(CudaHost::allocate(&gpu, 2 * len_bytes, Align::PAGE).unwrap()).unwrap();
-            let pool = Pool::<2>::new(region.carve(2 * len_bytes, Align::PAGE).unwrap(), len_bytes).unwrap();
+            let pool = region.pool(2, len_bytes).unwrap();
             // SAFETY: `examples/gemm8/kernels/gemm8.cu`: it reads `len` bytes at the second
             // operand, and writes as many at the first; so below.
             let direct = unsafe { CudaFunction::new(module.module(), c"copy_bytes", signature(len_bytes)) };
-            let mut direct = Engine::new(direct.unwrap()).unwrap();
+            let mut direct = Queue::new(direct.unwrap(), 1).unwrap();
             let direct_us = jobs_us(&mut direct, &pool, len_bytes);
             // SAFETY: as above.
             let copying = unsafe { CopyingFunction::new(module.module(), c"copy_bytes", signature(len_bytes), &[len_bytes; 2]) };
-            let mut copying = Engine::new(copying.unwrap()).unwrap();
+            let mut copying = Queue::new(copying.unwrap(), 1).unwrap();
             let copying_us = jobs_us(&mut copying, &pool, len_bytes);
             let own = CudaHost::allocate(&gpu, len_bytes, Align::PAGE).unwrap();
             let driver_us = Driver::open(len_bytes).there_and_back_us(own.mapping().base.raw(), len_bytes);

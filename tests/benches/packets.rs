@@ -7,9 +7,9 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "memory that stands for a board's, and a device that is plain memory")]
 
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Bus, Device, Direction, Error, Mapping, Mmio, PhysAddr, Pool, Port, Queue, Region, SyncScope,
-    Wait,
+    Align, AnyDriver, Backend, BaseAddr, Bus, Device, Direction, Driver, Error, Mapping, Mmio, PhysAddr, Port, SyncScope, Wait,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
+    own::{Pool, Queue, Region},
 };
 use std::{
     alloc::{Layout, alloc_zeroed},
@@ -149,31 +149,26 @@ fn receive(in_flight: usize, packets: u64, any: bool, twice: bool) {
     // SAFETY: the layout has a size.
     let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
     let region = Region::new(Plain(memory)).unwrap();
-    let pool = Pool::<DEPTH>::new(region.carve(DEPTH * PACKET_BYTES, Align::PAGE).unwrap(), PACKET_BYTES).unwrap();
-    let ring = region.carve(DEPTH * 128, Align::PAGE).unwrap().into_buf();
+    let pool = region.pool(DEPTH, PACKET_BYTES).unwrap();
+    let ring = region.alloc(DEPTH * 128, Align::PAGE).unwrap();
     let port = Port { name: "plain", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: true };
     let device = Instant { port, memory, control: Cell::new(0), status: Cell::new(0), current: Cell::new(0), twice };
     // SAFETY: it behaves as a receive channel with scatter-gather.
     let channel = unsafe { AxiDmaChannel::alone(device, Side::S2mm, AxiDmaConfig::default(), Some(ring)).unwrap() };
     if any {
-        let mut queue = Queue::<AnyDriver<'_>, DEPTH>::new(AnyDriver::new(channel).unwrap()).unwrap();
-        for _ in 0..in_flight {
-            queue.push_words([pool.take().unwrap().from_device(..)], &[]).unwrap();
-        }
-        for _ in 0..packets {
-            let done = queue.next_words(Duration::ZERO).unwrap().unwrap();
-            let buf = done.buffers.into_iter().next().unwrap();
-            queue.push_words([buf.from_device(..)], &[]).unwrap();
-        }
+        pass(Queue::new(AnyDriver::new(channel).unwrap(), DEPTH).unwrap(), &pool, in_flight, packets);
     } else {
-        let mut queue = Queue::<_, DEPTH>::new(channel).unwrap();
-        for _ in 0..in_flight {
-            queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
-        }
-        for _ in 0..packets {
-            let [buf] = queue.next(Duration::ZERO).unwrap().unwrap().buffers;
-            queue.push([buf.from_device(..)], &()).unwrap();
-        }
+        pass(Queue::new(channel, DEPTH).unwrap(), &pool, in_flight, packets);
+    }
+}
+
+fn pass(mut queue: Queue<impl Driver>, pool: &Pool, in_flight: usize, packets: u64) {
+    for _ in 0..in_flight {
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+    }
+    for _ in 0..packets {
+        let [buf] = queue.wait(Duration::ZERO).unwrap().unwrap().buffers;
+        queue.submit([buf.from_device(..)], &[]).unwrap();
     }
 }
 

@@ -5,10 +5,11 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a benchmark stops where something is wrong")]
 
 use contigo::{
-    Align, AnyDriver, Arena, Backend, BaseAddr, Bus, Completion, CpuBuf, DevSlice, Direction, Driver, Engine, Error, LocalPool, Mapping,
-    OneThread, OperandSpec, PhysAddr, Pool, Port, Queue, Region, SyncScope, TypedDriver,
+    Align, AnyDriver, Backend, BaseAddr, Bus, Completion, DevSlice, Direction, Driver, Error, Mapping, OperandSpec, PhysAddr, Port,
+    Requirements, SyncScope,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    sim::{Sim, SimBoard, SimSpec},
+    own::{CpuBuf, Limits, Queue, Region},
+    sim::{SimBoard, SimSpec},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
@@ -23,25 +24,22 @@ use std::{
 
 const SLOT: usize = 4096;
 
-fn region(board: &SimBoard) -> Region<Sim> {
-    Region::new(board.memory_with(SimSpec { len_bytes: 64 << 20, coherent: Some(true), ..SimSpec::default() }).unwrap()).unwrap()
+/// As many allocations at once as the benchmark below has live.
+const BLOCKS: usize = 4096;
+
+fn region(board: &SimBoard) -> Region {
+    let memory = board.memory_with(SimSpec { len_bytes: 32 << 20, coherent: Some(true), ..SimSpec::default() }).unwrap();
+    Region::with(memory, Requirements::default(), Limits { allocations: BLOCKS }).unwrap()
 }
 
 fn pools(c: &mut Criterion) {
     let board = SimBoard::new(1);
     let region = region(&board);
-    let local = LocalPool::<64>::new(region.carve(64 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    c.bench_function("LocalPool<64> take+drop", |b| b.iter(|| drop(black_box(local.take().unwrap()))));
-    let wide = LocalPool::<1024>::new(region.carve(1024 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(64, SLOT).unwrap();
+    c.bench_function("pool of 64: take+drop, 1 thread", |b| b.iter(|| drop(black_box(pool.take().unwrap()))));
+    let wide = region.pool(1024, SLOT).unwrap();
     let held: Vec<_> = (0..1000).map(|_| wide.take().unwrap()).collect();
-    c.bench_function("LocalPool<1024> take+drop, 1000 out", |b| b.iter(|| drop(black_box(wide.take().unwrap()))));
-    drop(held);
-
-    let pool = Pool::<64>::new(region.carve(64 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    c.bench_function("Pool<64> take+drop, 1 thread", |b| b.iter(|| drop(black_box(pool.take().unwrap()))));
-    let wide = Pool::<1024>::new(region.carve(1024 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    let held: Vec<_> = (0..1000).map(|_| wide.take().unwrap()).collect();
-    c.bench_function("Pool<1024> take+drop, 1000 out", |b| b.iter(|| drop(black_box(wide.take().unwrap()))));
+    c.bench_function("pool of 1024: take+drop, 1000 out", |b| b.iter(|| drop(black_box(wide.take().unwrap()))));
     drop(held);
 
     let stop = AtomicBool::new(false);
@@ -51,26 +49,24 @@ fn pools(c: &mut Criterion) {
                 drop(black_box(pool.take().unwrap()));
             }
         });
-        c.bench_function("Pool<64> take+drop, 2 threads", |b| b.iter(|| drop(black_box(pool.take().unwrap()))));
+        c.bench_function("pool of 64: take+drop, 2 threads", |b| b.iter(|| drop(black_box(pool.take().unwrap()))));
         stop.store(true, Ordering::Relaxed);
     });
 }
 
 /// Frees a random block and allocates one of another size, at a steady fill.
-fn arena(c: &mut Criterion) {
-    const BLOCKS: usize = 4096;
+fn blocks(c: &mut Criterion) {
     let board = SimBoard::new(1);
     let region = region(&board);
-    let arena = Arena::<BLOCKS>::new(region.carve(32 << 20, Align::PAGE).unwrap()).unwrap();
     let mut rng = fastrand::Rng::with_seed(1);
     // 64 bytes to 64 KiB, every power of two as likely: 9.3 KiB on average.
     let size = |rng: &mut fastrand::Rng| 64_usize << rng.u32(0..=10) | rng.usize(0..64);
     for percent in [10, 50, 90] {
-        let target = arena.capacity_bytes() / 100 * percent;
-        let mut live: Vec<CpuBuf<'_, OneThread>> = Vec::with_capacity(BLOCKS);
+        let target = region.len_bytes() / 100 * percent;
+        let mut live: Vec<CpuBuf> = Vec::with_capacity(BLOCKS);
         let mut bytes = 0;
         while bytes < target {
-            match arena.take(size(&mut rng)) {
+            match region.alloc(size(&mut rng), Align::LINE) {
                 Ok(buf) => {
                     bytes += buf.len_bytes();
                     live.push(buf);
@@ -81,11 +77,11 @@ fn arena(c: &mut Criterion) {
         let sizes: Vec<usize> = (0..1024).map(|_| size(&mut rng)).collect();
         let victims: Vec<usize> = (0..1024).map(|_| rng.usize(..live.len())).collect();
         let (mut turn, mut failed, mut tries) = (0_usize, 0_u64, 0_u64);
-        c.bench_function(&format!("Arena allocate+free of mixed sizes, {percent} % full"), |b| {
+        c.bench_function(&format!("alloc+free of mixed sizes, {percent} % full"), |b| {
             b.iter(|| {
                 turn = (turn + 1) % 1024;
                 tries += 1;
-                match arena.take(sizes[turn]) {
+                match region.alloc(sizes[turn], Align::LINE) {
                     Ok(buf) => {
                         let victim = victims[turn] % live.len();
                         live[victim] = buf;
@@ -96,9 +92,9 @@ fn arena(c: &mut Criterion) {
         });
         println!("    {} blocks live, {failed} of {tries} allocations found no room", live.len());
         live.clear();
-        let held: Vec<_> = (0..(target / SLOT).min(BLOCKS - 1)).map_while(|_| arena.take(SLOT).ok()).collect();
-        c.bench_function(&format!("Arena allocate+free of 4 KiB, {percent} % full"), |b| {
-            b.iter(|| drop(black_box(arena.take(SLOT).unwrap())))
+        let held: Vec<_> = (0..(target / SLOT).min(BLOCKS - 1)).map_while(|_| region.alloc(SLOT, Align::LINE).ok()).collect();
+        c.bench_function(&format!("alloc+free of 4 KiB, {percent} % full"), |b| {
+            b.iter(|| drop(black_box(region.alloc(SLOT, Align::LINE).unwrap())))
         });
         drop(held);
     }
@@ -107,7 +103,7 @@ fn arena(c: &mut Criterion) {
 fn translation(c: &mut Criterion) {
     let board = SimBoard::new(1);
     let region = region(&board);
-    let mut buf = region.carve(SLOT, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(SLOT, Align::LINE).unwrap();
     let ptr = buf.view_mut::<u8>().unwrap()[100..].as_ptr();
     let port = board.coherent_port();
     c.bench_function("dev_addr_of", |b| b.iter(|| region.dev_addr_of(&port, black_box(ptr), 64).unwrap()));
@@ -166,10 +162,6 @@ unsafe impl<const N: usize> Driver for Instant<N> {
     }
 }
 
-impl<const N: usize> TypedDriver<N> for Instant<N> {
-    contigo::no_report!();
-}
-
 /// Memory that no simulated board counts the accesses to, as on a board that is real.
 struct Plain(NonNull<u8>);
 
@@ -203,56 +195,55 @@ fn jobs(c: &mut Criterion) {
     // SAFETY: the layout has a size.
     let plain = Plain(NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap());
     let region = Region::new(plain).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(8, SLOT).unwrap();
     let port = Port { name: "plain", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: true };
-    let mut one = Engine::<Instant<1>, 1>::new(Instant::new(port, 1)).unwrap();
-    c.bench_function("job with 1 operand: take, start, wait, drop", |b| {
-        b.iter(|| one.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Duration::ZERO).unwrap());
+    let mut one = Queue::new(Instant::<1>::new(port, 1), 1).unwrap();
+    c.bench_function("job with 1 operand: take, run, drop", |b| {
+        b.iter(|| one.run([pool.take().unwrap().from_device(..)], &[], Duration::ZERO).unwrap());
     });
-    let mut four = Engine::<Instant<4>, 4>::new(Instant::new(port, 1)).unwrap();
+    let mut four = Queue::new(Instant::<4>::new(port, 1), 1).unwrap();
     let mut bufs = Some([(); 4].map(|()| pool.take().unwrap()));
-    c.bench_function("job with 4 operands: start, wait", |b| {
+    c.bench_function("job with 4 operands: run", |b| {
         b.iter(|| {
             let operands = bufs.take().unwrap().map(|buf| buf.from_device(..));
-            bufs = Some(four.start(operands, &()).unwrap().wait(Duration::ZERO).unwrap().buffers);
+            bufs = Some(four.run(operands, &[], Duration::ZERO).unwrap().buffers);
         });
     });
     drop(bufs);
-    let mut queue = Queue::<Instant<1>, 8>::new(Instant::new(port, 64)).unwrap();
+    let mut queue = Queue::new(Instant::<1>::new(port, 64), 8).unwrap();
     while !queue.is_full() {
-        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
-    c.bench_function("queue, 8 in flight: next, push", |b| {
+    c.bench_function("queue, 8 in flight: wait, submit", |b| {
         b.iter(|| {
-            let [buf] = queue.next(Duration::ZERO).unwrap().unwrap().buffers;
-            queue.push([buf.from_device(..)], &()).unwrap()
+            let [buf] = queue.wait(Duration::ZERO).unwrap().unwrap().buffers;
+            queue.submit([buf.from_device(..)], &[]).unwrap()
         });
     });
     drop(queue);
-    let mut queue = Queue::<AnyDriver<'_>, 8>::new(AnyDriver::new(Instant::<1>::new(port, 64)).unwrap()).unwrap();
+    let mut queue = Queue::new(AnyDriver::new(Instant::<1>::new(port, 64)).unwrap(), 8).unwrap();
     while !queue.is_full() {
-        queue.push_words([pool.take().unwrap().from_device(..)], &[]).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
-    c.bench_function("the same over AnyDriver, by words", |b| {
+    c.bench_function("the same over AnyDriver", |b| {
         b.iter(|| {
-            let done = queue.next_words(Duration::ZERO).unwrap().unwrap();
-            let buf = done.buffers.into_iter().next().unwrap();
-            queue.push_words([buf.from_device(..)], &[]).unwrap()
+            let [buf] = queue.wait(Duration::ZERO).unwrap().unwrap().buffers;
+            queue.submit([buf.from_device(..)], &[]).unwrap()
         });
     });
     drop(queue);
     let board = SimBoard::new(1);
     let region = self::region(&board);
-    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let pool = region.pool(8, SLOT).unwrap();
     let device = SimGemm8::new(&board, board.coherent_port());
-    let mut gemm = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
-    let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
+    let mut gemm = Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    let words = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } }.words();
     c.bench_function("gemm8 job on the simulated board, 1x16x16, registers and arithmetic included", |b| {
         b.iter_batched(
             || [(); 4].map(|()| pool.take().unwrap()),
             |[a, b, bias, out]| {
                 let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), out.from_device(..64)];
-                gemm.start(operands, &args).unwrap().wait(Duration::from_millis(1)).unwrap()
+                gemm.run(operands, &words, Duration::from_millis(1)).unwrap()
             },
             BatchSize::PerIteration,
         );
@@ -264,7 +255,7 @@ fn jobs(c: &mut Criterion) {
 fn tensors(c: &mut Criterion) {
     static TENSORS: TensorTable<16> = TensorTable::new();
     let board = SimBoard::new(1);
-    let region = region(&board);
+    let region = contigo::Region::new(board.memory(SLOT).unwrap()).unwrap();
     let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[1, 3, 16, 16]).unwrap()) };
     let mut buf = Some(region.carve(SLOT, Align::DLPACK).unwrap().into_buf());
     c.bench_function("TensorTable lend+tensor+delete+take_back", |b| {
@@ -286,5 +277,5 @@ fn tensors(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, pools, arena, translation, jobs, tensors);
+criterion_group!(benches, pools, blocks, translation, jobs, tensors);
 criterion_main!(benches);

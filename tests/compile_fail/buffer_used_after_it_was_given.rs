@@ -1,8 +1,8 @@
 // error: E0382
 // A buffer that was given to a job is gone from here.
-use contigo::CpuBuf;
+use contigo::own::CpuBuf;
 
-fn both(mut buf: CpuBuf<'_>) {
+fn both(mut buf: CpuBuf) {
     let _operand = buf.in_out(..);
     buf.view_mut::<u8>().unwrap().fill(0);
 }

@@ -1,12 +1,12 @@
 // error: E0133
 // Which core a window is, is a claim, also where an IOMMU confines the device.
 use contigo::{
-    CpuBuf,
     drivers::{
         pl330::{Pl330, Pl330Config},
         zdma::Zdma,
     },
     linux::vfio::VfioDevice,
+    own::CpuBuf,
 };
 use contigo_gemm8::Gemm8;
 
@@ -18,15 +18,15 @@ fn zdma(device: VfioDevice) {
     let _ = Zdma::simple(device);
 }
 
-fn zdma_linked(device: VfioDevice, descriptors: CpuBuf<'_>) {
+fn zdma_linked(device: VfioDevice, descriptors: CpuBuf) {
     let _ = Zdma::linked(device, descriptors);
 }
 
-fn pl330(device: VfioDevice, program: CpuBuf<'_>) {
+fn pl330(device: VfioDevice, program: CpuBuf) {
     let _ = Pl330::open(device, program);
 }
 
-fn pl330_with(device: VfioDevice, program: CpuBuf<'_>) {
+fn pl330_with(device: VfioDevice, program: CpuBuf) {
     let _ = Pl330::open_with(device, program, Pl330Config::default());
 }
 

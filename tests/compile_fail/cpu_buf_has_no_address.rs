@@ -1,8 +1,8 @@
 // error: E0599
 // What is the CPU's has views and no address.
-use contigo::CpuBuf;
+use contigo::own::CpuBuf;
 
-fn leak(buf: &CpuBuf<'_>) {
+fn leak(buf: &CpuBuf) {
     let _ = buf.addr();
 }
 

@@ -1,8 +1,8 @@
 // error: E0599
 // What is a device's has an address and no view.
-use contigo::DevBuf;
+use contigo::own::DevBuf;
 
-fn peek(buf: &DevBuf<'_>) {
+fn peek(buf: &DevBuf) {
     let _ = buf.view::<u8>();
 }
 

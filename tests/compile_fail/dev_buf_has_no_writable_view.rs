@@ -1,8 +1,8 @@
 // error: E0599
 // What is a device's cannot be written either.
-use contigo::DevBuf;
+use contigo::own::DevBuf;
 
-fn poke(buf: &mut DevBuf<'_>) {
+fn poke(buf: &mut DevBuf) {
     let _ = buf.view_mut::<u8>();
 }
 

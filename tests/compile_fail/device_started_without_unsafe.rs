@@ -1,5 +1,5 @@
 // error: E0133
-// A device is started by an engine, which knows that its buffers were handed over.
+// A device is started by a queue, which knows that its buffers were handed over.
 use contigo::{
     Driver, DevSlice,
     sim::SimWindow,

@@ -1,8 +1,8 @@
 // error: E0599
 // An operand on its way into a job has no address: no port has been chosen.
-use contigo::Operand;
+use contigo::own::Operand;
 
-fn leak(operand: &Operand<'_>) {
+fn leak(operand: &Operand) {
     let _ = operand.addr();
 }
 

@@ -1,8 +1,8 @@
 // error: E0599
 // An operand on its way into a job has no view.
-use contigo::Operand;
+use contigo::own::Operand;
 
-fn peek(operand: &Operand<'_>) {
+fn peek(operand: &Operand) {
     let _ = operand.view::<u8>();
 }
 

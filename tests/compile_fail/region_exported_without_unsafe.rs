@@ -1,8 +1,8 @@
 // error: E0133
 // Another importer accesses the whole block: only the caller can know what it must not meet there.
-use contigo::{DmaHeap, Region};
+use contigo::own::Region;
 
-fn export(region: Region<DmaHeap>) {
+fn export(region: Region) {
     let _ = region.export();
 }
 

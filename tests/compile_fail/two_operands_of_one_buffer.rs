@@ -1,8 +1,8 @@
 // error: E0382
 // One buffer is one operand.
-use contigo::{CpuBuf, Operand};
+use contigo::own::{CpuBuf, Operand};
 
-fn twice(buf: CpuBuf<'_>) -> [Operand<'_>; 2] {
+fn twice(buf: CpuBuf) -> [Operand; 2] {
     [buf.to_device(..64), buf.from_device(64..)]
 }
 

@@ -1,8 +1,8 @@
 // error: E0499
 // Two writable views of one buffer would alias.
-use contigo::CpuBuf;
+use contigo::own::CpuBuf;
 
-fn alias(buf: &mut CpuBuf<'_>) {
+fn alias(buf: &mut CpuBuf) {
     let one = buf.view_mut::<u8>().unwrap();
     let two = buf.view_mut::<u32>().unwrap();
     one[0] = 1;

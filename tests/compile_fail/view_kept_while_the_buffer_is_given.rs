@@ -1,8 +1,8 @@
 // error: E0505
 // A view cannot outlive the moment when its buffer is given to a device.
-use contigo::CpuBuf;
+use contigo::own::CpuBuf;
 
-fn race(mut buf: CpuBuf<'_>) {
+fn race(mut buf: CpuBuf) {
     let view = buf.view_mut::<u8>().unwrap();
     let _operand = buf.to_device(..);
     view[0] = 1;

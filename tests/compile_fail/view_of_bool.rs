@@ -1,8 +1,8 @@
 // error: E0277
 // A device can write any bits: a view is of a type that has no forbidden ones.
-use contigo::CpuBuf;
+use contigo::own::CpuBuf;
 
-fn trust(buf: &CpuBuf<'_>) -> bool {
+fn trust(buf: &CpuBuf) -> bool {
     buf.view::<bool>().unwrap()[0]
 }
 

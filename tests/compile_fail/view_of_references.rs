@@ -1,8 +1,8 @@
 // error: E0277
 // Least of all a pointer that a device wrote.
-use contigo::CpuBuf;
+use contigo::own::CpuBuf;
 
-fn trust<'b>(buf: &'b CpuBuf<'_>) -> &'b [&'static u8] {
+fn trust<'b>(buf: &'b CpuBuf) -> &'b [&'static u8] {
     buf.view::<&'static u8>().unwrap()
 }
 

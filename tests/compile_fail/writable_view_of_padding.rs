@@ -1,11 +1,11 @@
 // error: E0277
 // What the CPU writes for a device has no padding: it would hand over bytes of somebody else.
-use contigo::CpuBuf;
+use contigo::own::CpuBuf;
 
 #[repr(C)]
 struct Padded(u8, u32);
 
-fn leak(buf: &mut CpuBuf<'_>) {
+fn leak(buf: &mut CpuBuf) {
     buf.view_mut::<Padded>().unwrap();
 }
 

@@ -123,11 +123,11 @@ fn version() -> String {
 fn a_right_program_is_not_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("right.rs");
-    let text = "use contigo::{Align, Pool, Region, sim::SimBoard};
+    let text = "use contigo::{own::Region, sim::SimBoard};
         fn main() {
             let board = SimBoard::new(1);
             let region = Region::new(board.memory(4096).unwrap()).unwrap();
-            let pool = Pool::<1>::new(region.carve(64, Align::LINE).unwrap(), 64).unwrap();
+            let pool = region.pool(1, 64).unwrap();
             let mut buf = pool.take().unwrap();
             buf.view_mut::<u8>().unwrap().fill(1);
             let _operand = buf.to_device(..);

@@ -22,11 +22,12 @@ mod refused;
 mod tensors;
 
 use contigo::{
-    Align, Engine, Error, Pool, Refused, Region, TensorRule,
+    Align, Error, Refused, TensorRule,
     dlpack::{
         ByteOffset, Contract, DataType, Foreign, Imported, Place, Shape, TensorSpec, TensorTable,
         abi::{DlManagedTensorVersioned, IS_COPIED, READ_ONLY},
     },
+    own::{Queue, Region},
     sim::{Sim, SimBoard},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
@@ -70,7 +71,7 @@ fn a_tensor_is_the_buffer_and_comes_back() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut buf = region.carve(4096, Align::DLPACK).unwrap().into_buf();
+    let mut buf = region.alloc(4096, Align::DLPACK).unwrap();
     buf.view_mut::<f32>().unwrap().fill(1.5);
     let own = buf.view::<u8>().unwrap().as_ptr();
     let mut lent = TENSORS.lend(buf, &spec(&[2, 3, 4])).unwrap();
@@ -107,7 +108,7 @@ fn a_frame_loop_lends_the_same_buffer_anew() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let pool = Pool::<2>::new(region.carve(8192, Align::LINE).unwrap(), 4096).unwrap();
+    let pool = region.pool(2, 4096).unwrap();
     let mut buf = pool.take().unwrap();
     for round in 0..20_u8 {
         buf.view_mut::<u8>().unwrap().fill(round);
@@ -129,7 +130,7 @@ fn flags_are_true_and_a_form_without_them_is_refused() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    let buf = region.alloc(4096, Align::LINE).unwrap();
     let mut lent = TENSORS.lend(buf, &TensorSpec { read_only: true, ..spec(&[4]) }).unwrap();
     assert_eq!(lent.legacy_tensor().unwrap_err(), Error::Tensor { rule: TensorRule::Flags, found: READ_ONLY, need: 0 });
     let tensor = lent.tensor().unwrap();
@@ -144,7 +145,7 @@ fn offsets_are_folded_or_kept_and_contracts_look_at_the_sum() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut buf = region.carve(8192, Align::DLPACK).unwrap().into_buf();
+    let mut buf = region.alloc(8192, Align::DLPACK).unwrap();
     let block = buf.view::<u8>().unwrap().as_ptr().addr() - buf.offset_bytes();
     let first = block + buf.offset_bytes();
     for at in [0, 4, 16, 32, 64, 128, 256, 4096] {
@@ -182,15 +183,15 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 64 << 10)).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut engine = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
-    let buf = |len| region.carve(len, Align::DLPACK).unwrap().into_buf();
+    let mut queue = Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    let buf = |len| region.alloc(len, Align::DLPACK).unwrap();
     let (mut a, mut b, bias, c) = (buf(256), buf(256), buf(256), buf(256));
     a.view_at_mut::<i8>(..16).unwrap().fill(1);
     b.view_at_mut::<i8>(..256).unwrap().fill(2);
     let (c_at, line) = (c.offset_bytes(), region.line().bytes());
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
-    let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &args).unwrap();
-    let [_, _, _, c] = job.wait_device(Duration::from_millis(20)).unwrap().buffers;
+    queue.submit([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &args.words()).unwrap();
+    let [_, _, _, c] = queue.wait_device(Duration::from_millis(20)).unwrap().unwrap().buffers;
     let bus = board.port().dev_addr(region.base(), region.len_bytes()).unwrap().0 + c_at as u64;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16]).unwrap());
     let Err(Refused { error, returned: c }) = TENSORS.lend(c, &TensorSpec { contract: Contract::TVM, ..spec }) else { panic!("TVM") };
@@ -213,7 +214,7 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     delete(tensor);
 }
 
-fn import<'r>(region: &'r Region<Sim>, theirs: &mut Theirs, contract: &Contract) -> Result<Imported<'r>, Refused<Foreign>> {
+fn import(region: &Region, theirs: &mut Theirs, contract: &Contract) -> Result<Imported<'static>, Refused<Foreign>> {
     // SAFETY: the test's own tensor, which outlives it.
     Imported::new(region, unsafe { Foreign::from_versioned(theirs.give()) }.unwrap(), contract)
 }

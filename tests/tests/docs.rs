@@ -27,9 +27,15 @@ mod board;
 #[allow(unused, clippy::all, clippy::indexing_slicing, unsafe_code, reason = "quoted by pages")]
 #[path = "../../docs/examples/camera.rs"]
 mod camera;
-#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
-#[path = "../../docs/examples/first.rs"]
-mod first;
+// A program of its own, whose `main` is called here.
+#[allow(clippy::all, unsafe_code, reason = "quoted by pages")]
+mod first {
+    include!("../../docs/examples/first.rs");
+
+    pub(crate) fn run() -> contigo::Result<()> {
+        main()
+    }
+}
 #[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
 #[path = "../../docs/examples/frameworks.rs"]
 mod frameworks;

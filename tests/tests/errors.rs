@@ -68,7 +68,7 @@ const KERNEL: [(Error, &str); 22] = [
     (Error::InUse { errno: 11 }, include_str!("u_dma_buf/refused.rs")),
     (Error::NoMemory { need_bytes: 4096, errno: 122, fix: "raise max_mib" }, include_str!("guard/memory.rs")),
     (Error::PinLimit { need_bytes: 8192, limit_bytes: 4096 }, include_str!("vfio/memory.rs")),
-    (Error::Forked { owner_pid: 77 }, include_str!("../../runtime/src/linux/os/process.rs")),
+    (Error::Forked { owner_pid: 77 }, include_str!("../../runtime/src/types/platform/process.rs")),
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
     (Error::NotFound { what: "UIO device", among: contigo::Among::of(3) }, include_str!("uio.rs")),
     (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),

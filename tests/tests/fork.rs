@@ -8,7 +8,8 @@
 )]
 
 use contigo::{
-    Backend, Bus, Completion, DevSlice, Device, DmaBuf, DmaHeap, Driver, HugeTlb, Mmio, OperandSpec, Port, Result, Spin, Wired,
+    Align, Backend, Bus, Completion, DevSlice, Device, DmaBuf, DmaHeap, Driver, HugeTlb, Mmio, OperandSpec, Port, Result, Spin, Wired,
+    dlpack::{DataType, Shape, TensorSpec, TensorTable},
     drivers::zdma::{SimZdma, Zdma},
     own::{Queue, Region},
     poll_until,
@@ -216,6 +217,25 @@ fn a_queue_in_a_child_takes_no_end_and_stops_nothing() {
     assert!(queue.wait::<1>(Duration::ZERO).unwrap().is_none(), "the second goes on");
     ended(2);
     assert_eq!(queue.wait::<1>(LIMIT).unwrap().map(|done| done.job), Some(1));
+}
+
+/// A framework in a child calls the deleter of a tensor whose holder has gone: the buffer is the
+/// parent's, who gets it back when its own framework calls the deleter.
+#[test]
+fn a_deleter_in_a_child_gives_nothing_back() {
+    static TENSORS: TensorTable<1> = TensorTable::new();
+    let region = Region::new(SimBoard::new(1).memory(64 * 1024).unwrap()).unwrap();
+    let spec = TensorSpec::new(DataType::U8, Shape::new(&[64]).unwrap());
+    let mut lent = TENSORS.lend(region.alloc(64, Align::LINE).unwrap(), &spec).unwrap();
+    let tensor = lent.tensor().unwrap().as_ptr();
+    drop(lent);
+    // SAFETY: the tensor is out, and each process has its own.
+    let delete = || unsafe { ((*tensor).deleter.unwrap())(tensor) };
+    let ended = in_a_child(delete);
+    assert!(matches!(ended, WaitStatus::Exited(_, 0)), "{ended:?}");
+    assert_eq!((region.users(), TENSORS.taken()), (2, 1));
+    delete();
+    assert_eq!((region.users(), TENSORS.taken(), TENSORS.misuses()), (1, 0, 0));
 }
 
 /// On the simulated board a child has a copy of the board. It has none of the queue's jobs.

@@ -20,9 +20,10 @@ mod memory;
 mod stops;
 
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Direction, DmaBuf, DmaHeap, Engine, Error, Guard, PhysAddr, Port, Region, Spin, StopProgram,
-    StopStep, SyncScope, Wired,
+    Align, Backend, BaseAddr, Bus, DevAddr, Direction, DmaBuf, DmaHeap, Error, Guard, PhysAddr, Port, Spin, StopProgram, StopStep,
+    SyncScope, Wired,
     drivers::zdma::{SimZdma, Zdma},
+    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_testkit::{
@@ -53,7 +54,7 @@ fn buffer(len_bytes: i64) -> OwnedFd {
     fd
 }
 
-fn import<'p>(guard: &'p Guard, fd: &OwnedFd) -> Result<DmaBuf, Error> {
+fn import(guard: &Guard, fd: &OwnedFd) -> Result<DmaBuf, Error> {
     // SAFETY: the test's own memory, which nobody else touches.
     unsafe { DmaBuf::import(guard, fd.as_fd()) }
 }
@@ -150,15 +151,15 @@ fn a_port_that_disagrees_about_coherency_is_refused() {
     let kernel = FakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() });
     let guard = kernel.open_guard().unwrap();
     let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 64 << 10).unwrap()).unwrap();
-    let buf = region.carve(64, Align::LINE).unwrap().into_buf();
+    let buf = region.alloc(64, Align::LINE).unwrap();
     let board = SimBoard::new(1);
     let device = SimZdma::new(&board, board.port());
     // SAFETY: the job is refused: the simulated device gets no address.
     let device = unsafe { Wired::new(device.window().unwrap(), Spin, HP0) };
     // SAFETY: the window is a simulated ZDMA's.
-    let mut engine = Engine::new(unsafe { Zdma::simple(device) }.unwrap()).unwrap();
-    let refused =
-        engine.start([buf.to_device(..32), region.carve(64, Align::LINE).unwrap().into_buf().from_device(..64)], &()).unwrap_err();
+    let mut queue = Queue::new(unsafe { Zdma::simple(device) }.unwrap(), 1).unwrap();
+    let other = region.alloc(64, Align::LINE).unwrap();
+    let refused = queue.submit([buf.to_device(..32), other.from_device(..64)], &[]).unwrap_err();
     assert!(matches!(refused.error, Error::CoherencyMismatch { .. }), "{refused:?}");
 }
 
@@ -296,8 +297,8 @@ fn an_import_holds_one_buffer_where_the_device_does_not_snoop() {
         let guard = kernel.open_guard().unwrap();
         let fd = buffer(8192);
         let region = Region::new(import(&guard, &fd).unwrap()).unwrap();
-        let first = region.carve(64, Align::LINE).unwrap().into_buf();
-        let second = region.carve(64, Align::LINE).map(drop);
+        let first = region.alloc(64, Align::LINE).unwrap();
+        let second = region.alloc(64, Align::LINE).map(drop);
         let port = Port { coherent, ..HP0 };
         if coherent {
             assert_eq!(second, Ok(()));
@@ -323,7 +324,7 @@ fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
     let imported = Event::Imported { handle: 1, addr: 0x1000_0000, len_bytes: 8192 };
     assert_eq!(kernel.log(), [imported, sync(false), sync(true), Event::Released(1)]);
     let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
-    std::mem::forget(region.carve(64, Align::LINE).unwrap());
+    std::mem::forget(region.alloc(64, Align::LINE).unwrap());
     drop(region);
     assert_eq!(kernel.imports(), 1, "leaked, not freed");
     drop(guard);
@@ -350,7 +351,7 @@ fn what_stops_the_device_gives_memory_back() {
             assert_eq!(guard.info().unwrap().armed, !program.steps().is_empty(), "an empty program disarms");
         }
         let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
-        std::mem::forget(region.carve(64, Align::LINE).unwrap());
+        std::mem::forget(region.alloc(64, Align::LINE).unwrap());
         drop(region);
         drop(guard);
         kernel.end_program();
@@ -388,7 +389,7 @@ fn writers_are_waited_for_within_bounds() {
 fn a_region_is_exported_where_it_is_a_dma_buf() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
-    let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
+    let region = contigo::Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
     // SAFETY: the fake's devices touch nothing.
     let fd = unsafe { region.export() }.unwrap().as_fd().try_clone_to_owned().unwrap();
     let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();

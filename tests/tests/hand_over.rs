@@ -10,7 +10,7 @@
 
 use contigo::{
     Align, BaseAddr, Completion, DevAddr, DevSlice, Direction, Driver, Error, OperandSpec, Port, Refused,
-    dlpack::{ByteOffset, DataType, Lent, Shape, TensorSpec, TensorTable},
+    dlpack::{ByteOffset, DataType, Lendable, Lent, Shape, TensorSpec, TensorTable},
     own::Operand,
     own::{CpuBuf, DevBuf, DriverBuf, Queue, Region},
     sim::{SimBoard, SimSpec},
@@ -34,14 +34,14 @@ fn bytes_of(len_bytes: usize, read_only: bool) -> TensorSpec {
 }
 
 /// The consumer is done.
-fn delete<B>(lent: &mut Lent<B>) {
+fn delete<B: Lendable>(lent: &mut Lent<B>) {
     let tensor = lent.tensor().unwrap();
     // SAFETY: the tensor that was just given out, once.
     unsafe { (tensor.as_ref().deleter.unwrap())(tensor.as_ptr()) }
 }
 
 /// The address and the length that a consumer is told, and its offset.
-fn told<B>(lent: &mut Lent<B>) -> (u64, u64, i64) {
+fn told<B: Lendable>(lent: &mut Lent<B>) -> (u64, u64, i64) {
     let tensor = lent.tensor().unwrap();
     // SAFETY: out, and of one dimension.
     let (what, len) = unsafe { (tensor.as_ref().tensor, tensor.as_ref().tensor.shape.read()) };

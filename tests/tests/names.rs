@@ -18,12 +18,13 @@ mod inventory;
 mod promises;
 
 use contigo::{
-    Align, Backend, Bus, CpuBuf, Device, Engine, Error, Mmio, PhysAddr, Port, Region, Wait,
+    Align, Backend, Bus, Device, Error, Mmio, PhysAddr, Port, Wait,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
     },
     names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice},
+    own::{CpuBuf, Queue, Region},
 };
 use contigo_testkit::{fake_devices::FakeDevices, uio::ensure_at};
 use std::{
@@ -198,18 +199,18 @@ fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
         let region = Region::new(opened.memory(&memory(text), 1 << 20)?)?;
         let attached = opened.attach(Attach::default())?;
         assert!(attached.interrupt().is_none() && region.name() == "sim");
-        let buf = |len| region.carve(len, Align::PAGE).map(|carve| carve.into_buf());
+        let buf = |len| region.alloc(len, Align::PAGE);
         let (mut from, to) = (buf(4096)?, buf(4096)?);
         from.view_mut::<u8>()?.fill(0xA5);
-        let copied = |to: &CpuBuf<'_>| to.view::<u8>().map(|bytes| bytes.iter().all(|byte| *byte == 0xA5));
+        let copied = |to: &CpuBuf| to.view::<u8>().map(|bytes| bytes.iter().all(|byte| *byte == 0xA5));
         let operands = [from.to_device(..), to.from_device(..)];
         let [_, to] = match opened.name().argument() {
             // SAFETY: the model is a PL330.
-            "pl330" => Engine::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? })?
-                .start(operands, &())?
-                .wait(Duration::from_millis(20))?,
+            "pl330" => {
+                Queue::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? }, 1)?.run(operands, &[], Duration::from_millis(20))?
+            }
             // SAFETY: the model is a ZDMA.
-            _ => Engine::new(unsafe { Zdma::simple(attached)? })?.start(operands, &())?.wait(Duration::from_millis(20))?,
+            _ => Queue::new(unsafe { Zdma::simple(attached)? }, 1)?.run(operands, &[], Duration::from_millis(20))?,
         }
         .buffers;
         assert_eq!(copied(&to), Ok(true), "{name} {text}");

@@ -374,10 +374,8 @@ fn none_on_a_guard() {
         let kernel = FakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() });
         IDLE.iter().for_each(|(offset, word)| kernel.set_register(0, *offset as u64, *word));
         let port = Port { name: "acp", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX.into()), coherent: true };
-        // Its memory borrows it, for as long as the child lives.
         let _ = kernel
             .open_guard()
-            .map(|guard| &*Box::leak(Box::new(guard)))
             .and_then(|guard| child_with(guard.registers(0)?, guard.allocate(64 << 10)?, guard.seen_through(port), report));
         exit(FAILED)
     });

@@ -50,7 +50,7 @@ fn the_sources_name_neither() {
         }
         let code = built(&fs::read_to_string(&path).unwrap());
         assert!(!names(&code, "alloc"), "{} names alloc", path.display());
-        // `AsFd` is a trait of std's, and all that is taken from there.
+        // The types of a descriptor are std's, and all that is taken from there.
         let code = if path.ends_with("types/platform/linux.rs") {
             code.replace("extern crate std;", "").replace("std::os::fd::", "")
         } else {

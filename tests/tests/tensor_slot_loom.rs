@@ -19,7 +19,7 @@ mod types {
 
 use contigo_testkit::emulated;
 use loom::{cell::UnsafeCell, sync::Arc, thread};
-use slot::{FREE, Slot};
+use slot::{Deleted, FREE, Slot};
 use types::atomic::AtomicUsize;
 
 fn model(model: impl Fn() + Sync + Send + 'static) {
@@ -32,11 +32,18 @@ struct Tensor {
     slot: Slot,
     fields: UnsafeCell<u32>,
     bytes: UnsafeCell<u32>,
+    /// What a holder that goes leaves to the deleter.
+    left: UnsafeCell<u32>,
 }
 
 impl Tensor {
     fn new() -> Arc<Self> {
-        Arc::new(Self { slot: Slot(AtomicUsize::new(FREE)), fields: UnsafeCell::new(0), bytes: UnsafeCell::new(0) })
+        Arc::new(Self {
+            slot: Slot(AtomicUsize::new(FREE)),
+            fields: UnsafeCell::new(0),
+            bytes: UnsafeCell::new(0),
+            left: UnsafeCell::new(0),
+        })
     }
 
     /// As `TensorTable::lend` and `Lent::tensor`: which turn it is.
@@ -61,11 +68,36 @@ impl Tensor {
         self.bytes.with_mut(|_| ());
     }
 
+    /// As `Lent::drop`: what is left is the deleter's, or the tensor came back just now.
+    fn go(&self) {
+        if self.slot.is_out() {
+            self.left.with_mut(|_| ());
+            if self.slot.abandon() {
+                return;
+            }
+            self.left.with_mut(|_| ());
+        }
+        self.write_bytes();
+        self.slot.free();
+    }
+
     /// A consumer: reads the fields, writes the bytes, calls the deleter.
-    fn consume(&self, turn: usize) -> bool {
+    fn consume(&self, turn: usize) -> Deleted {
         self.fields.with(|_| ());
         self.write_bytes();
-        self.slot.deleted(turn)
+        self.delete(turn)
+    }
+
+    /// The deleter, as `Entry::deleted`.
+    fn delete(&self, turn: usize) -> Deleted {
+        let was = self.slot.deleted(turn);
+        if was == Deleted::Last {
+            self.left.with_mut(|_| ());
+            self.slot.free();
+            // The bytes are freed here, by whoever the last one is.
+            self.write_bytes();
+        }
+        was
     }
 }
 
@@ -77,7 +109,7 @@ fn the_buffer_comes_back_with_what_the_consumer_did() {
         let turn = tensor.lend();
         let consumer = thread::spawn({
             let tensor = Arc::clone(&tensor);
-            move || assert!(tensor.consume(turn))
+            move || assert_ne!(tensor.consume(turn), Deleted::Twice)
         });
         // As a program that looks now and then, and at last waits.
         let early = !tensor.slot.is_out();
@@ -89,7 +121,7 @@ fn the_buffer_comes_back_with_what_the_consumer_did() {
         tensor.write_bytes();
         // Given out anew, without being lent anew.
         let turn = tensor.give_out();
-        assert!(tensor.consume(turn));
+        assert_eq!(tensor.consume(turn), Deleted::Back);
         tensor.slot.free();
         assert!(tensor.slot.claim());
     });
@@ -102,17 +134,12 @@ fn a_holder_that_goes_and_a_deleter_that_comes_free_the_slot_once() {
         let turn = tensor.lend();
         let consumer = thread::spawn({
             let tensor = Arc::clone(&tensor);
-            move || assert!(tensor.consume(turn))
+            move || assert_ne!(tensor.consume(turn), Deleted::Twice)
         });
-        // As `Lent::drop`: the buffer is leaked, or it came back just now.
-        let leaked = tensor.slot.is_out() && tensor.slot.abandon();
-        if !leaked {
-            tensor.write_bytes();
-            tensor.slot.free();
-        }
+        tensor.go();
         consumer.join().unwrap();
         assert!(tensor.slot.is_free(), "the last one freed it");
-        assert!(!tensor.slot.deleted(turn), "nobody has it");
+        assert_eq!(tensor.slot.deleted(turn), Deleted::Twice, "nobody has it");
     });
 }
 
@@ -122,10 +149,10 @@ fn a_freed_slot_is_the_next_threads_with_its_fields() {
         let tensor = Tensor::new();
         let turn = tensor.lend();
         // The holder goes first: then the deleter frees the slot, on its own thread.
-        assert!(tensor.slot.abandon());
+        tensor.go();
         let consumer = thread::spawn({
             let tensor = Arc::clone(&tensor);
-            move || assert!(tensor.consume(turn))
+            move || assert_ne!(tensor.consume(turn), Deleted::Twice)
         });
         if tensor.slot.claim() {
             tensor.write_fields();
@@ -146,8 +173,25 @@ fn two_calls_of_the_deleter_are_one() {
                 thread::spawn(move || tensor.slot.deleted(turn))
             })
             .collect();
-        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum::<usize>();
+        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice)).sum::<usize>();
         assert_eq!((said, tensor.slot.is_out()), (1, false));
+    });
+}
+
+#[test]
+fn of_two_deleters_one_frees_what_a_holder_left() {
+    model(|| {
+        let tensor = Tensor::new();
+        let turn = tensor.lend();
+        let twice: Vec<_> = (0..2)
+            .map(|_| {
+                let tensor = Arc::clone(&tensor);
+                thread::spawn(move || tensor.delete(turn))
+            })
+            .collect();
+        tensor.go();
+        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice)).sum::<usize>();
+        assert_eq!((said, tensor.slot.is_free()), (1, true));
     });
 }
 
@@ -164,10 +208,10 @@ fn of_an_earlier_tensors_two_deleters_none_ends_the_next_loan() {
             .collect();
         // As a program that looks once: where it is back, it is lent anew, or given out anew.
         let later = (!tensor.slot.is_out()).then(|| tensor.give_out());
-        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum::<usize>();
+        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice)).sum::<usize>();
         assert_eq!(said, 1);
         if let Some(later) = later {
-            assert!(tensor.slot.is_out() && tensor.consume(later));
+            assert!(tensor.slot.is_out() && tensor.consume(later) == Deleted::Back);
         }
     });
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   job.rs      a job's handle names its engine and its ticket; here calls find both
 //!      │
-//!   queue.rs    Engine: Queue<AnyDriver>, its tickets, and what it borrows from
+//!   queue.rs    Engine: Queue<AnyDriver>, its tickets, and the objects that it is of
 //!      │        opening.rs makes one
 //!      │
 //!   tickets.rs  Ticket: a hold on each buffer's entry, and how the job ended
@@ -30,7 +30,7 @@ pub(crate) use opening::{EngineOptions, Gate};
 pub(crate) use queue::{ENGINES, Engine};
 
 use crate::{fault::Fault, object::buf::Buf};
-use contigo::{Direction, Operand};
+use contigo::{Direction, own::Operand};
 
 /// Which bytes of which buffer.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ impl<P: ExactSizeIterator<Item = Part> + Clone> Parts for P {}
 impl Part {
     /// That part of a buffer that nobody looks at, as an operand. The caller puts something back.
     #[inline]
-    fn of(&self, buf: &mut Buf, direction: Direction) -> Result<Operand<'static>, Fault> {
+    fn of(&self, buf: &mut Buf, direction: Direction) -> Result<Operand, Fault> {
         // A sum past the end of all memory is past the end of the buffer, which is checked.
         let range = self.offset_bytes..self.offset_bytes.saturating_add(self.len_bytes);
         buf.leave(

@@ -1,14 +1,10 @@
-#![allow(unsafe_code, reason = "a driver borrows from its device, its module and its region, which the engine keeps")]
+#![allow(unsafe_code, reason = "that a driver is for its device is the C program's promise")]
 //! Opening an engine: a driver by its name, a driver that is there already, or a GPU's kernel.
 
 use super::queue::{ENGINES, Engine, Parents};
 use crate::{
     fault::Fault,
-    object::{
-        device::UsedDevice,
-        gpu,
-        region::{REGIONS, carve},
-    },
+    object::{device::UsedDevice, gpu, region::REGIONS},
 };
 use contigo::{
     Align, AnyDriver, Error, Parts, Settings, design::Name, drivers::ap_ctrl::describe, kernel::Parameter, names, names::GateAt,
@@ -24,7 +20,7 @@ pub(crate) struct EngineOptions<'t> {
     /// 0: the kernel or the simulated board says it.
     pub(crate) port: u64,
     pub(crate) attach: names::Attach,
-    /// Where the driver's own memory is carved from; 0: none.
+    /// Where the driver's own memory is allocated from; 0: none.
     pub(crate) region: u64,
     /// How much of it; 0: as much as the driver asks for.
     pub(crate) region_bytes: usize,
@@ -50,8 +46,6 @@ impl Engine {
     /// of this library drive it, and it is behind the port. As `Taken::behind`, where there is a
     /// gate.
     pub(crate) unsafe fn open(options: &EngineOptions<'_>) -> Result<u64, Fault> {
-        // A value that borrows is declared after the value that it borrows from, and is dropped
-        // before it.
         let claimed = ENGINES.claim()?;
         let row = names::row(options.driver)?;
         let held = UsedDevice::of(options.device)?;
@@ -59,22 +53,16 @@ impl Engine {
         let gate = own_gate.map(UsedDevice::of).transpose()?;
         let region = (options.region != 0).then(|| REGIONS.lease(options.region)).transpose()?;
         let settings = Settings(options.settings);
-        // SAFETY: the caller's promise; the engine is dropped before what holds the device.
+        // SAFETY: the caller's promise.
         let mut taken = unsafe { held.take(row, settings, options.port, options.attach) }.map_err(|error| named(error, settings))?;
         if let Some(Gate { window, offset, .. }) = options.gate {
-            // SAFETY: the engine is dropped before what holds the gate's device.
-            let device = gate.as_ref().map(|held| unsafe { held.for_ever() });
+            let device = gate.as_deref();
             // SAFETY: the caller's promise.
             taken = unsafe { taken.behind(GateAt { device, window, offset })? };
         }
         // A page at least: a driver of lists has room for as many jobs as it takes.
         let len_bytes = if options.region_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { options.region_bytes };
-        let memory = match &region {
-            // SAFETY: the driver has it, and is dropped before the lease. Memory that the driver
-            // leaks is forgotten for ever.
-            Some(region) if len_bytes > 0 => Some(unsafe { carve(region, len_bytes, Align::PAGE)? }.into_buf()),
-            _ => None,
-        };
+        let memory = region.as_ref().map(|region| region.memory().alloc(len_bytes, Align::PAGE)).transpose()?;
         let parts = Parts { device: (), memory, settings, map: options.map };
         // SAFETY: the caller's promise.
         let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, settings, options.map))?;

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "an engine borrows its device for as long as its lease says, and lies in a place of its own")]
+#![allow(unsafe_code, reason = "an engine is made where it will be; whose guard stops the device is the C program's promise")]
 //! One engine: a queue of jobs over any driver, and what it stands on.
 
 use super::{
@@ -18,7 +18,10 @@ use crate::{
     },
     table::{Claimed, JobHold, Lease, Object, Table},
 };
-use contigo::{AnyDriver, Direction, Driver, Error, JobError, Operand, Queue, QueueCounts};
+use contigo::{
+    AnyDriver, Direction, Driver, Error, JobError, QueueCounts,
+    own::{Operand, Queue},
+};
 use core::{
     ffi::c_int,
     mem::{self, MaybeUninit},
@@ -34,20 +37,17 @@ pub(crate) static ENGINES: Table<Engine, COUNT> = Table::new();
 /// How many jobs were started on each entry of `ENGINES`, in all of its lives: no handle names two.
 static STARTED: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 
-/// As many jobs as a ticket can be had for; a driver's depth may be less.
-type Jobs = Queue<'static, AnyDriver<'static>, JOBS, MAX_OPERANDS>;
-
 /// One engine. The fields are dropped in this order.
 pub(crate) struct Engine {
-    queue: Jobs,
+    queue: Queue<AnyDriver<'static>>,
     tickets: Tickets,
-    /// INVARIANT: the driver and its own memory borrow from them.
+    /// INVARIANT: a driver of a GPU's kernel borrows from its module.
     parents: Parents,
     /// The guard that stops the device when it is closed: not while the engine drives it.
     armed: Option<Lease<Guard>>,
 }
 
-/// The objects that a driver borrows from.
+/// The objects that a driver is of, which are not closed while there is its engine.
 #[derive(Default)]
 pub(super) struct Parents {
     pub(super) device: Option<UsedDevice>,
@@ -63,21 +63,21 @@ impl Object for Engine {
 impl Engine {
     /// Puts an engine over `driver` into its entry. `driver` is dropped before `parents`.
     pub(super) fn put(mut claimed: Claimed<Self>, driver: AnyDriver<'static>, parents: Parents) -> Result<u64, Fault> {
+        // As many jobs as the device takes, and as a ticket can be had for.
+        let jobs = driver.depth().clamp(1, JOBS);
+        let queue = Queue::new(driver, jobs)?;
         let make = |place: &mut MaybeUninit<Self>| {
             let engine = place.as_mut_ptr();
-            // SAFETY: every field is written once, inside `place`, which is borrowed alone. Where
-            // the queue is refused, nothing was written, and the driver is dropped before what it
-            // borrows from.
+            // SAFETY: every field is written once, inside `place`, which is borrowed alone.
             unsafe {
-                Jobs::new_in(&mut *(&raw mut (*engine).queue).cast(), driver).map_err(Fault::from)?;
+                (&raw mut (*engine).queue).write(queue);
                 Tickets::new_in(&mut *(&raw mut (*engine).tickets).cast());
                 (&raw mut (*engine).parents).write(parents);
                 (&raw mut (*engine).armed).write(None);
             }
-            Ok(())
         };
         // SAFETY: `make` wrote every field.
-        unsafe { claimed.locked.make(make) }.map_err(|fault: Fault| fault)?;
+        unsafe { claimed.locked.make(make) };
         Ok(claimed.raw())
     }
 
@@ -110,7 +110,7 @@ impl Engine {
         }
         holds.iter().for_each(JobHold::begin);
         *job = Some((at, started));
-        match queue.push_list(operands, args, at) {
+        match queue.submit_list(operands, args, at) {
             Ok(_) => {
                 // They are in the queue, and none is left to drop.
                 mem::forget(submission);
@@ -165,7 +165,7 @@ impl Engine {
     #[inline]
     fn look(&mut self, timeout: Duration, to_cpu: impl Fn(usize) -> bool) -> Result<bool, Fault> {
         let Self { queue, tickets, .. } = self;
-        match queue.next_each(timeout, |at, index, buf| tickets.put(at, index, buf, to_cpu(at))) {
+        match queue.wait_each(timeout, |at, index, buf| tickets.put(at, index, buf, to_cpu(at))) {
             Ok(Some((at, completion))) => {
                 tickets.end(at, Ended::Told(completion));
                 Ok(true)
@@ -201,7 +201,7 @@ impl Engine {
             return;
         }
         for _ in 0..JOBS {
-            match queue.next_each(Duration::ZERO, |at, index, buf| tickets.put(at, index, buf, false)) {
+            match queue.wait_each(Duration::ZERO, |at, index, buf| tickets.put(at, index, buf, false)) {
                 Ok(Some((at, completion))) => tickets.end(at, Ended::Told(completion)),
                 Ok(None) | Err(_) => break,
             }
@@ -231,7 +231,7 @@ impl Engine {
     /// What became of its jobs; how many can be in flight, are in flight, and have ended with
     /// nobody having taken them; is it stopped?
     pub(crate) fn counts(&self) -> (QueueCounts, usize, usize, usize, bool) {
-        (self.queue.counts(), self.queue.depth(), self.queue.len(), self.tickets.ended(), self.queue.is_stopped())
+        (self.queue.counts(), self.queue.capacity(), self.queue.len(), self.tickets.ended(), self.queue.is_stopped())
     }
 
     /// Readies the interrupt for an event loop, and says its descriptor.
@@ -244,8 +244,7 @@ impl Engine {
     /// # Safety
     /// As `Queue::arm`.
     pub(crate) unsafe fn arm(&mut self, guard: u64, window: u32) -> Result<(), Fault> {
-        // SAFETY: it is not used after this call, in which nobody takes the device away.
-        if let Some(guard) = self.parents.device.as_ref().filter(|_| guard == 0).and_then(|held| unsafe { held.for_ever() }.guard()) {
+        if let Some(guard) = self.parents.device.as_ref().filter(|_| guard == 0).and_then(|held| held.guard()) {
             // SAFETY: the caller's promise; `close` drops the queue before what holds the device.
             unsafe { self.queue.arm(guard, window)? };
             return Ok(());
@@ -278,7 +277,7 @@ impl Engine {
 struct Submission<'t> {
     tickets: &'t mut Tickets,
     at: usize,
-    operands: Vec<Operand<'static>, MAX_OPERANDS>,
+    operands: Vec<Operand, MAX_OPERANDS>,
 }
 
 impl Drop for Submission<'_> {
@@ -297,7 +296,7 @@ fn hold(
     part: &Part,
     direction: Direction,
     holds: &mut Vec<JobHold<Buf>, MAX_OPERANDS>,
-    operands: &mut Vec<Operand<'static>, MAX_OPERANDS>,
+    operands: &mut Vec<Operand, MAX_OPERANDS>,
 ) -> Result<(), Fault> {
     let mut hold = BUFS.hold(part.buf)?;
     match part.of(hold.value(), direction) {

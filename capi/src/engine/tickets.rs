@@ -7,7 +7,10 @@ use crate::{
     object::buf::{Buf, Owner},
     table::JobHold,
 };
-use contigo::{Completion, DevBuf, Error, Operand};
+use contigo::{
+    Completion, Error,
+    own::{DevBuf, Operand},
+};
 use core::mem::{self, MaybeUninit};
 use heapless::Vec;
 
@@ -100,7 +103,7 @@ impl Tickets {
     /// Buffer `index` of ticket `at` came out of the queue: it goes into its entry, as the CPU's
     /// where `to_cpu` says so. One whose caches could not be maintained stays a device's.
     #[inline]
-    pub(super) fn put(&mut self, at: usize, index: usize, buf: DevBuf<'static>, to_cpu: bool) {
+    pub(super) fn put(&mut self, at: usize, index: usize, buf: DevBuf, to_cpu: bool) {
         match self.tickets.get_mut(at).and_then(|ticket| ticket.holds.get_mut(index)) {
             Some(hold) if to_cpu => {
                 let held = buf.into_cpu().map_or_else(|refused| Owner::Dev(refused.returned), Owner::Cpu);
@@ -149,7 +152,7 @@ impl Tickets {
     /// The job of ticket `at` was refused: its operands are in their entries again.
     #[cold]
     #[inline(never)]
-    pub(super) fn refuse(&mut self, at: usize, operands: &mut Vec<Operand<'static>, MAX_OPERANDS>) {
+    pub(super) fn refuse(&mut self, at: usize, operands: &mut Vec<Operand, MAX_OPERANDS>) {
         let Some(ticket) = self.tickets.get_mut(at) else { return };
         for (mut hold, operand) in ticket.holds.drain(..).zip(operands.drain(..)) {
             hold.value().put(operand.into_buf().map_or_else(Owner::Dev, Owner::Cpu));

@@ -166,8 +166,9 @@ pub extern "C" fn contigo_buf_whole(buf: contigo_buf) -> contigo_status {
 ///
 /// `CONTIGO_E_OUT_OF_RANGE`: `at_bytes` is past the end. `CONTIGO_E_DEVICE_OWNED`,
 /// `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: somebody else has the buffer, or it is mapped.
-/// `CONTIGO_E_TABLE_FULL`: there is no entry for `rest`. `CONTIGO_E_TOO_MANY_PARTS`: a pool's slot
-/// has 256 parts at most. A buffer whose cut is refused is as it was before.
+/// `CONTIGO_E_TABLE_FULL`: there is no entry for `rest`. `CONTIGO_E_TOO_MANY_PARTS`: a pool's slot,
+/// or what `contigo_carve` answered, has 256 parts at most. A buffer whose cut is refused is as it
+/// was before.
 ///
 /// # Safety
 /// `rest` is writable.

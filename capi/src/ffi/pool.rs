@@ -15,8 +15,8 @@ pub type contigo_pool = u64;
 
 /// Carves `slots` buffers of `slot_bytes` each, 1 to `CONTIGO_MAX_POOL_SLOTS`. `slot_bytes` is a
 /// multiple of the region's cache line, so that no line has two owners. The first slot begins at a
-/// multiple of `align_bytes`, a power of two; 0: a cache line. Close it with `contigo_pool_close`;
-/// the carved bytes stay carved until the region is closed.
+/// multiple of `align_bytes`, a power of two; 0: a cache line. Close it with `contigo_pool_close`,
+/// which gives the bytes back to the region.
 ///
 /// # Safety
 /// `pool` is writable.
@@ -63,8 +63,8 @@ pub extern "C" fn contigo_pool_close(pool: contigo_pool) -> contigo_status {
 
 /// Carves one buffer of `len_bytes`, rounded up to whole cache lines, at a multiple of
 /// `align_bytes` for the CPU and for the device; 0: a cache line. It is for data that a program
-/// plans once, such as weights. Release it with `contigo_buf_release`; its bytes stay carved until
-/// the region is closed.
+/// plans once, such as weights. Release it with `contigo_buf_release`, which gives the bytes back to
+/// the region.
 ///
 /// # Safety
 /// `buf` is writable.

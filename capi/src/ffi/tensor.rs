@@ -150,7 +150,7 @@ pub unsafe extern "C" fn contigo_tensor_locate(
                 let (offset_bytes, len_bytes) = (imported.offset_bytes(), imported.len_bytes());
                 let read_only = imported.is_read_only().into();
                 // The tensor stays the caller's: its deleter is not called here.
-                mem::forget(imported);
+                mem::forget(imported.into_foreign());
                 contigo_tensor_info { offset_bytes, len_bytes, read_only, ..contigo_tensor_info::default() }
             }
             Err(refused) => {

@@ -1,9 +1,9 @@
-#![allow(unsafe_code, reason = "a buffer borrows from its region for as long as its lease says")]
+#![allow(unsafe_code, reason = "a hand-over to a device is the C program's promise")]
 //! Buffers: who owns the bytes, who looks at them, and where they go when they are released.
 
 use super::{
-    pool::PoolSlot,
-    region::{REGIONS, Region, carve},
+    pool::Pool,
+    region::{REGIONS, Region},
 };
 use crate::{
     fault::{Fault, Misuse},
@@ -11,7 +11,11 @@ use crate::{
     limits,
     table::{Lease, Locked, Object, Table},
 };
-use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Port, dlpack::Lent};
+use contigo::{
+    Align, Direction, Error, Port,
+    dlpack::Lent,
+    own::{CpuBuf, DevBuf},
+};
 use core::mem;
 
 /// Buffers. The pools' free slots have entries too, which are kept for them.
@@ -25,28 +29,39 @@ impl Object for Buf {
 pub(crate) struct Buf {
     pub(super) owner: Owner,
     views: Views,
-    /// INVARIANT: `owner` borrows from what this keeps: the region, or the slot and with it the
-    /// pool. It is dropped after it.
     origin: Origin,
 }
 
 /// Who has the bytes.
 pub(crate) enum Owner {
-    Cpu(CpuBuf<'static>),
-    Dev(DevBuf<'static>),
+    Cpu(CpuBuf),
+    Dev(DevBuf),
     /// A framework has its tensor, or had it.
-    LentCpu(Lent<CpuBuf<'static>>),
+    LentCpu(Lent<CpuBuf>),
     /// The same of a device's.
-    LentDev(Lent<DevBuf<'static>>),
+    LentDev(Lent<DevBuf>),
     /// A job has them; or a call, and it puts them back before it ends.
     InUse,
 }
 
-/// Where a buffer goes when it is released.
-enum Origin {
-    /// A slot, or a part of one.
-    Pool(PoolSlot),
-    Region(#[allow(dead_code, reason = "it keeps the region")] Lease<Region>),
+/// What a buffer is of, and is not closed while the buffer is there.
+pub(super) enum Origin {
+    /// A slot, or a part of one. Is it in the slot's own entry?
+    Slot {
+        pool: Lease<Pool>,
+        has_entry: bool,
+    },
+    Region(Lease<Region>),
+}
+
+impl Origin {
+    /// That of a part that is cut off.
+    fn of_rest(&self) -> Result<Self, Misuse> {
+        Ok(match self {
+            Self::Slot { pool, .. } => Self::Slot { pool: pool.again(Kind::Pool)?, has_entry: false },
+            Self::Region(region) => Self::Region(region.again(Kind::Region)?),
+        })
+    }
 }
 
 /// The pointers into it that the program has asked for and not given up: in Rust they are borrows.
@@ -68,20 +83,17 @@ pub(crate) enum Access {
 }
 
 impl Buf {
-    /// A pool's slot that is out now.
-    pub(super) const fn of_pool(buf: CpuBuf<'static>, slot: PoolSlot) -> Self {
-        Self { owner: Owner::Cpu(buf), views: Views::NONE, origin: Origin::Pool(slot) }
+    pub(super) const fn new(buf: CpuBuf, origin: Origin) -> Self {
+        Self { owner: Owner::Cpu(buf), views: Views::NONE, origin }
     }
 
-    /// Carves one buffer.
+    /// Allocates one buffer.
     pub(crate) fn carve(region: u64, len_bytes: usize, align: Align) -> Result<u64, Fault> {
         let region = REGIONS.lease(region)?;
         let mut claimed = BUFS.claim()?;
-        // SAFETY: the buffer is beside the lease; `release` drops it first.
-        let buf = unsafe { carve(&region, len_bytes, align)? }.into_buf();
-        let raw = claimed.raw();
-        claimed.locked.put(Self { owner: Owner::Cpu(buf), views: Views::NONE, origin: Origin::Region(region) });
-        Ok(raw)
+        let buf = region.memory().alloc(len_bytes, align)?;
+        claimed.locked.put(Self::new(buf, Origin::Region(region)));
+        Ok(claimed.raw())
     }
 
     /// Gives the buffer back to its pool, or for good. Refused while it is mapped or a device's.
@@ -91,19 +103,10 @@ impl Buf {
         let Some(buf) = locked.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
         buf.unmapped()?;
         buf.cpu()?;
-        match buf.origin {
-            Origin::Pool(slot) => {
-                if slot.has_entry {
-                    locked.keep();
-                } else {
-                    locked.forget();
-                }
-                // SAFETY: the buffer is forgotten, so that its handle of the slot is counted here
-                // alone. The pool may go away at once.
-                unsafe { slot.gone() };
-            }
-            Origin::Region(_) => locked.clear(),
-        }
+        let has_entry = matches!(buf.origin, Origin::Slot { has_entry: true, .. });
+        // Dropped after that: whoever gets the slot next finds its entry kept. The pool may be
+        // closed at once.
+        drop(if has_entry { locked.keep() } else { locked.take() });
         Ok(())
     }
 
@@ -114,14 +117,11 @@ impl Buf {
         let Some(buf) = locked.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
         // Before anything is cut: a full table leaves the buffer as it is.
         let mut rest = BUFS.claim()?;
-        let origin = match &buf.origin {
-            Origin::Pool(slot) => Origin::Pool(slot.of_rest()),
-            Origin::Region(region) => Origin::Region(region.again(Kind::Region)?),
-        };
+        let origin = buf.origin.of_rest()?;
         match buf.take_cpu()?.split_at(at_bytes) {
             Ok((before, behind)) => {
                 buf.owner = Owner::Cpu(before);
-                rest.locked.put(Self { owner: Owner::Cpu(behind), views: Views::NONE, origin });
+                rest.locked.put(Self::new(behind, origin));
                 Ok(rest.raw())
             }
             Err(refused) => {
@@ -133,7 +133,7 @@ impl Buf {
 
     /// Takes out a buffer that the CPU owns and nobody looks at, to be put somewhere else. The
     /// caller puts something back.
-    fn take_cpu(&mut self) -> Result<CpuBuf<'static>, Fault> {
+    fn take_cpu(&mut self) -> Result<CpuBuf, Fault> {
         self.unmapped()?;
         match mem::replace(&mut self.owner, Owner::InUse) {
             Owner::Cpu(buf) => Ok(buf),
@@ -148,11 +148,7 @@ impl Buf {
     /// Takes the buffer out for a job, and answers the result of `cpus` or `devs`. Refused where
     /// somebody looks at the buffer, or it is not there. The caller puts something back.
     #[inline]
-    pub(crate) fn leave<R>(
-        &mut self,
-        cpus: impl FnOnce(CpuBuf<'static>) -> R,
-        devs: impl FnOnce(DevBuf<'static>) -> R,
-    ) -> Result<R, Fault> {
+    pub(crate) fn leave<R>(&mut self, cpus: impl FnOnce(CpuBuf) -> R, devs: impl FnOnce(DevBuf) -> R) -> Result<R, Fault> {
         match self.owner {
             Owner::Cpu(_) | Owner::Dev(_) => self.unmapped()?,
             ref other => return Err(other.not_the_cpus()),
@@ -182,21 +178,21 @@ impl Buf {
         }
     }
 
-    pub(crate) fn cpu(&self) -> Result<&CpuBuf<'static>, Fault> {
+    pub(crate) fn cpu(&self) -> Result<&CpuBuf, Fault> {
         match &self.owner {
             Owner::Cpu(buf) => Ok(buf),
             other => Err(other.not_the_cpus()),
         }
     }
 
-    pub(super) fn cpu_mut(&mut self) -> Result<&mut CpuBuf<'static>, Fault> {
+    pub(super) fn cpu_mut(&mut self) -> Result<&mut CpuBuf, Fault> {
         match &mut self.owner {
             Owner::Cpu(buf) => Ok(buf),
             other => Err(other.not_the_cpus()),
         }
     }
 
-    pub(crate) fn dev(&self) -> Result<&DevBuf<'static>, Fault> {
+    pub(crate) fn dev(&self) -> Result<&DevBuf, Fault> {
         match &self.owner {
             Owner::Dev(buf) => Ok(buf),
             Owner::Cpu(_) => Err(Misuse::CpuOwned.into()),

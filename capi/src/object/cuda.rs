@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 /// The driver.
 static CUDA: OnceLock<Cuda> = OnceLock::new();
 /// GPUs, by their ordinals.
-static GPUS: [OnceLock<Gpu<'static>>; limits::GPUS] = [const { OnceLock::new() }; limits::GPUS];
+static GPUS: [OnceLock<Gpu>; limits::GPUS] = [const { OnceLock::new() }; limits::GPUS];
 /// The value in `place`, made by `make` where there is none yet.
 fn kept<T>(place: &'static OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&'static T, Error> {
     if let Some(there) = place.get() {
@@ -34,7 +34,7 @@ fn kept<T>(place: &'static OnceLock<T>, make: impl FnOnce() -> Result<T, Error>)
 }
 
 /// A GPU.
-fn open(ordinal: u32) -> Result<&'static Gpu<'static>, Error> {
+fn open(ordinal: u32) -> Result<&'static Gpu, Error> {
     let cuda = kept(&CUDA, Cuda::load)?;
     let index = ordinal as usize;
     let Some(place) = GPUS.get(index) else {
@@ -66,7 +66,7 @@ pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combine
 ///
 /// # Safety
 /// As `names::load_cuda`.
-pub(crate) unsafe fn load(ordinal: u32, image: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'static>, Error> {
+pub(crate) unsafe fn load(ordinal: u32, image: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
     // SAFETY: the caller's promise.
     unsafe { names::load_cuda(open(ordinal)?, image, log) }
 }

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "registers borrow from the device that they are of, for as long as a lease says")]
+#![allow(unsafe_code, reason = "how a device is wired, and who drives it, is the C program's promise")]
 //! Devices that were opened by their names, and the registers of each.
 
 use crate::{
@@ -31,7 +31,6 @@ impl Object for Attached {
 /// A device's registers and its interrupt. The fields are dropped in this order.
 pub(crate) struct Attached {
     pub(crate) device: AnyDevice,
-    /// INVARIANT: `device` borrows from it.
     _held: UsedDevice,
 }
 
@@ -97,37 +96,33 @@ impl UsedDevice {
         Ok(Self { lease: DEVICES.lease(owned.0)?, _owned: Some(owned) })
     }
 
-    /// # Safety
-    /// As `Lease::for_ever`.
-    pub(crate) const unsafe fn for_ever(&self) -> &'static OpenDevice {
-        // SAFETY: the caller's promise.
-        unsafe { &self.lease.for_ever().device }
-    }
-
     /// Its registers, behind `port`; 0: the kernel says how it reaches memory.
     ///
     /// # Safety
-    /// As `OpenDevice::attach_wired`. The returned device is gone before this value.
-    pub(crate) unsafe fn attach(&self, port: u64, how: Attach) -> Result<AnyDevice, Fault> {
-        // SAFETY: the caller's promise.
-        let opened = unsafe { self.for_ever() };
+    /// As `OpenDevice::attach_wired`.
+    unsafe fn attach(&self, port: u64, how: Attach) -> Result<AnyDevice, Fault> {
         Ok(match port {
-            0 => opened.attach(how)?,
+            0 => self.lease.attach(how)?,
             // SAFETY: the caller's promise.
-            port => unsafe { opened.attach_wired(get(port)?, how)? },
+            port => unsafe { self.lease.attach_wired(get(port)?, how)? },
         })
     }
 
     /// The device for a driver, alone or beside drivers of other channels.
     ///
     /// # Safety
-    /// As `OpenDevice::take`. Everything made of it is gone before this value.
+    /// As `OpenDevice::take`.
     pub(crate) unsafe fn take(&self, row: &'static DriverRow, settings: Settings<'_>, port: u64, how: Attach) -> Result<Taken, Fault> {
         let port = if port == 0 { None } else { Some(get(port)?) };
         // SAFETY: the caller's promise.
-        let opened = unsafe { self.for_ever() };
-        // SAFETY: the caller's promise.
-        Ok(unsafe { opened.take(row, settings, port, how)? })
+        Ok(unsafe { self.lease.take(row, settings, port, how)? })
+    }
+}
+
+impl Deref for UsedDevice {
+    type Target = OpenDevice;
+    fn deref(&self) -> &OpenDevice {
+        &self.lease
     }
 }
 
@@ -145,7 +140,7 @@ impl Attached {
     pub(crate) unsafe fn open(device: u64, port: u64, how: Attach) -> Result<u64, Fault> {
         let mut claimed = REGISTERS.claim()?;
         let held = UsedDevice::of(device)?;
-        // SAFETY: the caller's promise; `held`, which holds the device, is dropped after it.
+        // SAFETY: the caller's promise.
         let device = unsafe { held.attach(port, how)? };
         claimed.locked.put(Self { device, _held: held });
         Ok(claimed.raw())

@@ -20,14 +20,14 @@ use contigo::{
 use core::ffi::CStr;
 
 /// Code on GPUs, whose kernels engines have.
-static MODULES: Table<AnyModule<'static>, { limits::ENGINES }> = Table::new();
+static MODULES: Table<AnyModule, { limits::ENGINES }> = Table::new();
 
-impl Object for AnyModule<'static> {
+impl Object for AnyModule {
     const KIND: Kind = Kind::Module;
 }
 
 /// Keeps a module.
-pub(crate) type ModuleLease = Lease<AnyModule<'static>>;
+pub(crate) type ModuleLease = Lease<AnyModule>;
 
 /// Brings the names of GPUs that are another crate's. A second call changes nothing.
 pub(crate) fn bring() -> Result<(), Error> {

@@ -27,6 +27,6 @@ pub(crate) fn pinned(_ordinal: u32, _len_bytes: usize, _align: Align, _write_com
 
 /// # Safety
 /// None: there is none.
-pub(crate) unsafe fn load(_ordinal: u32, _image: &[u8], _log: &mut dyn fmt::Write) -> Result<AnyModule<'static>, Error> {
+pub(crate) unsafe fn load(_ordinal: u32, _image: &[u8], _log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
     Err(NONE)
 }

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "a region borrows its guard or its device, and is borrowed by its buffers, for as long as leases say")]
+#![allow(unsafe_code, reason = "what memory is translated or fenced, and who imports it, is the C program's promise")]
 //! Regions: blocks of DMA memory, and the objects that they belong to.
 
 use super::{GUARDS, Guard, SIMS, cuda, device::UsedDevice};
@@ -9,15 +9,13 @@ use crate::{
     table::{Lease, Object, Table},
 };
 use contigo::{
-    Align, Carve, DmaHeap, Error, Requirements, UDmaBuf,
+    Align, DmaHeap, Error, Requirements, UDmaBuf,
     names::{AnyMemory, MemoryName},
+    own::{self, Limits},
     sim::SimBoard,
 };
 use core::ffi::c_int;
-use std::{
-    io,
-    os::fd::{AsFd, IntoRawFd},
-};
+use std::os::fd::IntoRawFd;
 
 /// Regions.
 pub(crate) static REGIONS: Table<Region, { limits::REGIONS }> = Table::new();
@@ -26,20 +24,24 @@ impl Object for Region {
     const KIND: Kind = Kind::Region;
 }
 
+/// All that the other tables have of one region: buffers, of which a pool has one at least, and the
+/// engines' own memory.
+const LIMITS: Limits = Limits { allocations: limits::BUFS + limits::ENGINES };
+
 /// One region, and what it belongs to. The fields are dropped in this order.
 pub(crate) struct Region {
-    memory: contigo::Region<AnyMemory>,
-    /// INVARIANT: `memory` may borrow from it.
+    memory: own::Region,
     _parent: Parent,
 }
 
-/// The object that memory belongs to.
+/// The object that memory belongs to. The memory has a handle of its own; an object with regions is
+/// not closed all the same.
+#[allow(dead_code, reason = "each counts as a use of the object")]
 enum Parent {
     None,
-    /// The memory has a handle of its own; a board with regions is not closed all the same.
-    Sim(#[allow(dead_code, reason = "it counts as a use of the board")] Lease<SimBoard>),
-    Guard(#[allow(dead_code, reason = "it keeps the guard")] Lease<Guard>),
-    Device(#[allow(dead_code, reason = "it keeps the device")] UsedDevice),
+    Sim(Lease<SimBoard>),
+    Guard(Lease<Guard>),
+    Device(UsedDevice),
 }
 
 /// Which memory: its name, and what the name does not say.
@@ -77,12 +79,11 @@ impl RegionOptions {
     /// The memory, and what it belongs to.
     ///
     /// # Safety
-    /// As `Region::open`. The memory is dropped before what it belongs to.
+    /// As `Region::open`.
     unsafe fn open(&self, align: Align) -> Result<(AnyMemory, Parent), Fault> {
         let refused = |error| Fault::Memory { name: self.name, error };
         let (name, len_bytes) = (self.name.argument(), self.len_bytes);
-        // SAFETY: the caller's promise.
-        let of = |held: UsedDevice| match unsafe { held.for_ever() }.memory(&self.name, len_bytes) {
+        let of = |held: UsedDevice| match held.memory(&self.name, len_bytes) {
             Ok(memory) => Ok((memory, Parent::Device(held))),
             Err(error) => Err(refused(error)),
         };
@@ -98,11 +99,9 @@ impl RegionOptions {
             }
             Self { guard: Some(guard), .. } => {
                 let guard = GUARDS.lease(guard)?;
-                // SAFETY: the caller's promise.
-                let held = unsafe { guard.for_ever() };
                 let memory = match self.name.kind() {
-                    "guard" => held.allocate(len_bytes).map(AnyMemory::from),
-                    _ => DmaHeap::allocate_for(held, name, len_bytes).map(AnyMemory::from),
+                    "guard" => guard.allocate(len_bytes).map(AnyMemory::from),
+                    _ => DmaHeap::allocate_for(&guard, name, len_bytes).map(AnyMemory::from),
                 };
                 Ok((memory.map_err(refused)?, Parent::Guard(guard)))
             }
@@ -131,14 +130,14 @@ impl Region {
         options.fits()?;
         // Before anything else: a full table opens no device.
         let mut claimed = REGIONS.claim()?;
-        // SAFETY: the caller's promise; `memory` is before `_parent`.
+        // SAFETY: the caller's promise.
         let (memory, parent) = unsafe { options.open(needs.align)? };
-        let memory = contigo::Region::with(memory, needs)?;
+        let memory = own::Region::with(memory, needs, LIMITS)?;
         claimed.locked.put(Self { memory, _parent: parent });
         Ok(claimed.raw())
     }
 
-    pub(crate) const fn memory(&self) -> &contigo::Region<AnyMemory> {
+    pub(crate) const fn memory(&self) -> &own::Region {
         &self.memory
     }
 
@@ -148,11 +147,7 @@ impl Region {
     /// As `Region::export`.
     pub(crate) unsafe fn export(&self) -> Result<c_int, Fault> {
         // SAFETY: the caller's promise.
-        let exported = unsafe { self.memory.export()? };
-        // The runtime's own is closed when this ends.
-        let owned = exported.as_fd().try_clone_to_owned();
-        let os = |error: io::Error| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno: error.raw_os_error().unwrap_or(0) };
-        Ok(owned.map_err(os)?.into_raw_fd())
+        Ok(unsafe { self.memory.export()? }.into_raw_fd())
     }
 
     /// Gives the memory back. Refused while anything of it is out.
@@ -160,15 +155,6 @@ impl Region {
         REGIONS.lock(raw)?.clear();
         Ok(())
     }
-}
-
-/// A piece of a region.
-///
-/// # Safety
-/// The piece, and everything made of it, is gone or forgotten for ever before `region` is dropped.
-pub(crate) unsafe fn carve(region: &Lease<Region>, len_bytes: usize, align: Align) -> Result<Carve<'static>, Fault> {
-    // SAFETY: the caller's promise.
-    Ok(unsafe { region.for_ever() }.memory.carve(len_bytes, align)?)
 }
 
 #[cfg(test)]
@@ -181,7 +167,7 @@ mod tests {
 
     /// A region on a u-dma-buf that is a file.
     fn region(fake: &FakeUDmaBuf) -> contigo_region {
-        let memory = contigo::Region::new(fake.open().unwrap().into()).unwrap();
+        let memory = own::Region::new(fake.open().unwrap()).unwrap();
         REGIONS.insert(Region { memory, _parent: Parent::None }).unwrap()
     }
 

@@ -18,12 +18,6 @@ impl<T> Locked<T> {
         self.generation
     }
 
-    /// The value, beside others who look at it (`Slot::peek`).
-    pub(crate) fn shared(&self) -> Option<&T> {
-        // SAFETY: as in `value`; of others, only those who look at it too are there.
-        self.full.then(|| unsafe { (*self.slot.value()).assume_init_ref() })
-    }
-
     pub(crate) fn value(&mut self) -> Option<&mut T> {
         // SAFETY: the entry is in the state `CALL`, and this is the one `Locked` of it; `&mut self`
         // makes the borrow exclusive. It is initialised where `full` says so.
@@ -42,14 +36,13 @@ impl<T> Locked<T> {
     /// Makes a value where it will be, in an entry that has none: for one that no stack holds.
     ///
     /// # Safety
-    /// Where `make` says `Ok`, it has made the value.
-    pub(crate) unsafe fn make<E>(&mut self, make: impl FnOnce(&mut MaybeUninit<T>) -> Result<(), E>) -> Result<(), E> {
+    /// `make` makes the value.
+    pub(crate) unsafe fn make(&mut self, make: impl FnOnce(&mut MaybeUninit<T>)) {
         if !self.full {
             // SAFETY: as in `value`; nothing is there yet.
-            make(unsafe { &mut *self.slot.value() })?;
+            make(unsafe { &mut *self.slot.value() });
             self.full = true;
         }
-        Ok(())
     }
 
     /// Drops the value where it is: the entry will be free.
@@ -60,15 +53,22 @@ impl<T> Locked<T> {
         }
     }
 
-    /// Forgets the value: the entry will be free.
-    pub(crate) fn forget(mut self) {
-        self.full = false;
+    /// Takes the value out, and frees the entry.
+    pub(crate) fn take(mut self) -> Option<T> {
+        self.moved_out()
     }
 
-    /// Forgets the value, and keeps the entry for a pool's slot.
-    pub(crate) fn keep(self) {
-        let this = ManuallyDrop::new(self);
+    /// Takes the value out where there is one, and keeps the entry for a pool's slot.
+    pub(crate) fn keep(self) -> Option<T> {
+        let mut this = ManuallyDrop::new(self);
+        let value = this.moved_out();
         this.slot.leave(this.generation, KEPT);
+        value
+    }
+
+    fn moved_out(&mut self) -> Option<T> {
+        // SAFETY: as in `value`; it counts as uninitialised from here on.
+        core::mem::take(&mut self.full).then(|| unsafe { (*self.slot.value()).assume_init_read() })
     }
 }
 

@@ -55,8 +55,8 @@ pub(crate) struct Slot<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the value is reached through `Locked`, which one thread has at a time (state `CALL`), and
-// through `Lease` and `peek`, which exist only for `T: Sync`.
+// SAFETY: the value is reached through `Locked` and `JobHold`, which one thread has at a time (states
+// `CALL` and `JOB`), and through `Lease`, which exists only for `T: Sync`.
 unsafe impl<T: Send> Sync for Slot<T> {}
 
 impl<T> Slot<T> {
@@ -196,23 +196,6 @@ impl<T: Sync> Slot<T> {
         }
         Err(Misuse::InCall { kind })
     }
-
-    /// Is it alive, in this life? Another call may change that at once.
-    pub(crate) fn look(&self, kind: Kind, generation: u64) -> Result<(), Misuse> {
-        state(self.word.load(Ordering::Acquire), kind, generation).map(drop)
-    }
-
-    /// The value, without a lease.
-    ///
-    /// # Safety
-    /// Every call that takes the value away, or borrows it alone, waits for something that the
-    /// caller has, for as long as the borrow is used.
-    pub(crate) unsafe fn peek(&'static self, kind: Kind, generation: u64) -> Result<&'static T, Misuse> {
-        // Acquire: whoever put the value there is done with it.
-        state(self.word.load(Ordering::Acquire), kind, generation)?;
-        // SAFETY: the entry was live, so it is initialised, and stays so as the caller promises.
-        Ok(unsafe { (*self.value.get()).assume_init_ref() })
-    }
 }
 
 #[cfg(test)]
@@ -297,7 +280,7 @@ mod tests {
         let slot = slot();
         let first = filled(slot);
         if let Ok(locked) = slot.lock(BUF, first) {
-            locked.keep();
+            drop(locked.keep());
         }
         assert_eq!((status(slot.lock(BUF, first)), status(slot.lease(BUF, first))), (CONTIGO_E_STALE, CONTIGO_E_STALE));
         assert!(slot.claim().is_none(), "it is kept");
@@ -305,7 +288,7 @@ mod tests {
         assert_eq!(unsafe { slot.fill(vec![4]) }, Ok(first + 1));
         assert_eq!((status(slot.lock(BUF, first)), slot.lease(BUF, first + 1).map(|lease| lease.len())), (CONTIGO_E_STALE, Ok(1)));
         if let Ok(locked) = slot.lock(BUF, first + 1) {
-            locked.keep();
+            drop(locked.keep());
         }
         // SAFETY: as above.
         unsafe { slot.free_kept() };

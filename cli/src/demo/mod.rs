@@ -185,9 +185,9 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
 /// On the GPU whose memory it is. The driver's own allocations from the C library's heap are not
 /// counted.
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-fn on_gpu<B: Backend>(
+fn on_gpu<B: Backend + 'static>(
     memory: B,
-    gpu: &contigo::cuda::Gpu<'_>,
+    gpu: &contigo::cuda::Gpu,
     tasks: &[Task],
     outcomes: &mut [Outcome],
     done: &AtomicUsize,
@@ -200,7 +200,7 @@ fn on_gpu<B: Backend>(
 
 /// The same through Vulkan or OpenCL.
 #[cfg(feature = "gpu")]
-fn on_other_gpu<B: Backend>(
+fn on_other_gpu<B: Backend + 'static>(
     memory: B,
     device: &DeviceName,
     tasks: &[Task],
@@ -224,7 +224,7 @@ fn on_other_gpu<B: Backend>(
 
 /// With a simulated engine on memory that is real: `memory` goes on the board's bus at its own
 /// address.
-fn on_board<B: Backend>(
+fn on_board<B: Backend + 'static>(
     memory: B,
     board: &SimBoard,
     tasks: &[Task],

@@ -8,10 +8,11 @@ use super::{
 };
 use crate::{doctor::Entry, failure::Failure};
 use contigo::{
-    Completion, DevSlice, Device, Driver, Engine, OperandSpec, Region, Result, TypedDriver,
+    Completion, DevSlice, Device, Driver, OperandSpec, Result,
     drivers::zdma::{SimZdma, Zdma},
     exactly,
     names::NameError,
+    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_testkit::exercise::{Ground, Line};
@@ -65,16 +66,12 @@ unsafe impl<D: Device> Driver for Broken<Zdma<'_, D>> {
     }
 }
 
-impl<D: Device> TypedDriver<2> for Broken<Zdma<'_, D>> {
-    contigo::no_report!();
-}
-
 fn tested(how: How, task: &Task<'_>) -> Result<Tested, Failure> {
     let board = SimBoard::new(task.seed);
     let region = Region::new(board.memory(Ground::REGION_BYTES)?)?;
     let channel = SimZdma::new(&board, board.port());
-    let engine = Engine::new(Broken { inner: Zdma::simple_simulated(channel.window()?)?, jobs: 0, how })?;
-    drive(&region, engine, Line::None, task)
+    let queue = Queue::new(Broken { inner: Zdma::simple_simulated(channel.window()?)?, jobs: 0, how }, 1)?;
+    drive(&region, queue, Line::None, task)
 }
 
 fn report(how: How, jobs: u64) -> Result<Report, Failure> {

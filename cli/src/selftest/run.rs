@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{failure::Failure, memory};
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Driver, Engine, Error, Guard, OperandSpec, Parts, Port, Region, Settings, TypedDriver, forward,
+    Align, Backend as _, BaseAddr, Driver, Error, Guard, OperandSpec, Parts, Port, Settings,
     names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
+    own::{Queue, Region},
     sim::OnBoard,
 };
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, IrqEvents, Limits, Line, Outcome, Tried};
@@ -94,8 +95,8 @@ static CAME: AtomicU64 = AtomicU64::new(0);
 
 /// The engine's driver, and then the jobs. Where the device has a guard, the kernel stops it if
 /// this program is killed.
-fn with_driver<B: Backend>(
-    region: &Region<B>,
+fn with_driver(
+    region: &Region,
     mut device: AnyDevice,
     driver: &DriverRow,
     guard: Option<&Guard>,
@@ -111,32 +112,20 @@ fn with_driver<B: Backend>(
     device.count_in(&CAME);
     let memory = match driver.memory_bytes {
         0 => None,
-        bytes => Some(region.carve(bytes, Align::PAGE)?.into_buf()),
+        bytes => Some(region.alloc(bytes, Align::PAGE)?),
     };
     let parts = Parts { device, memory, settings: Settings(task.settings), map: None };
     driver.settings.map_or(Ok(()), |known| parts.settings.only(known))?;
     // SAFETY: the device belongs to this driver: the name of its model, its node, its address or
     // the user says so; an opened one is locked.
     let opened = unsafe { (driver.open)(parts)? };
-    let engine = Engine::new(Copier(opened))?;
+    let queue = Queue::new(opened, 1)?;
     if let Some(guard) = guard {
         // SAFETY: the driver's program only stops its device (`Driver`, 7), whose registers are the
         // guard's first window. A driver without one disarms.
-        unsafe { guard.arm(&engine.driver().stop_program(), 0)? };
+        unsafe { guard.arm(&queue.driver().stop_program(), 0)? };
     }
-    drive(region, engine, line, task)
-}
-
-/// A driver whose jobs are copies.
-struct Copier<'a>(AnyDriver<'a>);
-
-// SAFETY: every method is the driver's own.
-unsafe impl Driver for Copier<'_> {
-    forward!(|this| this.0 => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
-}
-
-impl TypedDriver<2> for Copier<'_> {
-    contigo::no_report!();
+    drive(region, queue, line, task)
 }
 
 /// The copies that a driver takes, by its operands.
@@ -148,12 +137,8 @@ fn limits(operands: &[OperandSpec]) -> Limits {
 }
 
 /// Every mode, one after the other, on the same slots.
-pub(crate) fn drive<B: Backend, D>(region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>, task: &Task<'_>) -> Result<Tested, Failure>
-where
-    D: TypedDriver<2, Args = ()>,
-{
-    let mut ground = Ground::new(region)?;
-    let mut exerciser = Exerciser::new(&mut ground, limits(engine.driver().operands()), task.seed)?;
+pub(crate) fn drive<D: Driver>(region: &Region, mut queue: Queue<D>, line: Line<'_>, task: &Task<'_>) -> Result<Tested, Failure> {
+    let mut exerciser = Exerciser::new(Ground::new(region)?, limits(queue.driver().operands()), task.seed)?;
     let has_interrupt = line.came().is_some();
     let modes: &[bool] = if has_interrupt { &[false, true] } else { &[false] };
     let share = task.time.map(|time| time / if has_interrupt { 2 } else { 1 });
@@ -163,7 +148,7 @@ where
         // had met.
         exerciser.restart()?;
         let budget = share.map_or(Budget::jobs(task.jobs), |share| Budget::until(Instant::now() + share, task.jobs));
-        let outcome = exerciser.measure(&mut engine, line, *interrupt, budget);
+        let outcome = exerciser.measure(&mut queue, line, *interrupt, budget);
         tried = tried.and(outcome.tally.tried);
         outcomes.push(outcome);
         if outcome.ended.is_err() {
@@ -174,7 +159,7 @@ where
         backend: region.name(),
         base: region.base(),
         len_bytes: region.len_bytes(),
-        port: *engine.port(),
+        port: *queue.port(),
         slot_bytes: exerciser.slot_bytes(),
         has_interrupt,
         outcomes,

@@ -19,7 +19,7 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 /// [`PTX`] on a GPU.
 ///
 /// ```no_run
-/// use contigo::{Align, Engine, Region};
+/// use contigo::{Align, own::{Queue, Region}};
 /// use core::time::Duration;
 /// use contigo_gemm8::{Gemm, Output, cuda::Gemm8Module};
 /// use contigo::cuda::{Cuda, CudaHost, Gpu, Log};
@@ -27,23 +27,23 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 /// let gpu = Gpu::primary(&cuda, 0)?;
 /// let module = Gemm8Module::load(&gpu, &mut Log::new())?;
 /// let region = Region::new(CudaHost::allocate(&gpu, 1 << 20, Align::LINE)?)?;
-/// let mut engine = Engine::new(module.kernel()?)?;
-/// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.carve(len, Align::LINE));
-/// let operands = [a?.into_buf().to_device(..), b?.into_buf().to_device(..), bias?.into_buf().to_device(..), c?.into_buf().from_device(..)];
+/// let mut queue = Queue::new(module.kernel()?, 1)?;
+/// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.alloc(len, Align::LINE));
+/// let operands = [a?.to_device(..), b?.to_device(..), bias?.to_device(..), c?.from_device(..)];
 /// let args = Gemm { m: 64, n: 64, k: 64, output: Output::Int32 { relu: false } };
-/// let [_, _, _, c] = engine.start(operands, &args)?.wait(Duration::from_millis(100))?.buffers;
+/// let [_, _, _, c] = queue.run(operands, &args.words(), Duration::from_millis(100))?.buffers;
 /// println!("{:?}", c.view::<i32>()?);
 /// # Ok::<(), contigo::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct Gemm8Module<'g>(Module<'g>);
+#[derive(Clone, Debug)]
+pub struct Gemm8Module(Module);
 
-impl<'g> Gemm8Module<'g> {
+impl Gemm8Module {
     /// Loads it onto `gpu`.
     ///
     /// # Errors
     /// As [`Module::load`].
-    pub fn load(gpu: &'g Gpu<'g>, log: &mut Log) -> Result<Self> {
+    pub fn load(gpu: &Gpu, log: &mut Log) -> Result<Self> {
         // SAFETY: it is PTX.
         unsafe { Module::load(gpu, Image::Ptx(PTX), log) }.map(Self)
     }
@@ -52,7 +52,7 @@ impl<'g> Gemm8Module<'g> {
     ///
     /// # Errors
     /// As [`CudaFunction::new`].
-    pub fn kernel(&'g self) -> Result<Gemm8Kernel<CudaFunction<'g>>> {
+    pub fn kernel(&self) -> Result<Gemm8Kernel<CudaFunction>> {
         // SAFETY: the module is [`PTX`], whose `gemm8` has these parameters, and
         // `Gemm8Kernel::check` compares what they say. `kernels/gemm8.cu`: a thread reads rows of
         // A, columns of B and a word of bias, and writes elements of C.
@@ -63,14 +63,14 @@ impl<'g> Gemm8Module<'g> {
     ///
     /// # Errors
     /// As [`CopyingFunction::new`].
-    pub fn copying(&'g self, capacity_bytes: [usize; 4]) -> Result<Gemm8Kernel<CopyingFunction<'g>>> {
+    pub fn copying(&self, capacity_bytes: [usize; 4]) -> Result<Gemm8Kernel<CopyingFunction>> {
         // SAFETY: as in `kernel`.
         unsafe { Ok(Gemm8Kernel::new(CopyingFunction::new(&self.0, c"gemm8", signature(NAME)?, &capacity_bytes)?, THREADS)) }
     }
 
     /// The module, for its other kernels.
     #[must_use]
-    pub const fn module(&self) -> &Module<'g> {
+    pub const fn module(&self) -> &Module {
         &self.0
     }
 }
@@ -79,7 +79,7 @@ const NAME: &str = "gemm8 (CUDA)";
 /// Blocks fill a multiprocessor of every generation; a thread computes an element.
 const THREADS: Threads = Threads { per_block: 256, elements: 1 };
 
-impl Gemm8Kernel<CopyingFunction<'_>> {
+impl Gemm8Kernel<CopyingFunction> {
     /// How many bytes were copied so far, to the GPU and back.
     #[must_use]
     pub const fn bytes_copied(&self) -> u64 {

@@ -11,22 +11,22 @@
 //!
 //! ```
 //! # #[cfg(feature = "sim")] {
-//! use contigo::{Align, Engine, Pool, Region, sim::SimBoard};
+//! use contigo::{own::{Queue, Region}, sim::SimBoard};
 //! use core::time::Duration;
 //! use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 //! let board = SimBoard::new(1);
 //! let region = Region::new(board.memory(64 * 1024)?)?;
-//! let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+//! let pool = region.pool(4, 1024)?;
 //! let device = SimGemm8::new(&board, board.port());
-//! let mut engine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
+//! let mut queue = Queue::new(Gemm8::open_simulated(device.window()?)?, 1)?;
 //!
 //! let [mut a, mut b, mut bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
 //! a.view_mut::<i8>()?.fill(1);
 //! b.view_mut::<i8>()?.fill(2);
 //! bias.view_mut::<i32>()?.fill(100);
 //! let gemm = Gemm { m: 1, n: 16, k: 32, output: Output::Int32 { relu: false } };
-//! let [a, b, bias] = [a.to_device(..32), b.to_device(..512), bias.to_device(..64)];
-//! let [_, _, _, c] = engine.start([a, b, bias, c.from_device(..64)], &gemm)?.wait(Duration::from_millis(20))?.buffers;
+//! let operands = [a.to_device(..32), b.to_device(..512), bias.to_device(..64), c.from_device(..64)];
+//! let [_, _, _, c] = queue.run(operands, &gemm.words(), Duration::from_millis(20))?.buffers;
 //! assert_eq!(c.view_at::<i32>(..64)?, [164; 16]); // 32 times 1 times 2, and the bias
 //! # }
 //! # Ok::<(), contigo::Error>(())

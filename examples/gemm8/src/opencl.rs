@@ -9,25 +9,25 @@ use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClModule};
 /// The source, which the GPU's own driver compiles.
 pub const SOURCE: &str = include_str!("../kernels/gemm8.cl");
 
-/// [`SOURCE`], built for a GPU.
+/// A handle to [`SOURCE`], built for a GPU. Its kernels keep it.
 ///
 /// ```no_run
-/// use contigo::{Engine, Region};
+/// use contigo::own::{Queue, Region};
 /// use core::time::Duration;
 /// use contigo_gemm8::{Gemm, Output, opencl::Gemm8Module};
 /// use contigo_gpu::opencl::{Log, OpenClGpu, OpenClMemory};
 /// let gpu = OpenClGpu::open(0)?;
 /// let module = Gemm8Module::build(gpu, &mut Log::new())?;
 /// let region = Region::new(OpenClMemory::allocate(gpu, 1 << 20)?)?;
-/// let mut engine = Engine::new(module.kernel()?)?;
-/// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.carve(len, gpu.align()));
-/// let operands = [a?.into_buf().to_device(..), b?.into_buf().to_device(..), bias?.into_buf().to_device(..), c?.into_buf().from_device(..)];
+/// let mut queue = Queue::new(module.kernel()?, 1)?;
+/// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.alloc(len, gpu.align()));
+/// let operands = [a?.to_device(..), b?.to_device(..), bias?.to_device(..), c?.from_device(..)];
 /// let args = Gemm { m: 64, n: 64, k: 64, output: Output::Int32 { relu: false } };
-/// let [_, _, _, c] = engine.start(operands, &args)?.wait(Duration::from_millis(100))?.buffers;
+/// let [_, _, _, c] = queue.run(operands, &args.words(), Duration::from_millis(100))?.buffers;
 /// println!("{:?}", c.view::<i32>()?);
 /// # Ok::<(), contigo::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Gemm8Module(OpenClModule);
 
 impl Gemm8Module {
@@ -44,7 +44,7 @@ impl Gemm8Module {
     ///
     /// # Errors
     /// As [`OpenClKernel::new`].
-    pub fn kernel(&self) -> Result<Gemm8Kernel<OpenClKernel<'_>>> {
+    pub fn kernel(&self) -> Result<Gemm8Kernel<OpenClKernel>> {
         // SAFETY: the module is [`SOURCE`], whose `gemm8` has these parameters, and
         // `Gemm8Kernel::check` compares what they say. A work-item reads rows of A, columns of B
         // and words of bias, and writes elements of C.

@@ -9,25 +9,25 @@ use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanModule};
 /// `kernels/gemm8.comp` as SPIR-V for Vulkan 1.1; `kernels/README.md` says how it is made.
 pub const SPIRV: &[u8] = include_bytes!("../kernels/gemm8.spv");
 
-/// [`SPIRV`] on a GPU.
+/// A handle to [`SPIRV`] on a GPU, which its kernels keep.
 ///
 /// ```no_run
-/// use contigo::{Engine, Region};
+/// use contigo::own::{Queue, Region};
 /// use core::time::Duration;
 /// use contigo_gemm8::{Gemm, Output, vulkan::Gemm8Module};
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanMemory};
 /// let gpu = VulkanGpu::open(0)?;
 /// let module = Gemm8Module::load(gpu)?;
 /// let region = Region::new(VulkanMemory::allocate(gpu, 1 << 20)?)?;
-/// let mut engine = Engine::new(module.kernel()?)?;
-/// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.carve(len, gpu.align()));
-/// let operands = [a?.into_buf().to_device(..), b?.into_buf().to_device(..), bias?.into_buf().to_device(..), c?.into_buf().from_device(..)];
+/// let mut queue = Queue::new(module.kernel()?, 1)?;
+/// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.alloc(len, gpu.align()));
+/// let operands = [a?.to_device(..), b?.to_device(..), bias?.to_device(..), c?.from_device(..)];
 /// let args = Gemm { m: 64, n: 64, k: 64, output: Output::Int32 { relu: false } };
-/// let [_, _, _, c] = engine.start(operands, &args)?.wait(Duration::from_millis(100))?.buffers;
+/// let [_, _, _, c] = queue.run(operands, &args.words(), Duration::from_millis(100))?.buffers;
 /// println!("{:?}", c.view::<i32>()?);
 /// # Ok::<(), contigo::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Gemm8Module(VulkanModule);
 
 impl Gemm8Module {
@@ -44,7 +44,7 @@ impl Gemm8Module {
     ///
     /// # Errors
     /// As [`VulkanKernel::new`].
-    pub fn kernel(&self) -> Result<Gemm8Kernel<VulkanKernel<'_>>> {
+    pub fn kernel(&self) -> Result<Gemm8Kernel<VulkanKernel>> {
         // SAFETY: the module is [`SPIRV`], whose bindings and push constants these are, and
         // `Gemm8Kernel::check` compares what they say. `kernels/gemm8.comp`: an invocation reads
         // rows of A, columns of B and words of bias, and writes elements of C.

@@ -9,7 +9,10 @@ mod byte_offset;
 #[path = "../../../docs/examples/integrated_gpu.rs"]
 mod integrated_gpu;
 
-use contigo::{Align, Backend, Driver, Engine, Error, Region};
+use contigo::{
+    Align, Backend, Driver, Error,
+    own::{Queue, Region},
+};
 use contigo_gemm8::{Gemm, Output, opencl, requantize, vulkan};
 use contigo_gpu::{
     opencl::{Log, OpenClGpu, OpenClMemory},
@@ -41,11 +44,11 @@ fn expected(gemm: &Gemm, a: &[i8], b: &[i8], bias: &[i32]) -> Vec<u8> {
 }
 
 /// Products of all outputs, also where the sums wrap, on one GPU.
-fn right<B: Backend, F: Driver>(memory: B, kernel: vulkan::Gemm8Kernel<F>) {
+fn right<B: Backend + 'static, F: Driver>(memory: B, kernel: vulkan::Gemm8Kernel<F>) {
     let mut rng = Rng::with_seed(21);
     let region = Region::new(memory).unwrap();
-    let mut engine = Engine::new(kernel).unwrap();
-    let mut bufs = [64 << 10, 64 << 10, 4096, 64 << 10].map(|len| region.carve(len, Align::LINE).unwrap().into_buf());
+    let mut queue = Queue::new(kernel, 1).unwrap();
+    let mut bufs = [64 << 10, 64 << 10, 4096, 64 << 10].map(|len| region.alloc(len, Align::LINE).unwrap());
     let outputs = [0, 1, 7, 31].map(|shift| Output::Int8 { relu: shift == 7, shift });
     let outputs = outputs.into_iter().chain([false, true].map(|relu| Output::Int32 { relu }));
     for (job, output) in outputs.cycle().take(48).enumerate() {
@@ -62,7 +65,7 @@ fn right<B: Backend, F: Driver>(memory: B, kernel: vulkan::Gemm8Kernel<F>) {
         bufs[3].view_mut::<u8>().unwrap().fill(0xA5);
         let [left, right, add, c] = bufs;
         let operands = [left.to_device(..lens[0]), right.to_device(..lens[1]), add.to_device(..lens[2]), c.from_device(..lens[3])];
-        bufs = engine.start(operands, &gemm).unwrap().wait(Duration::from_secs(20)).unwrap().buffers;
+        bufs = queue.run(operands, &gemm.words(), Duration::from_secs(20)).unwrap().buffers;
         let (found, behind) = bufs[3].view::<u8>().unwrap().split_at(lens[3]);
         assert_eq!(found, expected(&gemm, &a, &b, &bias), "{gemm:?}");
         assert!(behind.iter().all(|byte| *byte == 0xA5), "{gemm:?}: bytes behind C");

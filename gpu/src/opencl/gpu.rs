@@ -175,8 +175,8 @@ impl OpenClGpu {
         Port { coherent: false, ..self.objects.port("opencl") }
     }
 
-    /// The alignment that a program carves with: operands begin at multiples of it, in bytes. A
-    /// region's line is the same, so that every carve does.
+    /// The alignment that a program allocates with: operands begin at multiples of it, in bytes. A
+    /// region's line is the same, so that every buffer does.
     #[must_use]
     pub const fn align(&self) -> Align {
         self.align
@@ -306,7 +306,7 @@ impl GpuDevice for OpenClGpu {
         OwnedMemory::new(OpenClMemory::<Pages>::allocate(self, len_bytes)?)
     }
 
-    unsafe fn load<'g>(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>> {
+    unsafe fn load(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule> {
         let source = str::from_utf8(code).map(|text| text.trim_end_matches('\0'));
         let source = source.map_err(|wrong| {
             let (value, max) = (wrong.valid_up_to() as u64, code.len() as u64);

@@ -14,9 +14,8 @@ use cl3::{
     types::{cl_kernel, cl_mem},
 };
 use contigo::{
-    Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, TypedDriver,
-    kernel::{Argument, Launch, Signature, Words, collected},
-    no_report,
+    Completion, DevSlice, Driver, Error, OperandSpec, Port, Result,
+    kernel::{Argument, Launch, Signature},
 };
 use core::{
     ffi::{CStr, c_void},
@@ -32,8 +31,8 @@ use core::{
 /// `grid × block` work items in groups of `block`; [`Launch::shared_bytes`] is 0, because OpenCL
 /// has local memory as arguments, which a signature has not.
 ///
-/// A [`Queue`](contigo::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in flight, and they end
-/// in their order.
+/// A [`Queue`](contigo::own::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in flight, and they
+/// end in their order.
 ///
 /// A look ([`poll`](Driver::poll)) calls the driver, also with a timeout of zero: the status of an
 /// event is asked for. A driver may make a system call there.
@@ -48,7 +47,7 @@ use core::{
 /// launch that failed, everything stays.
 ///
 /// ```no_run
-/// use contigo::{OperandSpec, Pool, Queue, Region};
+/// use contigo::{OperandSpec, own::{Queue, Region}};
 /// use contigo::kernel::{Launch, Parameter::{Operand, Words}, Signature};
 /// use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 /// use core::time::Duration;
@@ -63,20 +62,21 @@ use core::{
 /// let scale = unsafe { OpenClKernel::new(&module, c"scale", signature)? };
 ///
 /// let region = Region::new(OpenClMemory::allocate(gpu, 1 << 20)?)?;
-/// let pool = Pool::<16>::new(region.carve(16 * 4096, gpu.align())?, 4096)?;
-/// let mut queue: Queue<'_, _, 8, 2> = Queue::new(scale)?;
+/// let pool = region.pool(16, 4096)?;
+/// let mut queue = Queue::new(scale, 8)?;
 /// let (count, by) = (1_000_u32, 0.5_f32);
 /// let words = Launch::of(count.div_ceil(256), 256).with(&[count, by.to_bits()]);
 /// for _ in 0..8 {
-///     queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &words)?;
+///     queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &words)?;
 /// }
-/// while let Some(done) = queue.next(Duration::from_millis(100))? {
-///     println!("{:?}", done.buffers[1].view::<f32>()?);
+/// while let Some(done) = queue.wait(Duration::from_millis(100))? {
+///     let [_, to] = done.buffers;
+///     println!("{:?}", to.view::<f32>()?);
 /// }
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct OpenClKernel<'m> {
-    launches: Launches<'m>,
+pub struct OpenClKernel {
+    launches: Launches,
     signature: Signature,
     /// Of each parameter, how many bytes the kernel takes: of a scalar narrower than a word its
     /// own.
@@ -86,7 +86,7 @@ pub struct OpenClKernel<'m> {
     port: Port,
 }
 
-impl<'m> OpenClKernel<'m> {
+impl OpenClKernel {
     /// How many launches are in flight at once.
     pub const DEPTH: usize = launches::DEPTH;
     /// How long a kernel is waited for where it should have been finished.
@@ -105,7 +105,7 @@ impl<'m> OpenClKernel<'m> {
     /// lets pass, it touches no bytes but the operands', and writes only those whose
     /// [`OperandSpec`] says so. Where a signature cannot say what the kernel asks for, the program
     /// passes no other words, or wraps this driver in one whose `check` compares them.
-    pub unsafe fn new(module: &'m OpenClModule, entry: &CStr, signature: Signature) -> Result<Self> {
+    pub unsafe fn new(module: &OpenClModule, entry: &CStr, signature: Signature) -> Result<Self> {
         let launches = Launches::new(module, entry)?;
         let (kernel, gpu) = (launches.kernel(), module.gpu());
         let zeros = vec![0; signature.words()];
@@ -121,8 +121,8 @@ impl<'m> OpenClKernel<'m> {
         Ok(Self { launches, signature, sizes, max_group_items, port: gpu.port() })
     }
 
-    const fn gpu(&self) -> &'static OpenClGpu {
-        self.launches.module().gpu()
+    fn gpu(&self) -> &'static OpenClGpu {
+        self.launches.gpu()
     }
 
     /// Takes the last job's operands out of the kernel. A driver may keep an argument's object
@@ -224,7 +224,7 @@ fn size(kernel: cl_kernel, index: u32, argument: Argument<'_>) -> Result<usize> 
 // launch. 4. `check` compares numbers. 5. Addresses are
 // those of the context's table. 6. The queue belongs to this value. 8. Events are looked at, for as
 // long as the timeout or the constants say.
-unsafe impl Driver for OpenClKernel<'_> {
+unsafe impl Driver for OpenClKernel {
     fn name(&self) -> &'static str {
         self.signature.name()
     }
@@ -274,12 +274,7 @@ unsafe impl Driver for OpenClKernel<'_> {
     }
 }
 
-/// The argument words as they are.
-impl<const OPERANDS: usize> TypedDriver<OPERANDS> for OpenClKernel<'_> {
-    no_report!(@ [u32], Words, |words| collected(words.iter()));
-}
-
-impl fmt::Debug for OpenClKernel<'_> {
+impl fmt::Debug for OpenClKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenClKernel").field("signature", &self.signature).finish_non_exhaustive()
     }

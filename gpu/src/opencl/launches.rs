@@ -2,7 +2,7 @@
 //! A queue with some launches in it, and the event of each.
 
 use super::{
-    Event, OpenClModule,
+    Event, OpenClGpu, OpenClModule,
     error::check,
     flush,
     late::{self, Bytes},
@@ -29,8 +29,9 @@ const DROP_LIMIT: Duration = Duration::from_millis(100);
 pub(super) type InFlight = VecDeque<(usize, Event)>;
 
 /// A kernel on a queue of its own. Its launches run one after the other: the queue is in order.
-pub(super) struct Launches<'m> {
-    module: &'m OpenClModule,
+pub(super) struct Launches {
+    /// Dropped behind the kernel, which is given back in `drop`.
+    module: OpenClModule,
     kernel: cl_kernel,
     queue: cl_command_queue,
     /// The launches that were not told.
@@ -45,12 +46,12 @@ pub(super) struct Launches<'m> {
     hung: bool,
 }
 
-impl<'m> Launches<'m> {
+impl Launches {
     /// The kernel called `entry`.
     ///
     /// # Errors
     /// [`Error::Gpu`], [`Error::Forked`].
-    pub(super) fn new(module: &'m OpenClModule, entry: &CStr) -> Result<Self> {
+    pub(super) fn new(module: &OpenClModule, entry: &CStr) -> Result<Self> {
         module.gpu().must_be_ours()?;
         let kernel = module.kernel(entry)?;
         // SAFETY: context and device belong together. No property asks for another order.
@@ -59,9 +60,8 @@ impl<'m> Launches<'m> {
             // SAFETY: the kernel is one, and given back once.
             let _ = unsafe { release_kernel(kernel) };
         })?;
-        module.took();
         Ok(Self {
-            module,
+            module: module.clone(),
             kernel,
             queue,
             in_flight: VecDeque::with_capacity(DEPTH),
@@ -76,8 +76,8 @@ impl<'m> Launches<'m> {
         self.kernel
     }
 
-    pub(super) const fn module(&self) -> &'m OpenClModule {
-        self.module
+    pub(super) fn gpu(&self) -> &'static OpenClGpu {
+        self.module.gpu()
     }
 
     /// Is there room for a launch with these operands? Launches that had ended before a stop are
@@ -100,7 +100,7 @@ impl<'m> Launches<'m> {
     }
 
     fn find_late(&mut self, operands: &[DevSlice]) -> Result<()> {
-        let gpu = self.module.gpu();
+        let gpu = self.gpu();
         gpu.must_be_ours()?;
         gpu.takes_commands()?;
         let mut bytes = [const { None::<Bytes> }; MAX_OPERANDS];
@@ -179,7 +179,7 @@ impl<'m> Launches<'m> {
     /// are not taken back.
     fn ended(&mut self, timeout: Duration) -> Result<(), i32> {
         let until_us = Spin.now_us().saturating_add(u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX));
-        let blocked = if self.blocked || self.module.gpu().is_forked() { Err(0) } else { Ok(()) };
+        let blocked = if self.blocked || self.gpu().is_forked() { Err(0) } else { Ok(()) };
         let mut all = self.waits.iter().chain(self.in_flight.iter().map(|(_, event)| event));
         let ended = blocked.and_then(|()| {
             all.try_for_each(|event| {
@@ -197,19 +197,20 @@ impl<'m> Launches<'m> {
         }
         if self.hung == ended.is_ok() {
             self.hung = ended.is_err();
-            self.module.gpu().hangs(self.hung);
+            self.gpu().hangs(self.hung);
         }
         ended
     }
 }
 
-impl Drop for Launches<'_> {
+impl Drop for Launches {
     /// Gives kernel and queue back; or keeps them, with the program, where a launch has not ended.
     fn drop(&mut self) {
         // `ended` looks at the process first: in a child of fork nothing of the driver is called.
-        let gpu = self.module.gpu();
+        let gpu = self.gpu();
         let ended = self.ended(DROP_LIMIT);
         if ended.is_err() || gpu.keeps_all() {
+            mem::forget(self.module.clone());
             let (in_flight, waits) = (mem::take(&mut self.in_flight), mem::take(&mut self.waits));
             // One goes on, and no more is known to be wrong: it may end well.
             if ended == Err(0) && !self.blocked && waits.is_empty() && !gpu.is_forked() {
@@ -222,10 +223,9 @@ impl Drop for Launches<'_> {
         self.in_flight.clear();
         // SAFETY: both are given back once, and the queue is empty.
         let _ = unsafe { (release_kernel(self.kernel), release_command_queue(self.queue)) };
-        self.module.gave_back();
     }
 }
 
 // SAFETY: OpenCL's functions may be called on any thread. `clSetKernelArg` is the exception, which
 // asks for one thread at a time for a kernel: it is called by `&mut self` (OpenCL 3.0, A.2).
-unsafe impl Send for Launches<'_> {}
+unsafe impl Send for Launches {}

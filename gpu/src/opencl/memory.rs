@@ -33,11 +33,11 @@ use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration
 /// line then.
 ///
 /// ```no_run
-/// use contigo::Region;
+/// use contigo::own::Region;
 /// use contigo_gpu::opencl::{OpenClGpu, OpenClMemory};
 /// let gpu = OpenClGpu::open(0)?;
 /// let region = Region::new(OpenClMemory::allocate(gpu, 1 << 20)?)?;
-/// let mut frame = region.carve(4096, gpu.align())?.into_buf();
+/// let mut frame = region.alloc(4096, gpu.align())?;
 /// frame.view_mut::<u8>()?.fill(7);
 /// # Ok::<(), contigo::Error>(())
 /// ```

@@ -55,7 +55,7 @@
 //! and a look is none.
 //!
 //! **Operands begin at multiples of [`align`](OpenClGpu::align).** It is the region's line, so that
-//! carves, slots and written operands do. An operand that begins elsewhere is
+//! buffers, slots and written operands do. An operand that begins elsewhere is
 //! [`Error::BufferAlign`].
 //!
 //! `OPENCL_DYLIB_PATH` in the environment names another loader than `libOpenCL.so.1`, as the

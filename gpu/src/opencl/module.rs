@@ -12,11 +12,8 @@ use cl3::{
     types::{cl_kernel, cl_program},
 };
 use contigo::{AnyDriver, Error, Result, kernel::Signature, names::GpuModule};
-use core::{
-    ffi::CStr,
-    fmt, ptr,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use core::{ffi::CStr, fmt, ptr};
+use std::sync::Arc;
 
 /// The words of the driver's compiler about a source, as much as 64 KiB.
 pub type Log = String;
@@ -24,13 +21,16 @@ pub type Log = String;
 /// The most bytes of a compiler's words that are kept.
 const LOG_BYTES: usize = 64 << 10;
 
-/// A program of kernels, built for one device.
-pub struct OpenClModule {
+/// A handle to a program of kernels, built for one device. Clones are the same program, and a
+/// kernel has a handle too: with the last of them it is given back. A kernel that did not end, or
+/// was forgotten, keeps its own for ever.
+#[derive(Clone)]
+pub struct OpenClModule(Arc<Built>);
+
+/// What the handles share.
+struct Built {
     gpu: &'static OpenClGpu,
     program: cl_program,
-    /// Kernels that were made of it and not given back: they may run, also where they were
-    /// forgotten.
-    kernels: AtomicUsize,
 }
 
 impl OpenClModule {
@@ -62,7 +62,7 @@ impl OpenClModule {
             return Err(Error::Unsupported { what: "this device has no compiler (CL_DEVICE_COMPILER_AVAILABLE is 0)", fix });
         }
         let program = check("clCreateProgramWithSource", create_program_with_source(gpu.context(), &[source]))?;
-        let this = Self { gpu, program, kernels: AtomicUsize::new(0) };
+        let this = Self(Arc::new(Built { gpu, program }));
         let built = build_program(program, &[gpu.device()], options, None, ptr::null_mut());
         if let Ok(mut said) = get_program_build_data(program, gpu.device(), CL_PROGRAM_BUILD_LOG) {
             said.truncate(LOG_BYTES);
@@ -72,8 +72,8 @@ impl OpenClModule {
     }
 
     /// The device that it was built for.
-    pub(super) const fn gpu(&self) -> &'static OpenClGpu {
-        self.gpu
+    pub(super) fn gpu(&self) -> &'static OpenClGpu {
+        self.0.gpu
     }
 
     /// The kernel called `name`.
@@ -81,45 +81,37 @@ impl OpenClModule {
     /// # Errors
     /// [`Error::Gpu`] with `clCreateKernel` and -46: there is none.
     pub(super) fn kernel(&self, name: &CStr) -> Result<cl_kernel> {
-        check("clCreateKernel", create_kernel(self.program, name))
-    }
-
-    /// A kernel was made of it: from now on it stays, until that is given back.
-    pub(super) fn took(&self) {
-        self.kernels.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// It was given back, and does not run.
-    pub(super) fn gave_back(&self) {
-        self.kernels.fetch_sub(1, Ordering::Release);
+        check("clCreateKernel", create_kernel(self.0.program, name))
     }
 }
 
 impl GpuModule for OpenClModule {
-    unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>> {
+    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>> {
         // SAFETY: the caller's promise.
         AnyDriver::new(unsafe { OpenClKernel::new(self, entry, signature)? })
     }
 }
 
-impl Drop for OpenClModule {
-    /// Gives the program back; or keeps it, where a kernel of it may run.
+impl Drop for Built {
+    /// Gives the program back; or keeps it beside a kernel that may run, for which the driver might
+    /// wait.
     fn drop(&mut self) {
-        if self.kernels.load(Ordering::Acquire) != 0 || self.gpu.keeps_all() {
+        if self.gpu.keeps_all() {
             return;
         }
-        // SAFETY: the program is one, released once, and no kernel of it runs.
+        // SAFETY: the program is one, released once, and no kernel of it runs: each that was made
+        // of it had a handle, which it lets go only when it is idle and was given back.
         let _ = unsafe { release_program(self.program) };
     }
 }
 
 // SAFETY: OpenCL's functions take a program on any thread (OpenCL 3.0, A.2).
-unsafe impl Send for OpenClModule {}
+unsafe impl Send for Built {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for OpenClModule {}
+unsafe impl Sync for Built {}
 
 impl fmt::Debug for OpenClModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenClModule").field("gpu", &self.gpu).finish_non_exhaustive()
+        f.debug_struct("OpenClModule").field("gpu", self.gpu()).finish_non_exhaustive()
     }
 }

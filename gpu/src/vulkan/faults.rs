@@ -18,13 +18,13 @@ use ash::vk::{
     PipelineStageFlags as Stage,
 };
 use contigo::{
-    Align, Backend, BaseAddr, CpuBuf, DevAddr, DevSlice, DmaHeap, Driver, Engine, Error, Export as _, JobError, OperandSpec, Region,
-    SyncScope,
+    Align, Backend, BaseAddr, DevAddr, DevSlice, DmaHeap, Driver, Error, OperandSpec, SyncScope,
     kernel::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
+    own::{CpuBuf, Queue, Region},
 };
 use contigo_testkit::{
     fake_dma_heap,
@@ -39,13 +39,13 @@ use std::{
 };
 
 const COHERENT: Memory = Memory::from_raw(Memory::HOST_VISIBLE.as_raw() | Memory::HOST_COHERENT.as_raw());
-const LIMIT: Duration = Duration::from_millis(5);
+pub(super) const LIMIT: Duration = Duration::from_millis(5);
 
-fn gpu() -> &'static VulkanGpu {
+pub(super) fn gpu() -> &'static VulkanGpu {
     fake::gpu(COHERENT, Feature::IMPORTABLE, false)
 }
 
-fn module(gpu: &'static VulkanGpu) -> Result<VulkanModule, Error> {
+pub(super) fn module(gpu: &'static VulkanGpu) -> Result<VulkanModule, Error> {
     let entry = [5 << 16 | 15, 5, 4, u32::from_le_bytes(*b"main"), 0, 6 << 16 | 16, 4, 17, 64, 1, 1];
     // One of another stage beside it: nobody compares what a kernel is made with. And a function's
     // end.
@@ -55,21 +55,21 @@ fn module(gpu: &'static VulkanGpu) -> Result<VulkanModule, Error> {
     unsafe { VulkanModule::load(gpu, &words.flat_map(u32::to_ne_bytes).collect::<Vec<_>>()) }
 }
 
-fn kernel(module: &VulkanModule) -> Result<VulkanKernel<'_>, Error> {
+pub(super) fn kernel(module: &VulkanModule) -> Result<VulkanKernel, Error> {
     let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
     let signature = Signature::new("moved", &[Words(1), from, to, Words(2)]).unwrap();
     // SAFETY: the driver computes nothing.
     Ok(unsafe { VulkanKernel::new(module, c"main", signature, [64, 1, 1]) }?.stopping_within(LIMIT))
 }
 
-fn buffers_of<'r>(region: &'r Region<VulkanMemory>) -> [CpuBuf<'r>; 2] {
-    [(); 2].map(|()| region.carve(4_096, Align::DLPACK).unwrap().into_buf())
+pub(super) fn buffers_of(region: &Region) -> [CpuBuf; 2] {
+    [(); 2].map(|()| region.alloc(4_096, Align::DLPACK).unwrap())
 }
 
 const NOTHING: [&str; 0] = [];
 
 /// Nothing is left, and nothing wrong was done.
-fn clean() {
+pub(super) fn clean() {
     assert_eq!((live(), state(|state| state.wrong.clone())), (NOTHING.to_vec(), vec![]));
 }
 
@@ -77,11 +77,11 @@ fn clean() {
 fn a_job_has_its_barriers_its_words_and_its_workgroups() {
     let gpu = gpu();
     let module = module(gpu).unwrap();
-    let mut engine = Engine::new(kernel(&module).unwrap()).unwrap();
+    let mut queue = Queue::new(kernel(&module).unwrap(), 1).unwrap();
     let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
     let [from, to] = buffers_of(&region);
     let launch = Launch { grid: [3, 2, 1], block: [64, 1, 1], shared_bytes: 0 }.with(&[0x0403_0201, 5, 6]);
-    let [from, to] = engine.start([from.to_device(256..512), to.from_device(..100)], &launch).unwrap().wait(LIMIT).unwrap().buffers;
+    let [from, to] = queue.run([from.to_device(256..512), to.from_device(..100)], &launch, LIMIT).unwrap().buffers;
     let families = (vk::QUEUE_FAMILY_IGNORED, vk::QUEUE_FAMILY_IGNORED);
     let range = |from, to, at| Range { accesses: [from, to].map(Access::as_raw), families, at };
     let (first, second) = ((256, 256), (4_096, 100));
@@ -103,7 +103,7 @@ fn a_job_has_its_barriers_its_words_and_its_workgroups() {
     ];
     assert_eq!(state(|state| state.commands.clone()), expected);
     drop((from, to));
-    drop(engine);
+    drop(queue);
     drop(region);
     drop(module);
     clean();
@@ -237,185 +237,17 @@ fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() 
     assert!(VulkanMemory::import_dma_buf(self::gpu(), heap()).is_err());
 }
 
-/// Memory that may still be written stays mapped, and so does all else of that device.
-fn stays(gpu: &'static VulkanGpu, end: impl FnOnce(Engine<VulkanKernel<'_>, 2>, [CpuBuf<'_>; 2])) {
-    let module = module(gpu).unwrap();
-    let engine = Engine::new(kernel(&module).unwrap()).unwrap();
-    let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
-    let before = live();
-    let BaseAddr::Dev(base) = region.base() else { panic!("{:?}", region.base()) };
-    let first = region.host_ptr_of(&gpu.port(), base).unwrap();
-    end(engine, buffers_of(&region));
-    drop((region, module));
-    assert_eq!((live(), state(|state| state.wrong.clone())), (before, vec![]));
-    // SAFETY: it was leaked.
-    assert_eq!(unsafe { first.read_volatile() }, 0);
-}
-
+/// A kernel keeps its module, whoever drops what first; one that was forgotten keeps it for ever.
 #[test]
-fn a_lost_device_is_told_and_keeps_everything() {
-    let gpu = gpu();
-    stays(gpu, |mut engine, [from, to]| {
-        let job = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3])).unwrap();
-        state(|state| state.fences = vk::Result::ERROR_DEVICE_LOST);
-        let failed = job.wait(LIMIT).unwrap_err();
-        assert_eq!(failed.cause, Error::Gpu { call: "vkGetFenceStatus", code: -4, name: "VK_ERROR_DEVICE_LOST" });
-        assert!(matches!(failed.error, Error::WillNotStop { device: "moved", status: 0xFFFF_FFFC, .. }), "{failed:?}");
-        assert!(failed.buffers.is_none() && gpu.is_hung());
-        // It does not come back, whatever a fence says later.
-        state(|state| state.fences = vk::Result::SUCCESS);
-        assert!(matches!(engine.recover(), Err(Error::WillNotStop { .. })));
-    });
-}
-
-/// A fence of a lost device may be signalled, and no other kernel's job is told as ended by it.
-#[test]
-fn a_fence_of_a_lost_device_is_not_believed() {
+fn the_last_of_module_and_kernels_destroys_the_module() {
     let gpu = gpu();
     let module = module(gpu).unwrap();
-    let [mut first, mut second] = [(); 2].map(|()| Engine::new(kernel(&module).unwrap()).unwrap());
-    let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
-    let ([a, b], [c, d]) = (buffers_of(&region), buffers_of(&region));
-    let words = Launch::of(1, 64).with(&[0; 3]);
-    let one = first.start([a.to_device(..), b.from_device(..)], &words).unwrap();
-    let two = second.start([c.to_device(..), d.from_device(..)], &words).unwrap();
-    state(|state| state.fences = vk::Result::ERROR_DEVICE_LOST);
-    assert!(one.wait(LIMIT).is_err() && gpu.is_hung());
-    state(|state| state.fences = vk::Result::SUCCESS);
-    let failed = two.wait(LIMIT).unwrap_err();
-    assert_eq!(failed.cause, Error::Gpu { call: "vkGetFenceStatus", code: -4, name: "VK_ERROR_DEVICE_LOST" });
-    assert!(matches!(failed.error, Error::WillNotStop { status: 0xFFFF_FFFC, .. }) && failed.buffers.is_none(), "{failed:?}");
-}
-
-#[test]
-fn a_queue_that_refuses_a_job_gives_it_back_or_is_lost() {
-    let words = Launch::of(1, 64).with(&[0; 3]);
-    let gpu = gpu();
-    let module = module(gpu).unwrap();
-    let mut engine = Engine::new(kernel(&module).unwrap()).unwrap();
-    let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
-    let [from, to] = buffers_of(&region);
-    state(|state| state.failing = Some(("submit", 1, vk::Result::ERROR_OUT_OF_HOST_MEMORY)));
-    let JobError { error, buffers, .. } = engine.start([from.to_device(..), to.from_device(..)], &words).unwrap_err();
-    assert_eq!(error, Error::Gpu { call: "vkQueueSubmit", code: -1, name: "VK_ERROR_OUT_OF_HOST_MEMORY" });
-    drop(buffers.unwrap());
-    let [from, to] = buffers_of(&region);
-    drop(engine.start([from.to_device(..), to.from_device(..)], &words).unwrap().wait(LIMIT).unwrap());
-    drop(engine);
-    drop(region);
+    let [first, second] = [module.clone(), module.clone()].map(|module| kernel(&module).unwrap());
     drop(module);
+    drop(first);
+    assert!(live().contains(&"ShaderModule"));
+    drop(second);
     clean();
-
-    for answer in [vk::Result::ERROR_DEVICE_LOST, vk::Result::ERROR_UNKNOWN] {
-        let gpu = self::gpu();
-        state(|state| *state = fake::State::default());
-        state(|state| state.failing = Some(("submit", 1, answer)));
-        stays(gpu, |mut engine, [from, to]| {
-            let refused = engine.start([from.to_device(..), to.from_device(..)], &words).unwrap_err();
-            assert!(matches!(refused.error, Error::WillNotStop { .. }) && refused.buffers.is_none(), "{refused:?}");
-            assert!(gpu.is_hung());
-        });
-    }
-}
-
-#[test]
-fn a_job_that_does_not_end_is_waited_for_in_bounded_time() {
-    let gpu = gpu();
-    stays(gpu, |mut engine, [from, to]| {
-        state(|state| state.fences = vk::Result::NOT_READY);
-        let job = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3])).unwrap();
-        let failed = job.wait(LIMIT).unwrap_err();
-        assert!(matches!(failed.error, Error::WillNotStop { device: "moved", status: 1, waited_us: 5_000.. }), "{failed:?}");
-        assert!(gpu.is_hung());
-    });
-}
-
-/// A kernel that was dropped with a job in the queue that somebody forgot.
-fn forget(module: &VulkanModule, region: &Region<VulkanMemory>) {
-    let mut engine = Engine::new(kernel(module).unwrap()).unwrap();
-    let [from, to] = buffers_of(region);
-    std::mem::forget(engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3])).unwrap());
-}
-
-#[test]
-fn a_forgotten_job_that_ends_late_leaks_nothing_that_is_dropped_later() {
-    let gpu = gpu();
-    let module = module(gpu).unwrap();
-    let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
-    state(|state| state.fences = vk::Result::NOT_READY);
-    forget(&module, &region);
-    forget(&module, &region);
-    assert!(gpu.is_hung());
-    let before = live();
-    drop(VulkanMemory::allocate(gpu, 1).unwrap());
-    assert_eq!(live().len(), before.len() + 2, "memory was freed beside a job that goes on");
-    state(|state| state.fences = vk::Result::SUCCESS);
-    assert!(!gpu.is_hung());
-    for _ in 0..2 * 256 {
-        drop(VulkanMemory::allocate(gpu, 1).unwrap());
-    }
-    assert_eq!((live().len(), state(|state| state.wrong.clone())), (before.len() + 2, vec![]));
-}
-
-/// 16 forgotten kernels are looked at again, whose places are free then. One more hangs for ever.
-#[test]
-fn more_forgotten_kernels_than_there_are_places_hang_for_ever() {
-    let gpu = gpu();
-    let module = module(gpu).unwrap();
-    let region = Region::new(VulkanMemory::allocate(gpu, 128 * 4_096).unwrap()).unwrap();
-    for (count, hangs) in [(16, false), (1, false), (17, true)] {
-        state(|state| state.fences = vk::Result::NOT_READY);
-        (0..count).for_each(|_| forget(&module, &region));
-        assert!(gpu.is_hung());
-        state(|state| state.fences = vk::Result::SUCCESS);
-        assert_eq!(gpu.is_hung(), hangs, "{count}");
-    }
-    let before = live().len();
-    drop(VulkanMemory::allocate(gpu, 1).unwrap());
-    assert_eq!(live().len(), before + 2);
-}
-
-/// An import that fails beside such a job gives the memory back, and frees nothing of the driver's.
-#[test]
-fn an_import_that_fails_beside_a_hang_leaks_the_driver_s_part() {
-    let gpu = gpu();
-    let module = module(gpu).unwrap();
-    let mut engine = Engine::new(kernel(&module).unwrap()).unwrap();
-    let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
-    let [from, to] = buffers_of(&region);
-    state(|state| state.fences = vk::Result::NOT_READY);
-    let job = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3])).unwrap();
-    drop(job.wait(LIMIT).unwrap_err());
-    let before = live().len();
-    state(|state| state.failing = Some(("bind_memory", 2, vk::Result::ERROR_OUT_OF_DEVICE_MEMORY)));
-    let refused = VulkanMemory::import(gpu, Pages::new(1).unwrap()).unwrap_err();
-    assert!(matches!(refused.error, Error::Gpu { call: "vkBindBufferMemory", .. }), "{refused:?}");
-    // A full table refuses what was imported.
-    let full = std::iter::repeat_with(|| VulkanMemory::allocate(gpu, 1)).find_map(Result::err);
-    assert!(matches!(full, Some(Error::TooMany { most: 256, .. })), "{full:?}");
-    // Beside the region 255 blocks and the two that were refused: a buffer and its memory each.
-    assert_eq!((live().len() - before, state(|state| state.wrong.clone())), (2 * (255 + 2), vec![]));
-}
-
-/// It ends after all: then nothing was lost.
-#[test]
-fn a_job_that_ends_late_frees_everything() {
-    let gpu = gpu();
-    let module = module(gpu).unwrap();
-    let mut engine = Engine::new(kernel(&module).unwrap()).unwrap();
-    let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
-    let [from, to] = buffers_of(&region);
-    state(|state| state.fences = vk::Result::NOT_READY);
-    let job = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3])).unwrap();
-    drop(job.wait(LIMIT).unwrap_err());
-    assert!(gpu.is_hung());
-    state(|state| state.fences = vk::Result::SUCCESS);
-    engine.recover().unwrap();
-    assert!(!gpu.is_hung());
-    drop(engine);
-    drop(module);
-    // The job's buffers stayed with the engine, for whoever dropped its error: a region keeps them.
-    let kept = live();
-    drop(region);
-    assert_eq!((live(), state(|state| state.wrong.clone())), (kept, vec![]));
+    std::mem::forget(self::module(gpu).and_then(|module| kernel(&module)).unwrap());
+    assert!(live().contains(&"ShaderModule"));
 }

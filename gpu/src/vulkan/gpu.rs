@@ -24,12 +24,12 @@ use spin::Mutex;
 /// nor called [`contigo::same_process`].
 ///
 /// ```no_run
-/// use contigo::Region;
+/// use contigo::own::Region;
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanMemory};
 /// let gpu = VulkanGpu::open(0)?;
 /// println!("{}: operands begin at multiples of {}", gpu.facts().name, gpu.align().bytes());
 /// let region = Region::new(VulkanMemory::allocate(gpu, 1 << 20)?)?;
-/// let frame = region.carve(4096, gpu.align())?.into_buf();
+/// let frame = region.alloc(4096, gpu.align())?;
 /// # drop(frame);
 /// # Ok::<(), contigo::Error>(())
 /// ```
@@ -183,7 +183,7 @@ impl VulkanGpu {
         &self.port
     }
 
-    /// The alignment that a program carves with: a multiple of a line, and of
+    /// The alignment that a program allocates with: a multiple of a line, and of
     /// `minStorageBufferOffsetAlignment`. A kernel refuses an operand that begins elsewhere.
     #[must_use]
     pub fn align(&self) -> Align {
@@ -312,7 +312,7 @@ impl GpuDevice for VulkanGpu {
         OwnedMemory::new(VulkanMemory::allocate(self, len_bytes)?)
     }
 
-    unsafe fn load<'g>(&'static self, code: &[u8], _: &mut dyn fmt::Write) -> Result<AnyModule<'g>> {
+    unsafe fn load(&'static self, code: &[u8], _: &mut dyn fmt::Write) -> Result<AnyModule> {
         // SAFETY: the caller's promise.
         AnyModule::new(unsafe { VulkanModule::load(self, code)? })
     }

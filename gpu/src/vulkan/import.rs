@@ -3,8 +3,8 @@
 
 use super::{VulkanGpu, gpu::Object};
 use ash::vk;
-use contigo::{Align, Error, ExportedFd, Mapping, Result, SyncScope, same_process};
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+use contigo::{Align, Error, Mapping, Result, SyncScope, same_process};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 /// The uses of a block: by a kernel, or by a copy of the GPU.
 const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
@@ -104,14 +104,14 @@ pub(super) unsafe fn host(gpu: &VulkanGpu, mapping: &Mapping) -> Result<Imported
 ///
 /// # Safety
 /// The dma-buf holds `mapping.len_bytes`, and nobody else reads or writes what a job has.
-pub(super) unsafe fn dma_buf(gpu: &VulkanGpu, mapping: &Mapping, fd: &ExportedFd) -> Result<Imported> {
+pub(super) unsafe fn dma_buf(gpu: &VulkanGpu, mapping: &Mapping, fd: BorrowedFd<'_>) -> Result<Imported> {
     let importer = can_import_dma_buf(gpu, mapping)?;
     let mut properties = vk::MemoryFdPropertiesKHR::default();
-    let duplicate = fd.as_fd().try_clone_to_owned();
+    let duplicate = fd.try_clone_to_owned();
     let os = |error: std::io::Error| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno: error.raw_os_error().unwrap_or(0) };
     let duplicate = duplicate.map_err(os)?;
     let raw = duplicate.as_raw_fd();
-    // SAFETY: the extension is enabled, and the descriptor is a dma-buf's (`Export`).
+    // SAFETY: the extension is enabled, and the descriptor is a dma-buf's (`Backend`, 7).
     let asked = unsafe { (importer.get_memory_fd_properties_khr)(gpu.device().handle(), DMA_BUF, raw, &raw mut properties) };
     gpu.check("vkGetMemoryFdPropertiesKHR", asked.result())?;
     let owner = if gpu.facts().has_foreign_owners { vk::QUEUE_FAMILY_FOREIGN_EXT } else { vk::QUEUE_FAMILY_EXTERNAL };

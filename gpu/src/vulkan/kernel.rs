@@ -8,8 +8,8 @@ use super::{
     launch,
 };
 use contigo::{
-    Completion, DevSlice, Direction, Driver, Error, MAX_OPERANDS, OperandSpec, Port, Result, TypedDriver,
-    kernel::{Argument, Signature, Words, collected},
+    Completion, DevSlice, Direction, Driver, Error, MAX_OPERANDS, OperandSpec, Port, Result,
+    kernel::{Argument, Signature},
     same_process,
 };
 use core::{ffi::CStr, fmt, time::Duration};
@@ -25,8 +25,8 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// | `Launch::block` | `local_size_x`, `_y` and `_z`, as the shader declares them |
 /// | `Launch::shared_bytes` | 0: a shader declares `shared` variables itself |
 ///
-/// A [`Queue`](contigo::Queue) keeps up to [`DEPTH`](Self::DEPTH) jobs in the device's queue. They
-/// run and end in their order, each behind the one before it: a job's output is the next one's
+/// A [`Queue`](contigo::own::Queue) keeps up to [`DEPTH`](Self::DEPTH) jobs in the device's queue.
+/// They run and end in their order, each behind the one before it: a job's output is the next one's
 /// input.
 ///
 /// Each look at a job asks the driver (`vkGetFenceStatus`), also with a timeout of zero. This code
@@ -42,7 +42,7 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// 256 ([`VulkanGpu::is_hung`](super::VulkanGpu::is_hung)).
 ///
 /// ```no_run
-/// use contigo::{OperandSpec, Pool, Queue, Region, kernel::{Launch, Parameter::{Operand, Words}, Signature}};
+/// use contigo::{OperandSpec, kernel::{Launch, Parameter::{Operand, Words}, Signature}, own::{Queue, Region}};
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 /// use core::time::Duration;
 /// let gpu = VulkanGpu::open(0)?;
@@ -59,25 +59,26 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// let scale = unsafe { VulkanKernel::new(&module, c"main", signature, [64, 1, 1])? };
 ///
 /// let region = Region::new(VulkanMemory::allocate(gpu, 1 << 20)?)?;
-/// let pool = Pool::<16>::new(region.carve(16 * 4096, gpu.align())?, 4096)?;
-/// let mut queue: Queue<'_, _, 8, 2> = Queue::new(scale)?;
+/// let pool = region.pool(16, 4096)?;
+/// let mut queue = Queue::new(scale, 8)?;
 /// let (count, by) = (1_000_u32, 0.5_f32);
 /// let words = Launch::of(count.div_ceil(64), 64).with(&[count, by.to_bits()]);
 /// for _ in 0..8 {
-///     queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &words)?;
+///     queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &words)?;
 /// }
-/// while let Some(done) = queue.next(Duration::from_millis(100))? {
-///     println!("{:?}", done.buffers[1].view::<f32>()?);
+/// while let Some(done) = queue.wait(Duration::from_millis(100))? {
+///     let [_, to] = done.buffers;
+///     println!("{:?}", to.view::<f32>()?);
 /// }
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct VulkanKernel<'m> {
-    lane: Lane<'m>,
+pub struct VulkanKernel {
+    lane: Lane,
     signature: Signature,
     local: [u32; 3],
 }
 
-impl<'m> VulkanKernel<'m> {
+impl VulkanKernel {
     /// How many jobs are in the device's queue at once.
     pub const DEPTH: usize = lane::DEPTH;
     /// How long a job is waited for where it should have been finished: as long as the longest
@@ -102,7 +103,7 @@ impl<'m> VulkanKernel<'m> {
     /// [`check`](Driver::check) lets pass, it touches no bytes but the operands', and writes only
     /// those whose [`OperandSpec`] says so. Where a signature cannot say what the shader asks for,
     /// the program passes no other words, or wraps this driver in one whose `check` compares them.
-    pub unsafe fn new(module: &'m VulkanModule, entry: &CStr, signature: Signature, local: [u32; 3]) -> Result<Self> {
+    pub unsafe fn new(module: &VulkanModule, entry: &CStr, signature: Signature, local: [u32; 3]) -> Result<Self> {
         let facts = module.gpu().facts();
         let push_bytes = push_bytes(&signature)?;
         if let Some(declared) = module.entry(entry)?.local {
@@ -141,7 +142,7 @@ fn push_bytes(signature: &Signature) -> Result<u32> {
 // buffers, sets and fences belong to this value. 8. A fence is looked at and never waited for. The
 // lock before vkQueueSubmit is bounded, and that call queues work without waiting for it.
 // 9. Nothing here panics, and no code of somebody else's is called.
-unsafe impl Driver for VulkanKernel<'_> {
+unsafe impl Driver for VulkanKernel {
     fn name(&self) -> &'static str {
         self.signature.name()
     }
@@ -215,20 +216,7 @@ unsafe impl Driver for VulkanKernel<'_> {
     }
 }
 
-/// The argument words as they are.
-impl<const OPERANDS: usize> TypedDriver<OPERANDS> for VulkanKernel<'_> {
-    type Args = [u32];
-    type Words = Words;
-    type Report = ();
-
-    fn words(args: &[u32]) -> Words {
-        collected(args.iter())
-    }
-
-    fn report(&self, _: &Completion) {}
-}
-
-impl fmt::Debug for VulkanKernel<'_> {
+impl fmt::Debug for VulkanKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VulkanKernel").field("signature", &self.signature).field("local", &self.local).finish_non_exhaustive()
     }

@@ -4,7 +4,7 @@
 use super::{VulkanGpu, VulkanModule, bound::Bound};
 use ash::vk;
 use contigo::{Error, MAX_OPERANDS, Result, Spin, Wait, poll_until, same_process};
-use core::{ffi::CStr, time::Duration};
+use core::{ffi::CStr, mem, time::Duration};
 use std::collections::VecDeque;
 
 /// How many jobs are in the queue at once.
@@ -25,8 +25,9 @@ struct Slot {
 }
 
 /// A pipeline, and what its jobs need: all of it is made once.
-pub(super) struct Lane<'m> {
-    module: &'m VulkanModule,
+pub(super) struct Lane {
+    /// Dropped behind the pipeline, which is destroyed in `drop`.
+    module: VulkanModule,
     set_layout: vk::DescriptorSetLayout,
     layout: vk::PipelineLayout,
     pipeline: vk::Pipeline,
@@ -42,17 +43,16 @@ pub(super) struct Lane<'m> {
     hung: bool,
 }
 
-impl<'m> Lane<'m> {
+impl Lane {
     /// The pipeline of the entry point `entry`, which the module has.
     ///
     /// # Errors
     /// [`Error::Gpu`]. [`Error::Forked`].
-    pub(super) fn new(module: &'m VulkanModule, entry: &CStr, operands: usize, push_bytes: u32, stop_limit: Duration) -> Result<Self> {
+    pub(super) fn new(module: &VulkanModule, entry: &CStr, operands: usize, push_bytes: u32, stop_limit: Duration) -> Result<Self> {
         same_process()?;
-        module.took();
         // From here on dropping destroys what was made: each vkDestroy* takes null for nothing.
         let mut this = Self {
-            module,
+            module: module.clone(),
             set_layout: vk::DescriptorSetLayout::null(),
             layout: vk::PipelineLayout::null(),
             pipeline: vk::Pipeline::null(),
@@ -128,7 +128,7 @@ impl<'m> Lane<'m> {
     }
 
     /// The device.
-    pub(super) const fn gpu(&self) -> &'static VulkanGpu {
+    pub(super) fn gpu(&self) -> &'static VulkanGpu {
         self.module.gpu()
     }
 
@@ -288,22 +288,28 @@ impl<'m> Lane<'m> {
         }
         if ended { Ok(()) } else { Err(answer) }
     }
-}
 
-impl Drop for Lane<'_> {
-    /// Destroys all of it; or keeps it, with the module, where a job has not ended, and in a child
-    /// of fork.
-    fn drop(&mut self) {
+    /// Can all of it be destroyed? Where a job goes on, the device looks at its fence from here on.
+    fn can_go(&mut self) -> bool {
         if same_process().is_err() {
-            return;
+            return false;
         }
         if self.ended(DROP_LIMIT).is_err() {
             if let Some(slot) = self.in_flight.back().and_then(|slot| self.slots.get(*slot)) {
                 self.gpu().forgets(slot.fence);
             }
-            return;
+            return false;
         }
-        if self.gpu().is_hung() {
+        !self.gpu().is_hung()
+    }
+}
+
+impl Drop for Lane {
+    /// Destroys all of it; or keeps it, with the module, where a job has not ended, and in a child
+    /// of fork.
+    fn drop(&mut self) {
+        if !self.can_go() {
+            mem::forget(self.module.clone());
             return;
         }
         let device = self.gpu().device();
@@ -322,6 +328,5 @@ impl Drop for Lane<'_> {
         unsafe { device.destroy_pipeline_layout(self.layout, None) }
         // SAFETY: as above.
         unsafe { device.destroy_descriptor_set_layout(self.set_layout, None) }
-        self.module.gave_back();
     }
 }

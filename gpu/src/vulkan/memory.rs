@@ -6,25 +6,24 @@ use super::{
     import::{self, Imported},
 };
 use crate::Pages;
-use contigo::{
-    Api, Backend, BaseAddr, DevAddr, Direction, Error, Export, Handle, Holder, Mapping, Refused, Result, SyncScope, WrongAccesses,
-};
+use contigo::{Api, Backend, BaseAddr, DevAddr, Direction, Error, Handle, Holder, Mapping, Refused, Result, SyncScope, WrongAccesses};
 use core::{fmt, mem::ManuallyDrop, ops::Range};
+use std::os::fd::AsFd;
 
 /// Any memory of this process, as a Vulkan device's: a [`Backend`] whose bytes are those of the
 /// backend that it was made of, with nothing copied.
 ///
 /// **Owner.** The memory belongs to this value until it is dropped. Then the device lets go of it,
 /// and the backend inside is dropped. Beside a job that does not end, on a lost device, or in a
-/// child of fork, both are leaked. A [`Region`](contigo::Region) over it leaks it while anything of
-/// it is out.
+/// child of fork, both are leaked. A [`Region`](contigo::own::Region) over it, and what is
+/// allocated of it, keep it.
 ///
 /// **Addresses.** It is on the device's own bus ([`VulkanGpu::bus`]), which no other device
 /// understands; the backend's own address is out of use for as long. Its
 /// [`handle`](Backend::handle) is the `VkBuffer`.
 ///
 /// ```no_run
-/// use contigo::{HugeTlb, Region};
+/// use contigo::{HugeTlb, own::Region};
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanMemory};
 /// let gpu = VulkanGpu::open(0)?;
 /// let own = Region::new(VulkanMemory::allocate(gpu, 1 << 20)?)?;
@@ -87,18 +86,15 @@ impl<B: Backend> VulkanMemory<B> {
     /// ([`has_dma_buf`](super::VulkanFacts::has_dma_buf)), or the hardware does not keep the memory
     /// coherent for every master ([`SyncScope::Coherent`]).
     /// [`Error::Os`]: the kernel exports none. As [`import`](Self::import).
-    pub fn import_dma_buf(gpu: &'static VulkanGpu, backend: B) -> Result<Self, Refused<B>>
-    where
-        B: Export,
-    {
+    pub fn import_dma_buf(gpu: &'static VulkanGpu, backend: B) -> Result<Self, Refused<B>> {
         let mapping = backend.mapping();
         let imported = import::can_import_dma_buf(gpu, &mapping).and_then(|_| {
             // SAFETY: the backend has lent nothing, because it is owned here; the importer lets go
             // of it before it is dropped. In between the device touches what was handed over to it,
             // and nobody maintains caches, because the memory is coherent.
             let fd = unsafe { backend.export()? };
-            // SAFETY: the dma-buf holds the whole block (`Export`); otherwise as in `import`.
-            unsafe { import::dma_buf(gpu, &mapping, &fd) }
+            // SAFETY: the dma-buf holds the whole block (`Backend`, 7); otherwise as in `import`.
+            unsafe { import::dma_buf(gpu, &mapping, fd.as_fd()) }
         });
         Self::made(gpu, backend, imported)
     }
@@ -155,7 +151,7 @@ unsafe impl<B: Backend> Backend for VulkanMemory<B> {
     }
 
     fn mapping(&self) -> Mapping {
-        // Behind its port nothing is ever synchronised. The granule is there for carves and slots,
+        // Behind its port nothing is ever synchronised. The granule is there for buffers and slots,
         // which begin at multiples of it: so a kernel takes each of them.
         let scope = SyncScope::Range { granule_bytes: self.gpu.align().bytes() };
         Mapping { base: BaseAddr::Dev(self.base), bus: self.gpu.bus(), scope, coherent: Some(true), ..self.backend.mapping() }

@@ -1,7 +1,7 @@
 //! Any memory of this process as a Vulkan device's, and a compute shader as a driver.
 //!
 //! ```text
-//!   VulkanGpu::open ──► VulkanMemory::allocate, ::import ──► Region ──► Pool, CpuBuf, Operand, Engine …
+//!   VulkanGpu::open ──► VulkanMemory::allocate, ::import ──► Region ──► Pool, CpuBuf, Operand, Queue …
 //!   one device          a Backend: bytes of this process,                           ▲
 //!        │              and a VkBuffer over them                                    │
 //!        └────────────► VulkanModule ──► VulkanKernel ──────────────────────────────┘
@@ -39,6 +39,8 @@ mod fake;
 #[cfg(test)]
 mod faults;
 mod gpu;
+#[cfg(test)]
+mod hangs;
 mod import;
 mod interface;
 mod kernel;

@@ -8,23 +8,23 @@ use super::{
 };
 use ash::vk;
 use contigo::{AnyDriver, Error, Result, kernel::Signature, names::GpuModule, same_process};
-use core::{
-    ffi::CStr,
-    fmt,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use core::{ffi::CStr, fmt};
+use std::sync::Arc;
 
-/// A module of compute shaders on one device: SPIR-V, as `glslangValidator -V`, `glslc` and
-/// `dxc -spirv` make it.
-pub struct VulkanModule {
+/// A handle to a module of compute shaders on one device: SPIR-V, as `glslangValidator -V`, `glslc`
+/// and `dxc -spirv` make it. Clones are the same module, and a kernel has a handle too: with the
+/// last of them it is destroyed. A kernel that did not end, or was forgotten, keeps its own for
+/// ever.
+#[derive(Clone)]
+pub struct VulkanModule(Arc<Loaded>);
+
+/// What the handles share.
+struct Loaded {
     gpu: &'static VulkanGpu,
     module: vk::ShaderModule,
     entries: Vec<Entry>,
     /// The resources of its one entry point.
-    interface: Option<Box<Interface>>,
-    /// Kernels that were made of it and not given back: they may run, also where they were
-    /// forgotten.
-    kernels: AtomicUsize,
+    interface: Option<Interface>,
 }
 
 impl VulkanModule {
@@ -56,17 +56,17 @@ impl VulkanModule {
         // SAFETY: the words are valid SPIR-V (the caller's promise), and live until the call
         // returns.
         let module = gpu.check("vkCreateShaderModule", unsafe { gpu.device().create_shader_module(&create, None) })?;
-        Ok(Self { gpu, module, entries, interface: interface.map(Box::new), kernels: AtomicUsize::new(0) })
+        Ok(Self(Arc::new(Loaded { gpu, module, entries, interface })))
     }
 
     /// The device.
     #[must_use]
-    pub const fn gpu(&self) -> &'static VulkanGpu {
-        self.gpu
+    pub fn gpu(&self) -> &'static VulkanGpu {
+        self.0.gpu
     }
 
-    pub(super) const fn raw(&self) -> vk::ShaderModule {
-        self.module
+    pub(super) fn raw(&self) -> vk::ShaderModule {
+        self.0.module
     }
 
     /// The entry point called `name`.
@@ -74,8 +74,12 @@ impl VulkanModule {
     /// # Errors
     /// [`Error::NotFound`].
     pub(super) fn entry(&self, name: &CStr) -> Result<&Entry> {
-        let among = contigo::Among::of(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
-        self.entries.iter().find(|entry| entry.name.as_c_str() == name).ok_or(Error::NotFound { what: "entry point of this SPIR-V", among })
+        let among = contigo::Among::of(u32::try_from(self.0.entries.len()).unwrap_or(u32::MAX));
+        self.0
+            .entries
+            .iter()
+            .find(|entry| entry.name.as_c_str() == name)
+            .ok_or(Error::NotFound { what: "entry point of this SPIR-V", among })
     }
 
     /// Compares what the shader asks for with `signature`, where it is known.
@@ -83,22 +87,12 @@ impl VulkanModule {
     /// # Errors
     /// As [`Interface::check`].
     pub(super) fn check(&self, signature: &Signature) -> Result<()> {
-        self.interface.as_ref().map_or(Ok(()), |interface| interface.check(signature))
-    }
-
-    /// A kernel was made of it: the module stays until that is given back.
-    pub(super) fn took(&self) {
-        self.kernels.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// It was given back, and does not run.
-    pub(super) fn gave_back(&self) {
-        self.kernels.fetch_sub(1, Ordering::Release);
+        self.0.interface.as_ref().map_or(Ok(()), |interface| interface.check(signature))
     }
 }
 
 impl GpuModule for VulkanModule {
-    unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>> {
+    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>> {
         const FIX: &str = "declare its local_size as numbers, or use VulkanKernel::new";
         let unknown = Error::Unsupported { what: "the shader's workgroup is as large as a specialisation constant says", fix: FIX };
         let local = self.entry(entry)?.local.ok_or(unknown)?;
@@ -107,9 +101,10 @@ impl GpuModule for VulkanModule {
     }
 }
 
-impl Drop for VulkanModule {
+impl Drop for Loaded {
+    /// Destroys it; or keeps it beside a job that does not end, and in a child of fork.
     fn drop(&mut self) {
-        if self.kernels.load(Ordering::Acquire) != 0 || self.gpu.is_hung() {
+        if self.gpu.is_hung() {
             return;
         }
         // SAFETY: made of this device, destroyed once, and no pipeline is being made of it.
@@ -119,6 +114,6 @@ impl Drop for VulkanModule {
 
 impl fmt::Debug for VulkanModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VulkanModule").field("entries", &self.entries).finish_non_exhaustive()
+        f.debug_struct("VulkanModule").field("entries", &self.0.entries).finish_non_exhaustive()
     }
 }

@@ -3,10 +3,11 @@
 
 use super::{WAIT, built, child, device, in_place, is_child, keyed, memory::Part, module, region};
 use contigo::{
-    Backend, CpuBuf, Direction, Engine, Error, OperandSpec, Region,
-    kernel::{Launch, Parameter::Operand, Signature},
+    Backend, Direction, Error, JobError,
+    kernel::Launch,
+    own::{CpuBuf, DevBuf, Queue, Region},
 };
-use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
+use contigo_gpu::opencl::{OpenClGpu, OpenClKernel, OpenClMemory};
 use contigo_testkit::emulated;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -14,7 +15,7 @@ use std::{
 };
 
 /// The words of a child, which ends well.
-fn said(mut child: std::process::Command) -> String {
+pub(super) fn said(mut child: std::process::Command) -> String {
     let output = child.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}: {said}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
@@ -109,7 +110,7 @@ fn a_transfer_that_was_given_keeps_its_bytes() {
     std::fs::remove_file(library).unwrap();
 }
 
-const BROKEN: &str = "CONTIGO_BROKEN";
+pub(super) const BROKEN: &str = "CONTIGO_BROKEN";
 
 fn seen(broken: &str) -> String {
     let expected = match broken {
@@ -147,9 +148,9 @@ fn first_look() -> Option<(Error, OpenClMemory)> {
 fn is_lost() -> bool {
     let gpu = OpenClGpu::open(0).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let buf = region.carve(4096, gpu.align()).unwrap().into_buf();
-    let failed = engine.start([buf.in_out(..)], &Launch::of(64, 64).with(&[])).unwrap().wait(WAIT).unwrap_err();
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let buf = region.alloc(4096, gpu.align()).unwrap();
+    let failed = queue.run([buf.in_out(..)], &Launch::of(64, 64).with(&[]), WAIT).unwrap_err();
     println!("CHILD lost: {failed}");
     let code = (-5_i32).cast_unsigned();
     matches!(failed.error, Error::WillNotStop { device: "flip", status, .. } if status == code) && failed.buffers.is_none()
@@ -172,26 +173,32 @@ fn is_freed_all_the_same() -> bool {
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     let gpu = OpenClGpu::open(0).unwrap();
     let module = module(gpu);
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
     let region = Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
-    let buf = region.carve(4096, gpu.align()).unwrap().into_buf();
-    drop(engine.start([buf.in_out(..)], &Launch::of(64, 64).with(&[])).unwrap().wait(WAIT).unwrap());
+    let buf = region.alloc(4096, gpu.align()).unwrap();
+    drop(queue.run([buf.in_out(..)], &Launch::of(64, 64).with(&[]), WAIT).unwrap());
     drop(region);
     DROPPED.load(Ordering::SeqCst) == 1
 }
 
 /// The one job of a test: `flip` over 4096 bytes.
-fn flipping(work: impl FnOnce(&mut Engine<OpenClKernel<'_>, 1>, CpuBuf<'_>) -> bool) -> bool {
+fn flipping(work: impl FnOnce(&mut Queue<OpenClKernel>, CpuBuf) -> bool) -> bool {
     let gpu = OpenClGpu::open(0).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let mut buf = region.alloc(4096, gpu.align()).unwrap();
     buf.view_mut::<u8>().unwrap().fill(0x11);
-    work(&mut engine, buf)
+    work(&mut queue, buf)
 }
 
-fn words() -> contigo::kernel::Words {
+pub(super) fn words() -> contigo::kernel::Words {
     Launch::of(64, 64).with(&[])
+}
+
+/// A job that ends with an error, and its buffer, which stays the device's.
+fn failing(queue: &mut Queue<OpenClKernel>, buf: CpuBuf) -> JobError<[DevBuf; 1]> {
+    queue.submit([buf.in_out(..)], &words()).unwrap();
+    queue.wait(WAIT).unwrap_err()
 }
 
 /// How late a transfer is told, which is longer than a hand-over waits.
@@ -199,9 +206,9 @@ const LATE: Duration = Duration::from_secs(15);
 
 /// The job starts, and its kernel waits for the transfer.
 fn is_waited_for() -> bool {
-    flipping(|engine, buf| {
+    flipping(|queue, buf| {
         let since = Instant::now();
-        let [buf] = engine.start([buf.in_out(..)], &words()).unwrap().wait(WAIT).unwrap().buffers;
+        let [buf] = queue.run([buf.in_out(..)], &words(), WAIT).unwrap().buffers;
         since.elapsed() >= LATE && buf.view::<u8>().unwrap() == [0xEE; 4096]
     })
 }
@@ -211,9 +218,9 @@ fn is_waited_for() -> bool {
 fn second_is_refused(late: bool) -> bool {
     let gpu = OpenClGpu::open(0).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(keyed(&module)).unwrap();
-    let [from, to] = [4096, 2048].map(|len| region.carve(len, gpu.align()).unwrap().into_buf());
-    let failed = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
+    let mut queue = Queue::new(keyed(&module), 1).unwrap();
+    let [from, to] = [4096, 2048].map(|len| region.alloc(len, gpu.align()).unwrap());
+    let failed = queue.submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
     println!("CHILD second: {failed}");
     match failed.buffers {
         None => late && matches!(failed.error, Error::WillNotStop { .. }),
@@ -221,12 +228,12 @@ fn second_is_refused(late: bool) -> bool {
     }
 }
 
-/// The transfer failed: the job does not start, and nothing comes back. So does the next job.
+/// The transfer failed: the job does not start, and nothing comes back, also by another stop.
 fn is_leaked() -> bool {
-    flipping(|engine, buf| {
-        let failed = engine.start([buf.in_out(..)], &words()).unwrap_err();
+    flipping(|queue, buf| {
+        let failed = queue.submit([buf.in_out(..)], &words()).unwrap_err();
         println!("CHILD leaked: {failed}");
-        matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none() && engine.recover().is_err()
+        matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none() && queue.stop().is_err()
     })
 }
 
@@ -235,10 +242,10 @@ fn is_leaked() -> bool {
 fn is_leaked_with_its_neighbour() -> bool {
     let gpu = OpenClGpu::open(0).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(keyed(&module)).unwrap();
-    let [alone, from, to] = [4096, 4096, 2048].map(|len| region.carve(len, gpu.align()).unwrap().into_buf());
+    let mut queue = Queue::new(keyed(&module), 1).unwrap();
+    let [alone, from, to] = [4096, 4096, 2048].map(|len| region.alloc(len, gpu.align()).unwrap());
     let status = (-5_i32).cast_unsigned();
-    let failed = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
+    let failed = queue.submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
     println!("CHILD neighbour: {failed}");
     let lost = matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none();
     // SAFETY: no device is told of it.
@@ -250,22 +257,22 @@ fn is_leaked_with_its_neighbour() -> bool {
 /// The bytes that the device wrote are not brought in time. The next job waits for that, and works
 /// on it.
 fn comes_back_late() -> bool {
-    flipping(|engine, buf| {
+    flipping(|queue, buf| {
         let since = Instant::now();
-        let failed = engine.start([buf.in_out(..)], &words()).unwrap().wait(WAIT).unwrap_err();
+        let failed = failing(queue, buf);
         let (in_time, [buf]) = (since.elapsed() < LATE, failed.buffers.unwrap());
         assert!(matches!(failed.error, Error::Timeout { .. }), "{}", failed.error);
-        let [buf] = engine.start([buf.in_out(..)], &words()).unwrap().wait(WAIT).unwrap().buffers;
+        let [buf] = queue.run([buf.in_out(..)], &words(), WAIT).unwrap().buffers;
         (since.elapsed() >= LATE || !in_time) && buf.view::<u8>().unwrap() == [0x11; 4096]
     })
 }
 
 /// Bytes that stay mapped are launched with no more.
 fn stays_mapped() -> bool {
-    flipping(|engine, buf| {
-        let failed = engine.start([buf.in_out(..)], &words()).unwrap().wait(WAIT).unwrap_err();
+    flipping(|queue, buf| {
+        let failed = failing(queue, buf);
         let [buf] = failed.buffers.unwrap();
-        let again = engine.start([buf.in_out(..)], &words()).unwrap_err();
+        let again = queue.submit([buf.in_out(..)], &words()).unwrap_err();
         println!("CHILD mapped: {}, {again}", failed.error);
         failed.error == Error::Gpu { call: "clEnqueueUnmapMemObject", code: -5, name: "CL_OUT_OF_RESOURCES" } && again.buffers.is_none()
     })
@@ -276,10 +283,10 @@ fn forgets_what_was_set() -> bool {
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     let gpu = OpenClGpu::open(0).unwrap();
     let module = module(gpu);
-    let mut engine = Engine::new(keyed(&module)).unwrap();
+    let mut queue = Queue::new(keyed(&module), 1).unwrap();
     let region = Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
-    let [from, to] = [(); 2].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
-    let failed = engine.start([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
+    let [from, to] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
+    let failed = queue.submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
     let refused = failed.error == Error::Gpu { call: "clSetKernelArg", code: -5, name: "CL_OUT_OF_RESOURCES" };
     drop(failed);
     drop(region);
@@ -320,67 +327,4 @@ fn is_freed_later() -> bool {
         std::thread::sleep(Duration::from_millis(10));
     }
     mapped && kept && DROPPED.load(Ordering::SeqCst) == 0
-}
-
-/// A child of fork has the parent's objects, and none of its driver's threads: it calls nothing of
-/// the driver. (A library before the machine's loader ends it there with 77.)
-#[test]
-fn a_child_of_fork_is_told_so() {
-    const THIS: &str = "broken::a_child_of_fork_is_told_so";
-    if !is_child() {
-        if device(THIS).is_none() {
-            return;
-        }
-        let mut child = child(THIS);
-        let library = built("broken", "-Wl,--no-as-needed,-l:libOpenCL.so.1");
-        if let Ok(library) = &library {
-            child.env("OPENCL_DYLIB_PATH", library).env(BROKEN, "forked");
-        }
-        let said = said(child);
-        assert!(said.contains("CHILD of fork: Ok(0)"), "{said}");
-        return library.map_or_else(|why| emulated::skipped(THIS, &why), |library| std::fs::remove_file(library).unwrap());
-    }
-    let gpu = device(THIS).unwrap();
-    static DROPPED: AtomicUsize = AtomicUsize::new(0);
-    let (memory, owner_pid) = (OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap(), std::process::id());
-    let module = module(gpu);
-    let region = region(gpu, 1 << 16);
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let mut second = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    // One job gave its buffer back, one left it with the device, and two are under way.
-    let [done, kept, forgotten, under_way] = [(); 4].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
-    drop(engine.start([done.in_out(..)], &words()).unwrap().wait(WAIT).unwrap());
-    let [kept] = engine.start([kept.in_out(..)], &words()).unwrap().wait_device(WAIT).unwrap().buffers;
-    std::mem::forget(engine.start([forgotten.in_out(..)], &words()).unwrap());
-    let running = second.start([under_way.in_out(..)], &words()).unwrap();
-    // SAFETY: the child calls nothing of the driver, as is seen here, and ends by itself.
-    match unsafe { nix::unistd::fork() }.unwrap() {
-        nix::unistd::ForkResult::Child => {
-            let told = OpenClGpu::open(0).err() == Some(Error::Forked { owner_pid });
-            let refused = kept.into_cpu().is_err_and(|refused| refused.error == Error::Forked { owner_pid });
-            // SAFETY: the source of the parent's; its kernel works in place.
-            let build = unsafe { OpenClModule::build(gpu, super::SOURCE, c"", &mut Log::new()) }.err();
-            let signature = Signature::new("flip", &[Operand(OperandSpec::in_out())]).unwrap();
-            // SAFETY: as above.
-            let kernel = unsafe { OpenClKernel::new(&module, c"flip", signature) }.err();
-            let refused = refused && [build, kernel] == [Some(Error::Forked { owner_pid }); 2];
-            drop((running, engine, memory));
-            drop((second, region));
-            drop(module);
-            // Its bytes are the parent's, and so is its object.
-            let told = told && refused && DROPPED.load(Ordering::SeqCst) == 0;
-            // SAFETY: ends this process without its exit handlers, which are the parent's.
-            unsafe { nix::libc::_exit(i32::from(!told)) };
-        }
-        nix::unistd::ForkResult::Parent { child } => {
-            let status = nix::sys::wait::waitpid(child, None).unwrap();
-            let code = match status {
-                nix::sys::wait::WaitStatus::Exited(_, code) => Ok(code),
-                other => Err(other),
-            };
-            println!("CHILD of fork: {code:?}");
-            drop(memory);
-            assert_eq!(DROPPED.load(Ordering::SeqCst), 1);
-        }
-    }
 }

@@ -2,10 +2,11 @@
 //! hand-over that is left out shows the wrong bytes. A library in C stands before the machine's
 //! loader (`copying.c`), in a process of its own.
 
-use super::{WAIT, built, child, device, in_place, is_child, module, region};
+use super::{WAIT, built, child, device, in_place, is_child, module, region, run_there};
 use contigo::{
-    Engine, Error, OperandSpec,
+    Error, OperandSpec,
     kernel::{Launch, Parameter::Operand, Signature},
+    own::Queue,
 };
 use contigo_gpu::opencl::OpenClKernel;
 use contigo_testkit::emulated;
@@ -62,18 +63,19 @@ fn a_job_comes_back_in_part() {
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     // SAFETY: it is launched with as many items as there are bytes.
     let both = unsafe { OpenClKernel::new(&module, c"both", Signature::new("both", &[Operand(OperandSpec::in_out()); 2]).unwrap()) };
-    let (mut both, mut flip) = (Engine::new(both.unwrap()).unwrap(), Engine::new(in_place(&module, "flip", c"flip")).unwrap());
+    let (mut both, mut flip) = (Queue::new(both.unwrap(), 1).unwrap(), Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap());
     let words = Launch::of(64, 64).with(&[]);
     let bufs = [(); 2].map(|()| {
-        let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+        let mut buf = region.alloc(4096, gpu.align()).unwrap();
         buf.view_mut::<u8>().unwrap().fill(0x55);
         buf.in_out(..)
     });
     // The region's first look was the first mapping.
-    let failed = both.start(bufs, &words).unwrap().wait(WAIT).unwrap_err();
+    both.submit(bufs, &words).unwrap();
+    let failed = both.wait::<2>(WAIT).unwrap_err();
     assert_eq!(failed.error, Error::Gpu { call: "clEnqueueMapBuffer", code: -12, name: "CL_MAP_FAILURE" });
     for buf in failed.buffers.unwrap() {
-        let [buf] = flip.start([buf.in_out(..)], &words).unwrap().wait(WAIT).unwrap().buffers;
+        let [buf] = flip.run([buf.in_out(..)], &words, WAIT).unwrap().buffers;
         assert_eq!(buf.view::<u8>().unwrap(), [0x55; 4096]);
     }
     println!("CHILD: as expected");
@@ -89,13 +91,13 @@ fn a_buffer_is_cut() {
     }
     let gpu = device(CUT).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let whole = region.carve(8192, gpu.align()).unwrap().into_buf();
-    let [whole] = engine.start([whole.in_out(..)], &Launch::of(128, 64).with(&[])).unwrap().wait(WAIT).unwrap().buffers;
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let whole = region.alloc(8192, gpu.align()).unwrap();
+    let [whole] = queue.run([whole.in_out(..)], &Launch::of(128, 64).with(&[]), WAIT).unwrap().buffers;
     let (left, mut right) = whole.split_at(4096).unwrap();
     let borrowed = right.view_mut::<u8>().unwrap();
     borrowed.fill(0x5B);
-    let [left] = engine.start([left.in_out(..)], &Launch::of(64, 64).with(&[])).unwrap().wait(WAIT).unwrap().buffers;
+    let [left] = queue.run([left.in_out(..)], &Launch::of(64, 64).with(&[]), WAIT).unwrap().buffers;
     assert_eq!((left.view::<u8>().unwrap(), &*borrowed), (&[0; 4096][..], &[0x5B; 4096][..]));
     println!("CHILD: as expected");
 }
@@ -110,16 +112,16 @@ fn two_threads_have_a_part_each() {
     }
     let gpu = device(PARTS).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let [mut first, mut second] = [(); 2].map(|()| Engine::new(in_place(&module, "flip", c"flip")).unwrap());
-    let whole = region.carve(8192, gpu.align()).unwrap().into_buf();
-    let [whole] = first.start([whole.in_out(..)], &Launch::of(128, 64).with(&[])).unwrap().wait(WAIT).unwrap().buffers;
+    let [mut first, mut second] = [(); 2].map(|()| Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap());
+    let whole = region.alloc(8192, gpu.align()).unwrap();
+    let [whole] = first.run([whole.in_out(..)], &Launch::of(128, 64).with(&[]), WAIT).unwrap().buffers;
     let (left, mut right) = whole.split_at(4096).unwrap();
     right.view_mut::<u8>().unwrap().fill(0x11);
     let words = Launch::of(64, 64).with(&[]);
     thread::scope(|scope| {
-        let other = scope.spawn(|| drop(first.start([left.in_out(..)], &words).unwrap().wait(WAIT).unwrap()));
+        let other = scope.spawn(|| drop(first.run([left.in_out(..)], &words, WAIT).unwrap()));
         thread::sleep(Duration::from_millis(150));
-        let [right] = second.start([right.in_out(..)], &words).unwrap().wait_device(WAIT).unwrap().buffers;
+        let [right] = run_there(&mut second, [right.in_out(..)], &words);
         other.join().unwrap();
         assert_eq!(right.into_cpu().unwrap().view::<u8>().unwrap(), [0xEE; 4096]);
     });
@@ -130,11 +132,11 @@ fn two_threads_have_a_part_each() {
 fn it_is_a_copy() {
     let gpu = device(THIS).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let mut buf = region.alloc(4096, gpu.align()).unwrap();
     buf.view_mut::<u8>().unwrap().fill(0x55);
     let block = buf.as_mut_ptr();
-    let [buf] = engine.start([buf.in_out(..)], &Launch::of(64, 64).with(&[])).unwrap().wait_device(WAIT).unwrap().buffers;
+    let [buf] = run_there(&mut queue, [buf.in_out(..)], &Launch::of(64, 64).with(&[]));
     // SAFETY: no job is under way, and nobody has a view.
     assert_eq!(unsafe { block.read_volatile() }, 0x55);
     assert_eq!(buf.into_cpu().unwrap().view::<u8>().unwrap(), [0xAA; 4096]);

@@ -2,12 +2,13 @@
 
 use super::{WAIT, device, in_place, keyed, module, region};
 use contigo::{
-    DevAddr, DevSlice, Driver, Engine, Error, OperandSpec,
+    DevAddr, DevSlice, Driver, Error, OperandSpec,
     kernel::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
+    own::Queue,
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClModule};
 
@@ -38,16 +39,16 @@ fn an_origin_between_two_units_is_refused() {
     let Some(gpu) = device("errors::an_origin_between_two_units_is_refused") else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let align_bytes = gpu.align().bytes();
-    let mut engine = Engine::new(keyed(&module)).unwrap();
-    let (mut from, to) = (region.carve(4096, gpu.align()).unwrap().into_buf(), region.carve(4096, gpu.align()).unwrap().into_buf());
+    let mut queue = Queue::new(keyed(&module), 1).unwrap();
+    let (mut from, to) = (region.alloc(4096, gpu.align()).unwrap(), region.alloc(4096, gpu.align()).unwrap());
     let first = region.dev_addr_of(&gpu.port(), from.as_mut_ptr(), 1).unwrap().0;
     let words = Launch::of(1, 64).with(&[64, 1]);
-    let refused = engine.start([from.to_device(64 % align_bytes + 1..), to.from_device(..)], &words).unwrap_err();
+    let refused = queue.submit([from.to_device(64 % align_bytes + 1..), to.from_device(..)], &words).unwrap_err();
     let addr = first + (64 % align_bytes + 1) as u64;
     assert_eq!(refused.error, Error::BufferAlign { index: 0, addr, align_bytes });
     // Everything came back, and the next job runs.
     let [from, to] = refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
-    let _ = engine.start([from.to_device(align_bytes..), to.from_device(..)], &words).unwrap().wait(WAIT).unwrap();
+    let _ = queue.run([from.to_device(align_bytes..), to.from_device(..)], &words, WAIT).unwrap();
 }
 
 #[test]
@@ -80,9 +81,9 @@ fn a_launch_beyond_the_limits_is_refused() {
 fn an_operand_that_is_too_small_is_refused() {
     let Some(gpu) = device("errors::an_operand_that_is_too_small_is_refused") else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(keyed(&module)).unwrap();
-    let [from, to] = [(); 2].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
-    let refused = engine.start([from.to_device(..), to.from_device(..99)], &Launch::of(2, 64).with(&[100, 1])).unwrap_err();
+    let mut queue = Queue::new(keyed(&module), 1).unwrap();
+    let [from, to] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
+    let refused = queue.submit([from.to_device(..), to.from_device(..99)], &Launch::of(2, 64).with(&[100, 1])).unwrap_err();
     assert_eq!(refused.error, Error::BufferSize { index: 1, need_bytes: 100, have_bytes: 99 });
     assert!(refused.buffers.is_some());
 }

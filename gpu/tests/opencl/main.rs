@@ -8,17 +8,19 @@ mod broken;
 mod conformance;
 mod copying;
 mod errors;
+mod fork;
 mod jobs;
 mod memory;
 mod never_ends;
 mod tensors;
 
 use contigo::{
-    Error, OperandSpec, Region,
+    Error, OperandSpec,
     kernel::{
         Parameter::{Operand, Words},
         Signature,
     },
+    own::{self, DevBuf, Queue, Region},
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use contigo_testkit::emulated;
@@ -66,11 +68,11 @@ fn module(gpu: &'static OpenClGpu) -> OpenClModule {
     unsafe { OpenClModule::build(gpu, SOURCE, c"", &mut log) }.unwrap_or_else(|error| panic!("{error}: {log}"))
 }
 
-fn region(gpu: &'static OpenClGpu, len_bytes: usize) -> Region<OpenClMemory> {
+fn region(gpu: &'static OpenClGpu, len_bytes: usize) -> Region {
     Region::new(OpenClMemory::allocate(gpu, len_bytes).unwrap()).unwrap()
 }
 
-fn keyed(module: &OpenClModule) -> OpenClKernel<'_> {
+fn keyed(module: &OpenClModule) -> OpenClKernel {
     let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
     let signature = Signature::new("keyed", &[from, to, Words(1), Words(1)]).unwrap().sized(0, 1, &[0]).unwrap().sized(1, 1, &[0]).unwrap();
     // SAFETY: an item reads `from[i]` and writes `to[i]`, where `i < count`.
@@ -78,10 +80,16 @@ fn keyed(module: &OpenClModule) -> OpenClKernel<'_> {
 }
 
 /// The kernel that works in place; a job has so many work items, and a byte for each.
-fn in_place<'m>(module: &'m OpenClModule, name: &'static str, entry: &std::ffi::CStr) -> OpenClKernel<'m> {
+fn in_place(module: &OpenClModule, name: &'static str, entry: &std::ffi::CStr) -> OpenClKernel {
     let signature = Signature::new(name, &[Operand(OperandSpec::in_out())]).unwrap();
     // SAFETY: `flip` is launched with as many items as there are bytes, `forever` with two words.
     unsafe { OpenClKernel::new(module, entry, signature) }.unwrap()
+}
+
+/// Runs one job, whose buffers stay the device's.
+fn run_there<const N: usize>(queue: &mut Queue<OpenClKernel>, operands: [own::Operand; N], words: &[u32]) -> [DevBuf; N] {
+    queue.submit(operands, words).unwrap();
+    queue.wait_device(WAIT).unwrap().unwrap().buffers
 }
 
 /// Runs one test of this program in a process of its own, in which `is_child` says so.

@@ -1,9 +1,11 @@
 //! The block: whose bytes they are, and what is refused.
 
-use super::{WAIT, device, in_place, module, region};
+use super::{WAIT, device, in_place, module, region, run_there};
 use contigo::{
-    Api, Backend, BaseAddr, Bus, Direction, Engine, Error, Handle, Holder, Mapping, Region, Result, SyncScope, kernel::Launch,
+    Api, Backend, BaseAddr, Bus, Direction, Error, Handle, Holder, Mapping, Result, SyncScope,
+    kernel::Launch,
     names::DeviceName,
+    own::{Queue, Region},
 };
 use contigo_gpu::{
     Pages,
@@ -73,11 +75,11 @@ fn an_import_uses_the_very_bytes() {
     let raw = memory.handle().unwrap().raw;
     let region = Region::new(memory).unwrap();
     assert_eq!(mapped(raw), 0, "the region's first look left nothing mapped");
-    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let mut buf = region.alloc(4096, gpu.align()).unwrap();
     assert_eq!(buf.as_mut_ptr(), cpu.as_ptr());
     buf.view_mut::<u8>().unwrap().fill(0x55);
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let [done] = engine.start([buf.in_out(..)], &Launch::of(64, 64).with(&[])).unwrap().wait_device(WAIT).unwrap().buffers;
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let [done] = run_there(&mut queue, [buf.in_out(..)], &Launch::of(64, 64).with(&[]));
     // The device's output is in the very bytes of the other backend: on pocl before any mapping.
     // SAFETY: no job is under way, and nobody has a view.
     assert_eq!(unsafe { cpu.as_ptr().read_volatile() }, 0xAA);
@@ -114,7 +116,7 @@ fn only_this_device_takes_its_memory() {
     let region = region(gpu, 1 << 16);
     assert_eq!((region.line(), gpu.port().coherent, gpu.port().name), (gpu.align(), false, "opencl"));
     let board = contigo::sim::SimBoard::new(1);
-    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let mut buf = region.alloc(4096, gpu.align()).unwrap();
     let (ours, mut theirs) = (buf.as_mut_ptr(), [0_u8; 64]);
     assert_eq!(region.dev_addr_of(&gpu.port(), ours, 4096).unwrap().0, region.base().raw());
     // A host pointer that is not ours.
@@ -146,9 +148,9 @@ fn its_name_opens_it() {
     assert_eq!(owner.port(), Some(gpu.port()));
     // A kernel runs on what the name gave.
     let module = module(gpu);
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let buf = region.carve(64, gpu.align()).unwrap().into_buf();
-    let [buf] = engine.start([buf.in_out(..)], &Launch::of(1, 64).with(&[])).unwrap().wait(WAIT).unwrap().buffers;
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let buf = region.alloc(64, gpu.align()).unwrap();
+    let [buf] = queue.run([buf.in_out(..)], &Launch::of(1, 64).with(&[]), WAIT).unwrap().buffers;
     assert_eq!(buf.view_at::<u8>(..64).unwrap(), [0xFF; 64]);
 }
 

@@ -1,7 +1,7 @@
 //! A kernel that never ends, in a process of its own, which the parent ends.
 
 use super::{child, device, in_place, is_child, memory::Part, module, region};
-use contigo::{Backend, DevSlice, Direction, Driver, Engine, Error, Region, kernel::Launch};
+use contigo::{Backend, DevSlice, Direction, Driver, Error, kernel::Launch, own::Queue};
 use contigo_gpu::opencl::{OpenClKernel, OpenClMemory};
 use std::{
     io::{BufRead, BufReader},
@@ -38,7 +38,7 @@ fn as_child() {
     let said = |what: &str| println!("CHILD {what} after {} ms", since.elapsed().as_millis());
     let block = {
         let region = region(gpu, 1 << 16);
-        let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+        let mut buf = region.alloc(4096, gpu.align()).unwrap();
         let (block, addr) = (buf.as_mut_ptr(), region.dev_addr_of(&gpu.port(), buf.as_mut_ptr(), 4096).unwrap());
         // The driver alone first: it goes on, it goes on, it will not stop.
         let mut kernel = in_place(&module, "forever", c"forever");
@@ -116,22 +116,25 @@ fn it_is_left_alone_with_its_memory() {
     println!("{heard:#?}");
 }
 
-/// An engine's wait ends with what the driver says, and forgets the buffers: the region leaks.
+/// A queue's run ends with what the driver says, and the buffers stay inside: dropped, it leaks the
+/// region.
 #[test]
-fn an_engine_says_so_and_keeps_the_buffers() {
-    const THIS: &str = "never_ends::an_engine_says_so_and_keeps_the_buffers";
+fn a_queue_says_so_and_keeps_the_buffers() {
+    const THIS: &str = "never_ends::a_queue_says_so_and_keeps_the_buffers";
     if !is_child() {
         return ends(THIS);
     }
     ends_in_time();
     let gpu = device(THIS).unwrap();
     let module = module(gpu);
-    let region: Region<OpenClMemory> = region(gpu, 1 << 16);
-    let mut engine = Engine::new(in_place(&module, "forever", c"forever")).unwrap();
-    let buf = region.carve(4096, gpu.align()).unwrap().into_buf();
-    let failed = engine.start([buf.in_out(..)], &Launch::of(1, 1).with(&[])).unwrap().wait(Duration::from_millis(20)).unwrap_err();
+    let region = region(gpu, 1 << 16);
+    let mut queue = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
+    let buf = region.alloc(4096, gpu.align()).unwrap();
+    let failed = queue.run([buf.in_out(..)], &Launch::of(1, 1).with(&[]), Duration::from_millis(20)).unwrap_err();
     assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed}");
-    assert!(failed.buffers.is_none());
+    assert!(failed.buffers.is_none() && queue.len() == 1 && queue.is_stopped());
+    drop(queue);
+    assert_eq!(region.users(), 2, "the buffer is the device's for ever");
     println!("{END}");
     thread::sleep(LIFE);
 }
@@ -147,11 +150,11 @@ fn a_hand_over_beside_it_has_a_limit() {
     ends_in_time();
     let gpu = device(THIS).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 20));
-    let mut hanging = Engine::new(in_place(&module, "forever", c"forever")).unwrap();
-    let mut other = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let [first, second, third] = [(); 3].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
+    let mut hanging = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
+    let mut other = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let [first, second, third] = [(); 3].map(|()| region.alloc(4096, gpu.align()).unwrap());
     // As many groups as no machine has processors.
-    let job = hanging.start([first.in_out(..)], &Launch::of(4096, 1).with(&[])).unwrap();
+    hanging.submit([first.in_out(..)], &Launch::of(4096, 1).with(&[])).unwrap();
     thread::sleep(Duration::from_millis(100));
     // No kernel is for this one: the write that is late keeps it from the CPU, which would change
     // what the driver still reads.
@@ -164,22 +167,22 @@ fn a_hand_over_beside_it_has_a_limit() {
         Ok(_) => assert!(!waited, "the driver may still read it"),
     }
     let since = Instant::now();
-    match other.start([second.in_out(..)], &Launch::of(64, 64).with(&[])) {
+    match other.submit([second.in_out(..)], &Launch::of(64, 64).with(&[])) {
         Err(failed) => panic!("{failed}"),
         // A device with threads to spare, which is no processor.
-        Ok(job) if since.elapsed() < Duration::from_secs(10) => std::mem::forget(job),
-        Ok(job) => {
-            let failed = job.wait(Duration::from_millis(20)).unwrap_err();
-            assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed}");
+        Ok(_) if since.elapsed() < Duration::from_secs(10) => {}
+        Ok(_) => {
+            assert!(other.wait::<1>(Duration::from_millis(20)).unwrap().is_none());
+            assert!(matches!(other.stop(), Err(Error::WillNotStop { .. })) && other.len() == 1);
             assert!(since.elapsed() < Duration::from_secs(30));
         }
     }
-    std::mem::forget(job);
+    std::mem::forget((hanging, other));
     println!("{END}");
     thread::sleep(LIFE);
 }
 
-/// A job that was forgotten goes on, and everything stays; it ends, and memory goes again.
+/// A job whose queue was dropped goes on, and everything stays; it ends, and memory goes again.
 #[test]
 fn a_job_that_ends_late_keeps_the_device_no_longer() {
     const THIS: &str = "never_ends::a_job_that_ends_late_keeps_the_device_no_longer";
@@ -190,11 +193,12 @@ fn a_job_that_ends_late_keeps_the_device_no_longer() {
     ends_in_time();
     let gpu = device(THIS).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(in_place(&module, "forever", c"forever")).unwrap();
-    let mut buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let mut queue = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
+    let mut buf = region.alloc(4096, gpu.align()).unwrap();
     let word = buf.as_mut_ptr().cast::<u32>();
-    std::mem::forget(engine.start([buf.in_out(..)], &Launch::of(1, 1).with(&[])).unwrap());
-    drop(engine);
+    queue.submit([buf.in_out(..)], &Launch::of(1, 1).with(&[])).unwrap();
+    // It is asked to stop, waited for, and left alone.
+    drop(queue);
     let goes = || {
         drop(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap());
         DROPPED.load(Ordering::SeqCst) != 0

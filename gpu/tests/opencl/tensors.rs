@@ -1,12 +1,13 @@
 //! Tensors: the handle as it is, and the offset beside it.
 
-use super::{WAIT, built, child, device, in_place, is_child, memory::mapped, module, region};
+use super::{built, child, device, in_place, is_child, memory::mapped, module, region, run_there};
 use contigo::{
-    CpuBuf, DevBuf, Engine, Error, TensorRule,
+    Error, TensorRule,
     dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable, abi, abi::DlManagedTensorVersioned},
     kernel::Launch,
+    own::{CpuBuf, DevBuf, Queue},
 };
-use contigo_gpu::opencl::OpenClGpu;
+use contigo_gpu::opencl::{OpenClGpu, OpenClKernel};
 use libloading::Library;
 use std::{os::unix::process::ExitStatusExt, ptr::NonNull, sync::OnceLock};
 
@@ -45,11 +46,11 @@ fn spec(count: i64, offset: ByteOffset) -> TensorSpec {
 }
 
 /// The digits after the kernel `flip`, in a buffer that stays the device's.
-fn on_device<'p>(engine: &mut Engine<contigo_gpu::opencl::OpenClKernel<'_>, 1>, mut buf: CpuBuf<'p>, digits: &[u32]) -> DevBuf<'p> {
+fn on_device(queue: &mut Queue<OpenClKernel>, mut buf: CpuBuf, digits: &[u32]) -> DevBuf {
     let len = digits.len() * 4;
     buf.view_at_mut::<u32>(..len).unwrap().iter_mut().zip(digits).for_each(|(to, digit)| *to = !digit);
     let words = Launch::of(u32::try_from(len).unwrap() / 64, 64).with(&[]);
-    let [buf] = engine.start([buf.in_out(..len)], &words).unwrap().wait_device(WAIT).unwrap().buffers;
+    let [buf] = run_there(queue, [buf.in_out(..len)], &words);
     buf
 }
 
@@ -59,14 +60,14 @@ fn the_handle_is_given_and_the_offset_beside_it() {
     // SAFETY: the file above has them, with these types.
     let sum_of = unsafe { consumer.get::<Sum>(b"consumer_sum").unwrap() };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
     // The block's first bytes are other digits: what a consumer without an origin reads.
-    let [first, second] = [(); 2].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
+    let [first, second] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
     let offset = second.offset_bytes() as u64;
     assert_eq!(offset, 4096);
     let (wrong, right): (Vec<u32>, Vec<u32>) = ((0..64).collect(), (1000..1064).collect());
-    let _first = on_device(&mut engine, first, &wrong);
-    let mut buf = on_device(&mut engine, second, &right);
+    let _first = on_device(&mut queue, first, &wrong);
+    let mut buf = on_device(&mut queue, second, &right);
 
     // Folded, it would be another handle. Refused, with the number, and the buffer is back.
     let refused = TENSORS.lend(buf, &spec(64, ByteOffset::Folded)).unwrap_err();
@@ -97,11 +98,11 @@ fn the_handle_is_given_and_the_offset_beside_it() {
 fn what_is_lent_is_not_mapped() {
     let Some(gpu) = device("tensors::what_is_lent_is_not_mapped") else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let buf = region.carve(4096, gpu.align()).unwrap().into_buf();
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let buf = region.alloc(4096, gpu.align()).unwrap();
     // The CPU has had it between two jobs.
-    let buf = on_device(&mut engine, buf, &[4; 64]).into_cpu().unwrap();
-    let buf = on_device(&mut engine, buf, &[5; 64]);
+    let buf = on_device(&mut queue, buf, &[4; 64]).into_cpu().unwrap();
+    let buf = on_device(&mut queue, buf, &[5; 64]);
     let mut lent = TENSORS.lend(buf, &spec(64, ByteOffset::Kept)).unwrap();
     let tensor = lent.tensor().unwrap();
     // SAFETY: as above.
@@ -126,8 +127,8 @@ fn delete(tensor: NonNull<DlManagedTensorVersioned>) {
 fn an_offset_of_nothing_can_be_folded() {
     let Some(gpu) = device("tensors::an_offset_of_nothing_can_be_folded") else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let buf = on_device(&mut engine, region.carve(4096, gpu.align()).unwrap().into_buf(), &[5; 64]);
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let buf = on_device(&mut queue, region.alloc(4096, gpu.align()).unwrap(), &[5; 64]);
     let mut lent = TENSORS.lend(buf, &spec(64, ByteOffset::Folded)).unwrap();
     let tensor = lent.tensor().unwrap();
     // SAFETY: as above.
@@ -153,9 +154,9 @@ fn a_folded_handle_is_no_handle() {
         return;
     }
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let mut engine = Engine::new(in_place(&module, "flip", c"flip")).unwrap();
-    let [_first, second] = [(); 2].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
-    let buf = on_device(&mut engine, second, &[5; 64]);
+    let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
+    let [_first, second] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
+    let buf = on_device(&mut queue, second, &[5; 64]);
     let mut lent = TENSORS.lend(buf, &spec(64, ByteOffset::Kept)).unwrap();
     let tensor = lent.tensor().unwrap();
     println!("CHILD begins");

@@ -32,7 +32,7 @@ fn imported(len_bytes: usize) -> Result<VulkanMemory<VulkanMemory>, Failure> {
 
 /// A shader that moves bytes, and a block for those on their way.
 struct Master {
-    kernel: VulkanKernel<'static>,
+    kernel: VulkanKernel,
     staging: VulkanMemory,
 }
 
@@ -49,10 +49,10 @@ impl OnDevice {
             }
             let spirv = shaders::compiled(BYTES)?;
             // SAFETY: glslangValidator made it.
-            let module = Box::leak(Box::new(unsafe { VulkanModule::load(gpu, &spirv) }.unwrap()));
+            let module = unsafe { VulkanModule::load(gpu, &spirv) }.unwrap();
             let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
             let signature = Signature::new("bytes", &[from, to, Words(1), Words(1), Words(1)]).unwrap();
-            Ok(Mutex::new(Master { kernel: kernel(module, signature), staging: VulkanMemory::allocate(gpu, 1 << 20).unwrap() }))
+            Ok(Mutex::new(Master { kernel: kernel(&module, signature), staging: VulkanMemory::allocate(gpu, 1 << 20).unwrap() }))
         });
         made.as_ref().map_err(|why| Failure::Skipped(why.clone()))
     }

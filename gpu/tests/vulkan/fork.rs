@@ -5,7 +5,7 @@ use super::{
     shaders::{XOR, compiled, xor},
     with_shader,
 };
-use contigo::{Backend, Direction, Engine, Error, Mapping, Pool, Result, kernel::Launch};
+use contigo::{Backend, BaseAddr, DevAddr, DevSlice, Direction, Driver, Error, Mapping, Result, kernel::Launch, own::Queue};
 use contigo_gpu::{
     Pages,
     vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule},
@@ -73,11 +73,19 @@ fn forks(test: &str) {
     let spirv = compiled(XOR).unwrap();
     let memory = VulkanMemory::import(gpu, Counted(Pages::new(1).unwrap())).unwrap();
     let region = region(gpu, 64 << 10);
-    let pool = Pool::<4>::new(region.carve(4 * 4_096, gpu.align()).unwrap(), 4_096).unwrap();
-    let operands = || [pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)];
+    let pool = region.pool(2, 4_096).unwrap();
     let words = Launch::of(16, 64).with(&[1_024, 1]);
-    let [mut busy, mut idle] = [(); 2].map(|()| Engine::new(kernel(&module, xor())).unwrap());
-    let running = busy.start(operands(), &words).unwrap();
+    // The parent's own. A child has neither a region's account nor a queue's, and touches none of
+    // it.
+    let mut running = Queue::new(kernel(&module, xor()), 1).unwrap();
+    running.submit([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &words).unwrap();
+    // Both have these: a driver with a job under way, and an idle one.
+    let [mut busy, mut idle] = [(); 2].map(|()| kernel(&module, xor()));
+    let BaseAddr::Dev(base) = memory.mapping().base else { panic!("{:?}", memory.mapping()) };
+    let operands = [0, 4_096].map(|at| DevSlice { addr: DevAddr(base.0 + at), offset_bytes: 0, len_bytes: 4_096 });
+    busy.check(&operands, &words).unwrap();
+    // SAFETY: the bytes are this job's until it has ended, below.
+    unsafe { busy.submit(0, &operands, &words) }.unwrap();
 
     let forked = Error::Forked { owner_pid: process::id() };
     // SAFETY: the child calls nothing of the driver, as is seen here, and ends by itself.
@@ -98,25 +106,24 @@ fn forks(test: &str) {
             told(unsafe { VulkanModule::load(gpu, &spirv) }.err() == Some(forked), 4);
             // SAFETY: it is never made.
             told(unsafe { VulkanKernel::new(&module, c"main", xor(), [64, 1, 1]) }.err() == Some(forked), 5);
-            told(idle.start(operands(), &words).is_err_and(|refused| refused.error == forked), 6);
-            told(
-                running.wait(LIMIT).is_err_and(|failed| (failed.cause, failed.error, failed.buffers.is_none()) == (forked, forked, true)),
-                7,
-            );
-            told(gpu.is_hung(), 8);
+            told(idle.check(&operands, &words).err() == Some(forked), 6);
+            // SAFETY: it is refused.
+            told(unsafe { idle.submit(0, &operands, &words) }.err() == Some(forked), 7);
+            told((busy.poll(LIMIT).err(), busy.stop().err()) == (Some(forked), Some(forked)), 8);
+            told(gpu.is_hung(), 9);
             drop((memory, busy, idle));
             // Its bytes are the parent's, and so is its object.
-            told(DROPPED.load(Ordering::SeqCst) == 0, 9);
-            drop(pool);
-            drop((region, module));
+            told(DROPPED.load(Ordering::SeqCst) == 0, 10);
+            drop(module);
             // SAFETY: as above.
             unsafe { libc::_exit(0) }
         }
         ForkResult::Parent { child } => {
             assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)));
             // Nothing of it has hurt the parent.
-            let done = running.wait(LIMIT).unwrap();
-            assert!(done.buffers[1].view::<u32>().unwrap().iter().all(|word| *word == 1));
+            assert!(busy.poll(LIMIT).unwrap().is_some());
+            let [_, output] = running.wait(LIMIT).unwrap().unwrap().buffers;
+            assert!(output.view::<u32>().unwrap().iter().all(|word| *word == 1));
             drop(memory);
             assert!(DROPPED.load(Ordering::SeqCst) == 1 && !gpu.is_hung());
             println!("@fork told all");

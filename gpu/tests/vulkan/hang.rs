@@ -6,8 +6,9 @@ use super::{
     skipped, with_shader,
 };
 use contigo::{
-    Engine, Error, OperandSpec, Region,
+    Error, OperandSpec,
     kernel::{Launch, Parameter::Operand, Signature},
+    own::{Queue, Region},
 };
 use contigo_gpu::vulkan::{VulkanKernel, VulkanMemory};
 use std::{
@@ -68,7 +69,7 @@ fn is_mapped(addr: usize) -> bool {
     maps.lines().filter_map(|line| line.split_once(' ')?.0.split_once('-')).any(|(from, to)| (hex(from)..hex(to)).contains(&addr))
 }
 
-fn first_byte(region: &Region<VulkanMemory>) -> usize {
+fn first_byte(region: &Region) -> usize {
     let contigo::BaseAddr::Dev(base) = region.base() else { panic!("{:?}", region.base()) };
     let port = contigo_gpu::vulkan::VulkanGpu::open(0).unwrap().port();
     region.host_ptr_of(&port, base).unwrap().as_ptr().addr()
@@ -86,31 +87,34 @@ fn child() {
     let bystander = kernel(&other, scale());
     let signature = Signature::new("endless", &[Operand(OperandSpec::in_out().at_least(4 * 65))]).unwrap();
     let endless = kernel(&module, signature).stopping_within(LIMIT);
-    let mut engine = Engine::new(endless).unwrap();
+    let mut queue = Queue::new(endless, 1).unwrap();
     let (whole, idle) = (region(gpu, 64 << 10), region(gpu, 64 << 10));
     let (addr, idle_addr) = (first_byte(&whole), first_byte(&idle));
-    let buffer = whole.carve(4_096, gpu.align()).unwrap().into_buf();
+    let buffer = whole.alloc(4_096, gpu.align()).unwrap();
     let groups = gpu.facts().max_groups;
     let launch = Launch { grid: [groups[0].min(65_535), groups[1].min(65_535), 1], block: [64, 1, 1], shared_bytes: 0 };
 
     let since = Instant::now();
-    let running = engine.start([buffer.in_out(..)], &launch.with(&[])).unwrap();
+    queue.submit([buffer.in_out(..)], &launch.with(&[])).unwrap();
     let submitted = since.elapsed();
-    // The look ends in time, and the engine's stop behind it too.
-    let failed = running.wait(LIMIT).unwrap_err();
+    // The look ends in time, and stops nothing.
+    let looked = queue.wait::<1>(LIMIT);
+    assert!(matches!(looked, Ok(None)), "{looked:?}");
+    // The stop ends in time too.
+    let failed = queue.stop().unwrap_err();
     let took = since.elapsed();
     say(&format!("submit {submitted:?}, wait and stop {took:?}: {failed:?}"));
     assert!(submitted < Duration::from_secs(5), "{submitted:?}");
     assert!(took >= 2 * LIMIT && took < Duration::from_secs(10), "{took:?}");
-    let Error::WillNotStop { device: "endless", status: 1, waited_us } = failed.error else { panic!("{failed:?}") };
+    let Error::WillNotStop { device: "endless", status: 1, waited_us } = failed else { panic!("{failed:?}") };
     assert!(u128::from(waited_us) >= LIMIT.as_micros() && waited_us < 5_000_000, "{waited_us}");
-    assert!(matches!(failed.cause, Error::Timeout { .. }), "{failed:?}");
-    assert!(failed.buffers.is_none() && engine.is_busy() && gpu.is_hung());
+    assert!(queue.len() == 1 && queue.is_stopped() && gpu.is_hung());
+    assert!(queue.take_back::<1>().unwrap().is_none(), "a buffer of a job that goes on");
 
     // It is not in the way of whoever looks again, also by the driver itself.
-    assert!(matches!(engine.recover(), Err(Error::WillNotStop { .. })));
+    assert!(matches!(queue.stop(), Err(Error::WillNotStop { .. })));
     let since = Instant::now();
-    drop((failed, engine));
+    drop(queue);
     drop(whole);
     drop(idle);
     drop(bystander);

@@ -2,14 +2,16 @@
 
 use super::{
     LIMIT, kernel, region,
-    shaders::{LENGTH, SCALE, XOR, scale, xor},
+    shaders::{LENGTH, SCALE, XOR, compiled, scale, xor},
     with_shader,
 };
 use contigo::{
-    Align, Attempt, CpuBuf, DevBuf, Driver, Engine, Error, OperandSpec, Pool, Queue, Region,
+    Driver, Error, OperandSpec,
     kernel::{Launch, Parameter::Operand, Signature},
+    names::DeviceName,
+    own::{CpuBuf, Queue, Region},
 };
-use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory};
+use contigo_gpu::vulkan::VulkanKernel;
 use fastrand::Rng;
 use std::{collections::VecDeque, thread, time::Duration};
 
@@ -21,9 +23,9 @@ fn words(count: usize, value: u32) -> contigo::kernel::Words {
 #[test]
 fn jobs_of_every_size_are_right_bit_for_bit_in_both_directions() {
     let Some((gpu, module)) = with_shader("jobs::jobs_of_every_size_are_right_bit_for_bit_in_both_directions", XOR) else { return };
-    let mut engine = Engine::new(kernel(&module, xor())).unwrap();
+    let mut queue = Queue::new(kernel(&module, xor()), 1).unwrap();
     let region = region(gpu, 1 << 20);
-    let pool = Pool::<4>::new(region.carve(4 * 65_536, gpu.align()).unwrap(), 65_536).unwrap();
+    let pool = region.pool(4, 65_536).unwrap();
     let mut rng = Rng::with_seed(1);
     for job in 0..100 {
         let (count, key) = (if job == 0 { 16_384 } else { rng.usize(1..=16_384) }, rng.u32(..));
@@ -33,31 +35,31 @@ fn jobs_of_every_size_are_right_bit_for_bit_in_both_directions() {
         let expected: Vec<_> = input.view::<u32>().unwrap().iter().map(|word| word ^ key).collect();
         // An operand may end with the shader's words, or behind them.
         let end = if job % 2 == 0 { 4 * count } else { 65_536 };
-        let running = engine.start([input.to_device(..end), output.from_device(..end)], &words(count, key)).unwrap();
-        let [input, output]: [CpuBuf<'_>; 2] = running.wait(LIMIT).unwrap().buffers;
+        let operands = [input.to_device(..end), output.from_device(..end)];
+        let [input, output] = queue.run(operands, &words(count, key), LIMIT).unwrap().buffers;
         let output = output.whole();
         let found = output.view::<u32>().unwrap();
         assert!(found[..count] == expected[..count], "job {job} of {count} words");
         assert!(found[count..].iter().all(|word| *word == 0x5A5A_5A5A), "job {job} wrote behind its {count} words");
         assert!(input.whole().view::<u32>().unwrap().iter().zip(&expected).all(|(word, expected)| word ^ key == *expected));
     }
-    assert_eq!((engine.is_busy(), pool.taken()), (false, 0));
+    assert_eq!((queue.len(), pool.taken()), (0, 0));
 }
 
 #[test]
 fn a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour() {
     let Some((gpu, module)) = with_shader("jobs::a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour", SCALE) else { return };
-    let mut engine = Engine::new(kernel(&module, scale())).unwrap();
+    let mut queue = Queue::new(kernel(&module, scale()), 1).unwrap();
     let region = region(gpu, 64 << 10);
     let step = gpu.align().bytes();
-    let mut whole = region.carve(16 * step, gpu.align()).unwrap().into_buf();
+    let mut whole = region.alloc(16 * step, gpu.align()).unwrap();
     let count = step / 4;
     for round in 0..3_u32 {
         for at in [0, 5, 15] {
             whole.view_mut::<u32>().unwrap().iter_mut().zip(0..).for_each(|(word, index)| *word = index + 1_000 * round);
             let launch = Launch { grid: [u32::try_from(count.div_ceil(64)).unwrap(), 2 + round, 1], block: [64, 1, 1], shared_bytes: 0 };
-            let job = engine.start([whole.in_out(at * step..(at + 1) * step)], &launch.with(&[u32::try_from(count).unwrap(), 3])).unwrap();
-            let [back] = job.wait(LIMIT).unwrap().buffers;
+            let words = launch.with(&[u32::try_from(count).unwrap(), 3]);
+            let [back] = queue.run([whole.in_out(at * step..(at + 1) * step)], &words, LIMIT).unwrap().buffers;
             whole = back.whole();
             for (index, word) in (0..).zip(whole.view::<u32>().unwrap()) {
                 let before = index + 1_000 * round;
@@ -73,12 +75,12 @@ fn a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour() {
 fn an_operand_is_as_long_for_the_shader() {
     let Some((gpu, module)) = with_shader("jobs::an_operand_is_as_long_for_the_shader", LENGTH) else { return };
     let signature = Signature::new("length", &[Operand(OperandSpec::in_out())]).unwrap();
-    let mut engine = Engine::new(kernel(&module, signature)).unwrap();
+    let mut queue = Queue::new(kernel(&module, signature), 1).unwrap();
     let region = region(gpu, 64 << 10);
-    let mut buffer = region.carve(8_192, gpu.align()).unwrap().into_buf();
+    let mut buffer = region.alloc(8_192, gpu.align()).unwrap();
     for words in [1, 2, 100, 1_024] {
-        let job = engine.start([buffer.in_out(4_096..4_096 + 4 * words)], &Launch::of(1, 64).with(&[])).unwrap();
-        let [back] = job.wait(LIMIT).unwrap().buffers;
+        let operand = buffer.in_out(4_096..4_096 + 4 * words);
+        let [back] = queue.run([operand], &Launch::of(1, 64).with(&[]), LIMIT).unwrap().buffers;
         buffer = back.whole();
         assert_eq!(usize::try_from(buffer.view::<u32>().unwrap()[1_024]).unwrap(), words);
     }
@@ -88,29 +90,29 @@ fn an_operand_is_as_long_for_the_shader() {
 fn several_jobs_are_in_flight_and_end_in_their_order() {
     let Some((gpu, module)) = with_shader("jobs::several_jobs_are_in_flight_and_end_in_their_order", XOR) else { return };
     let region = region(gpu, 1 << 20);
-    let pool = Pool::<16>::new(region.carve(16 * 16_384, gpu.align()).unwrap(), 16_384).unwrap();
-    let mut queue: Queue<'_, _, { VulkanKernel::DEPTH }, 2> = Queue::new(kernel(&module, xor())).unwrap();
-    assert_eq!(queue.depth(), 8);
+    let pool = region.pool(16, 16_384).unwrap();
+    let mut queue = Queue::new(kernel(&module, xor()), VulkanKernel::DEPTH).unwrap();
+    assert_eq!(queue.capacity(), 8);
     let (mut rng, mut expected, mut done) = (Rng::with_seed(2), VecDeque::new(), 0);
     for job in 0..200_u32 {
         if queue.is_full() {
-            check(queue.next(LIMIT).unwrap().unwrap().buffers, &mut expected);
+            check(queue.wait(LIMIT).unwrap().unwrap().buffers, &mut expected);
             done += 1;
         }
         let count = rng.usize(1..=4_096);
         let (mut input, output) = (pool.take().unwrap(), pool.take().unwrap());
         input.view_mut::<u32>().unwrap().fill_with(|| rng.u32(..));
         expected.push_back(input.view::<u32>().unwrap()[..count].iter().map(|word| word ^ job).collect::<Vec<_>>());
-        queue.push([input.to_device(..4 * count), output.from_device(..4 * count)], &words(count, job)).unwrap();
+        queue.submit([input.to_device(..4 * count), output.from_device(..4 * count)], &words(count, job)).unwrap();
     }
-    while let Some(end) = queue.next(LIMIT).unwrap() {
+    while let Some(end) = queue.wait(LIMIT).unwrap() {
         check(end.buffers, &mut expected);
         done += 1;
     }
     assert_eq!((done, expected.len(), pool.taken()), (200, 0, 0));
 }
 
-fn check([_, output]: [CpuBuf<'_>; 2], expected: &mut VecDeque<Vec<u32>>) {
+fn check([_, output]: [CpuBuf; 2], expected: &mut VecDeque<Vec<u32>>) {
     let expected = expected.pop_front().unwrap();
     assert!(output.view::<u32>().unwrap().starts_with(&expected), "a job of {} words", expected.len());
 }
@@ -120,15 +122,14 @@ fn check([_, output]: [CpuBuf<'_>; 2], expected: &mut VecDeque<Vec<u32>>) {
 fn a_chain_stays_with_the_device() {
     let Some((gpu, module)) = with_shader("jobs::a_chain_stays_with_the_device", XOR) else { return };
     let Some((_, scaling)) = with_shader("jobs::a_chain_stays_with_the_device", SCALE) else { return };
-    let (mut first, mut second) = (Engine::new(kernel(&module, xor())).unwrap(), Engine::new(kernel(&scaling, scale())).unwrap());
+    let (mut first, mut second) = (Queue::new(kernel(&module, xor()), 1).unwrap(), Queue::new(kernel(&scaling, scale()), 1).unwrap());
     let region = region(gpu, 64 << 10);
-    let [mut input, mut output] = [(); 2].map(|()| region.carve(4_096, gpu.align()).unwrap().into_buf());
+    let [mut input, mut output] = [(); 2].map(|()| region.alloc(4_096, gpu.align()).unwrap());
     for round in 1..50_u32 {
         input.view_mut::<u32>().unwrap().iter_mut().zip(round..).for_each(|(word, value)| *word = value);
-        let job = first.start([input.to_device(..), output.from_device(..)], &words(1_024, 7)).unwrap();
-        let [from, middle]: [DevBuf<'_>; 2] = job.wait_device(LIMIT).unwrap().buffers;
-        let job = second.start([middle.in_out(..)], &words(1_024, 5)).unwrap();
-        let [back] = job.wait(LIMIT).unwrap().buffers;
+        first.submit([input.to_device(..), output.from_device(..)], &words(1_024, 7)).unwrap();
+        let [from, middle] = first.wait_device(LIMIT).unwrap().unwrap().buffers;
+        let [back] = second.run([middle.in_out(..)], &words(1_024, 5), LIMIT).unwrap().buffers;
         (input, output) = (from.into_cpu().unwrap(), back);
         let found = output.view::<u32>().unwrap();
         assert!(found.iter().zip(round..).all(|(word, value)| *word == (value ^ 7) * 5 + 1), "round {round}");
@@ -139,17 +140,17 @@ fn a_chain_stays_with_the_device() {
 fn kernels_on_several_threads_share_the_device_s_queue() {
     let Some((gpu, module)) = with_shader("jobs::kernels_on_several_threads_share_the_device_s_queue", XOR) else { return };
     let region = region(gpu, 1 << 20);
-    let pool = Pool::<8>::new(region.carve(8 * 4_096, gpu.align()).unwrap(), 4_096).unwrap();
+    let pool = region.pool(8, 4_096).unwrap();
     thread::scope(|scope| {
         for key in 1..4_u32 {
             let (module, pool) = (&module, &pool);
             scope.spawn(move || {
-                let mut engine = Engine::new(kernel(module, xor())).unwrap();
+                let mut queue = Queue::new(kernel(module, xor()), 1).unwrap();
                 for _ in 0..50 {
                     let (mut input, output) = (pool.take().unwrap(), pool.take().unwrap());
                     input.view_mut::<u32>().unwrap().fill(key << 8);
-                    let job = engine.start([input.to_device(..), output.from_device(..)], &words(1_024, key)).unwrap();
-                    let [_, output] = job.wait(LIMIT).unwrap().buffers;
+                    let operands = [input.to_device(..), output.from_device(..)];
+                    let [_, output] = queue.run(operands, &words(1_024, key), LIMIT).unwrap().buffers;
                     assert!(output.view::<u32>().unwrap().iter().all(|word| *word == key << 8 | key));
                 }
             });
@@ -158,51 +159,74 @@ fn kernels_on_several_threads_share_the_device_s_queue() {
     assert_eq!(pool.taken(), 0);
 }
 
-/// A job that was forgotten keeps its buffers and its region; one that was dropped is waited for.
+/// A queue that was forgotten keeps its jobs' buffers and their region; one that was dropped waits
+/// for its jobs.
 #[test]
 fn what_was_forgotten_stays_and_what_was_dropped_comes_back() {
     let Some((gpu, module)) = with_shader("jobs::what_was_forgotten_stays_and_what_was_dropped_comes_back", XOR) else { return };
     let whole = region(gpu, 64 << 10);
-    let pool = Pool::<4>::new(whole.carve(4 * 4_096, gpu.align()).unwrap(), 4_096).unwrap();
-    let operands = || [pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)];
-    let mut engine = Engine::new(kernel(&module, xor())).unwrap();
-    drop(engine.start(operands(), &words(1_024, 1)).unwrap());
+    let pool = whole.pool(4, 4_096).unwrap();
+    let queue = || Queue::new(kernel(&module, xor()), 1).unwrap();
+    let mut dropped = queue();
+    dropped.submit([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &words(1_024, 1)).unwrap();
+    drop(dropped);
     assert_eq!(pool.taken(), 0);
-    std::mem::forget(engine.start(operands(), &words(1_024, 1)).unwrap());
+    let (mut forgotten, mut input) = (queue(), pool.take().unwrap());
+    input.view_mut::<u32>().unwrap().fill(5);
+    let first = input.as_mut_ptr();
+    forgotten.submit([input.to_device(..), pool.take().unwrap().from_device(..)], &words(1_024, 1)).unwrap();
     assert_eq!(pool.taken(), 2);
-    drop(engine);
+    std::mem::forget(forgotten);
     drop(pool);
     // The block stays: its object keeps its place on the bus, and its bytes stay mapped.
-    let (base, first) = (whole.base(), first_byte(&whole, gpu));
+    let base = whole.base();
     drop(whole);
-    // SAFETY: it was leaked, and the forgotten job has ended long ago (its kernel was dropped).
-    assert_eq!(unsafe { first.read_volatile() }, 0);
+    // SAFETY: it was leaked, and the forgotten job reads it at most.
+    assert_eq!(unsafe { first.read_volatile() }, 5);
     assert_ne!(region(gpu, 64 << 10).base(), base);
 }
 
-fn first_byte(region: &Region<VulkanMemory>, gpu: &VulkanGpu) -> *const u8 {
-    let contigo::BaseAddr::Dev(base) = region.base() else { panic!("{:?}", region.base()) };
-    region.host_ptr_of(&gpu.port(), base).unwrap().as_ptr()
+/// The code stays as long as a kernel of it, also where its name opened it.
+#[test]
+fn a_kernel_keeps_its_module() {
+    const TEST: &str = "jobs::a_kernel_keeps_its_module";
+    let Some((gpu, module)) = with_shader(TEST, SCALE) else { return };
+    contigo::names::provide(&contigo_gpu::vulkan::KIND).unwrap();
+    let region = region(gpu, 64 << 10);
+    let mut buf = region.alloc(4_096, gpu.align()).unwrap();
+    buf.view_mut::<u32>().unwrap().fill(1);
+    let mut queue = Queue::new(kernel(&module.clone(), scale()), 1).unwrap();
+    drop(module);
+    let [buf] = queue.run([buf.in_out(..)], &words(1_024, 5), LIMIT).unwrap().buffers;
+    assert_eq!(buf.view::<u32>().unwrap(), [6; 1_024]);
+    let owner = "vulkan".parse::<DeviceName>().unwrap().open().unwrap();
+    // SAFETY: glslangValidator made it.
+    let module = unsafe { owner.load(&compiled(SCALE).unwrap(), &mut String::new()) }.unwrap();
+    // SAFETY: the shader touches the elements that its signature sizes.
+    let kernel = unsafe { module.kernel(c"main", scale()) }.unwrap();
+    drop((module, owner));
+    let [buf] = Queue::new(kernel, 1).unwrap().run([buf.in_out(..)], &words(1_024, 5), LIMIT).unwrap().buffers;
+    assert_eq!(buf.view::<u32>().unwrap(), [31; 1_024]);
 }
 
-/// A job may be looked at again and again, and an engine works on behind a time limit of zero.
+/// A job may be looked at again and again, and a queue works on behind a time limit of zero.
 #[test]
 fn a_look_that_comes_too_early_loses_nothing() {
     let Some((gpu, module)) = with_shader("jobs::a_look_that_comes_too_early_loses_nothing", XOR) else { return };
-    let mut engine = Engine::new(kernel(&module, xor())).unwrap();
+    let mut queue = Queue::new(kernel(&module, xor()), 1).unwrap();
     let region = region(gpu, 1 << 20);
-    let [input, output] = [(); 2].map(|()| region.carve(256 << 10, gpu.align()).unwrap().into_buf());
-    let mut running = engine.start([input.to_device(..), output.from_device(..)], &words(65_536, 9)).unwrap();
+    let [input, output] = [(); 2].map(|()| region.alloc(256 << 10, gpu.align()).unwrap());
+    queue.submit([input.to_device(..), output.from_device(..)], &words(65_536, 9)).unwrap();
     let mut looks = 0_u32;
-    let done = loop {
-        match running.wait_for(Duration::from_micros(1)).unwrap() {
-            Attempt::Done(done) => break done,
-            Attempt::Pending(again) => (running, looks) = (again, looks + 1),
+    let [_, output] = loop {
+        if let Some(done) = queue.wait(Duration::from_micros(1)).unwrap() {
+            break done.buffers;
         }
+        looks += 1;
         assert!(looks < 10_000_000);
     };
-    assert!(done.buffers[1].view::<u32>().unwrap().iter().all(|word| *word == 9));
-    assert_eq!((engine.driver().name(), engine.driver().depth()), ("xor", 8));
+    assert!(output.view::<u32>().unwrap().iter().all(|word| *word == 9));
+    assert_eq!((queue.driver().name(), queue.driver().depth()), ("xor", 8));
 }
 
 /// An FPGA gets none of this memory, and a shader none of an FPGA's.
@@ -211,10 +235,10 @@ fn no_other_device_understands_its_addresses() {
     let Some((gpu, module)) = with_shader("jobs::no_other_device_understands_its_addresses", XOR) else { return };
     let board = contigo::sim::SimBoard::new(1);
     let theirs = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<2>::new(theirs.carve(8_192, Align::PAGE).unwrap(), 4_096).unwrap();
-    let mut engine = Engine::new(kernel(&module, xor())).unwrap();
+    let pool = theirs.pool(2, 4_096).unwrap();
+    let mut queue = Queue::new(kernel(&module, xor()), 1).unwrap();
     let operands = [pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)];
-    let refused = engine.start(operands, &words(64, 0)).unwrap_err();
+    let refused = queue.submit(operands, &words(64, 0)).unwrap_err();
     assert!(matches!(refused.error, Error::WrongBus { port: "vulkan", memory: contigo::Bus::Sim(_) }), "{refused:?}");
     drop(refused);
     assert_eq!(pool.taken(), 0);

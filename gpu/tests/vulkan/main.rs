@@ -20,7 +20,7 @@ mod refused;
 mod shaders;
 mod validation;
 
-use contigo::{Error, Region, kernel::Signature};
+use contigo::{Error, kernel::Signature, own::Region};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 use std::{
     io::{self, Write as _},
@@ -82,12 +82,12 @@ fn with_shader(test: &str, glsl: &str) -> Option<(&'static VulkanGpu, VulkanModu
 }
 
 /// A kernel of 64 threads.
-fn kernel<'m>(module: &'m VulkanModule, signature: Signature) -> VulkanKernel<'m> {
+fn kernel(module: &VulkanModule, signature: Signature) -> VulkanKernel {
     // SAFETY: each shader here touches the elements that its signature sizes.
     unsafe { VulkanKernel::new(module, c"main", signature, [64, 1, 1]) }.unwrap()
 }
 
 /// A region of `len_bytes` or a little more.
-fn region(gpu: &'static VulkanGpu, len_bytes: usize) -> Region<VulkanMemory> {
+fn region(gpu: &'static VulkanGpu, len_bytes: usize) -> Region {
     Region::new(VulkanMemory::allocate(gpu, len_bytes).unwrap()).unwrap()
 }

@@ -6,21 +6,22 @@ use super::{
     skipped, with_shader,
 };
 use contigo::{
-    Api, Backend, BaseAddr, Bus, Direction, Engine, Error, HugeTlb, Mapping, Refused, Region, TensorRule,
+    Api, Backend, BaseAddr, Bus, Direction, Error, HugeTlb, Mapping, Refused, TensorRule,
     dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable},
     kernel::Launch,
     names::{DeviceName, MemoryName},
+    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_gpu::{
     Pages,
-    vulkan::{VulkanGpu, VulkanMemory},
+    vulkan::{VulkanGpu, VulkanKernel, VulkanMemory},
 };
-use std::ptr::NonNull;
+use std::{os::fd::OwnedFd, ptr::NonNull};
 
 /// A shader writes `0..` XOR 1 into memory that was imported, and it is read by the pointer that
 /// the backend had before.
-fn the_same_bytes<B: Backend>(gpu: &'static VulkanGpu, engine: &mut Engine<contigo_gpu::vulkan::VulkanKernel<'_>, 2>, backend: B) {
+fn the_same_bytes<B: Backend + 'static>(gpu: &'static VulkanGpu, queue: &mut Queue<VulkanKernel>, backend: B) {
     let Mapping { cpu, len_bytes, .. } = backend.mapping();
     let imported = VulkanMemory::import(gpu, backend).unwrap();
     let mapping = imported.mapping();
@@ -29,10 +30,10 @@ fn the_same_bytes<B: Backend>(gpu: &'static VulkanGpu, engine: &mut Engine<conti
     assert_eq!((handle.api, handle.device_id), (Api::Vulkan, 0));
     assert_ne!(handle.raw, 0);
     let region = Region::new(imported).unwrap();
-    let [mut input, output] = [(); 2].map(|()| region.carve(4_096, gpu.align()).unwrap().into_buf());
+    let [mut input, output] = [(); 2].map(|()| region.alloc(4_096, gpu.align()).unwrap());
     input.view_mut::<u32>().unwrap().iter_mut().zip(0..).for_each(|(word, value)| *word = value);
     let words = Launch::of(16, 64).with(&[1_024, 1]);
-    let [input, output] = engine.start([input.to_device(..), output.from_device(..)], &words).unwrap().wait(LIMIT).unwrap().buffers;
+    let [input, output] = queue.run([input.to_device(..), output.from_device(..)], &words, LIMIT).unwrap().buffers;
     // SAFETY: nobody writes while the buffer is the CPU's.
     let seen = |at| unsafe { cpu.cast::<u32>().add(at).read_volatile() };
     for index in 0..1_024_u32 {
@@ -45,14 +46,14 @@ fn the_same_bytes<B: Backend>(gpu: &'static VulkanGpu, engine: &mut Engine<conti
 #[test]
 fn an_import_is_the_very_same_bytes() {
     let Some((gpu, module)) = with_shader("memory::an_import_is_the_very_same_bytes", XOR) else { return };
-    let mut engine = Engine::new(kernel(&module, xor())).unwrap();
-    the_same_bytes(gpu, &mut engine, Pages::new(1).unwrap());
+    let mut queue = Queue::new(kernel(&module, xor()), 1).unwrap();
+    the_same_bytes(gpu, &mut queue, Pages::new(1).unwrap());
     let board = SimBoard::new(1);
-    the_same_bytes(gpu, &mut engine, board.memory(64 << 10).unwrap());
+    the_same_bytes(gpu, &mut queue, board.memory(64 << 10).unwrap());
     // A second device of the same bytes.
-    the_same_bytes(gpu, &mut engine, VulkanMemory::allocate(gpu, 64 << 10).unwrap());
+    the_same_bytes(gpu, &mut queue, VulkanMemory::allocate(gpu, 64 << 10).unwrap());
     match HugeTlb::new(2 << 20) {
-        Ok(huge) => the_same_bytes(gpu, &mut engine, huge),
+        Ok(huge) => the_same_bytes(gpu, &mut queue, huge),
         Err(error) => skipped("memory::an_import_is_the_very_same_bytes, of a huge page", &error.to_string()),
     }
 }
@@ -160,32 +161,15 @@ fn a_pointer_to_nothing_is_refused_or_taken_and_never_touched() {
     }
 }
 
-/// The methods of the backend inside.
-macro_rules! contigo_backend {
-    ($name:ident) => {
-        // SAFETY: every method is the backend's inside.
-        unsafe impl Backend for $name {
-            fn name(&self) -> &'static str {
-                "wrapped"
-            }
-            fn mapping(&self) -> Mapping {
-                self.0.mapping()
-            }
-            unsafe fn sync_for_device(&self, _: std::ops::Range<usize>, _: contigo::Direction) -> contigo::Result<()> {
-                Ok(())
-            }
-            unsafe fn sync_for_cpu(&self, _: std::ops::Range<usize>, _: contigo::Direction) -> contigo::Result<()> {
-                Ok(())
-            }
-        }
-    };
-}
 /// A block that says that it is a dma-buf.
 struct NoDmaBuf(Pages);
-contigo_backend!(NoDmaBuf);
-// SAFETY: it exports nothing.
-unsafe impl contigo::Export for NoDmaBuf {
-    unsafe fn export(&self) -> contigo::Result<contigo::ExportedFd> {
+// SAFETY: every method is the backend's inside; it exports nothing.
+unsafe impl Backend for NoDmaBuf {
+    contigo::forward!(|this| this.0 => mapping, sync_for_device, sync_for_cpu);
+    fn name(&self) -> &'static str {
+        "wrapped"
+    }
+    unsafe fn export(&self) -> contigo::Result<OwnedFd> {
         Err(Error::Os { call: "export", errno: 95 })
     }
 }
@@ -240,7 +224,7 @@ fn a_tensor_is_the_buffer_and_keeps_its_offset() {
     let memory = VulkanMemory::allocate(gpu, 1 << 16).unwrap();
     let raw = memory.handle().unwrap().raw;
     let region = Region::new(memory).unwrap();
-    let [_first, second] = [(); 2].map(|()| region.carve(4096, gpu.align()).unwrap().into_buf());
+    let [_first, second] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
     // SAFETY: no device is told of it.
     let buf = unsafe { second.hand_over(&gpu.port(), 64, .., Direction::ToDevice).unwrap() };
     let spec = TensorSpec { read_only: true, ..TensorSpec::new(DataType::U32, Shape::new(&[64]).unwrap()) };

@@ -6,12 +6,13 @@ use super::{
     with_shader,
 };
 use contigo::{
-    Engine, Error, OperandSpec, Pool,
+    Error, OperandSpec,
     kernel::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
+    own::Queue,
 };
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanModule};
 
@@ -166,13 +167,13 @@ fn a_job_is_checked_and_gives_its_buffers_back() {
     let Some((gpu, module)) = with_shader("refused::a_job_is_checked_and_gives_its_buffers_back", XOR) else { return };
     let facts = gpu.facts();
     let region = region(gpu, 64 << 10);
-    let pool = Pool::<4>::new(region.carve(4 * 8_192, gpu.align()).unwrap(), 8_192).unwrap();
-    let mut engine = Engine::new(kernel(&module, xor())).unwrap();
+    let pool = region.pool(4, 8_192).unwrap();
+    let mut queue = Queue::new(kernel(&module, xor()), 1).unwrap();
     let launch = Launch::of(16, 64);
     let groups = facts.max_groups;
     let mut refused = |launch: Launch, scalars: &[u32], from: std::ops::Range<usize>| {
         let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(..4_096)];
-        let refused = engine.start(operands, &launch.with(scalars)).unwrap_err();
+        let refused = queue.submit(operands, &launch.with(scalars)).unwrap_err();
         assert!(refused.buffers.is_some());
         refused.error
     };
@@ -204,10 +205,10 @@ fn a_job_is_checked_and_gives_its_buffers_back() {
         let align = usize::try_from(facts.min_storage_buffer_offset_alignment).unwrap();
         assert!(matches!(error, Error::BufferAlign { index: 0, addr, align_bytes } if addr % 8 == 4 && align_bytes == align), "{error:?}");
     }
-    // Nothing of it has hurt the engine.
+    // Nothing of it has hurt the queue.
     assert_eq!(pool.taken(), 0);
     let operands = [pool.take().unwrap().to_device(..4_096), pool.take().unwrap().from_device(..4_096)];
-    drop(engine.start(operands, &launch.with(&[1_024, 0])).unwrap().wait(LIMIT).unwrap());
+    drop(queue.run(operands, &launch.with(&[1_024, 0]), LIMIT).unwrap());
     assert!(!gpu.is_hung());
 }
 

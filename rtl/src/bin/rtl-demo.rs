@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "opening a driver is a claim about the device behind its window")]
 //! The digits of `cargo demo` through a core in Verilog, on the simulated board: the same memory
-//! and engine, every score compared.
+//! and queue, every score compared.
 //!
 //! ```text
 //! cargo run -p contigo-rtl --bin rtl-demo                               # gemm8, 897 images
@@ -12,7 +12,7 @@
 //! or the core is not here.
 
 use contigo::{
-    Engine,
+    own::Queue,
     sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::{
@@ -118,8 +118,8 @@ fn products(asked: &Asked) -> Result<Ran, Box<dyn Error>> {
     let device = SimDevice::with_model(&board, board.port(), model);
     // SAFETY: the core behind the window is gemm8's Verilog, and this is the only window.
     let driver = unsafe { Gemm8::open(device.window()?)? };
-    let engine = Engine::new(driver).map_err(|refused| refused.error)?;
-    let measured = stream_through(board.memory(REGION_BYTES)?, engine, JOB_TIMEOUT, &tasks, &mut outcomes, &AtomicUsize::new(0))?;
+    let queue = Queue::new(driver, 1).map_err(|refused| refused.error)?;
+    let measured = stream_through(board.memory(REGION_BYTES)?, queue, JOB_TIMEOUT, &tasks, &mut outcomes, &AtomicUsize::new(0))?;
     let (cycles, findings) = device.model(|model| (model.cycle(), model.findings().iter().map(ToString::to_string).collect()))?;
     Ok(Ran {
         right: tasks.iter().zip(&outcomes).filter(|(task, outcome)| task.digit.label() == outcome.answer).count(),

@@ -10,8 +10,9 @@ use crate::{
     nngen::{NnGen, OPERAND_BYTES, WINDOW_BYTES},
 };
 use contigo::{
-    CpuBuf, TypedDriver,
+    Driver,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    own::CpuBuf,
     sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::demo::{PIXELS, Reference, SCORES, held_out};
@@ -57,7 +58,7 @@ pub fn run(core: &str, setting: &Setting, jobs: u64, stop_every: u64, seen: impl
 }
 
 fn through(
-    driver: impl TypedDriver<4, Args = ()>,
+    driver: impl Driver,
     setting: &Setting,
     on: (&SimBoard, &SimDevice<RtlModel>),
     plan: &Plan,
@@ -75,9 +76,9 @@ fn through(
         }
         let scores = reference.scores(&pixels)?.iter().flat_map(|score| score.to_le_bytes()).collect();
         let given = Bytes::Given(pixels.map(i8::cast_unsigned).to_vec());
-        Ok(Job { args: (), operands: [Bytes::Any(OPERAND_BYTES[0]), Bytes::Expected(scores), given, Bytes::Given(weights.clone())] })
+        Ok(Job { words: vec![], operands: [Bytes::Any(OPERAND_BYTES[0]), Bytes::Expected(scores), given, Bytes::Given(weights.clone())] })
     };
-    let look = |[_, scores, ..]: &[CpuBuf<'_>; 4]| {
+    let look = |[_, scores, ..]: &[CpuBuf; 4]| {
         let scores = scores.view_at::<i32>(..OPERAND_BYTES[1])?;
         seen(scores.first_chunk().copied().unwrap_or_default());
         Ok(())

@@ -10,8 +10,9 @@ use crate::{
     s2mm::{DEPTH, S2mm, WINDOW_BYTES},
 };
 use contigo::{
-    Align, Completion, CpuBuf, Error, Pool, Region, Stream,
+    Error,
     mmio::{ReadWrite, Register},
+    own::{Frame, Region, Stream},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},
@@ -56,8 +57,7 @@ pub fn run(fault: u32, setting: &Setting, jobs: u64) -> Result<Tally, TableError
         S2mm::open(window)?
     };
     let region = Region::new(board.memory(DEPTH * FRAME_BYTES)?)?;
-    let pool = Pool::<DEPTH>::new(region.carve(DEPTH * FRAME_BYTES, Align::PAGE)?, FRAME_BYTES)?;
-    let mut camera: Stream<'_, _, _, DEPTH> = Stream::new(driver, &pool, &())?;
+    let mut camera = Stream::new(driver, region.pool(DEPTH, FRAME_BYTES)?, DEPTH, &[])?;
     let (mut tally, mut rng) = (Tally::default(), Rng::with_seed(setting.seed));
     // After a start the next number is not known: the camera went on.
     let mut next = None;
@@ -65,7 +65,7 @@ pub fn run(fault: u32, setting: &Setting, jobs: u64) -> Result<Tally, TableError
     for number in 0..jobs {
         let frame = camera.next(Duration::from_micros(TIMEOUT_US.into()))?.ok_or(Error::Timeout { timeout_us: TIMEOUT_US })?;
         tally.jobs += 1;
-        tally.mismatches += u64::from(!is_right(&frame.buf, &frame.completion, &mut next)?);
+        tally.mismatches += u64::from(!is_right(&frame, &mut next)?);
         camera.give_back(frame.buf)?;
         if number % STOP_EVERY == STOP_EVERY - 1 {
             device.run_for(rng.u32(..FRAME_US))?;
@@ -73,7 +73,7 @@ pub fn run(fault: u32, setting: &Setting, jobs: u64) -> Result<Tally, TableError
             device.run_for(QUIET_US)?;
             tally.stops += 1;
             while let Some(frame) = camera.next(Duration::ZERO)? {
-                tally.mismatches += u64::from(!is_right(&frame.buf, &frame.completion, &mut next)?);
+                tally.mismatches += u64::from(!is_right(&frame, &mut next)?);
             }
             next = None;
             camera.start()?;
@@ -86,11 +86,12 @@ pub fn run(fault: u32, setting: &Setting, jobs: u64) -> Result<Tally, TableError
     Ok(tally)
 }
 
-fn is_right(buf: &CpuBuf<'_>, end: &Completion, next: &mut Option<u32>) -> Result<bool, TableError> {
-    let seen = buf.view::<u8>()?;
+fn is_right(frame: &Frame, next: &mut Option<u32>) -> Result<bool, TableError> {
+    // The bytes that the core says it wrote.
+    let seen = frame.buf.view::<u8>()?;
     let number = packet::number(seen);
     let in_turn = next.is_none_or(|next| number == Some(next));
     *next = number.map(|number| number.wrapping_add(1));
-    let is_whole = seen.len() == FRAME_BYTES && end.last == Some(true) && end.bytes == Some(FRAME_BYTES);
+    let is_whole = seen.len() == FRAME_BYTES && frame.last == Some(true);
     Ok(in_turn && is_whole && number.is_some_and(|number| packet::is(number, seen)))
 }

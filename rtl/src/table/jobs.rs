@@ -3,7 +3,8 @@
 use super::{Setting, TableError, Tally};
 use crate::RtlModel;
 use contigo::{
-    Align, CpuBuf, Engine, Error, Operand, Pool, Region, TypedDriver,
+    Driver, Error,
+    own::{CpuBuf, Operand, Pool, Queue, Region},
     sim::{SimBoard, SimDevice},
 };
 use fastrand::Rng;
@@ -30,9 +31,9 @@ pub enum Bytes {
 
 /// A job of `N` operands.
 #[derive(Clone, Debug)]
-pub struct Job<Args, const N: usize> {
-    /// The driver's arguments.
-    pub args: Args,
+pub struct Job<const N: usize> {
+    /// The driver's argument words.
+    pub words: Vec<u32>,
     /// The bytes of each operand.
     pub operands: [Bytes; N],
 }
@@ -53,31 +54,30 @@ pub struct Plan {
 ///
 /// # Errors
 /// [`TableError::Runtime`]: a job failed, and nothing was made to go wrong. Those of `draw`.
-pub fn run<A, D: TypedDriver<N, Args = A>, const N: usize>(
+pub fn run<D: Driver, const N: usize>(
     setting: &Setting,
     (board, device): (&SimBoard, &SimDevice<RtlModel>),
     driver: D,
     plan: &Plan,
-    mut draw: impl FnMut(&mut Rng, u64) -> Result<Job<A, N>, TableError>,
-    mut look: impl FnMut(&[CpuBuf<'_>; N]) -> Result<(), TableError>,
+    mut draw: impl FnMut(&mut Rng, u64) -> Result<Job<N>, TableError>,
+    mut look: impl FnMut(&[CpuBuf; N]) -> Result<(), TableError>,
 ) -> Result<Tally, TableError> {
     let (mut tally, mut rng) = (Tally::default(), Rng::with_seed(setting.seed));
     let region = Region::new(board.memory(N * plan.slot_bytes)?)?;
-    let pool = Pool::<N>::new(region.carve(N * plan.slot_bytes, Align::PAGE)?, plan.slot_bytes)?;
-    let mut engine = Engine::new(driver)?;
+    let pool = region.pool(N, plan.slot_bytes)?;
+    let mut queue = Queue::new(driver, 1)?;
     let mut took_us = 0;
     for number in 0..plan.jobs {
         let job = draw(&mut rng, number)?;
         if plan.stop_every > 0 && number % plan.stop_every == plan.stop_every - 1 {
-            let running = engine.start(operands(&pool, &job.operands, &mut rng)?, &job.args)?;
+            queue.submit(operands(&pool, &job.operands, &mut rng)?, &job.words)?;
             device.run_for(rng.u32(..=took_us))?;
-            // A device that does not stop keeps its buffers: the next `take` says so.
-            drop(running);
+            queue.clear()?;
             device.run_for(QUIET_US)?;
             tally.stops += 1;
         }
         let since_ns = board.now_ns();
-        let buffers = once(&mut engine, operands(&pool, &job.operands, &mut rng)?, &job.args)?;
+        let buffers = once(&mut queue, operands(&pool, &job.operands, &mut rng)?, &job.words)?;
         took_us = u32::try_from((board.now_ns() - since_ns) / 1_000).unwrap_or(u32::MAX);
         look(&buffers)?;
         tally.jobs += 1;
@@ -90,21 +90,17 @@ pub fn run<A, D: TypedDriver<N, Args = A>, const N: usize>(
 }
 
 /// One job, to its end.
-pub(super) fn once<'p, D: TypedDriver<N>, const N: usize>(
-    engine: &mut Engine<D, N>,
-    operands: [Operand<'p>; N],
-    args: &D::Args,
-) -> Result<[CpuBuf<'p>; N], TableError> {
-    Ok(engine.start(operands, args)?.wait(Duration::from_micros(TIMEOUT_US.into()))?.buffers)
+pub(super) fn once<D: Driver, const N: usize>(
+    queue: &mut Queue<D>,
+    operands: [Operand; N],
+    words: &[u32],
+) -> Result<[CpuBuf; N], TableError> {
+    Ok(queue.run(operands, words, Duration::from_micros(TIMEOUT_US.into()))?.buffers)
 }
 
 /// Buffers of `pool` as a job's operands. Outputs hold random bytes, so that nothing is right by
 /// what was there before.
-pub(super) fn operands<'p, const N: usize>(
-    pool: &'p Pool<'_, N>,
-    bytes: &[Bytes; N],
-    rng: &mut Rng,
-) -> Result<[Operand<'p>; N], TableError> {
+pub(super) fn operands<const N: usize>(pool: &Pool, bytes: &[Bytes; N], rng: &mut Rng) -> Result<[Operand; N], TableError> {
     let mut taken = Vec::with_capacity(N);
     for bytes in bytes {
         let mut buf = pool.take()?;
@@ -124,7 +120,7 @@ pub(super) fn operands<'p, const N: usize>(
     taken.try_into().map_err(|_| Error::NoSlots { slots: count }.into())
 }
 
-fn are_right<const N: usize>(buffers: &[CpuBuf<'_>; N], operands: &[Bytes; N]) -> Result<bool, TableError> {
+fn are_right<const N: usize>(buffers: &[CpuBuf; N], operands: &[Bytes; N]) -> Result<bool, TableError> {
     for (buf, bytes) in buffers.iter().zip(operands) {
         if let Bytes::Expected(bytes) = bytes
             && buf.view_at::<u8>(..bytes.len())? != bytes.as_slice()

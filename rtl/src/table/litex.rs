@@ -49,8 +49,8 @@ pub fn gated(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     jobs::run(setting, (&board, &device), driver, &Plan { jobs, stop_every: STOP_EVERY, slot_bytes: SLOT_BYTES }, copy, |_| Ok(()))
 }
 
-fn copy(rng: &mut Rng, _: u64) -> Result<Job<(), 2>, TableError> {
+fn copy(rng: &mut Rng, _: u64) -> Result<Job<2>, TableError> {
     let mut bytes = vec![0; WORD_BYTES * rng.usize(1..=SLOT_BYTES / WORD_BYTES)];
     rng.fill(&mut bytes);
-    Ok(Job { args: (), operands: [Bytes::Given(bytes.clone()), Bytes::Expected(bytes)] })
+    Ok(Job { words: vec![], operands: [Bytes::Given(bytes.clone()), Bytes::Expected(bytes)] })
 }

@@ -1,4 +1,4 @@
-//! The table of cores: random jobs through each driver, engine and core, on each port of the
+//! The table of cores: random jobs through each driver, queue and core, on each port of the
 //! simulated board, in calm and in hostile memory.
 //!
 //! [`CASES`] has a line for each core. All of them share [`jobs::run`]: it draws jobs, stops some of

@@ -5,7 +5,10 @@ use super::{
     Setting, TableError, Tally,
     jobs::{self, Bytes, Job, Plan, STOP_EVERY},
 };
-use contigo::{Align, Engine, Pool, Region, sim::SimBoard};
+use contigo::{
+    own::{Queue, Region},
+    sim::SimBoard,
+};
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8, regs};
 use fastrand::Rng;
 
@@ -27,17 +30,18 @@ pub fn run(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     let apart = SimBoard::new(setting.seed);
     apart.allow_wrong_accesses(true)?;
     let oracle = SimGemm8::new(&apart, apart.coherent_port());
-    let mut oracle = Engine::new(Gemm8::open_simulated(oracle.window()?)?)?;
+    let mut oracle = Queue::new(Gemm8::open_simulated(oracle.window()?)?, 1)?;
     let region = Region::new(apart.memory(4 * SLOT_BYTES)?)?;
-    let pool = Pool::<4>::new(region.carve(4 * SLOT_BYTES, Align::PAGE)?, SLOT_BYTES)?;
+    let pool = region.pool(4, SLOT_BYTES)?;
     let draw = |rng: &mut Rng, _| {
-        let (args, [a, b, bias]) = product(rng);
-        let [.., c_bytes] = args.operand_bytes();
+        let (gemm, [a, b, bias]) = product(rng);
+        let [.., c_bytes] = gemm.operand_bytes();
         let c_bytes = usize::try_from(c_bytes).unwrap_or(SLOT_BYTES);
         let given = [a, b, bias, Bytes::Any(c_bytes)];
-        let [.., c] = jobs::once(&mut oracle, jobs::operands(&pool, &given, rng)?, &args)?;
+        let [.., c] = jobs::once(&mut oracle, jobs::operands(&pool, &given, rng)?, &gemm.words())?;
         let [a, b, bias, _] = given;
-        Ok(Job { args, operands: [a, b, bias, Bytes::Expected(c.view_at::<u8>(..c_bytes)?.to_vec())] })
+        let expected = Bytes::Expected(c.view_at::<u8>(..c_bytes)?.to_vec());
+        Ok(Job { words: gemm.words().to_vec(), operands: [a, b, bias, expected] })
     };
     let plan = Plan { jobs, stop_every: STOP_EVERY, slot_bytes: SLOT_BYTES };
     jobs::run(setting, (&board, &device), driver, &plan, draw, |_| Ok(()))

@@ -7,7 +7,7 @@ use super::{
     jobs::{self, Bytes, Job, Plan, STOP_EVERY},
 };
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, TypedDriver,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result,
     drivers::axi_gate::{self, AxiGate, Gated, Part},
     exactly,
     mmio::{ReadWrite, Register},
@@ -122,18 +122,6 @@ unsafe impl<D: Device> Driver for Words<D> {
     }
 }
 
-impl<D: Device> TypedDriver<2> for Words<D> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-
-    fn report(&self, _: &Completion) {}
-}
-
 /// Copies by `core`, which is `broken32` or `broken512`. With a `fault` it breaks that rule of AXI
 /// (`cores/broken/top.v`), and with 0 none.
 ///
@@ -151,7 +139,7 @@ pub fn copies(core: &str, fault: u32, setting: &Setting, jobs: u64) -> Result<Ta
     let draw = |rng: &mut Rng, _| {
         let mut bytes = vec![0; UNIT_BYTES * rng.usize(1..=SLOT_BYTES / UNIT_BYTES)];
         rng.fill(&mut bytes);
-        Ok(Job { args: (), operands: [Bytes::Given(bytes.clone()), Bytes::Expected(bytes)] })
+        Ok(Job { words: vec![], operands: [Bytes::Given(bytes.clone()), Bytes::Expected(bytes)] })
     };
     jobs::run(setting, (&board, &device), Words { device: window, map }, &plan(jobs), draw, |_| Ok(()))
 }
@@ -191,10 +179,10 @@ const fn plan(jobs: u64) -> Plan {
 }
 
 /// The core of the gate writes the number of words that are left.
-fn counted(rng: &mut Rng, _: u64) -> Result<Job<(), 2>, TableError> {
+fn counted(rng: &mut Rng, _: u64) -> Result<Job<2>, TableError> {
     let words = rng.u32(1..=64) * 16;
     let written: Vec<_> = (1..=words).rev().flat_map(|left| (0xC0D0_0000 + left).to_le_bytes()).collect();
     let mut read = vec![0; written.len()];
     rng.fill(&mut read);
-    Ok(Job { args: (), operands: [Bytes::Given(read), Bytes::Expected(written)] })
+    Ok(Job { words: vec![], operands: [Bytes::Given(read), Bytes::Expected(written)] })
 }

@@ -1,13 +1,13 @@
 #![allow(unsafe_code, reason = "a driver is opened on a core")]
-//! LiteX's DMA behind a driver and the engine: copies, bit for bit, and stops at every moment. Its
+//! LiteX's DMA behind a driver and the queue: copies, bit for bit, and stops at every moment. Its
 //! own stop forgets what is under way, and the checks say so. With the gate before its master,
 //! nothing is written after a stop, and the next job is whole.
 
 use crate::skip;
 use contigo::{
-    Align, Driver, Engine, Error, Pool, Region, TypedDriver,
+    Driver, Error,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
-    own::CpuBuf,
+    own::{CpuBuf, Pool, Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use contigo_rtl::{
@@ -40,7 +40,7 @@ fn config(memory: SlaveConfig) -> RtlConfig {
 }
 
 /// The driver of the core that has a gate.
-fn gated<'a>(window: &'a SimWindow<RtlModel>) -> impl TypedDriver<2, Args = ()> + 'a {
+fn gated(window: &SimWindow<RtlModel>) -> impl Driver {
     // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
     // resets it; after a reset both of its halves are off.
     unsafe {
@@ -50,19 +50,19 @@ fn gated<'a>(window: &'a SimWindow<RtlModel>) -> impl TypedDriver<2, Args = ()> 
 }
 
 /// Jobs of one driver.
-struct Bench<'p, D> {
-    engine: Engine<D, 2>,
-    pool: &'p Pool<'p, 4>,
+struct Bench<D: Driver> {
+    queue: Queue<D>,
+    pool: Pool,
 }
 
-impl<D: TypedDriver<2, Args = ()>> Bench<'_, D> {
+impl<D: Driver> Bench<D> {
     /// Copies these bytes over zeros; all of the output's slot.
     fn copy(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         let [mut from, mut to] = [(); 2].map(|()| self.pool.take().unwrap());
         from.copy_from_slice(bytes).unwrap();
         to.view_mut::<u8>().unwrap().fill(0);
-        let done = self.engine.start([from.to_device(..bytes.len()), to.from_device(..)], &()).map_err(|refused| refused.error)?;
-        let [_, to] = done.wait(A_JOB).map_err(|failed| failed.error)?.buffers;
+        let operands = [from.to_device(..bytes.len()), to.from_device(..)];
+        let [_, to] = self.queue.run(operands, &[], A_JOB).map_err(|failed| failed.error)?.buffers;
         Ok(to.view::<u8>().unwrap().to_vec())
     }
 
@@ -70,9 +70,9 @@ impl<D: TypedDriver<2, Args = ()>> Bench<'_, D> {
     fn stop(&mut self, byte: u8, us: u32, device: &SimDevice<RtlModel>) {
         let [mut from, to] = [(); 2].map(|()| self.pool.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(byte);
-        let job = self.engine.start([from.to_device(..), to.from_device(..)], &()).unwrap();
+        self.queue.submit([from.to_device(..), to.from_device(..)], &[]).unwrap();
         device.run_for(us).unwrap();
-        drop(job);
+        self.queue.clear().unwrap();
     }
 }
 
@@ -85,13 +85,13 @@ macro_rules! on_core {
         let $device = SimDevice::with_model(&$board, $board.port(), model);
         let window = $device.window().unwrap();
         let region = Region::new($board.memory(64 << 10).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(4 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
+        let pool = region.pool(4, SLOT_BYTES).unwrap();
         let value = if $core == GATED {
-            let mut $bench = Bench { engine: Engine::new(gated(&window)).unwrap(), pool: &pool };
+            let mut $bench = Bench { queue: Queue::new(gated(&window), 1).unwrap(), pool };
             $body
         } else {
             // SAFETY: a stopped job touches memory of this test later; nobody else has it.
-            let mut $bench = Bench { engine: Engine::new(unsafe { LitexDma::open(window) }.unwrap()).unwrap(), pool: &pool };
+            let mut $bench = Bench { queue: Queue::new(unsafe { LitexDma::open(window) }.unwrap(), 1).unwrap(), pool };
             $body
         };
         (value, $device.model(|model| model.findings().to_vec()).unwrap())

@@ -1,12 +1,13 @@
 #![allow(unsafe_code, reason = "a driver is opened on a core")]
-//! A network that NNgen made of the demo's weights, behind a driver and the engine: every digit,
+//! A network that NNgen made of the demo's weights, behind a driver and the queue: every digit,
 //! and stops at every moment. Its own reset is no quiesce, and the checks say so. With the gate
 //! before its master, nothing is written after a stop.
 
 use crate::skip;
 use contigo::{
-    Align, Engine, Pool, Region, TypedDriver,
+    Driver,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    own::{Queue, Region},
     sim::{SimBoard, SimDevice, SimWindow},
 };
 use contigo_gemm8::demo::HELD_OUT;
@@ -43,7 +44,7 @@ fn model(test: &str, core: &str) -> Option<RtlModel> {
 }
 
 /// The driver of the core that has a gate.
-fn gated(window: &SimWindow<RtlModel>) -> impl TypedDriver<4, Args = ()> {
+fn gated(window: &SimWindow<RtlModel>) -> impl Driver {
     // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
     // resets it; after a reset it waits for START.
     unsafe {
@@ -95,20 +96,20 @@ fn every_digit_is_the_same_behind_the_gate() {
 }
 
 /// Stops after 0 to 59 µs: how many of them were followed by writes.
-fn late_writes(board: &SimBoard, device: &SimDevice<RtlModel>, driver: impl TypedDriver<4, Args = ()>) -> u32 {
+fn late_writes(board: &SimBoard, device: &SimDevice<RtlModel>, driver: impl Driver) -> u32 {
     let weights = weights();
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
-    let mut engine = Engine::new(driver).unwrap();
+    let pool = region.pool(4, SLOT_BYTES).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
     let mut late = 0;
     for us in 0..STOPS {
         let [scratch, out, mut input, mut held] = [(); 4].map(|()| pool.take().unwrap());
         held.copy_from_slice(&weights).unwrap();
         input.copy_from_slice(&[9; 64]).unwrap();
         let operands = [scratch.from_device(..64), out.from_device(..64), input.to_device(..64), held.to_device(..weights.len())];
-        let job = engine.start(operands, &()).unwrap();
+        queue.submit(operands, &[]).unwrap();
         device.run_for(us).unwrap();
-        drop(job);
+        queue.clear().unwrap();
         let before = board.counts().bytes_written;
         device.run_for(50).unwrap();
         late += u32::from(board.counts().bytes_written > before);

@@ -4,9 +4,9 @@
 
 use crate::skip;
 use contigo::{
-    Align, Driver, Error, Pool, Region, Stream, TypedDriver,
+    Align, Driver, Error,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
-    own::CpuBuf,
+    own::{CpuBuf, Region, Stream},
     sim::{
         Model, SimBoard, SimDevice, SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts, packet},
@@ -59,7 +59,7 @@ struct Row {
 
 /// Watches the camera with `depth` buffers at the core, until it is silent. The program works for
 /// `late_us` on each frame, and four times as long on every 16th.
-fn watched<M: Model, D: TypedDriver<1, Args = ()>>(
+fn watched<M: Model, D: Driver>(
     board: &SimBoard,
     device: &SimDevice<M>,
     driver: D,
@@ -68,8 +68,7 @@ fn watched<M: Model, D: TypedDriver<1, Args = ()>>(
     (depth, late_us): (usize, u32),
 ) -> Row {
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<DEPTH>::with_slots(region.carve(DEPTH * PACKET, Align::PAGE).unwrap(), PACKET, depth).unwrap();
-    let mut camera: Stream<'_, _, _, DEPTH> = Stream::new(driver, &pool, &()).unwrap();
+    let mut camera = Stream::new(driver, region.pool(depth, PACKET).unwrap(), depth, &[]).unwrap();
     assert_eq!(camera.start(), Ok(depth));
     let (mut row, mut expected) = (Row::default(), 0);
     loop {
@@ -81,7 +80,7 @@ fn watched<M: Model, D: TypedDriver<1, Args = ()>>(
         };
         let seen = frame.buf.view::<u8>().unwrap();
         let number = packet::number(seen).unwrap();
-        assert!(number >= expected && seen.len() == PACKET && frame.completion.last == Some(true), "packet {number} after {expected}");
+        assert!(number >= expected && seen.len() == PACKET && frame.last == Some(true), "packet {number} after {expected}");
         assert!(packet::is(number, seen), "packet {number} has wrong bytes");
         (row.missing, row.right, expected) = (row.missing + number - expected, row.right + 1, number + 1);
         device.run_for(if row.right % 16 == 0 { 4 * late_us } else { late_us }).unwrap();
@@ -127,7 +126,7 @@ fn by_model(depth: usize, gap_ns: u64, late_us: u32) -> Row {
     let device = SimDevice::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec::camera(source(gap_ns), 512)));
     let ring = Region::new(board.memory(4096).unwrap()).unwrap();
     let config = AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() };
-    let descriptors = ring.carve(4096, Align::LINE).unwrap().into_buf();
+    let descriptors = ring.alloc(4096, Align::LINE).unwrap();
     let channel = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(descriptors)).unwrap();
     let counts = |_: &_| {
         let counts = device.model(AxiDmaModel::stream).unwrap();
@@ -189,10 +188,9 @@ fn a_stop_ends_when_all_is_answered() {
     let Some(model) = skip::or_skip("s2mm::a_stop_ends_when_all_is_answered", RtlModel::new("s2mm", config)) else { return };
     let device = SimDevice::with_model(&board, board.port(), model);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = Pool::<DEPTH>::new(region.carve(DEPTH * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
     // SAFETY: the window is the core's.
     let driver = unsafe { S2mm::open(device.window().unwrap()) }.unwrap();
-    let mut camera: Stream<'_, _, _, DEPTH> = Stream::new(driver, &pool, &()).unwrap();
+    let mut camera = Stream::new(driver, region.pool(DEPTH, PACKET).unwrap(), DEPTH, &[]).unwrap();
     let mut frames = 0;
     for us in 0..60 {
         camera.start().unwrap();

@@ -2,7 +2,12 @@
 //! Two promises of a driver, where no job tells of them: `check` starts nothing, and a stop program
 //! stops the core of a program that is gone.
 
-use contigo::{Align, DevAddr, DevSlice, Driver, Engine, Pool, Region, sim::SimBoard};
+use contigo::{
+    DevAddr, DevSlice, Driver,
+    drivers::axi_gate::Part,
+    own::{Queue, Region},
+    sim::SimBoard,
+};
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
 use contigo_rtl::{
     RtlModel,
@@ -62,18 +67,18 @@ fn its_stop_program_stops_it_at_any_moment() {
         let setting = if seed % 2 == 0 { Setting::calm(seed) } else { Setting::hostile(seed) };
         let Some(device) = core("its_stop_program_stops_it_at_any_moment", &setting, &board) else { return };
         let region = Region::new(board.memory(4 * SLOT_BYTES).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(4 * SLOT_BYTES, Align::PAGE).unwrap(), SLOT_BYTES).unwrap();
-        // SAFETY: the window is a gemm8's, and the only one.
-        let driver = unsafe { Gemm8::open(device.window().unwrap()).unwrap() };
+        let pool = region.pool(4, SLOT_BYTES).unwrap();
+        let window = device.window().unwrap();
+        // SAFETY: the window is a gemm8's, and nobody else drives it until this driver is forgotten.
+        let driver = unsafe { Gemm8::open(Part::new(&window, 0, regs::WINDOW_BYTES).unwrap()).unwrap() };
         let program = driver.stop_program();
-        let mut engine = Engine::new(driver).unwrap();
+        let mut queue = Queue::new(driver, 1).unwrap();
         let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
         let [a_bytes, b_bytes, bias_bytes, c_bytes] = ARGS.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
         let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
-        mem::forget(engine.start(operands, &ARGS).unwrap());
-        drop(engine);
+        queue.submit(operands, &ARGS.words()).unwrap();
+        mem::forget(queue);
         device.run_for(rng.u32(..JOB_US)).unwrap();
-        let window = device.window().unwrap();
         let whole = device.model(|model| model.counts(0).unwrap().write_beats * 16 >= c_bytes as u64).unwrap();
         // SAFETY: these are the core's own steps, and nobody else drives it.
         unsafe { program.run(&window, 1).unwrap() };
@@ -88,15 +93,16 @@ fn its_stop_program_stops_it_at_any_moment() {
         assert_eq!(moved(&board), before, "seed {seed}: a stop started the core");
         drop(window);
         // SAFETY: the window is a gemm8's, and the only one.
-        let mut next = Engine::new(unsafe { Gemm8::open(device.window().unwrap()).unwrap() }).unwrap();
+        let mut next = Queue::new(unsafe { Gemm8::open(device.window().unwrap()).unwrap() }, 1).unwrap();
         let region = Region::new(board.memory(SLOT_BYTES).unwrap()).unwrap();
-        let pool = Pool::<4>::new(region.carve(4 * 1024, Align::PAGE).unwrap(), 1024).unwrap();
+        let pool = region.pool(4, 1024).unwrap();
         let [mut a, mut b, mut bias, c] = [(); 4].map(|()| pool.take().unwrap());
         a.view_mut::<i8>().unwrap().fill(1);
         b.view_mut::<i8>().unwrap().fill(2);
         bias.view_mut::<i32>().unwrap().fill(100);
         let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)];
-        let [.., c] = next.start(operands, &Gemm { m: 1, n: 16, k: 16, ..ARGS }).unwrap().wait(Duration::from_millis(1)).unwrap().buffers;
+        let gemm = Gemm { m: 1, n: 16, k: 16, ..ARGS };
+        let [.., c] = next.run(operands, &gemm.words(), Duration::from_millis(1)).unwrap().buffers;
         assert_eq!(c.view_at::<i32>(..64).unwrap(), [132; 16], "seed {seed}");
         assert_eq!(device.model(|model| model.findings().to_vec()).unwrap(), [], "seed {seed}");
     }

@@ -27,22 +27,22 @@ use heapless::Vec;
 /// keeps the operand's own.
 ///
 /// ```no_run
-/// # use contigo::{Engine, cuda::{CopyingFunction, Module, Signature}};
-/// # fn open(module: &Module<'_>, signature: Signature) -> contigo::Result<()> {
+/// # use contigo::{cuda::{CopyingFunction, Module, Signature}, own::Queue};
+/// # fn open(module: &Module, signature: Signature) -> contigo::Result<()> {
 /// // SAFETY: the kernel is what the signature says.
 /// let copying = unsafe { CopyingFunction::new(module, c"scale", signature, &[1 << 20, 1 << 20])? };
-/// let engine: Engine<_, 2> = Engine::new(copying)?; // in place of CudaFunction
-/// # drop(engine);
+/// let queue = Queue::new(copying, 8)?; // in place of CudaFunction
+/// # drop(queue);
 /// # Ok(()) }
 /// ```
-pub struct CopyingFunction<'m> {
-    function: CudaFunction<'m>,
+pub struct CopyingFunction {
+    function: CudaFunction,
     /// The GPU's memory for each operand, and how many bytes it has.
     own: Vec<(CuDevicePtr, usize), MAX_OPERANDS>,
     bytes_copied: u64,
 }
 
-impl<'m> CopyingFunction<'m> {
+impl CopyingFunction {
     /// The kernel called `entry` in `module`, with so many bytes of the GPU's memory for each
     /// operand.
     ///
@@ -52,7 +52,7 @@ impl<'m> CopyingFunction<'m> {
     ///
     /// # Safety
     /// As [`CudaFunction::new`].
-    pub unsafe fn new(module: &'m Module<'m>, entry: &CStr, signature: Signature, capacity_bytes: &[usize]) -> Result<Self> {
+    pub unsafe fn new(module: &Module, entry: &CStr, signature: Signature, capacity_bytes: &[usize]) -> Result<Self> {
         let (value, n) = (capacity_bytes.len() as u64, signature.operands().len() as u64);
         if value != n {
             return Err(Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 });
@@ -63,8 +63,8 @@ impl<'m> CopyingFunction<'m> {
         for &len_bytes in capacity_bytes {
             let mut own = 0;
             // SAFETY: the pointer is a reference.
-            module.gpu.within(|api| check("cuMemAlloc", unsafe { (api.device_alloc)(&raw mut own, len_bytes) }))?;
-            module.gpu.took();
+            module.gpu().within(|api| check("cuMemAlloc", unsafe { (api.device_alloc)(&raw mut own, len_bytes) }))?;
+            module.gpu().took();
             // There is room for as many as a kernel has.
             let _ = this.own.push((own, len_bytes));
         }
@@ -81,7 +81,7 @@ impl<'m> CopyingFunction<'m> {
 // SAFETY: 1. The kernel touches this value's memory, the copies the operands, each inside its
 // length and in its direction: `check` compared the two. 2. As `CudaFunction`: the event is behind
 // the last copy, and the stream holds them all. 4. to 6. As `CudaFunction`.
-unsafe impl Driver for CopyingFunction<'_> {
+unsafe impl Driver for CopyingFunction {
     crate::types::forward::forward!(|this| this.function => name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry);
     crate::types::forward::forward!(|this| this.function => poll, stop, arm_irq);
 
@@ -126,14 +126,15 @@ unsafe impl Driver for CopyingFunction<'_> {
 }
 
 /// The argument words as they are.
-impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CopyingFunction<'_> {
+impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CopyingFunction {
     crate::job::no_report!(@ [u32], Words, |words| crate::job::collected(words.iter()));
 }
 
-impl Drop for CopyingFunction<'_> {
+impl Drop for CopyingFunction {
     /// Gives the GPU's memory back; or keeps it where a kernel may still use it.
     fn drop(&mut self) {
-        let (idle, gpu) = (self.function.stream.is_idle(), self.function.stream.gpu());
+        let idle = self.function.stream.is_idle();
+        let gpu = self.function.stream.gpu();
         for (own, _) in &self.own {
             // SAFETY: allocated in `new`, freed once, and the stream that used it is empty.
             let free = || gpu.within(|api| check("cuMemFree", unsafe { (api.device_free)(*own) }));
@@ -144,7 +145,7 @@ impl Drop for CopyingFunction<'_> {
     }
 }
 
-impl fmt::Debug for CopyingFunction<'_> {
+impl fmt::Debug for CopyingFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CopyingFunction")
             .field("function", &self.function)

@@ -10,7 +10,9 @@ use core::{
 use libloading::Library;
 
 /// NVIDIA's driver: `libcuda.so.1`, loaded and initialised. It stays loaded until the program ends,
-/// because it may have threads.
+/// because it may have threads. So a handle is the addresses of its functions, and clones are as
+/// good.
+#[derive(Clone)]
 pub struct Cuda {
     pub(super) api: Api,
     version: u32,

@@ -17,17 +17,17 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// an event behind it says that it is finished. A [`Signature`] says what the kernel takes, so that
 /// no type is written for it; a job's argument words are its launch and its scalars.
 ///
-/// A [`Queue`](crate::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and they
-/// end in their order.
+/// A [`Queue`](crate::own::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and
+/// they end in their order.
 ///
 /// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end,
-/// [`STOP_LIMIT`](Self::STOP_LIMIT) at most. A kernel that goes on, or a context that is lost (by
-/// a fault: code 700 to 799), is [`Error::WillNotStop`](crate::Error::WillNotStop). Then the jobs'
-/// buffers stay with the GPU for ever. To reset the context would free all its pinned memory, under
-/// whoever has a view of it.
+/// [`STOP_LIMIT`](Self::STOP_LIMIT) at most, and 100 ms where it was waited for before. A kernel
+/// that goes on, or a context that is lost (by a fault: code 700 to 799), is
+/// [`Error::WillNotStop`](crate::Error::WillNotStop). Then the jobs' buffers stay with the GPU for
+/// ever. To reset the context would free all its pinned memory, under whoever has a view of it.
 ///
 /// ```no_run
-/// use contigo::{Align, OperandSpec, Pool, Queue, Region};
+/// use contigo::{Align, OperandSpec, own::{Queue, Region}};
 /// use core::time::Duration;
 /// use contigo::cuda::{Cuda, CudaFunction, CudaHost, Gpu, Image, Launch, Log, Module, Parameter::{Operand, Words}, Signature};
 /// let cuda = Cuda::load()?;
@@ -42,25 +42,26 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// let scale = unsafe { CudaFunction::new(&module, c"scale", signature)? };
 ///
 /// let region = Region::new(CudaHost::allocate(&gpu, 1 << 20, Align::DLPACK)?)?;
-/// let pool = Pool::<16>::new(region.carve(16 * 4096, Align::DLPACK)?, 4096)?;
-/// let mut queue: Queue<'_, _, 8, 2> = Queue::new(scale)?;
+/// let pool = region.pool(16, 4096)?;
+/// let mut queue = Queue::new(scale, 8)?;
 /// let (count, by) = (1_000_u32, 0.5_f32);
 /// let words = Launch::of(count.div_ceil(256), 256).with(&[count, by.to_bits()]);
 /// for _ in 0..8 {
-///     queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &words)?;
+///     queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &words)?;
 /// }
-/// while let Some(done) = queue.next(Duration::from_millis(100))? {
-///     println!("{:?}", done.buffers[1].view::<f32>()?);
+/// while let Some(done) = queue.wait(Duration::from_millis(100))? {
+///     let [_, to] = done.buffers;
+///     println!("{:?}", to.view::<f32>()?);
 /// }
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct CudaFunction<'m> {
-    pub(super) stream: Stream<'m>,
+pub struct CudaFunction {
+    pub(super) stream: Stream,
     pub(super) signature: Signature,
     port: Port,
 }
 
-impl<'m> CudaFunction<'m> {
+impl CudaFunction {
     /// How many launches are in the stream at once.
     pub const DEPTH: usize = stream::DEPTH;
     /// How long a kernel is waited for where it should have been finished: longer than a display
@@ -79,8 +80,8 @@ impl<'m> CudaFunction<'m> {
     /// but the operands', and writes only those whose [`OperandSpec`] says so. Where a signature
     /// cannot say what the kernel asks for, the program passes no other words, or wraps this driver
     /// in one whose `check` compares them.
-    pub unsafe fn new(module: &'m Module<'m>, entry: &CStr, signature: Signature) -> Result<Self> {
-        Ok(Self { stream: Stream::new(module, entry)?, signature, port: module.gpu.port() })
+    pub unsafe fn new(module: &Module, entry: &CStr, signature: Signature) -> Result<Self> {
+        Ok(Self { stream: Stream::new(module, entry)?, signature, port: module.gpu().port() })
     }
 }
 
@@ -90,7 +91,7 @@ impl<'m> CudaFunction<'m> {
 // and "Event Management"). An event is looked at only where it was recorded for that job. 4.
 // `check` compares numbers. 5. Addresses are those of the GPU, on its bus. 6. The stream belongs to
 // this value.
-unsafe impl Driver for CudaFunction<'_> {
+unsafe impl Driver for CudaFunction {
     fn name(&self) -> &'static str {
         self.signature.name()
     }
@@ -132,11 +133,11 @@ unsafe impl Driver for CudaFunction<'_> {
 }
 
 /// The argument words as they are.
-impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CudaFunction<'_> {
+impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CudaFunction {
     crate::job::no_report!(@ [u32], Words, |words| collected(words.iter()));
 }
 
-impl fmt::Debug for CudaFunction<'_> {
+impl fmt::Debug for CudaFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CudaFunction").field("signature", &self.signature).finish_non_exhaustive()
     }

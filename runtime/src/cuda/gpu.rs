@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     mem::Port,
-    types::{Bus, Error, Result},
+    types::{Bus, Error, Result, shared::Shared},
 };
 use core::{
     ffi::{c_char, c_int},
@@ -15,10 +15,18 @@ use core::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// One GPU, and the context in which everything of it is done. Any thread may use it: each call
-/// makes the context current for as long as it takes, and leaves the thread's own as it was.
-pub struct Gpu<'c> {
-    cuda: &'c Cuda,
+/// A handle to one GPU, and to the context in which everything of it is done. Clones are the same
+/// GPU. Any thread may use it: each call makes the context current for as long as it takes, and
+/// leaves the thread's own as it was.
+///
+/// Memory, modules and kernels have a handle each. With the last of all handles the context is
+/// given back; one that is forgotten keeps it for ever.
+#[derive(Clone)]
+pub struct Gpu(Shared<Context>);
+
+/// What the handles share.
+struct Context {
+    cuda: Cuda,
     context: CuContext,
     device: CuDevice,
     facts: GpuFacts,
@@ -65,13 +73,14 @@ impl GpuFacts {
     }
 }
 
-impl<'c> Gpu<'c> {
+impl Gpu {
     /// GPU number `ordinal`, with its primary context, which is the one that the CUDA runtime, TVM
     /// and `PyTorch` use.
     ///
     /// # Errors
-    /// [`Error::Argument`]: there are fewer. [`Error::Unsupported`]: it cannot use the CPU's memory. [`Error::Cuda`].
-    pub fn primary(cuda: &'c Cuda, ordinal: u32) -> Result<Self> {
+    /// [`Error::Argument`]: there are fewer. [`Error::Unsupported`]: it cannot use the CPU's memory.
+    /// [`Error::Cuda`]. [`Error::Os`]: the kernel has no page for the handles.
+    pub fn primary(cuda: &Cuda, ordinal: u32) -> Result<Self> {
         let gpus = cuda.gpus()?;
         if ordinal >= gpus {
             let max = u64::from(gpus.saturating_sub(1));
@@ -82,7 +91,7 @@ impl<'c> Gpu<'c> {
         let mut context = ptr::null_mut();
         // SAFETY: the pointer is a reference, and the device is one.
         check("cuDevicePrimaryCtxRetain", unsafe { (cuda.api.primary_retain)(&raw mut context, device) })?;
-        Ok(Self { cuda, context, device, facts, retained: true, out: AtomicUsize::new(0), hung: AtomicUsize::new(0) })
+        Self::new(cuda, context, device, facts, true)
     }
 
     /// The GPU and the context that are current on this thread: somebody else's, who made it.
@@ -91,10 +100,10 @@ impl<'c> Gpu<'c> {
     /// [`Error::Cuda`] with `cuCtxGetCurrent` and 201: none is. As [`primary`](Self::primary).
     ///
     /// # Safety
-    /// The context is not destroyed while this value lives; nor ever where
-    /// [`is_in_use`](Self::is_in_use) says `true` just before it is dropped, because what was
-    /// leaked may still be used.
-    pub unsafe fn adopt(cuda: &'c Cuda) -> Result<Self> {
+    /// The context is not destroyed while a handle to it lives, one that memory, a module or a
+    /// kernel has included; nor ever where [`is_in_use`](Self::is_in_use) says `true` just before
+    /// the last is dropped, because what was leaked may still be used.
+    pub unsafe fn adopt(cuda: &Cuda) -> Result<Self> {
         let (mut context, mut device) = (ptr::null_mut(), 0);
         // SAFETY: the pointer is a reference.
         check("cuCtxGetCurrent", unsafe { (cuda.api.context_current)(&raw mut context) })?;
@@ -106,32 +115,30 @@ impl<'c> Gpu<'c> {
         // A machine has a handful; the driver's own limit is 64 or so.
         let ordinal = (0..cuda.gpus()?).find(|ordinal| self::device(cuda, *ordinal).is_ok_and(|found| found == device));
         let ordinal = ordinal.ok_or(error("cuCtxGetDevice", INVALID_CONTEXT))?;
-        Ok(Self {
-            cuda,
-            context,
-            device,
-            facts: facts(cuda, ordinal, device)?,
-            retained: false,
-            out: AtomicUsize::new(0),
-            hung: AtomicUsize::new(0),
-        })
+        Self::new(cuda, context, device, facts(cuda, ordinal, device)?, false)
+    }
+
+    /// The first handle. Where it cannot be made, a context that was retained is released.
+    fn new(cuda: &Cuda, context: CuContext, device: CuDevice, facts: GpuFacts, retained: bool) -> Result<Self> {
+        let (out, hung) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Shared::new(Context { cuda: cuda.clone(), context, device, facts, retained, out, hung }).map(Self)
     }
 
     /// The facts that it tells of itself.
     #[must_use]
-    pub const fn facts(&self) -> &GpuFacts {
-        &self.facts
+    pub fn facts(&self) -> &GpuFacts {
+        &self.0.facts
     }
 
     /// The bus that its addresses are on.
     #[must_use]
-    pub const fn bus(&self) -> Bus {
-        Bus::Gpu(self.facts.ordinal)
+    pub fn bus(&self) -> Bus {
+        Bus::Gpu(self.facts().ordinal)
     }
 
     /// Its way to memory that was made for it.
     #[must_use]
-    pub const fn port(&self) -> Port {
+    pub fn port(&self) -> Port {
         Port { name: "gpu", bus: self.bus(), offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true }
     }
 
@@ -139,48 +146,49 @@ impl<'c> Gpu<'c> {
     /// an event is such a call, 0.2 to 0.5 µs, of which this is 0.03 to 0.08 µs. Driver 580 would
     /// not need it.
     pub(super) fn within<T>(&self, act: impl FnOnce(&Api) -> Result<T>) -> Result<T> {
-        // SAFETY: the context is one until this value is dropped: retained, or as `adopt`'s caller
-        // promised.
-        check("cuCtxPushCurrent", unsafe { (self.cuda.api.context_push)(self.context) })?;
+        let Context { cuda: Cuda { api, .. }, context, .. } = &*self.0;
+        // SAFETY: the context is one until the last handle is dropped: retained, or as `adopt`'s
+        // caller promised.
+        check("cuCtxPushCurrent", unsafe { (api.context_push)(*context) })?;
         // Nobody else's code runs in `act`, so that it does not panic.
-        let done = act(&self.cuda.api);
+        let done = act(api);
         let mut popped = ptr::null_mut();
         // It may report the failure of an earlier launch, which the next call reports again. The
         // result of `act` must not be lost for that. SAFETY: the pointer is a reference, and the
         // stack has what was pushed.
-        let _ = unsafe { (self.cuda.api.context_pop)(&raw mut popped) };
+        let _ = unsafe { (api.context_pop)(&raw mut popped) };
         done
     }
 
     /// Something was made that must be given back before the context is.
     pub(super) fn took(&self) {
-        self.out.fetch_add(1, Ordering::Relaxed);
+        self.0.out.fetch_add(1, Ordering::Relaxed);
     }
 
     /// It was given back.
     pub(super) fn gave_back(&self) {
-        self.out.fetch_sub(1, Ordering::Release);
+        self.0.out.fetch_sub(1, Ordering::Release);
     }
 
     /// Is there something that was not given back, or was leaked? Then the context must stay.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        self.out.load(Ordering::Acquire) != 0
+        self.0.out.load(Ordering::Acquire) != 0
     }
 
     /// A kernel did not end; or, `false`, it did in the end.
     pub(super) fn hangs(&self, hangs: bool) {
         if hangs {
-            self.hung.fetch_add(1, Ordering::Release);
+            self.0.hung.fetch_add(1, Ordering::Release);
         } else {
-            self.hung.fetch_sub(1, Ordering::Release);
+            self.0.hung.fetch_sub(1, Ordering::Release);
         }
     }
 
     /// Does a kernel not end? Then what waits for the whole context (freeing memory, unloading)
     /// might wait for ever, and is not called.
     pub(super) fn is_hung(&self) -> bool {
-        self.hung.load(Ordering::Acquire) != 0
+        self.0.hung.load(Ordering::Acquire) != 0
     }
 }
 
@@ -224,11 +232,11 @@ fn facts(cuda: &Cuda, ordinal: u32, device: CuDevice) -> Result<GpuFacts> {
     Ok(facts)
 }
 
-impl Drop for Gpu<'_> {
+impl Drop for Context {
     /// Gives the context back; or keeps it for ever where memory was leaked, because a kernel may
     /// still write there, and the end of a context waits for its kernels.
     fn drop(&mut self) {
-        if self.retained && !self.is_in_use() {
+        if self.retained && self.out.load(Ordering::Acquire) == 0 {
             // SAFETY: retained once in `primary`, released once, and nothing of it is left.
             let _ = unsafe { (self.cuda.api.primary_release)(self.device) };
         }
@@ -236,13 +244,14 @@ impl Drop for Gpu<'_> {
 }
 
 // SAFETY: a context may be current on any number of threads, and the driver's functions may be
-// called from all of them (CUDA C++ Programming Guide, "Context"). The fields here do not change.
-unsafe impl Send for Gpu<'_> {}
+// called from all of them (CUDA C++ Programming Guide, "Context"). The fields here do not change,
+// but for the counts, which are atomics.
+unsafe impl Send for Context {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for Gpu<'_> {}
+unsafe impl Sync for Context {}
 
-impl fmt::Debug for Gpu<'_> {
+impl fmt::Debug for Gpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gpu").field("facts", &self.facts).field("retained", &self.retained).finish_non_exhaustive()
+        f.debug_struct("Gpu").field("facts", self.facts()).field("retained", &self.0.retained).finish_non_exhaustive()
     }
 }

@@ -29,13 +29,15 @@ use core::{
 ///
 /// **Owner.** The memory belongs to this value until it is dropped. Then it is given back to the
 /// driver, or leaked beside a kernel that hangs, for which the driver may wait. A
-/// [`Region`](crate::Region) over it leaks it while anything of it is out.
+/// [`Region`](crate::own::Region) over it lets it go behind the last buffer, and never where one
+/// was forgotten.
 ///
 /// # References
 /// CUDA Driver API, `cuMemHostAlloc`, `cuMemHostRegister`, `cuMemHostGetDevicePointer`,
 /// `cuPointerGetAttributes`; CUDA for Tegra.
-pub struct CudaHost<'g> {
-    gpu: &'g Gpu<'g>,
+pub struct CudaHost {
+    /// Dropped behind the memory, which is given back in `drop`.
+    gpu: Gpu,
     /// The driver's handle for it: the first byte of the allocation, or of the memory that was
     /// registered.
     handle: NonNull<c_void>,
@@ -52,7 +54,7 @@ enum Kind {
     Registered,
 }
 
-impl<'g> CudaHost<'g> {
+impl CudaHost {
     /// Allocates `len_bytes`, rounded up to whole lines of 64, zeroed, pinned, and mapped for all
     /// GPUs of the program. Both views begin at a multiple of `align`.
     ///
@@ -63,7 +65,7 @@ impl<'g> CudaHost<'g> {
     /// - [`Error::Misaligned`]: the GPU's view is, where the CPU's is not.
     ///   [`Error::Unexpected`]: the driver says that the memory is something else.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn allocate(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align) -> Result<Self> {
+    pub fn allocate(gpu: &Gpu, len_bytes: usize, align: Align) -> Result<Self> {
         Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP)
     }
 
@@ -80,12 +82,12 @@ impl<'g> CudaHost<'g> {
     /// not order write-combined stores before it (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need
     /// nothing: the engine's barrier is one.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub unsafe fn allocate_write_combined(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align) -> Result<Self> {
+    pub unsafe fn allocate_write_combined(gpu: &Gpu, len_bytes: usize, align: Align) -> Result<Self> {
         Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP | WRITE_COMBINED)
     }
 
     #[cfg_attr(feature = "audit", track_caller)]
-    fn allocate_as(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align, flags: u32) -> Result<Self> {
+    fn allocate_as(gpu: &Gpu, len_bytes: usize, align: Align, flags: u32) -> Result<Self> {
         let align = align.max(Align::LINE);
         let max = (isize::MAX as usize).saturating_sub(align.bytes());
         let whole_bytes = Align::LINE.round_up(len_bytes).filter(|whole| (1..=max).contains(whole));
@@ -131,7 +133,7 @@ impl<'g> CudaHost<'g> {
     /// The memory comes back with [`Error::Cuda`] and `cuMemHostRegister`: 712, some of it is
     /// registered; 801, not on this machine; or as [`allocate`](Self::allocate).
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn register(gpu: &'g Gpu<'g>, memory: &'static mut [u8]) -> Result<Self, Refused<&'static mut [u8]>> {
+    pub fn register(gpu: &Gpu, memory: &'static mut [u8]) -> Result<Self, Refused<&'static mut [u8]>> {
         let len_bytes = memory.len();
         let first = NonNull::from(memory).cast::<u8>();
         // SAFETY: `memory` is this call's for ever, and not used again but where nothing was
@@ -154,7 +156,7 @@ impl<'g> CudaHost<'g> {
     /// is never called, this holds for ever: dropping this value, or a region over it, may leak it
     /// silently.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub unsafe fn register_raw(gpu: &'g Gpu<'g>, first: NonNull<u8>, len_bytes: usize) -> Result<Self> {
+    pub unsafe fn register_raw(gpu: &Gpu, first: NonNull<u8>, len_bytes: usize) -> Result<Self> {
         if len_bytes == 0 {
             return Err(Error::Argument { name: "len_bytes", value: 0, min: 1, max: isize::MAX as u64, multiple_of: 1 });
         }
@@ -179,11 +181,16 @@ impl<'g> CudaHost<'g> {
             let fix = "drop it";
             return Err(Refused::new(Error::Unsupported { what: "this memory was allocated here, and is not registered", fix }, self));
         }
-        let this = ManuallyDrop::new(self);
+        let mut this = ManuallyDrop::new(self);
         match this.give_back() {
-            // SAFETY: the slice that `register` was given, by the caller's promise; the GPU has
-            // lost it.
-            Ok(()) => Ok(unsafe { slice::from_raw_parts_mut(this.cpu.as_ptr(), this.len_bytes) }),
+            Ok(()) => {
+                // SAFETY: once, and nothing uses it after this: the rest of the value is numbers,
+                // and is not dropped.
+                unsafe { ptr::drop_in_place(&raw mut this.gpu) };
+                // SAFETY: the slice that `register` was given, by the caller's promise; the GPU has
+                // lost it.
+                Ok(unsafe { slice::from_raw_parts_mut(this.cpu.as_ptr(), this.len_bytes) })
+            }
             Err(error) => Err(Refused::new(error, ManuallyDrop::into_inner(this))),
         }
     }
@@ -191,9 +198,9 @@ impl<'g> CudaHost<'g> {
     /// Asks the driver for the GPU's view of what it gave or took, and checks what it says. Where
     /// they are wrong, the memory is given back.
     #[cfg_attr(feature = "audit", track_caller)]
-    fn found(gpu: &'g Gpu<'g>, handle: NonNull<c_void>, len_bytes: usize, kind: Kind) -> Result<Self> {
+    fn found(gpu: &Gpu, handle: NonNull<c_void>, len_bytes: usize, kind: Kind) -> Result<Self> {
         gpu.took();
-        let mut this = Self { gpu, handle, cpu: handle.cast(), len_bytes, addr: DevAddr(0), kind };
+        let mut this = Self { gpu: gpu.clone(), handle, cpu: handle.cast(), len_bytes, addr: DevAddr(0), kind };
         // From here on an error drops `this`, which gives the memory back.
         let mut addr = 0;
         // SAFETY: the pointer is a reference, and the memory belongs to the driver.
@@ -240,7 +247,7 @@ impl<'g> CudaHost<'g> {
     }
 }
 
-impl Drop for CudaHost<'_> {
+impl Drop for CudaHost {
     /// Gives the memory back. Where the driver does not take it, it stays, and its GPU's context
     /// with it.
     fn drop(&mut self) {
@@ -256,7 +263,7 @@ impl Drop for CudaHost<'_> {
 // synchronised. 4. The address is the driver's for this GPU, contiguous as all of its mappings are,
 // on that GPU's bus. 5. The driver keeps pinned memory coherent: a GPU snoops the CPU's caches, or
 // the CPU does not cache it. The accelerator's poll orders the two.
-unsafe impl Backend for CudaHost<'_> {
+unsafe impl Backend for CudaHost {
     fn name(&self) -> &'static str {
         match self.kind {
             Kind::Allocated => "cuda-host",
@@ -285,11 +292,11 @@ unsafe impl Backend for CudaHost<'_> {
 }
 
 // SAFETY: the memory belongs to this value, and the driver's functions may be called on any thread.
-unsafe impl Send for CudaHost<'_> {}
+unsafe impl Send for CudaHost {}
 // SAFETY: `&self` gives numbers.
-unsafe impl Sync for CudaHost<'_> {}
+unsafe impl Sync for CudaHost {}
 
-impl fmt::Debug for CudaHost<'_> {
+impl fmt::Debug for CudaHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CudaHost").field("kind", &self.kind).field("addr", &self.addr).field("len_bytes", &self.len_bytes).finish()
     }

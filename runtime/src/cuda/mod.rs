@@ -1,7 +1,7 @@
 //! Memory that CUDA pins, and a GPU as a device: one API for an FPGA's memory and a Jetson's.
 //!
 //! ```text
-//!   Cuda::load ──► Gpu::primary, Gpu::adopt ──► CudaHost::allocate, ::register ──► Region ──► Pool, CpuBuf, Operand, Engine …
+//!   Cuda::load ──► Gpu::primary, Gpu::adopt ──► CudaHost::allocate, ::register ──► Region ──► Pool, CpuBuf, Operand, Queue …
 //!   libcuda.so.1   one GPU and its context      a Backend: pinned, mapped for the GPU
 //! ```
 //!
@@ -28,15 +28,19 @@
 //! product of 16 rows took 0.7 of the time with copies, one of 32 rows 1.5, one of 256 rows 17.
 //! `tests/gpu/run` measured it, and `docs/measured.md` has the tables.
 //!
+//! **Each is a handle that owns**, with no lifetime, and moves to any thread: a kernel holds its
+//! module, and module and memory hold the GPU. The last handle gives back what it leads to. What a
+//! kernel may still use is kept for ever, whatever is dropped.
+//!
 //! **The driver is loaded when [`Cuda::load`] is called,** and nothing of CUDA is needed to build.
 //! Its own functions allocate as they please; the runtime's do not.
 //!
 //! ```no_run
-//! use contigo::{Align, Region, cuda::{Cuda, CudaHost, Gpu}};
+//! use contigo::{Align, cuda::{Cuda, CudaHost, Gpu}, own::Region};
 //! let cuda = Cuda::load()?;
 //! let gpu = Gpu::primary(&cuda, 0)?;
 //! let region = Region::new(CudaHost::allocate(&gpu, 16 << 20, Align::DLPACK)?)?;
-//! let mut frame = region.carve(1 << 20, Align::DLPACK)?.into_buf();
+//! let mut frame = region.alloc(1 << 20, Align::DLPACK)?;
 //! frame.view_mut::<u8>()?.fill(7);                                  // the CPU's view
 //! println!("the GPU finds it at {:#x}", region.base().raw());       // the GPU's
 //! # Ok::<(), contigo::Error>(())

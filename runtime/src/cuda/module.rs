@@ -6,11 +6,10 @@ use super::{
     abi::{CuFunction, CuModule, JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES},
     driver::check,
 };
-use crate::types::Result;
+use crate::types::{Result, shared::Shared};
 use core::{
     ffi::{CStr, c_void},
     fmt, ptr,
-    sync::atomic::{AtomicUsize, Ordering},
 };
 
 /// The words of the driver's compiler about an image that it does not load; as much as fits.
@@ -34,16 +33,20 @@ impl<'i> Image<'i> {
     }
 }
 
-/// An image on a GPU, with its kernels.
-pub struct Module<'g> {
-    pub(super) gpu: &'g Gpu<'g>,
+/// A handle to an image on a GPU, with its kernels. Clones are the same module, and a kernel has a
+/// handle too: with the last of them it is unloaded. A kernel that did not end, or was forgotten,
+/// keeps its own for ever.
+#[derive(Clone)]
+pub struct Module(Shared<Loaded>);
+
+/// What the handles share.
+struct Loaded {
+    /// Dropped behind the module, which is unloaded in `drop`.
+    gpu: Gpu,
     module: CuModule,
-    /// Kernels that were made of it and not given back: they may run, also where they were
-    /// forgotten.
-    kernels: AtomicUsize,
 }
 
-impl<'g> Module<'g> {
+impl Module {
     /// Loads `image`. The driver allocates and compiles as it pleases. **Do it before the first
     /// job:** beside a kernel at work the driver waits for that kernel's end, however long it takes
     /// (seen with driver 580).
@@ -51,11 +54,11 @@ impl<'g> Module<'g> {
     /// # Errors
     /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleLoadDataEx`. 218: it is no PTX, and `log`
     /// says why. 222: the PTX is newer than the driver. 209: the binary is for other GPUs. 200: it
-    /// is no image.
+    /// is no image. [`Error::Os`](crate::Error::Os): the kernel has no page for the handles.
     ///
     /// # Safety
     /// A text is PTX, and a binary whole: its headers tell the driver how long it is.
-    pub unsafe fn load(gpu: &'g Gpu<'g>, image: Image<'_>, log: &mut Log) -> Result<Self> {
+    pub unsafe fn load(gpu: &Gpu, image: Image<'_>, log: &mut Log) -> Result<Self> {
         let image: *const c_void = match image {
             Image::Ptx(text) => text.as_ptr().cast(),
             Image::Binary(bytes) => bytes.as_ptr().cast(),
@@ -76,19 +79,14 @@ impl<'g> Module<'g> {
         for part in said.utf8_chunks() {
             let _ = log.push_str(part.valid());
         }
-        loaded.map(|()| Self { gpu, module, kernels: AtomicUsize::new(0) })
+        loaded?;
+        // Where there is no page, it is unloaded.
+        Shared::new(Loaded { gpu: gpu.clone(), module }).map(Self)
     }
 
-    /// A kernel was made of it: from now on module and context stay, until it is given back.
-    pub(super) fn took(&self) {
-        self.kernels.fetch_add(1, Ordering::Relaxed);
-        self.gpu.took();
-    }
-
-    /// It was given back, and does not run.
-    pub(super) fn gave_back(&self) {
-        self.kernels.fetch_sub(1, Ordering::Release);
-        self.gpu.gave_back();
+    /// The GPU that it is on.
+    pub(super) fn gpu(&self) -> &Gpu {
+        &self.0.gpu
     }
 
     /// The kernel called `name`.
@@ -97,33 +95,34 @@ impl<'g> Module<'g> {
     /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleGetFunction` and 500: there is none.
     pub(super) fn function(&self, name: &CStr) -> Result<CuFunction> {
         let mut function = ptr::null_mut();
-        self.gpu.within(|api| {
+        self.gpu().within(|api| {
             // SAFETY: the pointer is a reference, the module is one, and the name ends with its
             // NUL.
-            check("cuModuleGetFunction", unsafe { (api.module_function)(&raw mut function, self.module, name.as_ptr()) })
+            check("cuModuleGetFunction", unsafe { (api.module_function)(&raw mut function, self.0.module, name.as_ptr()) })
         })?;
         Ok(function)
     }
 }
 
-impl Drop for Module<'_> {
+impl Drop for Loaded {
+    /// Unloads it; or keeps it beside a kernel that hangs, for which the driver would wait.
     fn drop(&mut self) {
-        if self.kernels.load(Ordering::Acquire) != 0 || self.gpu.is_hung() {
+        if self.gpu.is_hung() {
             return;
         }
         // SAFETY: the module is one, unloaded once, and no kernel of it runs: each that was made of
-        // it was given back idle.
+        // it had a handle, which it lets go only when it is idle and was given back.
         let _ = self.gpu.within(|api| check("cuModuleUnload", unsafe { (api.module_unload)(self.module) }));
     }
 }
 
 // SAFETY: a module may be used on any thread where its context is current.
-unsafe impl Send for Module<'_> {}
+unsafe impl Send for Loaded {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for Module<'_> {}
+unsafe impl Sync for Loaded {}
 
-impl fmt::Debug for Module<'_> {
+impl fmt::Debug for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Module").field("gpu", &self.gpu).finish_non_exhaustive()
+        f.debug_struct("Module").field("gpu", self.gpu()).finish_non_exhaustive()
     }
 }

@@ -14,6 +14,7 @@ use crate::{
 };
 use core::{
     ffi::{CStr, c_void},
+    mem::ManuallyDrop,
     ptr,
     time::Duration,
 };
@@ -25,13 +26,14 @@ pub(super) const DEPTH: usize = 8;
 /// driver's watchdog allows one.
 pub(super) const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How long the end of a kernel is waited for that nobody waits for any more: a job that was
-/// forgotten may be about to end.
+/// forgotten may be about to end. Also of one that was waited for before.
 const DROP_LIMIT: Duration = Duration::from_millis(100);
 
 /// A function on a stream of its own, with an event for each slot. Launches in it run one after the
 /// other.
-pub(super) struct Stream<'m> {
-    module: &'m Module<'m>,
+pub(super) struct Stream {
+    /// Dropped where the stream was given back, and kept for ever where it was not.
+    module: ManuallyDrop<Module>,
     function: CuFunction,
     stream: CuStream,
     /// By slot. All `DEPTH` of them once it is made.
@@ -45,24 +47,33 @@ pub(super) struct Stream<'m> {
     hung: bool,
 }
 
-impl<'m> Stream<'m> {
+impl Stream {
     /// The function called `entry`.
     ///
     /// # Errors
     /// [`Error::Cuda`].
-    pub(super) fn new(module: &'m Module<'m>, entry: &CStr) -> Result<Self> {
+    pub(super) fn new(module: &Module, entry: &CStr) -> Result<Self> {
         let function = module.function(entry)?;
         let mut stream = ptr::null_mut();
         // SAFETY: the pointer is a reference.
-        module.gpu.within(|api| check("cuStreamCreate", unsafe { (api.stream_create)(&raw mut stream, NON_BLOCKING) }))?;
+        module.gpu().within(|api| check("cuStreamCreate", unsafe { (api.stream_create)(&raw mut stream, NON_BLOCKING) }))?;
         // From here on dropping gives back the stream, and the events that were made.
-        module.took();
+        module.gpu().took();
         let (events, in_flight) = (Vec::new(), Deque::new());
-        let mut this = Self { module, function, stream, events, in_flight, stopped: false, clock: Spin, hung: false };
+        let mut this = Self {
+            module: ManuallyDrop::new(module.clone()),
+            function,
+            stream,
+            events,
+            in_flight,
+            stopped: false,
+            clock: Spin,
+            hung: false,
+        };
         for _ in 0..DEPTH {
             let mut event = ptr::null_mut();
             // SAFETY: the pointer is a reference.
-            module.gpu.within(|api| check("cuEventCreate", unsafe { (api.event_create)(&raw mut event, DISABLE_TIMING) }))?;
+            module.gpu().within(|api| check("cuEventCreate", unsafe { (api.event_create)(&raw mut event, DISABLE_TIMING) }))?;
             // There is room for `DEPTH`.
             let _ = this.events.push(event);
         }
@@ -80,7 +91,7 @@ impl<'m> Stream<'m> {
         }
         let full = Error::QueueFull { depth: DEPTH };
         let event = self.events.get(slot).copied().filter(|_| !self.in_flight.is_full()).ok_or(full)?;
-        self.module.gpu.within(|api| {
+        self.module.gpu().within(|api| {
             act(self, api)?;
             // SAFETY: both belong to this context.
             check("cuEventRecord", unsafe { (api.event_record)(event, self.stream) })
@@ -117,7 +128,7 @@ impl<'m> Stream<'m> {
         let Some((slot, event)) = self.in_flight.front().and_then(|slot| Some((*slot, *self.events.get(*slot)?))) else {
             return Ok(None);
         };
-        let (gpu, clock, mut answer) = (self.module.gpu, self.clock, Ok(NOT_READY));
+        let (gpu, clock, mut answer) = (self.module.gpu(), self.clock, Ok(NOT_READY));
         poll_until(&clock, timeout, |_| {
             // SAFETY: the event belongs to this context.
             answer = gpu.within(|api| Ok(unsafe { (api.event_query)(event) }));
@@ -129,13 +140,14 @@ impl<'m> Stream<'m> {
         }
     }
 
-    /// Waits for the end of all that is in the stream: a kernel cannot be stopped.
+    /// Waits for the end of all that is in the stream: a kernel cannot be stopped. One that did not
+    /// end before is not waited for as long again.
     ///
     /// # Errors
     /// [`Error::WillNotStop`].
     pub(super) fn stop(&mut self, device: &'static str) -> Result<()> {
         let since_us = self.clock.now_us();
-        self.ended(STOP_LIMIT).map_err(|code| {
+        self.ended(if self.hung { DROP_LIMIT } else { STOP_LIMIT }).map_err(|code| {
             let waited_us = u32::try_from(self.clock.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
             Error::WillNotStop { device, status: u32::try_from(code).unwrap_or(u32::MAX), waited_us }
         })?;
@@ -149,8 +161,8 @@ impl<'m> Stream<'m> {
     }
 
     /// The GPU.
-    pub(super) const fn gpu(&self) -> &'m Gpu<'m> {
-        self.module.gpu
+    pub(super) fn gpu(&self) -> &Gpu {
+        self.module.gpu()
     }
 
     /// Is nothing in the stream?
@@ -161,7 +173,7 @@ impl<'m> Stream<'m> {
     /// Waits until the stream is empty, and keeps in mind where it is not. `Err` is the last
     /// answer.
     fn ended(&mut self, timeout: Duration) -> Result<(), CuResult> {
-        let (gpu, stream, clock) = (self.module.gpu, self.stream, self.clock);
+        let (gpu, stream, clock) = (self.module.gpu(), self.stream, self.clock);
         let mut answer = NOT_READY;
         let waited = poll_until(&clock, timeout, |_| {
             // SAFETY: the stream belongs to this context.
@@ -188,7 +200,7 @@ const fn is_lost(code: CuResult) -> bool {
     matches!(code, 4 | 214 | 220 | 700..=799)
 }
 
-impl Drop for Stream<'_> {
+impl Drop for Stream {
     /// Gives events and stream back; or keeps them, with the module and the context, where a kernel
     /// has not ended.
     fn drop(&mut self) {
@@ -196,7 +208,7 @@ impl Drop for Stream<'_> {
             return;
         }
         let (events, stream) = (&self.events, self.stream);
-        let given_back = self.module.gpu.within(|api| {
+        let given_back = self.module.gpu().within(|api| {
             for event in events {
                 // SAFETY: the event is one, and is destroyed once.
                 let _ = unsafe { (api.event_destroy)(*event) };
@@ -205,10 +217,12 @@ impl Drop for Stream<'_> {
             check("cuStreamDestroy", unsafe { (api.stream_destroy)(stream) })
         });
         if given_back.is_ok() {
-            self.module.gave_back();
+            self.module.gpu().gave_back();
+            // SAFETY: once, and nothing uses it after this.
+            unsafe { ManuallyDrop::drop(&mut self.module) };
         }
     }
 }
 
 // SAFETY: streams, events and functions may be used on any thread where their context is current.
-unsafe impl Send for Stream<'_> {}
+unsafe impl Send for Stream {}

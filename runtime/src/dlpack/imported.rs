@@ -5,6 +5,7 @@ use crate::{
     dlpack::TensorRule,
     mem::{
         Backend, CpuBuf, Port, Region,
+        own::Region as OwnRegion,
         region::Block,
         span::{Part, Span},
     },
@@ -12,17 +13,63 @@ use crate::{
 };
 use core::fmt;
 
-/// A framework's tensor whose elements lie in a [`Region`]: nothing is copied, and its bus address
-/// is known. It keeps the framework's tensor until it is dropped. It gives no view and no operand:
+/// A framework's tensor whose elements lie in a region: nothing is copied, and its bus address is
+/// known. It keeps the framework's tensor until it is dropped, and the region as a handle does
+/// ([`own::Region`](OwnRegion); another [`Region`] is borrowed). It gives no view and no operand:
 /// the framework may read and write the elements. To get the buffer back, give this value to
 /// [`into_buf`](Self::into_buf) together with the [`Lent`] that the framework got it from.
 pub struct Imported<'r> {
     foreign: Foreign,
-    block: &'r dyn Block,
+    kept: Kept<'r>,
     shape: Shape,
     dtype: DataType,
     read_only: bool,
     span: Span,
+}
+
+/// A region that a tensor can lie in: an [`own::Region`](OwnRegion), or a [`Region`] that is
+/// borrowed.
+pub trait Holds<'r>: sealed::Sealed<'r> {}
+
+impl<'r, B: Backend> Holds<'r> for &'r Region<B> {}
+impl Holds<'static> for &OwnRegion {}
+
+/// How an import keeps its region.
+#[allow(missing_debug_implementations, reason = "nobody can name it")]
+pub struct Kept<'r>(By<'r>);
+
+enum By<'r> {
+    Borrow(&'r dyn Block),
+    Handle(OwnRegion),
+}
+
+impl Kept<'_> {
+    fn block(&self) -> &dyn Block {
+        match &self.0 {
+            By::Borrow(block) => *block,
+            By::Handle(region) => region.block(),
+        }
+    }
+}
+
+mod sealed {
+    use super::{Backend, By, Kept, OwnRegion, Region, Result};
+
+    pub trait Sealed<'r> {
+        fn keep(self) -> Result<Kept<'r>>;
+    }
+
+    impl<'r, B: Backend> Sealed<'r> for &'r Region<B> {
+        fn keep(self) -> Result<Kept<'r>> {
+            Ok(Kept(By::Borrow(self)))
+        }
+    }
+
+    impl Sealed<'static> for &OwnRegion {
+        fn keep(self) -> Result<Kept<'static>> {
+            self.another().map(By::Handle).map(Kept)
+        }
+    }
 }
 
 impl<'r> Imported<'r> {
@@ -33,8 +80,9 @@ impl<'r> Imported<'r> {
     /// The tensor comes back with the error of [`Foreign::describe`] or of the contract.
     /// [`Error::NotOurs`]: its elements are elsewhere; only [`Foreign::copy_to`] brings them here.
     /// [`Error::Tensor`] with [`TensorRule::DeviceType`]: its address is none of the CPU's.
-    /// Dropping it calls its deleter, as DLPack demands.
-    pub fn new<B: Backend>(region: &'r Region<B>, foreign: Foreign, contract: &Contract) -> Result<Self, Refused<Foreign>> {
+    /// [`Error::TooMany`]: there are too many handles of the region. Dropping it calls its deleter,
+    /// as DLPack demands.
+    pub fn new(region: impl Holds<'r>, foreign: Foreign, contract: &Contract) -> Result<Self, Refused<Foreign>> {
         let found = foreign.describe().and_then(|what| {
             contract.check(what.addr, what.place, &what.shape, what.strides())?;
             if !what.place.is_host() {
@@ -42,18 +90,19 @@ impl<'r> Imported<'r> {
                 return Err(Error::Tensor { rule: TensorRule::DeviceType, found, need });
             }
             let (first, len_bytes) = what.extent()?;
-            let mapping = &region.state().mapping;
+            let kept = region.keep()?;
+            let mapping = &kept.block().state().mapping;
             // An empty tensor has no address.
             let start = if len_bytes == 0 { 0 } else { first.wrapping_sub(mapping.cpu.addr().get() as u64) };
             match usize::try_from(start) {
                 Ok(start) if start <= mapping.len_bytes && len_bytes <= mapping.len_bytes - start => {
-                    Ok((what.shape, what.dtype, what.read_only, Span::new(start, len_bytes)))
+                    Ok((what.shape, what.dtype, what.read_only, Span::new(start, len_bytes), kept))
                 }
                 _ => Err(Error::NotOurs { addr: first, len_bytes }),
             }
         });
         match found {
-            Ok((shape, dtype, read_only, span)) => Ok(Self { foreign, block: region, shape, dtype, read_only, span }),
+            Ok((shape, dtype, read_only, span, kept)) => Ok(Self { foreign, kept, shape, dtype, read_only, span }),
             Err(error) => Err(Refused::new(error, foreign)),
         }
     }
@@ -94,11 +143,17 @@ impl<'r> Imported<'r> {
     /// # Errors
     /// [`Error::WrongBus`], [`Error::Unreachable`].
     pub fn dev_addr(&self, port: &Port) -> Result<DevAddr> {
-        let mapping = &self.block.state().mapping;
+        let mapping = &self.kept.block().state().mapping;
         if port.bus != mapping.bus {
             return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
         }
         port.dev_addr(mapping.base.plus(self.span.start), self.span.len)
+    }
+
+    /// The framework's tensor again, whose deleter was not called.
+    #[must_use]
+    pub fn into_foreign(self) -> Foreign {
+        self.foreign
     }
 
     /// The buffer again: the framework's tensor is given up, which lets `lent` come back where it
@@ -109,8 +164,8 @@ impl<'r> Imported<'r> {
     /// [`Error::TensorOut`]: the framework has other tensors of it. This tensor is given up in any
     /// case.
     pub fn into_buf<'p, T>(self, lent: Lent<CpuBuf<'p, T>>) -> Result<CpuBuf<'p, T>, Refused<Lent<CpuBuf<'p, T>>>> {
-        let Self { foreign, span, block, .. } = self;
-        let of_lent = lent.span(block);
+        let Self { foreign, span, kept, .. } = self;
+        let of_lent = lent.span(kept.block());
         drop(foreign);
         let Some(start) = of_lent.filter(|own| own.start <= span.start && span.end() <= own.end()).map(|own| span.start - own.start) else {
             let addr = span.start as u64;

@@ -9,7 +9,7 @@ use crate::{
     dlpack::TensorRule,
     mem::{Api, CpuBuf, DevBuf, DevSlice, Handle, region::Block, span::Span},
     trace::{self, Event, Site},
-    types::{Bus, DevAddr, Direction, Error, Refused, Result},
+    types::{Bus, DevAddr, Direction, Error, Refused, Result, platform::same_process},
 };
 use core::{fmt, mem, ptr, ptr::NonNull};
 
@@ -20,10 +20,10 @@ impl<T> Lendable for CpuBuf<'_, T> {}
 impl<T> Lendable for DevBuf<'_, T> {}
 
 pub(super) mod sealed {
-    use super::{ByteOffset, Result, Site, Target};
+    use super::{ByteOffset, Owned, Result, Site, Target};
 
     /// Who implements it says where memory is, and keeps everybody else from it.
-    pub trait Sealed {
+    pub trait Sealed: Sized {
         /// Where a consumer finds it.
         fn target(&self, offset: ByteOffset) -> Result<Target>;
 
@@ -32,6 +32,9 @@ pub(super) mod sealed {
 
         /// The consumer is done with it.
         fn came_back(&self);
+
+        /// The buffer without its type, where it borrows nothing.
+        fn owned(self) -> core::result::Result<Owned, Self>;
     }
 }
 
@@ -54,6 +57,10 @@ impl<T> sealed::Sealed for CpuBuf<'_, T> {
     }
 
     fn came_back(&self) {}
+
+    fn owned(self) -> Result<Owned, Self> {
+        self.unborrowed().map(Owned::Cpu)
+    }
 }
 
 impl<T> sealed::Sealed for DevBuf<'_, T> {
@@ -89,6 +96,34 @@ impl<T> sealed::Sealed for DevBuf<'_, T> {
     fn came_back(&self) {
         self.at_rest();
     }
+
+    fn owned(self) -> Result<Owned, Self> {
+        self.unborrowed().map(Owned::Dev)
+    }
+}
+
+/// A buffer whose holder has gone while its tensor was out: the deleter's, wherever that is called.
+#[derive(Debug)]
+pub enum Owned {
+    /// The CPU's.
+    Cpu(CpuBuf<'static>),
+    /// A device's.
+    Dev(DevBuf<'static>),
+}
+
+impl Owned {
+    /// Gives the bytes back. It may be the last that keeps their region.
+    pub(super) fn end(self) {
+        if same_process().is_err() {
+            // A child of fork(2) has this table, and none of the memory: the bytes are the
+            // parent's.
+            return mem::forget(self);
+        }
+        match self {
+            Self::Cpu(buf) => drop(buf),
+            Self::Dev(buf) => drop(buf),
+        }
+    }
 }
 
 /// Bytes of an object: its handle, to which nothing is added, and where they begin in it.
@@ -111,16 +146,17 @@ fn in_object(handle: Handle, addr: u64, offset_bytes: usize, len_bytes: usize, o
 /// it has no view here, and no job. Once the consumer has called the deleter, it can be taken back,
 /// or its tensor given out anew.
 ///
-/// Dropped while the tensor is out, it leaks the buffer, and with it the region's memory: the
-/// consumer may still use it. The slot of the table comes back when the deleter is called.
+/// Dropped while the tensor is out, it leaves the buffer to the deleter: until that is called, the
+/// tensor keeps the region's memory. The deleter gives the bytes back on the consumer's thread, and
+/// unmaps the memory where it was the last to keep it. A buffer that borrows its region is leaked.
 ///
 /// ```
-/// use contigo::{Align, Error, Region, sim::SimBoard};
+/// use contigo::{Align, Error, own::Region, sim::SimBoard};
 /// use contigo::dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable};
 /// static TENSORS: TensorTable<4> = TensorTable::new();
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let buf = region.carve(4096, Align::DLPACK)?.into_buf();
+/// let buf = region.alloc(4096, Align::DLPACK)?;
 /// let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[32, 32])?) };
 /// let mut lent = TENSORS.lend(buf, &spec)?;
 /// let tensor = lent.tensor()?;                     // to a framework: `from_dlpack` of its C or Python API
@@ -135,20 +171,20 @@ fn in_object(handle: Handle, addr: u64, offset_bytes: usize, len_bytes: usize, o
 ///
 /// The buffer cannot be given to a device meanwhile:
 /// ```compile_fail,E0382
-/// # use contigo::{CpuBuf, dlpack::{TensorSpec, TensorTable}};
-/// fn race(table: &'static TensorTable<4>, buf: CpuBuf<'static>, spec: &TensorSpec) {
+/// # use contigo::{dlpack::{TensorSpec, TensorTable}, own::CpuBuf};
+/// fn race(table: &'static TensorTable<4>, buf: CpuBuf, spec: &TensorSpec) {
 ///     let lent = table.lend(buf, spec).unwrap();
 ///     buf.to_device(..); // error: `buf` was moved
 /// }
 /// ```
-#[must_use = "dropping it while the tensor is out leaks the buffer"]
-pub struct Lent<B> {
+#[must_use = "dropping it while the tensor is out leaves the buffer to the deleter"]
+pub struct Lent<B: Lendable> {
     entry: &'static Entry,
     /// Not there any more once it was taken back.
     buf: Option<B>,
 }
 
-impl<B> Lent<B> {
+impl<B: Lendable> Lent<B> {
     pub(super) const fn new(entry: &'static Entry, buf: B) -> Self {
         Self { entry, buf: Some(buf) }
     }
@@ -183,9 +219,7 @@ impl<B> Lent<B> {
     pub fn is_out(&self) -> bool {
         self.entry.slot().is_out()
     }
-}
 
-impl<B: Lendable> Lent<B> {
     /// The buffer again, when no consumer has its tensor.
     ///
     /// # Errors
@@ -209,18 +243,32 @@ impl<T> Lent<CpuBuf<'_, T>> {
     }
 }
 
-impl<B> Drop for Lent<B> {
+impl<B: Lendable> Drop for Lent<B> {
     fn drop(&mut self) {
-        if self.is_out() && self.entry.slot().abandon() {
-            trace::happened(Event::Leak { len_bytes: 0 }, Site::NONE);
-            mem::forget(self.buf.take());
-            return;
+        let Some(buf) = self.buf.take().filter(|_| self.is_out()) else { return self.entry.slot().free() };
+        // Asked here, so that a child that is made later knows that it is one.
+        let owned = if same_process().is_ok() { buf.owned() } else { Err(buf) };
+        let (left, leaked) = match owned {
+            Ok(owned) => (Some(owned), None),
+            Err(buf) => (None, Some(buf)),
+        };
+        match self.entry.abandon(left) {
+            Ok(()) => {
+                if let Some(buf) = leaked {
+                    trace::happened(Event::Leak { len_bytes: 0 }, Site::NONE);
+                    mem::forget(buf);
+                }
+            }
+            // It came back meanwhile.
+            Err(left) => {
+                self.entry.slot().free();
+                drop((left, leaked));
+            }
         }
-        self.entry.slot().free();
     }
 }
 
-impl<B> fmt::Debug for Lent<B> {
+impl<B: Lendable> fmt::Debug for Lent<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lent").field("is_out", &self.is_out()).finish_non_exhaustive()
     }

@@ -11,8 +11,9 @@
 //!                        └──────► copy_to    elsewhere: one copy, counted, by a call that is named so
 //! ```
 //!
-//! While a tensor is out, its buffer belongs to the consumer and can go to no device. A buffer that
-//! a device has can be lent only as an address. So a loop of frames lends each one anew, which
+//! While a tensor is out, its buffer belongs to the consumer and can go to no device. It keeps its
+//! region's memory, as any buffer does: also where nobody waits for it any more (`Lent`). A buffer
+//! that a device has can be lent only as an address. So a loop of frames lends each one anew, which
 //! costs two atomic operations there and two back.
 //!
 //! The structures are those of `dlpack.h` 1.1, and of the form before 1.0. Reference:
@@ -35,7 +36,7 @@ pub use crate::types::TensorRule;
 pub use abi::DataType;
 pub use contract::Contract;
 pub use foreign::{Description, Foreign};
-pub use imported::Imported;
+pub use imported::{Holds, Imported};
 pub use lent::{Lendable, Lent};
 pub use shape::{MAX_DIMS, Shape};
 pub use spec::{ByteOffset, Place, TensorSpec};

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   FREE ──claim──► HELD ──give_out──► OUT ──deleted──► HELD ──free──► FREE
-//!                                       └──abandon──► LEFT ──deleted──► FREE
+//!                                       └──abandon──► LEFT ──deleted──► HELD ──free──► FREE
 //! ```
 //! A slot has [`TURNS`] tensors, and gives out one after the other. The word has the turn beside
 //! the state, so a deleter that is called for an earlier tensor finds another word, and changes
@@ -23,7 +23,7 @@ pub(crate) const FREE: usize = 0;
 const HELD: usize = 1;
 /// The consumer has its tensor, and who lends waits.
 const OUT: usize = 2;
-/// The consumer has its tensor, and nobody waits: its buffer is leaked.
+/// The consumer has its tensor, and nobody waits: what the holder left is the deleter's.
 const LEFT: usize = 3;
 
 /// The state's bits; the turn is above them.
@@ -32,6 +32,18 @@ const STATE_BITS: u32 = 2;
 
 const fn word(turn: usize, state: usize) -> usize {
     turn << STATE_BITS | state
+}
+
+/// What a call of a deleter was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deleted {
+    /// The tensor's, and its holder has the slot again.
+    Back,
+    /// The tensor's, and its holder has gone. The caller has the slot, with its fields, and is to
+    /// [`free`](Slot::free) it.
+    Last,
+    /// One too many: nobody had that tensor.
+    Twice,
 }
 
 #[derive(Debug)]
@@ -72,23 +84,32 @@ impl Slot {
         self.0.load(Ordering::Acquire) & STATE == OUT
     }
 
-    /// The deleter of `turn`'s tensor was called. False: nobody had that tensor, so it was called
-    /// once too often.
-    pub(crate) fn deleted(&self, turn: usize) -> bool {
-        // Release: what the consumer did to the bytes is done before the holder has them again. Two
-        // tries: between them only the holder can change the word, from OUT to LEFT.
-        let back = |from, to| self.0.compare_exchange(word(turn, from), word(turn, to), Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        back(OUT, HELD) || back(LEFT, FREE)
+    /// The deleter of `turn`'s tensor was called.
+    pub(crate) fn deleted(&self, turn: usize) -> Deleted {
+        // Release: what the consumer did to the bytes is done before the holder has them again.
+        // Acquire: what a holder that has gone left is there. Two tries: between them only the
+        // holder can change the word, from OUT to LEFT.
+        let back = |from| self.0.compare_exchange(word(turn, from), word(turn, HELD), Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if back(OUT) {
+            Deleted::Back
+        } else if back(LEFT) {
+            Deleted::Last
+        } else {
+            Deleted::Twice
+        }
     }
 
-    /// The holder, whose tensor is not out, gives the slot back.
+    /// The holder, whose tensor is not out, gives the slot back; or the deleter, where it was the
+    /// last.
     pub(crate) fn free(&self) {
         let seen = self.0.load(Ordering::Relaxed);
         self.0.store(seen & !STATE, Ordering::Release);
     }
 
-    /// The holder goes while the tensor is out. False: it came back meanwhile.
+    /// The holder goes while the tensor is out, and leaves the slot's fields to the deleter. False:
+    /// it came back meanwhile.
     pub(crate) fn abandon(&self) -> bool {
+        // Release: what it leaves is there for the deleter.
         // Acquire, here and where it fails: where the tensor came back, what the consumer did to
         // the bytes is done.
         let seen = self.0.load(Ordering::Acquire);

@@ -4,9 +4,9 @@
 use super::{
     Lent, Place, TensorSpec,
     abi::{DataType, DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},
-    lent::Lendable,
+    lent::{Lendable, Owned},
     shape::MAX_DIMS,
-    slot::{FREE, Slot, TURNS},
+    slot::{Deleted, FREE, Slot, TURNS},
 };
 use crate::{
     dlpack::TensorRule,
@@ -16,7 +16,7 @@ use crate::{
         atomic::{AtomicUsize, Ordering},
     },
 };
-use core::{cell::UnsafeCell, ffi::c_void, ptr, ptr::NonNull};
+use core::{cell::UnsafeCell, ffi::c_void, mem::MaybeUninit, ptr, ptr::NonNull};
 
 /// Room for `SLOTS` tensors that are out at the same time. It is a `static`, because a consumer may
 /// keep a tensor, and call its deleter, after everything else is gone. It is not inside a region,
@@ -56,13 +56,17 @@ struct Fields {
     flags: u64,
     shape: [i64; MAX_DIMS],
     strides: [i64; MAX_DIMS],
+    /// The buffer of a holder that has gone, for the deleter; `None` where it is leaked. Written
+    /// before the holder goes, and read by the deleter that finds that.
+    left: MaybeUninit<Option<Owned>>,
 }
 
 // SAFETY: the fields belong to one thread at a time. `Slot` gives them to its holder (`claim`,
 // Acquire) until `give_out` (Release). It does so again from the deleter's call on (`deleted`,
-// AcqRel, and `is_out` and `next_turn`, Acquire). While the tensor is out they are only read. The
-// two that a deleter reads that is called once too often are written once (`give_versioned`). Their
-// pointers lead to the same entry, or are numbers here.
+// AcqRel, and `is_out` and `next_turn`, Acquire). While the tensor is out they are only read, except
+// for `left`, which the holder writes and the last deleter reads; a buffer in it may go to any
+// thread. The two fields that a deleter reads which is called once too often are written once
+// (`give_versioned`). Their pointers lead to the same entry, or are numbers here.
 unsafe impl Sync for Entry {}
 
 const NOTHING: DlTensor = DlTensor {
@@ -169,6 +173,7 @@ impl Entry {
             flags: 0,
             shape: [0; MAX_DIMS],
             strides: [0; MAX_DIMS],
+            left: MaybeUninit::uninit(),
         };
         Self { slot: Slot(AtomicUsize::new(FREE)), misuses: AtomicUsize::new(0), fields: UnsafeCell::new(fields) }
     }
@@ -254,13 +259,49 @@ impl Entry {
         &self.slot
     }
 
+    /// The holder goes, and leaves `buf` to the deleter.
+    ///
+    /// # Errors
+    /// The buffer comes back, and the holder stays one: its tensor is not out, or came back
+    /// meanwhile.
+    pub(super) fn abandon(&self, buf: Option<Owned>) -> Result<(), Option<Owned>> {
+        let left = place_of_left(&self.fields);
+        // SAFETY: the field is the holder's while the slot is held or out, and the caller is the
+        // holder.
+        unsafe { left.write(MaybeUninit::new(buf)) };
+        if self.slot.abandon() {
+            return Ok(());
+        }
+        // SAFETY: as above, still; it was written just now.
+        Err(unsafe { left.read().assume_init() })
+    }
+
     fn deleted(&self, turn: usize) {
-        if self.slot.deleted(turn) {
-            trace::happened(Event::Return, Site::NONE);
-        } else {
-            self.misuses.fetch_add(1, Ordering::Relaxed);
+        let left = match self.slot.deleted(turn) {
+            Deleted::Back => None,
+            Deleted::Last => {
+                // SAFETY: the holder wrote it before it went (`abandon`), and the slot is this
+                // thread's until it is freed.
+                let left = unsafe { place_of_left(&self.fields).read().assume_init() };
+                self.slot.free();
+                left
+            }
+            Deleted::Twice => {
+                self.misuses.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        };
+        trace::happened(Event::Return, Site::NONE);
+        if let Some(buf) = left {
+            buf.end();
         }
     }
+}
+
+/// Where a holder leaves its buffer.
+fn place_of_left(fields: &UnsafeCell<Fields>) -> *mut MaybeUninit<Option<Owned>> {
+    // SAFETY: a place inside the cell; nothing is read.
+    unsafe { &raw mut (*fields.get()).left }
 }
 
 /// `DLManagedTensorVersioned::deleter`.

@@ -17,13 +17,10 @@
 #[cfg(all(test, feature = "sim"))]
 mod barrier_tests;
 pub mod device;
-mod export;
 pub mod guard;
 pub mod memory;
 pub(crate) mod os;
 pub mod vfio;
 
-pub use self::{
-    export::{Export, NO_DMA_BUF},
-    os::{ExportedFd, Spin, same_process},
-};
+pub use self::os::Spin;
+pub use crate::types::platform::same_process;

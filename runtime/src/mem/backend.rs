@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a backend that lies hands out memory that is not there: implementing it is a promise")]
 //! Where contiguous memory comes from: one trait, one file for each kind of memory.
 
-use crate::types::{BaseAddr, Bus, Direction, Error};
+use crate::types::{BaseAddr, Bus, Direction, Error, platform::OwnedFd};
 use core::{ops::Range, ptr::NonNull};
 
 /// The bytes that one cache-maintenance call covers.
@@ -63,8 +63,8 @@ pub struct Segment {
 /// does not panic, and does not wait long. (Where it panics all the same, what is left is leaked.)
 ///
 /// # Safety
-/// The two syncs are unsafe to call: they change what the CPU sees. Everything else is
-/// safe.
+/// The two syncs are unsafe to call: they change what the CPU sees. So is `export`, which lets
+/// others at the memory. Everything else is safe.
 ///
 /// # Implementation safety
 /// 1. [`mapping`](Self::mapping) returns the same values at every call, however often the backend
@@ -86,6 +86,8 @@ pub struct Segment {
 /// 6. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu`
 ///    no later event in the caches changes a byte of the range. Of bytes that the device has only
 ///    read, [`settled`](Self::settled) says so.
+/// 7. What `export` returns is a descriptor of a dma-buf that holds the whole block. It stays one
+///    after `self` is dropped.
 pub unsafe trait Backend: Send + Sync {
     /// A short name for tables and messages: `sim`, `hugetlb`, `u-dma-buf`.
     fn name(&self) -> &'static str;
@@ -165,5 +167,18 @@ pub unsafe trait Backend: Send + Sync {
     /// As [`SimulatedDevice::wrong_accesses`](super::SimulatedDevice::wrong_accesses).
     fn wrong_accesses(&self) -> Result<super::WrongAccesses, Error> {
         Ok(super::WrongAccesses::default())
+    }
+
+    /// A new descriptor of a dma-buf that holds the whole block, for another importer. The default
+    /// is for memory that is none: huge pages, VFIO's, a simulated board's.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]: the memory is no dma-buf. [`Error::Os`]: what the kernel says.
+    ///
+    /// # Safety
+    /// As [`own::Region::export`](crate::own::Region::export).
+    unsafe fn export(&self) -> Result<OwnedFd, Error> {
+        let fix = "use u-dma-buf, dma-heap or an imported dma-buf";
+        Err(Error::Unsupported { what: "this memory is no dma-buf, which another importer could take", fix })
     }
 }

@@ -3,9 +3,8 @@
 
 use super::rows::Block;
 use crate::{
-    linux::{Export, ExportedFd, NO_DMA_BUF},
     mem::Backend,
-    types::{Error, forward::forward},
+    types::{Error, forward::forward, platform::OwnedFd},
 };
 use core::fmt;
 
@@ -27,13 +26,10 @@ impl AnyMemory {
 // is never exchanged. Moving this value moves no block, as that backend promises.
 unsafe impl Backend for AnyMemory {
     forward!(|this| this.0.backend() => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by, wrong_accesses);
-}
 
-// SAFETY: as above.
-unsafe impl Export for AnyMemory {
-    unsafe fn export(&self) -> Result<ExportedFd, Error> {
+    unsafe fn export(&self) -> Result<OwnedFd, Error> {
         // SAFETY: the caller's promise.
-        self.0.export().map_or(Err(NO_DMA_BUF), |block| unsafe { block.export() })
+        unsafe { self.0.backend().export() }
     }
 }
 

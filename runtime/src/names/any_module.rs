@@ -7,7 +7,8 @@ use crate::{
 };
 use core::{ffi::CStr, fmt};
 
-/// Code on a GPU, as it was loaded: a module of CUDA or Vulkan, a program of OpenCL.
+/// A handle to code on a GPU, as it was loaded: a module of CUDA or Vulkan, a program of OpenCL. A
+/// kernel of it keeps another one: the code is unloaded when the last of them is gone.
 pub trait GpuModule: Send + Sync {
     /// The driver of its kernel called `entry`.
     ///
@@ -19,14 +20,14 @@ pub trait GpuModule: Send + Sync {
     /// driver's [`check`](crate::Driver::check) lets pass, it touches no bytes but the operands',
     /// and writes only those whose [`OperandSpec`](crate::OperandSpec) says so. Where a signature
     /// cannot say what the kernel asks for, the program passes no other words.
-    unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>>;
+    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>>;
 }
 
 /// **Code on a GPU of whatever interface**: a [`GpuModule`] for a program that has its GPU's name
 /// from its user. [`OpenDevice::load`](super::OpenDevice::load) makes one. It takes no heap.
 ///
 /// ```no_run
-/// use contigo::{OperandSpec, Queue, kernel::{Parameter::{Operand, Words}, Signature}, names::DeviceName};
+/// use contigo::{OperandSpec, kernel::{Parameter::{Operand, Words}, Signature}, names::DeviceName, own::Queue};
 /// # let code: &[u8] = &[];
 /// let mut log = String::new();
 /// let gpu = "cuda:0".parse::<DeviceName>()?.open()?; // or "vulkan", or "opencl:1"
@@ -35,20 +36,20 @@ pub trait GpuModule: Send + Sync {
 /// let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
 /// let signature = Signature::new("scale", &[from, to, Words(1), Words(1)])?;
 /// // SAFETY: these are its parameters, and it stays inside them.
-/// let queue: Queue<'_, _, 8, 2> = Queue::new(unsafe { module.kernel(c"scale", signature)? })?;
+/// let queue = Queue::new(unsafe { module.kernel(c"scale", signature)? }, 8)?;
 /// # let _ = queue;
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct AnyModule<'g>(Boxed<dyn GpuModule + 'g>);
+pub struct AnyModule(Boxed<dyn GpuModule>);
 
-impl<'g> AnyModule<'g> {
+impl AnyModule {
     /// `module`, in pages from the kernel.
     ///
     /// # Errors
     /// [`Error::Os`](crate::Error::Os): the kernel has no memory. The module is dropped.
-    pub fn new<M: GpuModule + 'g>(module: M) -> Result<Self> {
+    pub fn new<M: GpuModule + 'static>(module: M) -> Result<Self> {
         // SAFETY: the pointer is unsized, and returned.
-        unsafe { Boxed::<dyn GpuModule + 'g>::unsized_by(module, |inner| inner) }.map(Self)
+        unsafe { Boxed::<dyn GpuModule>::unsized_by(module, |inner| inner) }.map(Self)
     }
 
     /// The driver of its kernel called `entry`.
@@ -58,13 +59,13 @@ impl<'g> AnyModule<'g> {
     ///
     /// # Safety
     /// As [`GpuModule::kernel`].
-    pub unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'_>> {
+    pub unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>> {
         // SAFETY: the caller's promise.
         unsafe { self.0.kernel(entry, signature) }
     }
 }
 
-impl fmt::Debug for AnyModule<'_> {
+impl fmt::Debug for AnyModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnyModule").finish_non_exhaustive()
     }

@@ -5,8 +5,7 @@ use super::any_module::{AnyModule, GpuModule};
 use crate::{
     cuda::{Cuda, CudaFunction, Gpu, Image, Log, Module},
     job::{AnyDriver, Signature},
-    types::Error,
-    types::lock,
+    types::{Error, lock},
 };
 use core::{ffi::CStr, fmt};
 use spin::{Mutex, Once};
@@ -17,7 +16,7 @@ static DRIVER: Once<Cuda> = Once::new();
 static LOADING: Mutex<()> = Mutex::new(());
 
 /// GPU number `ordinal`.
-pub(super) fn open(ordinal: u32) -> Result<Gpu<'static>, Error> {
+pub(super) fn open(ordinal: u32) -> Result<Gpu, Error> {
     let driver = match DRIVER.get() {
         Some(driver) => driver,
         None => {
@@ -42,7 +41,7 @@ pub(super) fn open(ordinal: u32) -> Result<Gpu<'static>, Error> {
 ///
 /// # Safety
 /// As [`Module::load`].
-pub unsafe fn load_cuda<'g>(gpu: &'g Gpu<'g>, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>, Error> {
+pub unsafe fn load_cuda(gpu: &Gpu, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
     let mut said = Log::new();
     // SAFETY: the caller's promise.
     let module = unsafe { Module::load(gpu, Image::of(code), &mut said) };
@@ -50,8 +49,8 @@ pub unsafe fn load_cuda<'g>(gpu: &'g Gpu<'g>, code: &[u8], log: &mut dyn fmt::Wr
     AnyModule::new(module.inspect_err(|_| _ = log.write_str(&said))?)
 }
 
-impl GpuModule for Module<'_> {
-    unsafe fn kernel<'m>(&'m self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'m>, Error> {
+impl GpuModule for Module {
+    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>, Error> {
         // SAFETY: the caller's promise.
         AnyDriver::new(unsafe { CudaFunction::new(self, entry, signature)? })
     }

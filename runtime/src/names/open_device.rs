@@ -32,15 +32,15 @@ use core::{
 /// where it can (`vfio:…`, `guard:…`).
 ///
 /// ```
-/// use contigo::{Align, Engine, Region, drivers::zdma::Zdma, names::{Attach, DeviceName, MemoryName}};
+/// use contigo::{Align, drivers::zdma::Zdma, names::{Attach, DeviceName, MemoryName}, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let device = "sim:zdma@7".parse::<DeviceName>()?.open()?;
 /// let memory: MemoryName = "sim".parse()?;
 /// let region = Region::new(device.memory(&memory, 1 << 20)?)?;
 /// // SAFETY: the model is a ZDMA.
-/// let mut engine = Engine::new(unsafe { Zdma::simple(device.attach(Attach::default())?)? })?;
-/// let [from, to] = [region.carve(4096, Align::LINE)?.into_buf(), region.carve(4096, Align::LINE)?.into_buf()];
-/// let [_from, _to] = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(Duration::from_millis(20))?.buffers;
+/// let mut queue = Queue::new(unsafe { Zdma::simple(device.attach(Attach::default())?)? }, 1)?;
+/// let [from, to] = [region.alloc(4096, Align::LINE)?, region.alloc(4096, Align::LINE)?];
+/// let [_from, _to] = queue.run([from.to_device(..), to.from_device(..)], &[], Duration::from_millis(20))?.buffers;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Clone)]
@@ -64,7 +64,7 @@ enum Opened {
     #[cfg(feature = "sim")]
     Simulated(crate::sim::SimBoard, super::simulated::Models),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-    Gpu(crate::cuda::Gpu<'static>),
+    Gpu(crate::cuda::Gpu),
     /// A GPU that another crate brought.
     Provided(&'static dyn GpuDevice),
 }
@@ -442,11 +442,16 @@ impl OpenDevice {
     /// # Safety
     /// A compiler made the code for this kind of GPU, and it is whole; a text is what the program
     /// means to run. A driver may do anything with other bytes.
-    pub unsafe fn load(&self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'_>, Error> {
+    pub unsafe fn load(&self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
         match &self.0.opened {
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-            // SAFETY: the caller's promise.
-            Opened::Gpu(gpu) => unsafe { super::gpu::load_cuda(gpu, code, log) },
+            Opened::Gpu(gpu) => {
+                let kept = core::ptr::from_ref(gpu);
+                core::mem::forget(self.clone());
+                // SAFETY: one of its handles was forgotten, so it stays where it is for ever. The
+                // rest is the caller's promise.
+                unsafe { super::gpu::load_cuda(&*kept, code, log) }
+            }
             // SAFETY: the caller's promise.
             Opened::Provided(gpu) => unsafe { gpu.load(code, log) },
             _ => Err(Error::Unsupported { what: "code is loaded for a GPU", fix: "open one: cuda:0, vulkan or opencl" }),
@@ -456,7 +461,7 @@ impl OpenDevice {
     /// The GPU, for its memory and its facts.
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     #[must_use]
-    pub fn gpu(&self) -> Option<&crate::cuda::Gpu<'static>> {
+    pub fn gpu(&self) -> Option<&crate::cuda::Gpu> {
         match &self.0.opened {
             Opened::Gpu(gpu) => Some(gpu),
             _ => None,

@@ -34,15 +34,15 @@ pub trait GpuDevice: Sync {
     /// The error of its interface.
     fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory>;
 
-    /// Loads code for it, which stays as long as the value. `log` gets the words of the driver's
-    /// compiler where it refuses the code.
+    /// Loads code for it, which stays as long as the value or a kernel of it. `log` gets the words of
+    /// the driver's compiler where it refuses the code.
     ///
     /// # Errors
     /// The error of its interface.
     ///
     /// # Safety
     /// As [`OpenDevice::load`](super::OpenDevice::load).
-    unsafe fn load<'g>(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule<'g>>;
+    unsafe fn load(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule>;
 }
 
 /// Memory of another crate, owned: a [`Backend`] of any type, in pages from the kernel.

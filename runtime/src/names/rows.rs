@@ -1,4 +1,3 @@
-#![allow(unsafe_code)] // TEMPORARY
 //! The table: one row for each kind of memory, and one for each kind of device.
 //!
 //! **A new kind of memory is a row here**, beside its backend. The tool, C and Python then have it,
@@ -17,7 +16,6 @@ use super::{
 };
 use crate::{
     linux::{
-        Export,
         guard::{DmaBuf, GuardMemory},
         memory::{DmaHeap, HugeTlb, UDmaBuf},
         vfio::VfioMemory,
@@ -71,10 +69,9 @@ pub(super) struct DeviceRow {
     pub(super) feature: &'static str,
 }
 
-/// The types that hold memory, and which of them another importer can have. Each of them becomes an
-/// [`AnyMemory`] by `From`.
+/// The types that hold memory. Each of them becomes an [`AnyMemory`] by `From`.
 macro_rules! blocks {
-    ($($(#[$condition:meta])* $variant:ident($type:ty) $(as $export:ident)?,)*) => {
+    ($($(#[$condition:meta])* $variant:ident($type:ty),)*) => {
         /// One of the types that hold memory.
         pub(super) enum Block {
             $($(#[$condition])* $variant($type),)*
@@ -84,14 +81,6 @@ macro_rules! blocks {
             pub(super) fn backend(&self) -> &dyn Backend {
                 match self {
                     $($(#[$condition])* Self::$variant(block) => block,)*
-                }
-            }
-
-            /// The block, where it can be given to another importer.
-            pub(super) fn export(&self) -> Option<&dyn Export> {
-                match self {
-                    $($(Self::$variant(block) => Some(block as &dyn $export),)?)*
-                    _ => None,
                 }
             }
         }
@@ -117,16 +106,16 @@ macro_rules! blocks {
 }
 
 blocks! {
-    UDmaBuf(UDmaBuf) as Export,
-    DmaHeap(DmaHeap) as Export,
-    Guarded(GuardMemory) as Export,
-    Imported(DmaBuf) as Export,
+    UDmaBuf(UDmaBuf),
+    DmaHeap(DmaHeap),
+    Guarded(GuardMemory),
+    Imported(DmaBuf),
     HugeTlb(HugeTlb),
     Vfio(VfioMemory),
     #[cfg(feature = "sim")]
     Sim(crate::sim::Sim),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-    Cuda(crate::cuda::CudaHost<'static>),
+    Cuda(crate::cuda::CudaHost),
     Provided(OwnedMemory),
 }
 
@@ -237,12 +226,7 @@ pub(super) static MEMORIES: &[MemoryRow] = &[
         device: |name| name.text().parse().ok(),
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
         open: Some(|name, device, len_bytes| match device.and_then(OpenDevice::gpu) {
-            Some(gpu) => Ok(crate::cuda::CudaHost::allocate(
-                unsafe { core::mem::transmute::<&crate::cuda::Gpu<'_>, &'static crate::cuda::Gpu<'static>>(gpu) },
-                len_bytes,
-                crate::types::Align::PAGE,
-            )?
-            .into()),
+            Some(gpu) => Ok(crate::cuda::CudaHost::allocate(gpu, len_bytes, crate::types::Align::PAGE)?.into()),
             None => Err(name.needs_device()),
         }),
         #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]

@@ -110,11 +110,11 @@ impl OpenDevice {
     /// ([`Engine::arm`](crate::Engine::arm)).
     ///
     /// ```
-    /// use contigo::{Align, Parts, Queue, Region, Settings, names::{Attach, DeviceName, row}};
+    /// use contigo::{Align, Parts, Settings, names::{Attach, DeviceName, row}, own::{Queue, Region}};
     /// use core::time::Duration;
     /// let device = "sim:pl330".parse::<DeviceName>()?.open()?;
     /// let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?;
-    /// let take = || Ok::<_, contigo::Error>(region.carve(4096, Align::LINE)?.into_buf());
+    /// let take = || region.alloc(4096, Align::LINE);
     /// let open = |settings| {
     ///     let settings = Settings(settings);
     ///     // SAFETY: the model is a PL330, which nobody else drives.
@@ -123,13 +123,13 @@ impl OpenDevice {
     ///         taken.open(Parts { device: (), memory: Some(take()?), settings, map: None })
     ///     }
     /// };
-    /// let mut first: Queue<'_, _, 1, 2> = Queue::new(open("channel=0")?)?;
-    /// let mut second: Queue<'_, _, 1, 2> = Queue::new(open("channel=1")?)?;
+    /// let mut first = Queue::new(open("channel=0")?, 1)?;
+    /// let mut second = Queue::new(open("channel=1")?, 1)?;
     /// for queue in [&mut first, &mut second] {
-    ///     queue.push_words([take()?.to_device(..), take()?.from_device(..)], &[])?;
+    ///     queue.submit([take()?.to_device(..), take()?.from_device(..)], &[])?;
     /// }
     /// first.stop()?;
-    /// assert!(second.next_words(Duration::from_millis(20))?.is_some(), "it goes on");
+    /// assert!(second.wait::<2>(Duration::from_millis(20))?.is_some(), "it goes on");
     /// # Ok::<(), contigo::Error>(())
     /// ```
     ///

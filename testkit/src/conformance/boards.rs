@@ -70,19 +70,18 @@ impl Harness for OnSim {
 /// Memory that one device's opening serves, by names.
 #[derive(Debug)]
 pub struct OnName {
-    /// Its memory borrows it.
-    device: &'static OpenDevice,
+    device: OpenDevice,
     name: MemoryName,
     port: Port,
 }
 
 impl OnName {
-    /// Blocks of `memory`, from `device`, which stays open until the program ends.
+    /// Blocks of `memory`, from `device`.
     ///
     /// # Errors
     /// An error of the names or of the opening.
     pub fn new(device: &str, memory: &str) -> Result<Self> {
-        let device: &OpenDevice = Box::leak(Box::new(device.parse::<DeviceName>()?.open()?));
+        let device = device.parse::<DeviceName>()?.open()?;
         let port = device.port().ok_or(Error::NotFound { what: "port of the device", among: 0.into() })?;
         Ok(Self { name: memory.parse()?, port, device })
     }

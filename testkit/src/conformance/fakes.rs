@@ -113,12 +113,11 @@ pub fn on_fake_heap() -> OnMemory<impl Fn(usize) -> Result<DmaHeap, Failure>> {
 #[derive(Debug)]
 pub struct OnFakeVfio {
     kernel: FakeVfio,
-    /// Its memory borrows it.
-    vfio: &'static Vfio,
+    vfio: Vfio,
 }
 
 impl OnFakeVfio {
-    /// The device on such a machine. It stays open until the program ends.
+    /// The device on such a machine.
     ///
     /// # Panics
     /// Where it cannot be opened there.
@@ -127,7 +126,7 @@ impl OnFakeVfio {
     pub fn new(machine: Machine) -> Self {
         let kernel = FakeVfio::new(machine);
         let vfio = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, vfio: Box::leak(Box::new(vfio)) }
+        Self { kernel, vfio }
     }
 }
 
@@ -165,8 +164,7 @@ impl Harness for OnFakeVfio {
 #[derive(Debug)]
 struct Guarded {
     kernel: FakeGuard,
-    /// Its memory borrows it: it stays open until the program ends.
-    guard: &'static Guard,
+    guard: Guard,
 }
 
 impl Guarded {
@@ -174,7 +172,7 @@ impl Guarded {
     fn new(config: GuardConfig) -> Self {
         let kernel = FakeGuard::new(config);
         let guard = kernel.open_guard().unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, guard: Box::leak(Box::new(guard)) }
+        Self { kernel, guard }
     }
 
     fn port(&self) -> Port {
@@ -213,7 +211,7 @@ impl Harness for OnFakeGuard {
     type Backend = GuardMemory;
 
     fn open(&self, len_bytes: usize) -> Result<GuardMemory, Failure> {
-        let guard = self.device.guard;
+        let guard = &self.device.guard;
         Ok(if self.coherent { guard.allocate_coherent(len_bytes) } else { guard.allocate(len_bytes) }?)
     }
 
@@ -256,7 +254,7 @@ impl Harness for OnFakePort {
     type Backend = DmaBuf;
 
     fn open(&self, len_bytes: usize) -> Result<DmaBuf, Failure> {
-        Ok(DmaHeap::allocate_for_from(self.heap.clone(), self.device.guard, HEAP, len_bytes)?)
+        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.device.guard, HEAP, len_bytes)?)
     }
 
     fn port(&self) -> Port {

@@ -25,7 +25,7 @@ pub use self::{
 };
 
 use contigo::{
-    Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep, TypedDriver, exactly, poll_until, timeout_us,
+    Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep, exactly, poll_until, timeout_us,
     wait::poll_every,
 };
 use std::time::Duration;
@@ -234,8 +234,4 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
     fn stop_program(&self) -> StopProgram {
         StopProgram::new(&[StopStep::poll_while(regs::COMMAND.offset(), regs::RUN, regs::RUN, STOP_US)]).unwrap_or_default()
     }
-}
-
-impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> TypedDriver<2> for Edu<D, ADDR_BITS, W> {
-    contigo::no_report!();
 }

@@ -7,7 +7,11 @@ use super::{
     places::{Blamed, Places, Way},
     tally::{Budget, Job, Mode, Stopped, Tally},
 };
-use contigo::{Attempt, CpuBuf, DevBuf, Direction, Engine, Error, Result, Running, TypedDriver};
+use contigo::{
+    Direction, Driver, Error, Result,
+    own::{CpuBuf, DevBuf, Queue},
+    timeout_us,
+};
 use core::{hint, ops::Range};
 use fastrand::Rng;
 use std::time::{Duration, Instant};
@@ -26,22 +30,21 @@ const DEVICE_OWNED_MAX: usize = 16;
 
 /// Random copies on one [`Ground`], whose slots are its own until it is dropped.
 #[derive(Debug)]
-pub struct Exerciser<'g> {
-    places: Places<'g>,
+pub struct Exerciser {
+    places: Places,
     limits: Limits,
     seed: u64,
     rng: Rng,
     tally: Tally,
 }
 
-impl<'g> Exerciser<'g> {
+impl Exerciser {
     /// Takes all of `ground`, and fills it with random bytes that `seed` decides, as it decides
     /// everything else.
     ///
     /// # Errors
-    /// [`Error::NoSlots`] where another exerciser had the ground, or an error of the buffers'
-    /// views.
-    pub fn new(ground: &'g mut Ground<'_>, limits: Limits, seed: u64) -> Result<Self> {
+    /// An error of the buffers' views.
+    pub fn new(ground: Ground, limits: Limits, seed: u64) -> Result<Self> {
         let mut rng = Rng::with_seed(seed);
         let places = Places::new(ground, &mut rng)?;
         Ok(Self { places, limits, seed, rng, tally: Tally::default() })
@@ -71,7 +74,7 @@ impl<'g> Exerciser<'g> {
         self.places.slot_bytes
     }
 
-    /// Runs jobs on `engine` until `budget` is spent, then takes all slots back and compares
+    /// Runs jobs on `queue`, one after the other, until `budget` is spent, then takes all slots back and compares
     /// everything. Jobs are numbered on from the last run, so that runs in different modes are one
     /// sequence.
     ///
@@ -79,15 +82,15 @@ impl<'g> Exerciser<'g> {
     ///
     /// # Errors
     /// The first job that was refused or failed; this exerciser cannot run again, because that
-    /// job's slots are lost.
-    pub fn run<D>(&mut self, engine: &mut Engine<D, 2>, mode: Mode<'_>, budget: Budget) -> Result<(), Stopped>
-    where
-        D: TypedDriver<2, Args = ()>,
-    {
-        let way = Way { port: *engine.port(), addr_bits: engine.driver().addr_bits() };
+    /// job's slots are lost. [`Error::Busy`] where the queue has jobs of others.
+    pub fn run<D: Driver>(&mut self, queue: &mut Queue<D>, mode: Mode<'_>, budget: Budget) -> Result<(), Stopped> {
+        let way = Way { port: *queue.port(), addr_bits: queue.driver().addr_bits() };
         let mut job = Job::none(self.tally.jobs);
         let seed = self.seed;
         let stopped = |job: Job, error: Error| Stopped { seed, job, error };
+        if !queue.is_empty() {
+            return Err(stopped(job, Error::Busy));
+        }
         // The CPU's bytes are still dirty in its caches, and would hide those that a device writes
         // over them.
         self.sweep(way, job).map_err(|error| stopped(job, error))?;
@@ -98,7 +101,7 @@ impl<'g> Exerciser<'g> {
             }
             job = Job::none(self.tally.jobs + 1);
             job = self.plan(job, way).map_err(|error| stopped(job, error))?;
-            self.step(engine, mode, way, &job).map_err(|error| stopped(job, error))?;
+            self.step(queue, mode, way, &job).map_err(|error| stopped(job, error))?;
             if job.number.is_multiple_of(JOBS_PER_SWEEP) {
                 self.sweep(way, job).map_err(|error| stopped(job, error))?;
             }
@@ -148,18 +151,15 @@ impl<'g> Exerciser<'g> {
     }
 
     /// Fresh bytes by the CPU, the copy, the same copy in the shadow, and the comparison.
-    fn step<D>(&mut self, engine: &mut Engine<D, 2>, mode: Mode<'_>, way: Way, job: &Job) -> Result<()>
-    where
-        D: TypedDriver<2, Args = ()>,
-    {
+    fn step<D: Driver>(&mut self, queue: &mut Queue<D>, mode: Mode<'_>, way: Way, job: &Job) -> Result<()> {
         self.cpu_s_turn(job)?;
         let (from, from_room) = self.places.operand(job.from.0, &job.source(), Direction::ToDevice)?;
         let (to, to_room) = self.places.operand(job.to.0, &job.destination(), Direction::FromDevice)?;
         if let Mode::Events(events, _) = mode {
             events.arm()?;
         }
-        let running = engine.start([from, to], &())?;
-        let [from, to] = finish(running, mode, job.kept)?;
+        queue.submit([from, to], &[])?;
+        let [from, to] = finish(queue, mode, job.kept)?;
         self.places.put(job.from.0, from.with_room(from_room));
         self.places.put(job.to.0, to.with_room(to_room));
 
@@ -208,13 +208,13 @@ impl<'g> Exerciser<'g> {
 }
 
 /// One operand after its job.
-enum Ended<'g> {
-    Cpu(CpuBuf<'g>),
-    Dev(DevBuf<'g>),
+enum Ended {
+    Cpu(CpuBuf),
+    Dev(DevBuf),
 }
 
-impl<'g> Ended<'g> {
-    fn with_room(self, room: Range<usize>) -> Held<'g> {
+impl Ended {
+    fn with_room(self, room: Range<usize>) -> Held {
         match self {
             Self::Cpu(buf) => Held::Cpu(buf),
             Self::Dev(buf) => Held::Dev(buf, room),
@@ -222,35 +222,46 @@ impl<'g> Ended<'g> {
     }
 }
 
-/// Waits for the end of a job as `mode` says; its buffers stay the device's where `kept`.
-fn finish<'g, D>(mut running: Running<'_, 'g, D, 2>, mode: Mode<'_>, kept: bool) -> Result<[Ended<'g>; 2]>
-where
-    D: TypedDriver<2, Args = ()>,
-{
-    let mut timeout = Duration::ZERO;
-    match mode {
-        Mode::Waiting(limit) => timeout = limit,
+/// Waits for the end of the queue's job as `mode` says; its buffers stay the device's where `kept`.
+/// After a job that does not end, or that fails, the device is stopped and the queue is empty.
+fn finish<D: Driver>(queue: &mut Queue<D>, mode: Mode<'_>, kept: bool) -> Result<[Ended; 2]> {
+    let failed = match wait(queue, mode, kept) {
+        Ok(Some(ended)) => return Ok(ended),
+        Ok(None) => {
+            let limit = if let Mode::Waiting(limit) | Mode::Events(_, limit) = mode { limit } else { Duration::ZERO };
+            Error::Timeout { timeout_us: timeout_us(limit)? }
+        }
+        Err(error) => error,
+    };
+    queue.clear()?;
+    Err(failed)
+}
+
+fn wait<D: Driver>(queue: &mut Queue<D>, mode: Mode<'_>, kept: bool) -> Result<Option<[Ended; 2]>> {
+    let limit = match mode {
+        Mode::Waiting(limit) => limit,
         Mode::Events(events, limit) => {
             events.wait(limit)?;
-            timeout = limit;
+            limit
         }
         Mode::Polled => {
             for _ in 0..LOOKS_MAX {
-                running = if kept {
-                    match running.wait_device_for(Duration::ZERO)? {
-                        Attempt::Done(done) => return Ok(done.buffers.map(Ended::Dev)),
-                        Attempt::Pending(running) => running,
-                    }
-                } else {
-                    match running.try_wait()? {
-                        Attempt::Done(done) => return Ok(done.buffers.map(Ended::Cpu)),
-                        Attempt::Pending(running) => running,
-                    }
-                };
+                let ended = look(queue, Duration::ZERO, kept)?;
+                if ended.is_some() {
+                    return Ok(ended);
+                }
                 hint::spin_loop();
             }
+            return Ok(None);
         }
-    }
-    // When polled in vain, this is the last look: it stops the device.
-    Ok(if kept { running.wait_device(timeout)?.buffers.map(Ended::Dev) } else { running.wait(timeout)?.buffers.map(Ended::Cpu) })
+    };
+    look(queue, limit, kept)
+}
+
+fn look<D: Driver>(queue: &mut Queue<D>, limit: Duration, kept: bool) -> Result<Option<[Ended; 2]>> {
+    Ok(if kept {
+        queue.wait_device(limit)?.map(|done| done.buffers.map(Ended::Dev))
+    } else {
+        queue.wait(limit)?.map(|done| done.buffers.map(Ended::Cpu))
+    })
 }

@@ -1,6 +1,9 @@
 //! The memory that is exercised: 64 slots in a row, and a guard on either side.
 
-use contigo::{Align, Backend, CpuBuf, Error, Pool, Region, Result};
+use contigo::{
+    Align, Error, Result,
+    own::{CpuBuf, Pool, Region},
+};
 
 /// How many buffers are alive at once.
 pub const SLOTS: usize = 64;
@@ -12,17 +15,16 @@ const SLOT_BYTES_MAX: usize = 2 * Align::PAGE.bytes();
 /// and leave some.
 const SLOT_BYTES_MIN: usize = 1024;
 
-/// 64 slots of one region, in a row, and a guard of a slot's size before and after them. It owns
-/// these pieces of the region; an [`Exerciser`](super::Exerciser) borrows them.
+/// 64 slots of one region, in a row, and a guard of a slot's size before and after them: next to
+/// them where the region's free bytes are in one piece.
 #[derive(Debug)]
-pub struct Ground<'r> {
-    pub(super) pool: Pool<'r, SLOTS>,
-    /// Taken by the exerciser.
-    pub(super) guards: Option<[CpuBuf<'r>; 2]>,
+pub struct Ground {
+    pub(super) pool: Pool,
+    pub(super) guards: [CpuBuf; 2],
     pub(super) slot_bytes: usize,
 }
 
-impl<'r> Ground<'r> {
+impl Ground {
     /// The bytes that a region needs at most, beside those that a driver keeps of it: 66 slots of 8
     /// KiB.
     pub const WHOLE_BYTES: usize = PLACES * SLOT_BYTES_MAX;
@@ -31,11 +33,11 @@ impl<'r> Ground<'r> {
     /// Both, and a page for their alignment: all that is asked of memory.
     pub const REGION_BYTES: usize = Self::WHOLE_BYTES + Self::DRIVER_BYTES + Align::PAGE.bytes();
 
-    /// Carves what `region` has left, up to slots of 8 KiB; carve what a driver needs first.
+    /// Takes what `region` has left, up to slots of 8 KiB; allocate what a driver needs first.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] where slots of 1 KiB do not fit, or an error of [`Region::carve`].
-    pub fn new<B: Backend>(region: &'r Region<B>) -> Result<Self> {
+    /// [`Error::Exhausted`] where slots of 1 KiB do not fit, or an error of [`Region::alloc`].
+    pub fn new(region: &Region) -> Result<Self> {
         // A page is left out, for the first guard's alignment.
         let have_bytes = region.free_bytes().saturating_sub(Align::PAGE.bytes());
         let unit = SLOT_BYTES_MIN.max(region.line().bytes());
@@ -43,10 +45,10 @@ impl<'r> Ground<'r> {
         if slot_bytes == 0 {
             return Err(Error::Exhausted { need_bytes: PLACES * unit + Align::PAGE.bytes(), capacity_bytes: region.free_bytes() });
         }
-        let before = region.carve(slot_bytes, Align::PAGE)?.into_buf();
-        let pool = Pool::new(region.carve(SLOTS * slot_bytes, Align::LINE)?, slot_bytes)?;
-        let after = region.carve(slot_bytes, Align::LINE)?.into_buf();
-        Ok(Self { pool, guards: Some([before, after]), slot_bytes })
+        let before = region.alloc(slot_bytes, Align::PAGE)?;
+        let pool = region.pool(SLOTS, slot_bytes)?;
+        let after = region.alloc(slot_bytes, Align::LINE)?;
+        Ok(Self { pool, guards: [before, after], slot_bytes })
     }
 
     /// How many bytes a slot has.

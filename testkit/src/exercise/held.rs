@@ -1,20 +1,20 @@
 //! Who owns a slot now.
 
-use contigo::{CpuBuf, DevBuf};
+use contigo::own::{CpuBuf, DevBuf};
 use core::ops::Range;
 
 /// One slot, on the side of whoever owns it.
 #[derive(Debug)]
-pub(super) enum Held<'g> {
+pub(super) enum Held {
     /// The CPU's.
-    Cpu(CpuBuf<'g>),
+    Cpu(CpuBuf),
     /// Still the device's, and these bytes of it: no other may go into a job.
-    Dev(DevBuf<'g>, Range<usize>),
+    Dev(DevBuf, Range<usize>),
     /// In a job under way, or lost with one that failed.
     Out,
 }
 
-impl Held<'_> {
+impl Held {
     pub(super) const fn is_dev(&self) -> bool {
         matches!(self, Self::Dev(..))
     }

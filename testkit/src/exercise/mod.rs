@@ -2,7 +2,7 @@
 //! of them compared with what a program on the CPU says should be there.
 //!
 //! ```text
-//!   Region ──► Ground ──────────────► Exerciser::run(engine) ──► Tally
+//!   Region ──► Ground ──────────────► Exerciser::run(queue) ───► Tally
 //!              guard | 64 slots | guard     │                     jobs, bytes, mismatches, canary hits
 //!                                           └─ the shadow: what every byte of them must be
 //! ```
@@ -13,25 +13,23 @@
 //! wrong byte inside the part that was written is a *mismatch*; one that changed outside of it is a
 //! *canary hit*. Every so often, and at the end, all slots and both guards are compared.
 //!
-//! It needs any [`Region`](contigo::Region) and any engine that copies ([`TypedDriver<2, Args =
-//! ()>`](contigo::TypedDriver): bytes of operand 0 to operand 1). One seed gives one sequence of
-//! jobs, whatever the time or the machine: a failure says which job it was, and the same seed meets
-//! it again.
+//! It needs any [`Region`](contigo::own::Region) and a queue over any engine that copies: bytes of
+//! operand 0 to operand 1, with no argument words. One seed gives one sequence of jobs, whatever
+//! the time or the machine: a failure says which job it was, and the same seed meets it again.
 //!
 //! It keeps its books on the heap, and asks for all of that before the first job:
 //! [`Exerciser::run`] allocates nothing. On a polled engine whose memory needs no kernel for its
 //! caches it makes no system call.
 //!
 //! ```
-//! use contigo::{Engine, Region, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard};
+//! use contigo::{drivers::zdma::{SimZdma, Zdma}, own::{Queue, Region}, sim::SimBoard};
 //! use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode};
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(Ground::WHOLE_BYTES + 4096)?)?;
 //! let channel = SimZdma::new(&board, board.port());
-//! let mut engine = Engine::new(Zdma::simple_simulated(channel.window()?)?)?;
-//! let mut ground = Ground::new(&region)?;
-//! let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, 42)?;
-//! exerciser.run(&mut engine, Mode::Polled, Budget::jobs(200)).map_err(|stopped| stopped.error)?;
+//! let mut queue = Queue::new(Zdma::simple_simulated(channel.window()?)?, 1)?;
+//! let mut exerciser = Exerciser::new(Ground::new(&region)?, Limits::NONE, 42)?;
+//! exerciser.run(&mut queue, Mode::Polled, Budget::jobs(200)).map_err(|stopped| stopped.error)?;
 //! let tally = exerciser.tally();
 //! assert_eq!((tally.jobs, tally.mismatches, tally.canary_hits), (200, 0, 0));
 //! # Ok::<(), contigo::Error>(())

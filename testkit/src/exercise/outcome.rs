@@ -1,7 +1,7 @@
 //! The outcome of the jobs of one mode, and its faults. Each program has a report of its own.
 
 use super::{Budget, Exerciser, FirstWrong, Line, Mode, Stopped, Tally, on_this_thread};
-use contigo::{Engine, TypedDriver};
+use contigo::{Driver, own::Queue};
 use core::fmt;
 use std::time::Instant;
 
@@ -43,32 +43,26 @@ pub enum Fault {
     Allocated(u64),
 }
 
-impl Exerciser<'_> {
+impl Exerciser {
     /// As [`run`](Self::run), by the interrupt of `line` or polled, with all that is known of it
     /// afterwards.
-    pub fn measure<D>(&mut self, engine: &mut Engine<D, 2>, line: Line<'_>, interrupt: bool, budget: Budget) -> Outcome
-    where
-        D: TypedDriver<2, Args = ()>,
-    {
-        self.measure_in(engine, line, interrupt, budget, |run| run())
+    pub fn measure<D: Driver>(&mut self, queue: &mut Queue<D>, line: Line<'_>, interrupt: bool, budget: Budget) -> Outcome {
+        self.measure_in(queue, line, interrupt, budget, |run| run())
     }
 
     /// As [`measure`](Self::measure), with the jobs run by `around`, once: to count what they alone
     /// cost. The clock is read outside of it, by a system call where the kernel's page has none.
-    pub fn measure_in<D>(
+    pub fn measure_in<D: Driver>(
         &mut self,
-        engine: &mut Engine<D, 2>,
+        queue: &mut Queue<D>,
         line: Line<'_>,
         interrupt: bool,
         budget: Budget,
         around: impl FnOnce(&mut dyn FnMut() -> Result<(), Stopped>) -> Result<(), Stopped>,
-    ) -> Outcome
-    where
-        D: TypedDriver<2, Args = ()>,
-    {
+    ) -> Outcome {
         let (mode, how) = if interrupt { ("interrupt", line.mode()) } else { ("polled", Mode::Polled) };
         let (before, came, allocated, begun) = (self.tally(), line.came(), on_this_thread(), Instant::now());
-        let ended = around(&mut || self.run(engine, how, budget));
+        let ended = around(&mut || self.run(queue, how, budget));
         let allocations = on_this_thread() - allocated;
         let after = self.tally();
         Outcome {

@@ -6,7 +6,10 @@ use super::{
     refresh::refresh,
     tally::{Blame, FirstWrong, Job, Tally},
 };
-use contigo::{Align, CpuBuf, Direction, Error, Operand, Pool, Port, Result};
+use contigo::{
+    Align, Direction, Error, Port, Result,
+    own::{CpuBuf, Operand, Pool},
+};
 use core::{mem, ops::Range};
 use fastrand::Rng;
 use std::vec::Vec;
@@ -24,23 +27,21 @@ pub(super) struct Way {
 /// The guard before the slots is place 0, the slots are 1 to 64 in the order of their addresses,
 /// the guard after them is 65.
 #[derive(Debug)]
-pub(super) struct Places<'g> {
-    pool: &'g Pool<'g, SLOTS>,
+pub(super) struct Places {
+    pool: Pool,
     pub(super) slot_bytes: usize,
-    held: Vec<Held<'g>>,
+    held: Vec<Held>,
     /// The expected value of every byte of them.
     shadow: Vec<u8>,
     /// For each place, the hull of what jobs wrote since it was last compared.
     written: Vec<Range<usize>>,
 }
 
-impl<'g> Places<'g> {
+impl Places {
     /// All of `ground`, filled with random bytes.
-    pub(super) fn new(ground: &'g mut Ground<'_>, rng: &mut Rng) -> Result<Self> {
-        let Ground { pool, guards, slot_bytes } = ground;
-        let (pool, slot_bytes): (&'g Pool<'_, SLOTS>, usize) = (pool, *slot_bytes);
-        let [before, after] = guards.take().ok_or(LOST)?;
-        let mut bufs: Vec<CpuBuf<'g>> = Vec::with_capacity(PLACES);
+    pub(super) fn new(ground: Ground, rng: &mut Rng) -> Result<Self> {
+        let Ground { pool, guards: [before, after], slot_bytes } = ground;
+        let mut bufs = Vec::with_capacity(PLACES);
         bufs.push(before);
         for _ in 0..SLOTS {
             bufs.push(pool.take()?);
@@ -84,7 +85,7 @@ impl<'g> Places<'g> {
 
     /// Bytes `part` of a slot on their way into a job, and the bytes that the device will have of
     /// the slot: those that were handed over first.
-    pub(super) fn operand(&mut self, place: usize, part: &Range<usize>, direction: Direction) -> Result<(Operand<'g>, Range<usize>)> {
+    pub(super) fn operand(&mut self, place: usize, part: &Range<usize>, direction: Direction) -> Result<(Operand, Range<usize>)> {
         let reads = direction == Direction::ToDevice;
         match self.take(place) {
             Held::Cpu(buf) if reads => Ok((buf.to_device(part.clone()), part.clone())),
@@ -98,7 +99,7 @@ impl<'g> Places<'g> {
     }
 
     /// Back from a job.
-    pub(super) fn put(&mut self, place: usize, held: Held<'g>) {
+    pub(super) fn put(&mut self, place: usize, held: Held) {
         if let Some(at) = self.held.get_mut(place) {
             *at = held;
         }
@@ -181,7 +182,7 @@ impl<'g> Places<'g> {
         Ok(())
     }
 
-    fn compare(&mut self, place: usize, buf: &CpuBuf<'g>, written: &Range<usize>, blamed: &mut Blamed<'_>) -> Result<()> {
+    fn compare(&mut self, place: usize, buf: &CpuBuf, written: &Range<usize>, blamed: &mut Blamed<'_>) -> Result<()> {
         let found = buf.view_at::<u8>(..self.slot_bytes)?;
         let base = place * self.slot_bytes;
         let Some(expected) = self.shadow.get_mut(base..base + self.slot_bytes) else { return Ok(()) };
@@ -198,7 +199,7 @@ impl<'g> Places<'g> {
         Ok(())
     }
 
-    fn take(&mut self, place: usize) -> Held<'g> {
+    fn take(&mut self, place: usize) -> Held {
         self.held.get_mut(place).map_or(Held::Out, |held| mem::replace(held, Held::Out))
     }
 }
@@ -224,15 +225,14 @@ impl Blamed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contigo::{Region, sim::SimBoard};
+    use contigo::{own::Region, sim::SimBoard};
 
     #[test]
     fn fresh_bytes_are_fresh_and_in_both_places() -> Result<()> {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(80 * 1024)?)?;
-        let mut ground = Ground::new(&region)?;
         let mut rng = Rng::with_seed(1);
-        let mut places = Places::new(&mut ground, &mut rng)?;
+        let mut places = Places::new(Ground::new(&region)?, &mut rng)?;
         let before = places.shadow.clone();
         places.write_fresh(&mut rng, 5, &(300..700))?;
         let same = (5 * 1024 + 300..5 * 1024 + 700).filter(|&at| before.get(at) == places.shadow.get(at)).count();

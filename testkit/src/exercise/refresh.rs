@@ -1,7 +1,10 @@
 #![allow(unsafe_code, reason = "a buffer goes to the device's side and back with no job between, which is a promise that no job ran")]
 //! The bytes that memory really holds, behind the CPU's caches.
 
-use contigo::{CpuBuf, DriverBuf, Port, Result};
+use contigo::{
+    Port, Result,
+    own::{CpuBuf, DriverBuf},
+};
 
 /// The same buffer, its lines written back and fetched anew: a view of it shows what memory holds,
 /// not what the caches remember. Without this, a byte that a device wrote where it should not,
@@ -10,7 +13,7 @@ use contigo::{CpuBuf, DriverBuf, Port, Result};
 ///
 /// # Errors
 /// An error of [`DriverBuf::new`] or of the backend's sync; the buffer is lost then.
-pub fn refresh<'p>(buf: CpuBuf<'p>, port: &Port, addr_bits: u32) -> Result<CpuBuf<'p>> {
+pub fn refresh(buf: CpuBuf, port: &Port, addr_bits: u32) -> Result<CpuBuf> {
     if port.coherent {
         return Ok(buf);
     }

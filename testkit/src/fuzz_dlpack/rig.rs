@@ -8,12 +8,13 @@ use super::{
     theirs::Theirs,
 };
 use contigo::{
-    Align, CpuBuf, DevAddr, Error, Pool, Refused, Region, Result, TensorRule,
+    Align, DevAddr, Error, Refused, Result, TensorRule,
     dlpack::{
-        DataType, Foreign, Imported, Lent, Shape, TensorSpec, TensorTable,
+        DataType, Foreign, Imported, Lendable, Lent, Shape, TensorSpec, TensorTable,
         abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlVersion, MAJOR, MINOR, READ_ONLY, device},
     },
-    sim::{Sim, SimBoard},
+    own::{CpuBuf, Pool, Region},
+    sim::SimBoard,
 };
 use std::{cell::RefCell, fmt, ptr, ptr::NonNull};
 
@@ -22,20 +23,18 @@ const SLOT_BYTES: usize = 4 << 10;
 const ELSEWHERE_BYTES: usize = 4 << 10;
 const COPY_BYTES: usize = 256;
 
-type Memory = &'static Region<Sim>;
-
 /// A region of the simulated board whose second quarter is a pool of one buffer, memory elsewhere,
 /// and a buffer on another board, to copy to. Made once: it leaks.
 pub struct Rig {
     board: SimBoard,
-    region: Memory,
+    region: Region,
     /// The region's first byte, for the CPU and for the board's port.
     first: NonNull<u8>,
     base: DevAddr,
-    pool: &'static Pool<'static, 1>,
+    pool: Pool,
     table: &'static TensorTable<1>,
     elsewhere: *mut u8,
-    copies: RefCell<CpuBuf<'static>>,
+    copies: RefCell<CpuBuf>,
     other: SimBoard,
 }
 
@@ -65,10 +64,10 @@ fn pages(len_bytes: usize) -> &'static mut [u8] {
     &mut all[skip..][..len_bytes]
 }
 
-fn memory(len_bytes: usize) -> (SimBoard, Memory) {
+fn memory(len_bytes: usize) -> (SimBoard, Region) {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory_over(pages(4 * len_bytes)).unwrap()).unwrap();
-    (board, Box::leak(Box::new(region)))
+    (board, region)
 }
 
 impl Default for Rig {
@@ -82,18 +81,18 @@ impl Rig {
     #[must_use]
     pub fn new() -> Self {
         let ((board, region), (other, copies)) = (memory(REGION_BYTES), memory(COPY_BYTES));
-        let fill = |buf: &mut CpuBuf<'_>| {
+        let fill = |buf: &mut CpuBuf| {
             let offset = buf.offset_bytes();
             buf.view_mut::<u8>().unwrap().iter_mut().enumerate().for_each(|(at, byte)| *byte = byte_at(offset + at, false));
         };
-        let mut front = region.carve(SLOT_BYTES, Align::DLPACK).unwrap().into_buf();
+        let mut front = region.alloc(SLOT_BYTES, Align::DLPACK).unwrap();
         fill(&mut front);
         let first = front.view::<u8>().unwrap().as_ptr();
         let base = region.dev_addr_of(&board.port(), first, 1).unwrap();
         let first = region.host_ptr_of(&board.port(), base).unwrap();
-        let pool: &Pool<'_, 1> = Box::leak(Box::new(Pool::new(region.carve(SLOT_BYTES, Align::DLPACK).unwrap(), SLOT_BYTES).unwrap()));
+        let pool = region.pool(1, SLOT_BYTES).unwrap();
         fill(&mut pool.take().unwrap());
-        fill(&mut region.carve(region.free_bytes(), Align::LINE).unwrap().into_buf());
+        fill(&mut region.alloc(region.free_bytes(), Align::LINE).unwrap());
         let elsewhere = pages(ELSEWHERE_BYTES);
         elsewhere.iter_mut().enumerate().for_each(|(at, byte)| *byte = byte_at(at, true));
         Self {
@@ -104,7 +103,7 @@ impl Rig {
             pool,
             table: Box::leak(Box::new(TensorTable::new())),
             elsewhere: elsewhere.as_mut_ptr(),
-            copies: RefCell::new(copies.carve(COPY_BYTES, Align::LINE).unwrap().into_buf()),
+            copies: RefCell::new(copies.alloc(COPY_BYTES, Align::LINE).unwrap()),
             other,
         }
     }
@@ -155,7 +154,7 @@ impl Rig {
         described(case, &foreign, &verdict);
         let copy = self.copied(&foreign, &verdict);
         assert_eq!(theirs.deleted(), 0, "deleted too early");
-        let (import, back) = match Imported::new(self.region, foreign, &case.contract()) {
+        let (import, back) = match Imported::new(&self.region, foreign, &case.contract()) {
             Ok(imported) => {
                 let span = self.inside(case, &imported, &verdict);
                 assert_eq!(theirs.deleted(), 0, "deleted too early");
@@ -294,7 +293,7 @@ impl Rig {
             }
         };
         assert!(!is_unsayable, "its consumer is not told that it may not write");
-        let imported = Imported::new(self.region, given.foreign(), &case.contract()).unwrap();
+        let imported = Imported::new(&self.region, given.foreign(), &case.contract()).unwrap();
         let span = self.inside(&told, &imported, &verdict);
         outcome.import = Ok(span);
         assert!(lent.is_out());
@@ -333,7 +332,7 @@ enum Given {
 }
 
 impl Given {
-    fn take<B>(lent: &mut Lent<B>, legacy: bool) -> Result<Self> {
+    fn take<B: Lendable>(lent: &mut Lent<B>, legacy: bool) -> Result<Self> {
         if legacy { lent.legacy_tensor().map(Self::Legacy) } else { lent.tensor().map(Self::Versioned) }
     }
 
@@ -388,7 +387,7 @@ fn described(case: &Case, foreign: &Foreign, verdict: &Verdict) {
 
 /// The buffer came back as the tensor's part of it, or is lent still, because the tensor is not in
 /// it.
-fn is_back<'p>(back: Result<CpuBuf<'p>, Refused<Lent<CpuBuf<'p>>>>, span: (usize, usize), own: (usize, usize)) -> bool {
+fn is_back(back: Result<CpuBuf, Refused<Lent<CpuBuf>>>, span: (usize, usize), own: (usize, usize)) -> bool {
     let is_inside = own.0 <= span.0 && span.0 + span.1 <= own.0 + own.1;
     match back {
         Ok(buf) => {

@@ -16,15 +16,14 @@ use std::ffi::c_void;
 
 /// A GPU on a driver of its own, for as long as one check takes.
 struct OnGpu {
-    gpu: &'static Gpu<'static>,
+    gpu: Gpu,
     _controls: Controls,
 }
 
 impl OnGpu {
     fn new(config: &Config) -> Self {
         let controls = Controls::take(config);
-        let gpu = Box::leak(Box::new(Gpu::primary(Box::leak(Box::new(load().unwrap())), 0).unwrap()));
-        Self { gpu, _controls: controls }
+        Self { gpu: Gpu::primary(&load().unwrap(), 0).unwrap(), _controls: controls }
     }
 
     /// The CPU's pointer for `len_bytes` bytes at `addr`, which the driver has for memory that is
@@ -45,10 +44,10 @@ impl OnGpu {
 }
 
 impl Harness for OnGpu {
-    type Backend = CudaHost<'static>;
+    type Backend = CudaHost;
 
-    fn open(&self, len_bytes: usize) -> Result<CudaHost<'static>, Failure> {
-        Ok(CudaHost::allocate(self.gpu, len_bytes, Align::DLPACK)?)
+    fn open(&self, len_bytes: usize) -> Result<CudaHost, Failure> {
+        Ok(CudaHost::allocate(&self.gpu, len_bytes, Align::DLPACK)?)
     }
 
     fn port(&self) -> Port {

@@ -2,8 +2,9 @@
 
 use super::{block, clean, code, current, driver, function, load};
 use contigo::{
-    Align, Error, Region,
+    Align, Error,
     cuda::{Cuda, CudaHost, Gpu},
+    own::Region,
 };
 use fake_cuda::{Config, Controls, Device, Function, code as answers};
 use std::{ffi::c_void, ptr, thread};
@@ -102,7 +103,7 @@ fn a_thread_needs_no_context_and_keeps_its_own() {
             scope.spawn(|| {
                 for _ in 0..50 {
                     let region = Region::new(block(&gpu).unwrap()).unwrap();
-                    drop(region.carve(64, Align::LINE).unwrap().into_buf());
+                    drop(region.alloc(64, Align::LINE).unwrap());
                     assert!(current().is_null());
                 }
             });
@@ -146,7 +147,7 @@ fn memory_of_one_gpu_is_not_another_s() {
     let (controls, cuda) = driver(&Config::default().with_devices(2, Device::default()));
     let (first, second) = (Gpu::primary(&cuda, 0).unwrap(), Gpu::primary(&cuda, 1).unwrap());
     let region = Region::new(CudaHost::allocate(&first, 4096, Align::LINE).unwrap()).unwrap();
-    let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(64, Align::LINE).unwrap();
     let inside = buf.as_mut_ptr();
     assert!(region.dev_addr_of(&first.port(), inside, 64).is_ok());
     let refused = region.dev_addr_of(&second.port(), inside, 64).unwrap_err();

@@ -2,8 +2,9 @@
 
 use super::{block, clean, clean_but_for, code, driver};
 use contigo::{
-    Align, Attempt, CpuBuf, Driver, Engine, Error, OperandSpec, Pool, Region,
+    Driver, Error, OperandSpec,
     cuda::{CudaFunction, Gpu, Image, Log, Module, Parameter, Signature},
+    own::{Operand, Pool, Queue, Region},
     sim::SimBoard,
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
@@ -12,16 +13,16 @@ use fake_cuda::{Config, Controls, Function, LateError, code as answers};
 use fastrand::Rng;
 use std::{thread, time::Duration, time::Instant};
 
-type GpuEngine<'m> = Engine<Gemm8Kernel<CudaFunction<'m>>, 4>;
+type GpuQueue = Queue<Gemm8Kernel<CudaFunction>>;
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(1);
 pub(crate) const GEMM: Gemm = Gemm { m: 3, n: 32, k: 48, output: Output::Int8 { relu: true, shift: 5 } };
 
-fn engine<'m>(module: &'m Gemm8Module<'m>) -> GpuEngine<'m> {
-    Engine::new(module.kernel().unwrap()).unwrap()
+fn queue(module: &Gemm8Module) -> GpuQueue {
+    Queue::new(module.kernel().unwrap(), 4).unwrap()
 }
 
-pub(crate) fn loaded<'g>(gpu: &'g Gpu<'g>) -> Gemm8Module<'g> {
+pub(crate) fn loaded(gpu: &Gpu) -> Gemm8Module {
     let mut log = Log::new();
     Gemm8Module::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"))
 }
@@ -43,9 +44,9 @@ fn jobs_of_every_size_are_right_bit_for_bit() {
     let (controls, cuda) = driver(&Config::default());
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     let module = loaded(&gpu);
-    let mut engine = engine(&module);
+    let mut queue = queue(&module);
     let region = Region::new(block(&gpu).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(4 * 16_384, Align::DLPACK).unwrap(), 16_384).unwrap();
+    let pool = region.pool(4, 16_384).unwrap();
     let mut rng = Rng::with_seed(5);
     for job in 0..60_u32 {
         let output = match job % 3 {
@@ -60,11 +61,11 @@ fn jobs_of_every_size_are_right_bit_for_bit() {
         bias.view_at_mut::<i32>(..bias_bytes).unwrap().fill_with(|| rng.i32(..));
         let right = expected(&args, a.view_at(..a_bytes).unwrap(), b.view_at(..b_bytes).unwrap(), bias.view_at(..bias_bytes).unwrap());
         let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
-        let [.., c] = engine.start(operands, &args).unwrap().wait(LIMIT).unwrap().buffers;
+        let [.., c] = queue.run(operands, &args.words(), LIMIT).unwrap().buffers;
         assert_eq!(c.view_at::<u8>(..c_bytes).unwrap(), right, "{args:?}");
     }
-    assert_eq!((engine.jobs().completed, region.stats().bytes_copied, region.stats().syncs), (60, 0, 0));
-    drop((engine, pool));
+    assert_eq!((queue.counts().completed, region.stats().bytes_copied, region.stats().syncs), (60, 0, 0));
+    drop((queue, pool));
     drop(region);
     drop(module);
     drop(gpu);
@@ -72,7 +73,7 @@ fn jobs_of_every_size_are_right_bit_for_bit() {
 }
 
 /// Four operands of [`GEMM`], out of `pool`.
-pub(crate) fn operands<'p, const N: usize>(pool: &'p Pool<'_, N>) -> [contigo::Operand<'p>; 4] {
+pub(crate) fn operands(pool: &Pool) -> [Operand; 4] {
     let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
     let [a_bytes, b_bytes, bias_bytes, c_bytes] = GEMM.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
     [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)]
@@ -80,32 +81,31 @@ pub(crate) fn operands<'p, const N: usize>(pool: &'p Pool<'_, N>) -> [contigo::O
 
 /// Runs `act` with a GPU, gemm8's module and a pool on a driver like `config`; they are dropped
 /// before the counters are read.
-fn with_gpu(config: &Config, act: impl FnOnce(&Gpu<'_>, &Gemm8Module<'_>, &Pool<'_, 8>, &Controls)) -> Controls {
+fn with_gpu(config: &Config, act: impl FnOnce(&Gpu, &Gemm8Module, &Pool, &Controls)) -> Controls {
     let (controls, cuda) = driver(config);
     {
         let gpu = Gpu::primary(&cuda, 0).unwrap();
         let module = loaded(&gpu);
         let region = Region::new(block(&gpu).unwrap()).unwrap();
-        let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
+        let pool = region.pool(8, 4096).unwrap();
         act(&gpu, &module, &pool, &controls);
     }
     controls
 }
 
-/// The same with an engine.
-fn with_engine(config: &Config, act: impl FnOnce(&mut GpuEngine<'_>, &Pool<'_, 8>)) -> Controls {
-    with_gpu(config, |_, module, pool, _| act(&mut engine(module), pool))
+/// The same with a queue.
+fn with_queue(config: &Config, act: impl FnOnce(GpuQueue, &Pool)) -> Controls {
+    with_gpu(config, |_, module, pool, _| act(queue(module), pool))
 }
 
 #[test]
 fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
-    let controls = with_engine(&Config { kernel_polls: 5, ..Config::default() }, |engine, pool| {
-        let mut job = engine.start(operands(pool), &GEMM).unwrap();
+    let controls = with_queue(&Config { kernel_polls: 5, ..Config::default() }, |mut queue, pool| {
+        queue.submit(operands(pool), &GEMM.words()).unwrap();
         let mut looks = 0;
-        let [.., c] = loop {
-            match job.try_wait().unwrap() {
-                Attempt::Done(done) => break done.buffers,
-                Attempt::Pending(still) => job = still,
+        let [_, _, _, c] = loop {
+            if let Some(done) = queue.try_next().unwrap() {
+                break done.buffers;
             }
             looks += 1;
             assert!(looks < 100);
@@ -118,15 +118,23 @@ fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
 
 #[test]
 fn a_job_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
-    let controls = with_engine(&Config { kernel_us: 20_000, ..Config::default() }, |engine, pool| {
-        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Duration::from_micros(100)).unwrap_err();
+    let controls = with_queue(&Config { kernel_us: 20_000, ..Config::default() }, |mut queue, pool| {
+        let failed = queue.run(operands(pool), &GEMM.words(), Duration::from_micros(100)).unwrap_err();
         assert_eq!(failed.error, Error::Timeout { timeout_us: 100 });
         drop(failed.buffers.expect("the kernel ended while it was being stopped"));
-        assert_eq!((pool.taken(), engine.is_busy(), engine.jobs().stopped), (0, false, 1));
-        drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
-        // Dropped under way, the same.
-        drop(engine.start(operands(pool), &GEMM).unwrap());
-        assert_eq!((pool.taken(), engine.is_busy()), (0, false));
+        assert_eq!((pool.taken(), queue.len(), queue.is_stopped(), queue.counts().cancelled), (0, 0, false, 1));
+        drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
+        // A wait stops nothing.
+        queue.submit(operands(pool), &GEMM.words()).unwrap();
+        assert!(queue.wait::<4>(Duration::from_micros(100)).unwrap().is_none());
+        assert!(queue.wait::<4>(LIMIT).unwrap().is_some());
+        // Cleared under way, and dropped under way.
+        queue.submit(operands(pool), &GEMM.words()).unwrap();
+        queue.clear().unwrap();
+        assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (0, 0, false));
+        queue.submit(operands(pool), &GEMM.words()).unwrap();
+        drop(queue);
+        assert_eq!(pool.taken(), 0);
     });
     clean(&controls);
 }
@@ -134,14 +142,24 @@ fn a_job_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
 #[test]
 fn a_kernel_that_never_ends_keeps_its_buffers_its_module_and_its_context() {
     let since = Instant::now();
-    let controls = with_engine(&Config { hang_launch: 2, ..Config::default() }, |engine, pool| {
-        drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
-        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Duration::from_millis(10)).unwrap_err();
+    let controls = with_queue(&Config { hang_launch: 2, ..Config::default() }, |mut queue, pool| {
+        drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
+        let failed = queue.run(operands(pool), &GEMM.words(), Duration::from_millis(10)).unwrap_err();
         assert!(matches!(failed.error, Error::WillNotStop { device: "gemm8 (CUDA)", status: 600, .. }), "{failed:?}");
         assert!(matches!(failed.cause, Error::Timeout { .. }) && failed.buffers.is_none(), "{failed:?}");
-        assert_eq!((pool.taken(), engine.is_busy()), (4, true));
-        let refused = engine.start(operands(pool), &GEMM).unwrap_err();
+        assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (4, 1, true));
+        let refused = queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap_err();
         assert_eq!(refused.error, Error::Busy);
+        drop(refused);
+        let refused = queue.submit(operands(pool), &GEMM.words()).unwrap_err();
+        assert_eq!(refused.error, Error::QueueStopped { in_flight: 1 });
+        drop(refused);
+        assert!(queue.take_back::<4>().unwrap().is_none(), "the GPU has them");
+        // It is not waited for as long again, here and where the queue is dropped.
+        let again = Instant::now();
+        assert!(matches!(queue.stop(), Err(Error::WillNotStop { status: 600, .. })));
+        drop(queue);
+        assert!(again.elapsed() < CudaFunction::STOP_LIMIT, "{:?}", again.elapsed());
     });
     // Bounded: the wait for its end.
     assert!(since.elapsed().as_secs() < 30, "{:?}", since.elapsed());
@@ -154,14 +172,14 @@ fn a_kernel_that_never_ends_keeps_its_buffers_its_module_and_its_context() {
 fn a_fault_comes_late_is_named_and_loses_the_context() {
     for (after_calls, faulty) in [(0, 1), (1, 1), (3, 1), (0, 2)] {
         let late_error = LateError { launch: faulty, code: answers::ILLEGAL_ADDRESS, after_calls };
-        let controls = with_engine(&Config { late_error, ..Config::default() }, |engine, pool| {
+        let controls = with_queue(&Config { late_error, ..Config::default() }, |mut queue, pool| {
             for _ in 1..faulty {
-                drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
+                drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
             }
             // The launch itself, or the look after it, is what reports it.
-            let cause = match engine.start(operands(pool), &GEMM) {
-                Ok(job) => {
-                    let failed = job.wait(LIMIT).unwrap_err();
+            let cause = match queue.submit(operands(pool), &GEMM.words()) {
+                Ok(_) => {
+                    let failed = queue.wait::<4>(LIMIT).unwrap_err();
                     assert!(matches!(failed.error, Error::WillNotStop { status: 700, waited_us: ..1_000_000, .. }), "{failed:?}");
                     assert!(failed.buffers.is_none(), "{failed:?}");
                     failed.cause
@@ -173,8 +191,8 @@ fn a_fault_comes_late_is_named_and_loses_the_context() {
             };
             assert_eq!(code(cause).1, answers::ILLEGAL_ADDRESS, "{cause:?}");
             assert!(cause.to_string().contains("CUDA_ERROR_ILLEGAL_ADDRESS (700)"), "{cause}");
-            assert_eq!((pool.taken(), engine.is_busy()), (4, true), "a lost context may still be writing");
-            assert!(engine.recover().is_err());
+            assert_eq!((pool.taken(), queue.len()), (4, 1), "a lost context may still be writing");
+            assert!(queue.stop().is_err());
         });
         let counters = controls.counters();
         assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
@@ -220,14 +238,14 @@ fn what_opening_a_kernel_makes_is_given_back_where_the_rest_fails() {
 fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
     let board = SimBoard::new(1);
     let fpga_region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let fpga_pool = Pool::<4>::new(fpga_region.carve(4 * 4096, Align::LINE).unwrap(), 4096).unwrap();
+    let fpga_pool = fpga_region.pool(4, 4096).unwrap();
     let core = SimGemm8::new(&board, board.port());
-    let mut fpga = Engine::new(contigo_gemm8::Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
-    let controls = with_engine(&Config::default(), |gpu, pool| {
-        let refused = fpga.start(operands(pool), &GEMM).unwrap_err();
+    let mut fpga = Queue::new(contigo_gemm8::Gemm8::open_simulated(core.window().unwrap()).unwrap(), 1).unwrap();
+    let controls = with_queue(&Config::default(), |mut gpu, pool| {
+        let refused = fpga.submit(operands(pool), &GEMM.words()).unwrap_err();
         assert_eq!((refused.error, refused.operand), (Error::WrongBus { port: "sim-hp0", memory: contigo::Bus::Gpu(0) }, Some(0)));
         drop(refused);
-        let refused = gpu.start(operands(&fpga_pool), &GEMM).unwrap_err();
+        let refused = gpu.submit(operands(&fpga_pool), &GEMM.words()).unwrap_err();
         assert!(matches!(refused.error, Error::WrongBus { port: "gpu", memory: contigo::Bus::Sim(_) }), "{refused:?}");
         drop(refused);
         assert_eq!((pool.taken(), fpga_pool.taken()), (0, 0));
@@ -237,12 +255,12 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
 
 /// Objects that are forgotten under a kernel that runs stay: module, stream, memory, context.
 #[test]
-fn a_forgotten_engine_keeps_what_its_kernel_uses() {
+fn a_forgotten_queue_keeps_what_its_kernel_uses() {
     let controls = with_gpu(&Config { hang_launch: 1, ..Config::default() }, |gpu, module, pool, _| {
-        let mut engine = engine(module);
-        std::mem::forget(engine.start(operands(pool), &GEMM).unwrap());
-        std::mem::forget(engine);
-        let copying = Engine::new(module.copying([4096; 4]).unwrap()).unwrap();
+        let mut queue = queue(module);
+        queue.submit(operands(pool), &GEMM.words()).unwrap();
+        std::mem::forget(queue);
+        let copying = Queue::new(module.copying([4096; 4]).unwrap(), 1).unwrap();
         std::mem::forget(copying);
         assert!(gpu.is_in_use());
     });
@@ -256,13 +274,13 @@ fn a_forgotten_engine_keeps_what_its_kernel_uses() {
 #[test]
 fn beside_a_kernel_that_hangs_nothing_waits_for_it() {
     with_gpu(&Config { hang_launch: 1, ..Config::default() }, |gpu, module, pool, controls| {
-        let mut engine = engine(module);
+        let mut queue = queue(module);
         let waiting = || {
             let counters = controls.counters();
             [Function::cuMemFreeHost, Function::cuMemFree_v2, Function::cuModuleUnload].map(|function| counters.calls(function))
         };
         let before = waiting();
-        drop(engine.start(operands(pool), &GEMM).unwrap().wait(Duration::from_millis(1)).unwrap_err());
+        drop(queue.run(operands(pool), &GEMM.words(), Duration::from_millis(1)).unwrap_err());
         drop(block(gpu).unwrap());
         drop(module.copying([64; 4]).unwrap());
         drop(loaded(gpu));
@@ -275,42 +293,40 @@ fn a_call_that_is_forbidden_for_a_moment_loses_nothing() {
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: another thread captures a graph.
     const CAPTURING: i32 = 900;
     let config = Config::default().failing(Function::cuEventQuery, 1, CAPTURING).failing(Function::cuStreamQuery, 2, CAPTURING);
-    let controls = with_engine(&config, |engine, pool| {
-        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap_err();
+    let controls = with_queue(&config, |mut queue, pool| {
+        let failed = queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap_err();
         assert_eq!(code(failed.error), ("cuEventQuery", CAPTURING));
         drop(failed.buffers.expect("the stream was seen empty in the end"));
-        assert_eq!((pool.taken(), engine.is_busy()), (0, false));
+        assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (0, 0, false));
     });
     clean(&controls);
 }
 
 #[test]
 fn operands_and_arguments_are_checked_as_the_fpga_s_are() {
-    let controls = with_engine(&Config::default(), |engine, pool| {
-        let refused = engine.start(operands(pool), &Gemm { n: 17, ..GEMM }).unwrap_err();
+    let controls = with_queue(&Config::default(), |mut queue, pool| {
+        let refused = queue.submit(operands(pool), &Gemm { n: 17, ..GEMM }.words()).unwrap_err();
         assert!(matches!(refused.error, Error::Argument { name: "n", value: 17, .. }), "{refused:?}");
         drop(refused);
-        let refused = engine.start(operands(pool), &Gemm { m: 4, ..GEMM }).unwrap_err();
+        let refused = queue.submit(operands(pool), &Gemm { m: 4, ..GEMM }.words()).unwrap_err();
         assert!(matches!(refused.error, Error::BufferSize { index: 0, need_bytes: 192, have_bytes: 144 }), "{refused:?}");
-        assert_eq!(engine.driver().name(), "gemm8 (CUDA)");
+        assert_eq!(queue.driver().name(), "gemm8 (CUDA)");
     });
     clean(&controls);
 }
 
 #[test]
-fn engines_work_on_other_threads_each_with_a_stream_of_its_own() {
+fn queues_work_on_other_threads_each_with_a_stream_of_its_own() {
     let controls = with_gpu(&Config::default(), |_, module, pool, _| {
-        thread::scope(|scope| {
-            for _ in 0..2 {
-                let mut engine = engine(module);
-                scope.spawn(move || {
-                    for _ in 0..100 {
-                        let [a, ..]: [CpuBuf<'_>; 4] = engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap().buffers;
-                        drop(a);
-                    }
-                });
-            }
+        let threads = [(); 2].map(|()| {
+            let (mut queue, pool) = (queue(module), pool.clone());
+            thread::spawn(move || {
+                for _ in 0..100 {
+                    drop(queue.run(operands(&pool), &GEMM.words(), LIMIT).unwrap());
+                }
+            })
         });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(pool.taken(), 0);
     });
     clean(&controls);

@@ -19,6 +19,7 @@ mod copying;
 mod errors;
 mod functions;
 mod gpus;
+mod handles;
 mod header;
 mod jobs;
 mod memory;
@@ -50,7 +51,7 @@ fn load() -> Result<Cuda> {
 }
 
 /// As much memory as a test wants, at DLPack's alignment.
-fn block<'g>(gpu: &'g Gpu<'g>) -> Result<CudaHost<'g>> {
+fn block(gpu: &Gpu) -> Result<CudaHost> {
     CudaHost::allocate(gpu, 64 * 1024, Align::DLPACK)
 }
 

@@ -2,8 +2,9 @@
 
 use super::{block, clean, code, driver, function};
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Error, Region, SyncScope,
+    Align, Backend, BaseAddr, Bus, DevAddr, Error, SyncScope,
     cuda::{CudaHost, Gpu},
+    own::Region,
 };
 use fake_cuda::{Config, Device, Function, code as answers};
 
@@ -24,8 +25,8 @@ fn both_views_have_the_alignment_that_was_asked_for() {
                     let least = align.max(Align::LINE).bytes() as u64;
                     assert_eq!((cpu % least, gpu % least, gpu.wrapping_sub(cpu)), (0, 0, offset), "{host_alignment} {align:?}");
                     let region = Region::new(memory).unwrap();
-                    let carve = region.carve(whole_bytes, Align::LINE).unwrap().into_buf();
-                    assert!(carve.view::<u8>().unwrap().iter().all(|byte| *byte == 0), "the driver gives garbage, and a carve has zeros");
+                    let buf = region.alloc(whole_bytes, Align::LINE).unwrap();
+                    assert!(buf.view::<u8>().unwrap().iter().all(|byte| *byte == 0), "the driver gives garbage, and a region has zeros");
                 }
             }
             drop(gpu);
@@ -49,7 +50,7 @@ fn addresses_translate_both_ways() {
     let (controls, cuda) = driver(&Config::default());
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     let region = Region::new(block(&gpu).unwrap()).unwrap();
-    let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(4096, Align::LINE).unwrap();
     let first = buf.as_mut_ptr();
     for offset in [0, 1, 63, 4095] {
         let inside = first.wrapping_add(offset);
@@ -133,7 +134,7 @@ fn memory_of_the_program_is_registered_and_comes_back() {
         assert_eq!((back.as_mut_ptr(), back.len(), back[8191]), (first, 8192, 7));
         // In a region, and given back by dropping that.
         let region = Region::new(CudaHost::register(&gpu, back).unwrap()).unwrap();
-        let buf = region.carve(64, Align::LINE).unwrap().into_buf();
+        let buf = region.alloc(64, Align::LINE).unwrap();
         assert_eq!(buf.view::<u8>().unwrap()[0], 7, "its bytes are kept");
         drop(buf);
         drop(region);
@@ -184,7 +185,7 @@ fn what_is_leaked_keeps_its_context() {
     let (controls, cuda) = driver(&Config::default());
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     let region = Region::new(block(&gpu).unwrap()).unwrap();
-    std::mem::forget(region.carve(64, Align::LINE).unwrap().into_buf());
+    std::mem::forget(region.alloc(64, Align::LINE).unwrap());
     drop(region);
     drop(gpu);
     let counters = controls.counters();

@@ -3,9 +3,10 @@
 
 use super::{block, clean, driver};
 use contigo::{
-    Align, Engine, Region,
+    Align, Region,
     cuda::{Gpu, Log},
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi},
+    own,
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};
@@ -34,15 +35,18 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
     let foreign = unsafe { Foreign::from_versioned(tensor.as_ptr()) }.unwrap();
     let imported = Imported::new(&region, foreign, &Contract::ANY).unwrap();
     assert_eq!(imported.dev_addr(&gpu.port()).unwrap(), addr);
-    let buf = imported.into_buf(lent).unwrap();
+    drop(imported.into_buf(lent).unwrap());
+    drop(region);
 
     // The GPU's view, of a buffer that the GPU owns: the bytes that a kernel has written.
     let module = Gemm8Module::load(&gpu, &mut Log::new()).unwrap();
-    let mut engine = Engine::new(module.kernel().unwrap()).unwrap();
+    let mut queue = own::Queue::new(module.kernel().unwrap(), 1).unwrap();
+    let region = own::Region::new(block(&gpu).unwrap()).unwrap();
     let args = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
-    let [a, b, bias] = [(); 3].map(|()| region.carve(256, Align::LINE).unwrap().into_buf());
-    let operands = [a.to_device(..), b.to_device(..), bias.to_device(..64), buf.from_device(..1024)];
-    let [.., c] = engine.start(operands, &args).unwrap().wait_device(Duration::from_millis(100)).unwrap().buffers;
+    let [a, b, bias, mut c] = [256, 256, 256, 4096].map(|len_bytes| region.alloc(len_bytes, Align::DLPACK).unwrap());
+    let addr = region.dev_addr_of(&gpu.port(), c.as_mut_ptr(), 4096).unwrap();
+    queue.submit([a.to_device(..), b.to_device(..), bias.to_device(..64), c.from_device(..1024)], &args.words()).unwrap();
+    let [_, _, _, c] = queue.wait_device(Duration::from_millis(100)).unwrap().unwrap().buffers;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16, 16]).unwrap());
     let mut lent = TENSORS.lend(c, &spec).unwrap();
     let tensor = lent.tensor().unwrap();
@@ -53,7 +57,7 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
     // SAFETY: as above.
     drop(unsafe { Foreign::from_versioned(tensor.as_ptr()) }.unwrap());
     drop(lent.take_back().unwrap().into_cpu().unwrap());
-    drop(engine);
+    drop(queue);
     drop(module);
     drop(region);
     drop(gpu);

@@ -2,15 +2,22 @@
 
 use super::{data, delete, memory, spec};
 use contigo::{
-    Align, CpuBuf, Error, Pool, Refused, Region,
-    dlpack::{Lent, TensorTable, abi::DlManagedTensorVersioned},
+    Align, Backend, Direction, Error, Refused,
+    dlpack::{Lendable, Lent, TensorTable, abi::DlManagedTensorVersioned},
+    own::{CpuBuf, Region},
     sim::{Sim, SimBoard},
 };
-use std::ptr::NonNull;
+use std::{
+    ptr::NonNull,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 /// A page of `region` that is lent, and its tensor.
-fn page<'r>(table: &'static TensorTable<1>, region: &'r Region<Sim>) -> (Lent<CpuBuf<'r>>, NonNull<DlManagedTensorVersioned>) {
-    let mut lent = table.lend(region.carve(4096, Align::LINE).unwrap().into_buf(), &spec(&[4])).unwrap();
+fn page(table: &'static TensorTable<1>, region: &Region) -> (Lent<CpuBuf>, NonNull<DlManagedTensorVersioned>) {
+    let mut lent = table.lend(region.alloc(4096, Align::LINE).unwrap(), &spec(&[4])).unwrap();
     let tensor = lent.tensor().unwrap();
     (lent, tensor)
 }
@@ -20,7 +27,7 @@ fn no_more_tensors_than_slots() {
     static TENSORS: TensorTable<3> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let pool = Pool::<4>::new(region.carve(4096, Align::LINE).unwrap(), 1024).unwrap();
+    let pool = region.pool(4, 1024).unwrap();
     let mut out: Vec<_> = (0..3).map(|_| TENSORS.lend(pool.take().unwrap(), &spec(&[4])).unwrap()).collect();
     let Err(Refused { error, returned: buf }) = TENSORS.lend(pool.take().unwrap(), &spec(&[4])) else { panic!("a fourth") };
     assert_eq!((error, buf.len_bytes()), (Error::NoSlots { slots: 3 }, 1024));
@@ -30,26 +37,122 @@ fn no_more_tensors_than_slots() {
     assert_eq!((pool.taken(), TENSORS.taken()), (0, 0), "dropped with no tensor out, nothing is lost");
 }
 
+/// Memory whose end is told.
+struct Told(Sim, Arc<AtomicBool>);
+
+// SAFETY: every method is the backend's inside.
+unsafe impl Backend for Told {
+    contigo::forward!(|this| this.0 => name, mapping, segment, sync_for_device, sync_for_cpu, settled, held_by, wrong_accesses);
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.1.store(true, Ordering::Relaxed);
+    }
+}
+
+fn delete_elsewhere(tensor: NonNull<DlManagedTensorVersioned>) {
+    let tensor = tensor.as_ptr().expose_provenance();
+    std::thread::spawn(move || delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap())).join().unwrap();
+}
+
 #[test]
-fn what_is_dropped_while_its_tensor_is_out_is_leaked_and_its_slot_comes_back() {
+fn what_is_dropped_while_its_tensor_is_out_comes_back_with_its_slot_when_the_deleter_is_called() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let pool = Pool::<1>::new(region.carve(4096, Align::LINE).unwrap(), 4096).unwrap();
-    let mut lent = TENSORS.lend(pool.take().unwrap(), &spec(&[4])).unwrap();
+    let pool = region.pool(1, 4096).unwrap();
+    for round in 1..4 {
+        let mut lent = TENSORS.lend(pool.take().unwrap(), &spec(&[4])).unwrap();
+        let tensor = lent.tensor().unwrap();
+        drop(lent);
+        assert_eq!((pool.taken(), TENSORS.taken()), (1, 1), "the framework still has it");
+        assert_eq!(pool.take().unwrap_err(), Error::NoSlots { slots: 1 });
+        // SAFETY: out.
+        unsafe { data(tensor).0.write(round) };
+        delete_elsewhere(tensor);
+        assert_eq!((pool.taken(), TENSORS.taken(), TENSORS.misuses()), (0, 0, usize::from(round) - 1));
+        assert_eq!(pool.take().unwrap().view::<u8>().unwrap()[0], round, "what the framework wrote");
+        // Once too often: its next owner keeps it.
+        let next = pool.take().unwrap();
+        delete(tensor);
+        assert_eq!((pool.taken(), TENSORS.misuses()), (1, round.into()));
+        drop(next);
+    }
+    // A part of a buffer: the deleter's drop is the last of two.
+    let (left, right) = pool.take().unwrap().split_at(64).unwrap();
+    let mut lent = TENSORS.lend(right, &spec(&[4])).unwrap();
     let tensor = lent.tensor().unwrap();
-    drop(lent);
-    assert_eq!((pool.taken(), TENSORS.taken()), (1, 1), "the framework still has it");
-    drop(pool);
+    drop((lent, left));
+    assert_eq!(pool.taken(), 1);
+    delete(tensor);
+    assert_eq!((pool.taken(), region.users()), (0, 2));
+}
+
+/// The framework is the last that has anything of the region: it reads and writes, and its deleter
+/// unmaps the memory.
+#[test]
+fn a_tensor_keeps_the_memory_of_a_region_that_nothing_else_keeps() {
+    static TENSORS: TensorTable<2> = TensorTable::new();
+    let board = SimBoard::new(1);
+    let lend: [fn(&Region, &SimBoard) -> NonNull<DlManagedTensorVersioned>; 3] = [
+        |region, _| {
+            let mut lent = TENSORS.lend(region.alloc(4096, Align::LINE).unwrap(), &spec(&[4])).unwrap();
+            lent.tensor().unwrap()
+        },
+        |region, _| {
+            let mut lent = TENSORS.lend(region.pool(2, 64).unwrap().take().unwrap(), &spec(&[4])).unwrap();
+            lent.tensor().unwrap()
+        },
+        |region, board| {
+            let buf = region.alloc(4096, Align::LINE).unwrap();
+            // SAFETY: no device is told the address.
+            let buf = unsafe { buf.hand_over(&board.port(), 32, .., Direction::FromDevice) }.unwrap();
+            let mut lent = TENSORS.lend(buf, &spec(&[4])).unwrap();
+            lent.tensor().unwrap()
+        },
+    ];
+    for (index, lend) in lend.into_iter().enumerate() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let region = Region::new(Told(memory(&board, 16 << 10), Arc::clone(&ended))).unwrap();
+        let tensor = lend(&region, &board);
+        drop(region);
+        assert!(!ended.load(Ordering::Relaxed), "{index}: the tensor is out");
+        if index < 2 {
+            // SAFETY: out, and the CPU's.
+            unsafe { data(tensor).0.write(7) };
+        }
+        delete_elsewhere(tensor);
+        assert!(ended.load(Ordering::Relaxed), "{index}");
+        assert_eq!((TENSORS.taken(), TENSORS.misuses()), (0, 0));
+    }
+    // Forgotten, it is leaked, with its slot: nobody is told that the tensor came back.
+    let ended = Arc::new(AtomicBool::new(false));
+    let region = Region::new(Told(memory(&board, 16 << 10), Arc::clone(&ended))).unwrap();
+    let mut lent = TENSORS.lend(region.alloc(64, Align::LINE).unwrap(), &spec(&[4])).unwrap();
+    let tensor = lent.tensor().unwrap();
+    std::mem::forget(lent);
     drop(region);
-    // The memory is there, though everything that it came from is gone.
-    // SAFETY: out.
-    unsafe { data(tensor).0.write(7) };
-    std::thread::scope(|scope| {
+    delete(tensor);
+    assert_eq!((ended.load(Ordering::Relaxed), TENSORS.taken()), (false, 1));
+}
+
+/// A holder that goes and a deleter that comes, at the same time: one of them gives the buffer back.
+#[test]
+fn a_holder_that_goes_while_the_deleter_comes_loses_nothing() {
+    static TENSORS: TensorTable<1> = TensorTable::new();
+    let board = SimBoard::new(1);
+    let region = Region::new(memory(&board, 16 << 10)).unwrap();
+    for _ in 0..if cfg!(miri) { 10 } else { 2_000 } {
+        let (lent, tensor) = page(&TENSORS, &region);
         let tensor = tensor.as_ptr().expose_provenance();
-        scope.spawn(move || delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap()));
-    });
-    assert_eq!((TENSORS.taken(), TENSORS.misuses()), (0, 0));
+        std::thread::scope(|scope| {
+            scope.spawn(move || delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap()));
+            drop(lent);
+        });
+        assert_eq!((region.users(), TENSORS.taken(), TENSORS.misuses()), (1, 0, 0));
+    }
+    assert_eq!(region.free_bytes(), region.len_bytes());
 }
 
 #[test]
@@ -80,7 +183,7 @@ fn a_deleter_of_an_earlier_loan_does_not_end_a_later_one() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(4096, Align::LINE).unwrap();
     for misuses in 1..10 {
         let mut lent = TENSORS.lend(buf, &spec(&[4])).unwrap();
         let earlier = lent.tensor().unwrap();
@@ -135,7 +238,7 @@ fn nothing_is_lost_and_nothing_is_freed_twice() {
     static TENSORS: TensorTable<16> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let pool = Pool::<8>::new(region.carve(8192, Align::LINE).unwrap(), 1024).unwrap();
+    let pool = region.pool(8, 1024).unwrap();
     let (sender, receiver) = std::sync::mpsc::sync_channel::<usize>(8);
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -172,7 +275,7 @@ fn nothing_is_lost_and_nothing_is_freed_twice() {
     assert_eq!((pool.taken(), TENSORS.taken(), TENSORS.misuses()), (0, 0, 0));
 }
 
-fn waited_for<B>(lent: Lent<B>) -> Lent<B> {
+fn waited_for<B: Lendable>(lent: Lent<B>) -> Lent<B> {
     while lent.is_out() {
         std::thread::yield_now();
     }

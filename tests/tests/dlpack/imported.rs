@@ -2,16 +2,17 @@
 
 use super::{data, delete, import, memory, spec, tensors::Theirs};
 use contigo::{
-    Align, CpuBuf, Error, Port, Refused, Region, TensorRule,
-    dlpack::{Contract, DataType, Foreign, TensorTable, abi::READ_ONLY},
-    sim::{Sim, SimBoard},
+    Align, Error, Port, Refused, TensorRule,
+    dlpack::{Contract, DataType, Foreign, Imported, TensorTable, abi::READ_ONLY},
+    own::Region,
+    sim::SimBoard,
 };
 
 #[test]
 fn memory_of_ours_is_imported_wherever_it_points_and_knows_its_bus_address() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let buf = region.carve(8192, Align::DLPACK).unwrap().into_buf();
+    let buf = region.alloc(8192, Align::DLPACK).unwrap();
     let (first, at) = (buf.view::<u8>().unwrap().as_ptr().cast_mut(), buf.offset_bytes());
     let port = board.port();
     for offset in [0, 4, 100, 8192 - 96] {
@@ -42,7 +43,7 @@ fn memory_of_ours_is_imported_wherever_it_points_and_knows_its_bus_address() {
 fn memory_of_others_is_refused_or_copied_by_a_call_that_says_so() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut buf = region.carve(4096, Align::DLPACK).unwrap().into_buf();
+    let mut buf = region.alloc(4096, Align::DLPACK).unwrap();
     let first = buf.view_mut::<u8>().unwrap().as_mut_ptr();
     let end = first.wrapping_add(region.len_bytes() - buf.offset_bytes());
     let mut elsewhere: Vec<f32> = (0..16_u8).map(f32::from).collect();
@@ -81,11 +82,7 @@ fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let whole = |region: &Region<Sim>| -> CpuBuf<'static> {
-        // SAFETY: the region outlives the buffer in this test.
-        unsafe { std::mem::transmute::<CpuBuf<'_>, CpuBuf<'static>>(region.carve(4096, Align::DLPACK).unwrap().into_buf()) }
-    };
-    let (buf, other) = (whole(&region), whole(&region));
+    let [buf, other] = [(); 2].map(|()| region.alloc(4096, Align::DLPACK).unwrap());
     let at = buf.offset_bytes();
     let mut lent = TENSORS.lend(buf, &spec(&[1024])).unwrap();
     let tensor = lent.tensor().unwrap();
@@ -110,4 +107,29 @@ fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
     assert_eq!((buf.offset_bytes(), buf.len_bytes()), (at + 128, 64), "the part that was handed on");
     assert_eq!(buf.whole().len_bytes(), 4096);
     drop(elsewhere.take_back().unwrap());
+}
+
+/// An import is a user of its region as a handle is, until it is dropped or given up.
+#[test]
+fn an_import_keeps_its_region() {
+    let board = SimBoard::new(1);
+    let region = Region::new(memory(&board, 16 << 10)).unwrap();
+    let mut buf = region.alloc(64, Align::DLPACK).unwrap();
+    let (first, at, port) = (buf.as_mut_ptr(), buf.offset_bytes(), board.port());
+    let addr = region.dev_addr_of(&port, first, 64).unwrap();
+    let mut theirs = Theirs::new(first, &[16]);
+    let imported = import(&region, &mut theirs, &Contract::TVM).unwrap();
+    assert_eq!((region.users(), theirs.deleted()), (3, 0));
+    let foreign = imported.into_foreign();
+    assert_eq!((region.users(), theirs.deleted()), (2, 0), "the framework's again");
+    let imported = Imported::new(&region, foreign, &Contract::TVM).unwrap();
+    // What is refused is no user.
+    let mut elsewhere = [0_u8; 64];
+    drop(import(&region, &mut Theirs::new(elsewhere.as_mut_ptr(), &[16]), &Contract::ANY).unwrap_err());
+    assert_eq!(region.users(), 3);
+    drop((buf, region));
+    let imported = std::thread::spawn(move || imported).join().unwrap();
+    assert_eq!((imported.dev_addr(&port), imported.offset_bytes()), (Ok(addr), at));
+    drop(imported);
+    assert_eq!(theirs.deleted(), 1);
 }

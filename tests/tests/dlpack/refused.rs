@@ -3,8 +3,9 @@
 
 use super::{memory, spec, tensors::Theirs};
 use contigo::{
-    Align, Error, Refused, Region, TensorRule,
+    Align, Error, Refused, TensorRule,
     dlpack::{Contract, DataType, Description, Foreign, Imported, Shape, TensorSpec, TensorTable},
+    own::Region,
     sim::SimBoard,
 };
 
@@ -101,7 +102,7 @@ fn a_buffer_that_is_too_small_or_a_spec_that_is_none_is_refused() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(4096, Align::LINE).unwrap();
     let type_of = |bits, lanes| DataType { code: 2, bits, lanes };
     for (spec, error) in [
         (spec(&[1025]), wrong(TensorRule::Size, 4100, 4096)),
@@ -135,7 +136,7 @@ fn a_buffer_that_is_too_small_or_a_spec_that_is_none_is_refused() {
 fn a_contract_is_checked_at_import_too() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let buf = region.carve(4096, Align::DLPACK).unwrap().into_buf();
+    let buf = region.alloc(4096, Align::DLPACK).unwrap();
     let first = buf.view::<u8>().unwrap().as_ptr().cast_mut();
     let found = |theirs: &mut Theirs, contract: &Contract| super::refused(super::import(&region, theirs, contract));
     let at = first.addr() as u64 + 32;
@@ -161,7 +162,7 @@ fn a_contract_is_checked_at_import_too() {
 fn what_no_pointer_reaches_is_not_copied() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(4096, Align::LINE).unwrap();
     let mut bytes = [0_u8; 64];
     let mut theirs = Theirs::new(bytes.as_mut_ptr(), &[4]);
     theirs.managed().tensor.byte_offset = 1 << 33;
@@ -180,7 +181,7 @@ fn random_tensors_are_refused_or_inside() {
     const TENSORS: usize = if cfg!(miri) { 200 } else { 300_000 };
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let buf = region.carve(8192, Align::DLPACK).unwrap().into_buf();
+    let buf = region.alloc(8192, Align::DLPACK).unwrap();
     let first = buf.view::<u8>().unwrap().as_ptr().cast_mut();
     let mut rng = fastrand::Rng::with_seed(7);
     let number = |rng: &mut fastrand::Rng| match rng.u8(..4) {

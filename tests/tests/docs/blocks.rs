@@ -33,7 +33,7 @@ const DOCTESTS: &str = "runtime/guide/";
 const UNCOMPILED: [(&str, &str, &str); 2] = [
     (
         "runtime/guide/write-a-driver.md",
-        "let mut queue: Queue<'_, _, 8>",
+        "let mut queue = Queue::new(driver, 8)?;",
         "an excerpt of the driver's page; docs/examples/jobs.rs has a queue",
     ),
     ("runtime/guide/write-a-driver.md", "let device = \"uio:receiver", "it wants a board; docs/examples/board.rs is compiled"),

@@ -4,33 +4,34 @@
 
 use crate::{
     blocks::is_part,
-    markdown::{pages, root},
+    markdown::{Block, dedent, pages, root},
 };
 use contigo::{
-    Align, Engine, Error, Pool, Region,
+    Error,
     design::Design,
     drivers::ap_ctrl::{ApCtrl, describe},
     names::{Attach, DeviceName, MemoryName},
+    own::{Queue, Region},
 };
-use core::time::Duration;
 use std::{fs, io};
 
 const MAP: &[u8] = include_bytes!("../../../docs/examples/copy.json");
+/// It is read at a glance, and pasted whole.
+const PROGRAM_LINES: usize = 20;
 
-/// The README's block, which [`the_readmes_lines_are_here`] compares.
+/// The body of the README's program, which [`the_readmes_lines_are_here`] compares.
 #[rustfmt::skip]
 macro_rules! the_readmes_lines {
     () => {
-        let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;          // "guard:copy@40000000"
+        let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;           // "guard:copy@40000000"
         let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "guard"
-        let pool = Pool::<8>::new(region.carve(8 * 4096, Align::LINE)?, 4096)?;
-        let map = describe::any(MAP, "")?.build()?;                 // JSON, or what the tools write
+        let map = describe::any(MAP, "")?.build()?;                          // or what the tools write
         // SAFETY: the device is this kernel, and nobody else drives it.
-        let mut copy = Engine::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? })?;
-        let (mut from, to) = (pool.take()?, pool.take()?);
+        let mut copy = Queue::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? }, 1)?;
+        let (mut from, to) = (region.alloc(1000, region.line())?, region.alloc(1000, region.line())?);
         from.view_mut::<u8>()?.fill(7);
-        let job = copy.start([from.to_device(..1000), to.from_device(..1000)], &[1000])?;
-        let [_, to] = job.wait(Duration::from_millis(20))?.buffers; // bounded; caches are done
+        let operands = [from.to_device(..1000), to.from_device(..1000)];
+        let [_, to] = copy.run(operands, &[1000], std::time::Duration::from_millis(20))?.buffers; // bounded
         assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
     };
 }
@@ -63,8 +64,13 @@ fn the_readmes_lines_are_here() {
     let root = root(env!("CARGO_MANIFEST_DIR"), 1);
     let pages = pages(&root);
     let readme = pages.iter().find(|page| page.path == "README.md").unwrap();
-    let block = readme.blocks.iter().find(|block| block.language == "rust").unwrap();
-    assert!(is_part(block, include_str!("conversions.rs")), "copy the README's block into the macro");
+    let program = readme.blocks.iter().find(|block| block.language == "rust").unwrap();
+    assert!(program.text.len() <= PROGRAM_LINES, "the README's program has {} lines", program.text.len());
+    let before_main = |line: &&String| line.as_str() != "fn main() -> contigo::Result<()> {";
+    let text: Vec<_> = program.text.iter().skip_while(before_main).skip(1).take_while(|line| line.trim() != "Ok(())").cloned().collect();
+    assert!(text.len() > 5, "the README's program has a main");
+    let body = Block { line: program.line, language: program.language.clone(), text: dedent(&text) };
+    assert!(is_part(&body, include_str!("conversions.rs")), "copy the body of the README's program into the macro");
 }
 
 /// Each keeps its whole text, and has the kind of its errno. Back again it is the same error.

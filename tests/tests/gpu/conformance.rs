@@ -2,8 +2,9 @@
 
 use super::{beside_others, gpu, raw::Raw};
 use contigo::{
-    Align, Backend, DevAddr, Port, Region,
+    Align, Backend, DevAddr, Port,
     cuda::{CudaHost, Gpu},
+    own::Region,
     sim::BusError,
 };
 use contigo_testkit::{
@@ -21,10 +22,10 @@ struct OnGpu {
 }
 
 struct Master {
-    gpu: &'static Gpu<'static>,
+    gpu: &'static Gpu,
     raw: Raw,
     /// The bytes that the kernel reads or writes on the other side.
-    stage: Mutex<CudaHost<'static>>,
+    stage: Mutex<CudaHost>,
 }
 
 impl OnGpu {
@@ -42,9 +43,9 @@ impl OnGpu {
 }
 
 impl Harness for OnGpu {
-    type Backend = CudaHost<'static>;
+    type Backend = CudaHost;
 
-    fn open(&self, len_bytes: usize) -> Result<CudaHost<'static>, Failure> {
+    fn open(&self, len_bytes: usize) -> Result<CudaHost, Failure> {
         let master = self.master.as_ref().map_err(|why| Failure::Skipped(why.clone()))?;
         Ok(CudaHost::allocate(master.gpu, len_bytes, Align::DLPACK)?)
     }

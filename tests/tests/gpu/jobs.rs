@@ -7,8 +7,9 @@ use super::{
     say,
 };
 use contigo::{
-    Align, Engine, Error, Pool, Region, TypedDriver,
+    Align, Driver, Error,
     cuda::{CudaHost, Gpu, Log},
+    own::{Pool, Queue, Region},
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output, requantize};
@@ -21,8 +22,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 const OPERAND_BYTES: usize = 16_384;
 const POOL_BYTES: usize = 4 * OPERAND_BYTES;
 
-/// Random products on `engine`, every element compared.
-fn products<D: TypedDriver<4, Args = Gemm>>(engine: &mut Engine<D, 4>, pool: &Pool<'_, 4>, jobs: u32, seed: u64) {
+/// Random products on `queue`, every element compared.
+fn products(queue: &mut Queue<impl Driver>, pool: &Pool, jobs: u32, seed: u64) {
     let mut rng = Rng::with_seed(seed);
     for job in 0..jobs {
         let output = match job % 3 {
@@ -40,7 +41,7 @@ fn products<D: TypedDriver<4, Args = Gemm>>(engine: &mut Engine<D, 4>, pool: &Po
         b.view_at_mut::<i8>(..b_bytes).unwrap().copy_from_slice(&right);
         bias.view_at_mut::<i32>(..bias_bytes).unwrap().copy_from_slice(&add);
         let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
-        let [.., c] = engine.start(operands, &args).unwrap().wait(LIMIT).unwrap().buffers;
+        let [.., c] = queue.run(operands, &args.words(), LIMIT).unwrap().buffers;
         let (n, k, element_bytes) = (args.n as usize, args.k as usize, usize::try_from(output.element_bytes()).unwrap());
         for (index, found) in c.view_at::<u8>(..c_bytes).unwrap().chunks(element_bytes).enumerate() {
             let (row, column) = (index / n, index % n);
@@ -53,13 +54,13 @@ fn products<D: TypedDriver<4, Args = Gemm>>(engine: &mut Engine<D, 4>, pool: &Po
     }
 }
 
-fn with_pool(gpu: &'static Gpu<'static>, act: impl FnOnce(&Pool<'_, 4>)) {
+fn with_pool(gpu: &Gpu, act: impl FnOnce(&Pool)) {
     pool_in(CudaHost::allocate(gpu, POOL_BYTES, Align::DLPACK).unwrap(), act);
 }
 
-fn pool_in(memory: CudaHost<'static>, act: impl FnOnce(&Pool<'_, 4>)) {
+fn pool_in(memory: CudaHost, act: impl FnOnce(&Pool)) {
     let region = Region::new(memory).unwrap();
-    act(&Pool::new(region.carve(POOL_BYTES, Align::DLPACK).unwrap(), OPERAND_BYTES).unwrap());
+    act(&region.pool(4, OPERAND_BYTES).unwrap());
 }
 
 #[test]
@@ -67,26 +68,25 @@ fn products_are_right_bit_for_bit_without_copies_and_with() {
     let Some((gpu, _alone)) = alone("products_are_right_bit_for_bit_without_copies_and_with") else { return };
     let mut log = Log::new();
     let module = Gemm8Module::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"));
-    with_pool(gpu, |pool| products(&mut Engine::new(module.kernel().unwrap()).unwrap(), pool, 2_000, 11));
+    with_pool(gpu, |pool| products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 2_000, 11));
     let copying = module.copying([OPERAND_BYTES; 4]).unwrap();
-    with_pool(gpu, |pool| products(&mut Engine::new(copying).unwrap(), pool, 2_000, 11));
+    with_pool(gpu, |pool| products(&mut Queue::new(copying, 1).unwrap(), pool, 2_000, 11));
 }
 
-/// Each thread has an engine and a pool of its own, and never makes a context current.
+/// Each thread has a queue and a pool of its own, and never makes a context current.
 #[test]
-fn engines_of_two_threads_are_right_bit_for_bit() {
-    let Some((gpu, _alone)) = alone("engines_of_two_threads_are_right_bit_for_bit") else { return };
+fn queues_of_two_threads_are_right_bit_for_bit() {
+    let Some((gpu, _alone)) = alone("queues_of_two_threads_are_right_bit_for_bit") else { return };
     let module = Gemm8Module::load(gpu, &mut Log::new()).unwrap();
-    thread::scope(|scope| {
-        for seed in [21, 22] {
-            let module = &module;
-            scope.spawn(move || {
-                assert!(raw::current().is_null(), "a new thread has none");
-                with_pool(gpu, |pool| products(&mut Engine::new(module.kernel().unwrap()).unwrap(), pool, 1_000, seed));
-                assert!(raw::current().is_null(), "the runtime has left one");
-            });
-        }
+    let threads = [21, 22].map(|seed| {
+        let module = module.clone();
+        thread::spawn(move || {
+            assert!(raw::current().is_null(), "a new thread has none");
+            with_pool(gpu, |pool| products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 1_000, seed));
+            assert!(raw::current().is_null(), "the runtime has left one");
+        })
     });
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 /// The program's own memory, page by page, as the operands of a kernel.
@@ -115,7 +115,7 @@ fn registered_memory_is_right_bit_for_bit_without_copies() {
         assert!((first..first.wrapping_add(POOL_BYTES)).contains(&page.as_ptr()), "not the program's own");
         assert!(page.iter().all(|byte| *byte == 0x5A), "its bytes are kept");
         drop(buf);
-        products(&mut Engine::new(module.kernel().unwrap()).unwrap(), pool, 1_000, 31);
+        products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 1_000, 31);
     });
 }
 
@@ -142,14 +142,14 @@ fn a_million_small_jobs_leave_nothing_behind() {
     let module = Gemm8Module::load(gpu, &mut Log::new()).unwrap();
     let run = |jobs: u64| {
         with_pool(gpu, |pool| {
-            let mut engine = Engine::new(module.kernel().unwrap()).unwrap();
+            let mut queue = Queue::new(module.kernel().unwrap(), 1).unwrap();
             let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
             for _ in 0..jobs {
                 let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
                 let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)];
-                drop(engine.start(operands, &args).unwrap().wait(LIMIT).unwrap());
+                drop(queue.run(operands, &args.words(), LIMIT).unwrap());
             }
-            assert_eq!(engine.jobs().completed, jobs);
+            assert_eq!(queue.counts().completed, jobs);
         });
     };
     // The memory that the driver keeps from its first jobs is not counted.

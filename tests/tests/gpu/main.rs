@@ -32,8 +32,8 @@ fn cuda() -> Result<&'static Cuda, String> {
 }
 
 /// The first GPU, for the whole program; or why there is none.
-fn gpu() -> Result<&'static Gpu<'static>, String> {
-    static GPU: OnceLock<Result<Gpu<'static>, String>> = OnceLock::new();
+fn gpu() -> Result<&'static Gpu, String> {
+    static GPU: OnceLock<Result<Gpu, String>> = OnceLock::new();
     GPU.get_or_init(|| Gpu::primary(cuda()?, 0).map_err(|error| error.to_string())).as_ref().map_err(Clone::clone)
 }
 
@@ -44,7 +44,7 @@ fn beside_others() -> RwLockReadGuard<'static, ()> {
 
 /// The first GPU, for one test at a time, so that free memory and times can be compared; `None`,
 /// and the test's name on standard error, where there is none.
-fn alone(test: &str) -> Option<(&'static Gpu<'static>, RwLockWriteGuard<'static, ()>)> {
+fn alone(test: &str) -> Option<(&'static Gpu, RwLockWriteGuard<'static, ()>)> {
     match gpu() {
         Ok(gpu) => Some((gpu, USERS.write().unwrap_or_else(PoisonError::into_inner))),
         Err(why) => {

@@ -2,7 +2,7 @@
 //! and what is given back.
 
 use super::{HP0, import, os, syncs_nothing_beyond};
-use contigo::{Align, Backend as _, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Pool, Region, SyncScope};
+use contigo::{Align, Backend as _, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, SyncScope, own::Region};
 use contigo_testkit::{
     fake_dma_heap::page_bytes,
     fake_guard::{Call, Event, FakeGuard, GuardConfig, OFFSET},
@@ -43,8 +43,8 @@ fn it_holds_many_buffers() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
     let region = Region::new(guard.allocate(bytes_of(4)).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 256, Align::LINE).unwrap(), 256).unwrap();
-    let _other = region.carve(64, Align::LINE).unwrap().into_buf();
+    let pool = region.pool(8, 256).unwrap();
+    let _other = region.alloc(64, Align::LINE).unwrap();
     let (first, second) = (pool.take().unwrap(), pool.take().unwrap());
     kernel.log();
     // SAFETY: no device is given the address.
@@ -87,7 +87,7 @@ fn syncs_are_whole_lines_where_the_device_writes() {
     assert_eq!(gone, Err(os("ioctl(CONTIGO_SYNC)", libc::ENODEV)));
     kernel.refuse(Call::Open, 0);
     let region = Region::new(block).unwrap();
-    assert_eq!((region.line(), region.carve(1, Align::MIN).unwrap().len_bytes()), (Align::DLPACK, 256));
+    assert_eq!((region.line(), region.alloc(1, Align::MIN).unwrap().len_bytes()), (Align::DLPACK, 256));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn coherent_memory_asks_the_kernel_for_no_sync() {
     for coherent in [false, true] {
         let kernel = FakeGuard::new(GuardConfig { coherent, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
-        let region = Region::new(guard.allocate_coherent(100).unwrap()).unwrap();
+        let region = contigo::Region::new(guard.allocate_coherent(100).unwrap()).unwrap();
         let allocated = Event::Allocated { handle: 1, addr: 0x1000_0000, len_bytes: page_bytes(), coherent: true };
         assert_eq!(kernel.log(), [allocated], "no first touch either");
         let port = contigo::Port { coherent, ..HP0 };
@@ -167,7 +167,7 @@ fn it_is_given_back_when_it_is_dropped_and_kept_where_it_is_out() {
     let allocated = Event::Allocated { handle: 1, addr: 0x1000_0000, len_bytes, coherent: false };
     assert_eq!(kernel.log(), [allocated, synced(1, false, 0..len_bytes), synced(1, true, 0..len_bytes), Event::Released(1)]);
     let region = Region::new(guard.allocate(1).unwrap()).unwrap();
-    std::mem::forget(region.carve(64, Align::LINE).unwrap());
+    std::mem::forget(region.alloc(64, Align::LINE).unwrap());
     drop(region);
     assert_eq!(kernel.imports(), 1, "leaked, not freed");
     assert_eq!(guard.info().unwrap().buffers, 1);
@@ -182,7 +182,7 @@ fn it_is_given_back_when_it_is_dropped_and_kept_where_it_is_out() {
 fn an_export_is_the_same_memory_for_another_device() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
-    let region = Region::new(guard.allocate(1).unwrap()).unwrap();
+    let region = contigo::Region::new(guard.allocate(1).unwrap()).unwrap();
     // SAFETY: the fake's devices touch nothing.
     let export = || unsafe { region.export() };
     let fd = export().unwrap().as_fd().try_clone_to_owned().unwrap();

@@ -3,7 +3,7 @@
 
 use super::os;
 use contigo::{
-    Align, Device, Driver as _, Engine, Error, Guard, Mmio, Region, StopProgram, StopStep, Wait,
+    Align, Device, Driver as _, Error, Guard, Mmio, StopProgram, StopStep, Wait,
     drivers::{
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, regs as axi_dma},
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
@@ -11,6 +11,7 @@ use contigo::{
     },
     forward,
     linux::guard::seam::Step,
+    own::{Queue, Region},
     sim::{SimBoard, SimDevice, SimSpec, stream::SourceConfig},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};
@@ -37,28 +38,28 @@ fn every_driver_leaves_what_stops_it() {
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
 
     let device = SimGemm8::new(&board, board.port());
-    let engine = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
+    let queue = Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
     // SAFETY: the fake has no device: nothing is written.
-    let steps = armed(&kernel, |guard| unsafe { engine.arm(guard, 0) });
+    let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
     let write = |offset: usize, value| Step { kind: 1, offset_bytes: offset as u32, mask: u32::MAX, value, ..Step::default() };
     let ctrl = Step { kind: 2, offset_bytes: gemm8::CTRL.offset() as u32, mask: 5, value: 4, timeout_us: 10_000, ..Step::default() };
     assert_eq!(steps, [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0), ctrl]);
 
     let device = SimZdma::new(&board, board.port());
-    let engine = Engine::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap();
+    let queue = Queue::new(Zdma::simple_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
     // SAFETY: as above.
-    let steps = armed(&kernel, |guard| unsafe { engine.arm(guard, 0) });
+    let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
     let enable = Step { kind: 2, offset_bytes: zdma::CTRL2.offset() as u32, mask: 1, value: 0, timeout_us: 900_000, ..Step::default() };
     let busy = Step { kind: 3, offset_bytes: zdma::STATUS.offset() as u32, mask: 3, value: 2, timeout_us: 10_000, ..Step::default() };
     assert_eq!(steps, [write(zdma::IDS.offset(), zdma::INT_ALL), enable, busy]);
 
     let device = SimPl330::new(&board, board.port());
-    let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    let program = region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
     // SAFETY: the window is a simulated PL330's.
     let driver = unsafe { Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 }) };
-    let engine = Engine::new(driver.unwrap()).unwrap();
+    let queue = Queue::new(driver.unwrap(), 1).unwrap();
     // SAFETY: as above.
-    let steps = armed(&kernel, |guard| unsafe { engine.arm(guard, 0) });
+    let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
     assert_eq!(steps[2], write(pl330::DBGINST0.offset(), 0x0001_0301), "DMAKILL of channel 3");
     let own = pl330::CHANNELS[3].csr.offset() as u32;
     assert_eq!((steps[0].offset_bytes, steps[0].value, steps[6].offset_bytes, steps[6].value), (own, pl330::FAULTING_COMPLETING, own, 0));
@@ -67,7 +68,7 @@ fn every_driver_leaves_what_stops_it() {
     assert_eq!(looked, all, "another channel that runs is memory that is kept");
     let guard = kernel.open_guard().unwrap();
     // SAFETY: as above.
-    assert_eq!(unsafe { engine.arm(&guard, 1) }, Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)), "no such window");
+    assert_eq!(unsafe { queue.arm(&guard, 1) }, Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)), "no such window");
 }
 
 /// A window that two have: who drives the device, and who stops it.
@@ -96,7 +97,7 @@ fn a_program_stops_a_channel_that_never_ends() {
     let board = SimBoard::new(3);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let device = SimPl330::new(&board, board.port());
-    let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    let program = region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
     let window = device.window().unwrap();
     // SAFETY: the window is a simulated PL330's, and the program that stops it is run in its
     // driver's place.
@@ -156,7 +157,7 @@ fn a_channel_that_does_not_halt_is_reset() {
         device.window().unwrap(),
         Side::S2mm,
         AxiDmaConfig::default(),
-        Some(region.carve(256, Align::LINE).unwrap().into_buf()),
+        Some(region.alloc(256, Align::LINE).unwrap()),
     )
     .unwrap();
     let program = driver.stop_program();
@@ -223,7 +224,7 @@ impl Wait for OnePage {
 fn a_device_that_is_gone_meets_no_program() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    let program = region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
     let (gemm, zdma, pl330) =
         (SimGemm8::new(&board, board.port()), SimZdma::new(&board, board.port()), SimPl330::new(&board, board.port()));
     let programs = [
@@ -250,17 +251,17 @@ fn zdmas_program_waits_for_the_copy() {
     // SAFETY: the window is a simulated ZDMA's.
     let driver = unsafe { Zdma::simple(Shared(&window)) }.unwrap();
     let program = driver.stop_program();
-    let mut engine = Engine::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
     let window = Shared(&window);
     // SAFETY: it starts nothing.
     let run = |window: &_| unsafe { program.run(window, 50) };
     assert_eq!(run(&window), Ok(()), "before any job");
-    let buf = || region.carve(4096, Align::LINE).unwrap().into_buf();
-    let job = engine.start([buf().to_device(..4096), buf().from_device(..4096)], &()).unwrap();
+    let buf = || region.alloc(4096, Align::LINE).unwrap();
+    queue.submit([buf().to_device(..4096), buf().from_device(..4096)], &[]).unwrap();
     assert_ne!(zdma::CTRL2.read(&window) & zdma::ENABLE, 0, "it runs");
     assert_eq!(run(&window), Ok(()));
     assert_eq!((zdma::CTRL2.read(&window) & zdma::ENABLE, zdma::STATUS.read(&window) & zdma::STATE), (0, 0), "it was waited for");
-    drop(job.wait(Duration::from_millis(10)).unwrap());
+    assert!(queue.wait::<2>(Duration::from_millis(10)).unwrap().is_some());
 }
 
 #[test]
@@ -367,9 +368,9 @@ fn a_driver_without_a_program_is_not_armed() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
-    let engine: Engine<_, 2> = Engine::new(Xor::new(&harness)).unwrap();
+    let queue = Queue::new(Xor::<_, 2>::new(&harness), 1).unwrap();
     // SAFETY: the fake has no device.
-    let refused = unsafe { engine.arm(&guard, 0) }.unwrap_err();
+    let refused = unsafe { queue.arm(&guard, 0) }.unwrap_err();
     assert!(matches!(refused, Error::Unsupported { what: "this driver has no stop program for the kernel", .. }), "{refused:?}");
     assert_eq!(kernel.log(), []);
 }

@@ -71,8 +71,7 @@ fn none_on_a_guard() {
         let fake = FakeGuard::new(GuardConfig { coherent, ..GuardConfig::default() });
         let kernel = Arc::new(Uncounted(fake.clone()));
         let (guard, allocations) = count(|| Guard::open_from(kernel, fake_guard::NAME));
-        // Its memory borrows it, and a region owns that.
-        let guard: &Guard = Box::leak(Box::new(guard.unwrap()));
+        let guard = guard.unwrap();
         let port = Port { coherent, ..wide(&board) };
         assert_eq!(allocations, 0);
         for interrupts in [1, 2] {
@@ -98,7 +97,7 @@ fn none_on_a_guard() {
         assert_eq!((exported.is_ok(), allocations), (true, 0), "an export");
         if coherent {
             none_on("dma-heap by a guard", &board, port, true, || {
-                OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), guard, HEAP, 128 << 10)?)
+                OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), &guard, HEAP, 128 << 10)?)
             });
         }
     }

@@ -7,7 +7,7 @@ use contigo::{
     own::{Queue, Region},
 };
 use contigo_gemm8::cuda::Gemm8Module;
-use std::{ffi::CString, os::unix::ffi::OsStrExt, sync::OnceLock, time::Duration};
+use std::{ffi::CString, os::unix::ffi::OsStrExt, time::Duration};
 
 /// The driver that stands in has a thread, which a machine that is at work elsewhere lets wait: no
 /// time is measured here.
@@ -16,18 +16,14 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// From the driver's loading on: what the driver itself asks for is its own.
 #[test]
 fn none_on_memory_that_cuda_pinned() {
-    // Its memory borrows them, and a region owns that.
-    static CUDA: OnceLock<Cuda> = OnceLock::new();
-    static GPU: OnceLock<Gpu<'static>> = OnceLock::new();
     let _controls = fake_cuda::Controls::take(&fake_cuda::Config::default());
     let file = CString::new(fake_cuda::library().as_os_str().as_bytes()).unwrap();
     let (done, allocations) = count(|| {
         // SAFETY: it behaves as the driver's reference says.
         let cuda = unsafe { Cuda::load_from(&file)? };
-        let gpu = Gpu::primary(CUDA.get_or_init(|| cuda), 0)?;
-        let gpu = GPU.get_or_init(|| gpu);
-        let module = Gemm8Module::load(gpu, &mut Log::new())?;
-        let region = Region::new(CudaHost::allocate(gpu, 64 * 1024, Align::DLPACK)?)?;
+        let gpu = Gpu::primary(&cuda, 0)?;
+        let module = Gemm8Module::load(&gpu, &mut Log::new())?;
+        let region = Region::new(CudaHost::allocate(&gpu, 64 * 1024, Align::DLPACK)?)?;
         let pool = region.pool(4, SLOT)?;
         let mut queue = Queue::new(module.kernel()?, 1)?;
         for _ in 0..JOBS {

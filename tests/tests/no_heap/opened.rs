@@ -4,11 +4,11 @@ use super::{SLOT, counting::count};
 use contigo::{
     Align, Error,
     drivers::zdma::Zdma,
-    names::{Attach, DeviceName, Inventory, MemoryName, OpenDevice},
+    names::{Attach, DeviceName, Inventory, MemoryName},
     own::{Queue, Region},
 };
 use contigo_testkit::fake_devices::FakeDevices;
-use std::{fmt::Write as _, sync::OnceLock, time::Duration};
+use std::{fmt::Write as _, time::Duration};
 
 #[test]
 fn devices_are_found_and_opened_without_it() {
@@ -33,8 +33,6 @@ fn devices_are_found_and_opened_without_it() {
 
 #[test]
 fn names_are_read_opened_and_listed_without_it() {
-    // Its memory borrows it, and a region owns that.
-    static ZDMA: OnceLock<OpenDevice> = OnceLock::new();
     let tree = FakeDevices::new();
     tree.uio(0, Some("dma@1000"), "dma");
     tree.file("dev/dma_heap/linux,cma", "");
@@ -47,7 +45,6 @@ fn names_are_read_opened_and_listed_without_it() {
         // SAFETY: no driver is made of it that gives memory back.
         let device = unsafe { name.open_under(tree.root())? };
         let zdma = "sim:zdma".parse::<DeviceName>()?.open()?;
-        let zdma = ZDMA.get_or_init(|| zdma);
         let region = Region::new(zdma.memory(&"sim".parse::<MemoryName>()?, 1 << 20)?)?;
         let attached = zdma.attach(Attach::default())?;
         // SAFETY: the model is a ZDMA.

@@ -1,7 +1,7 @@
 //! A block says what its module says, in every version of the module.
 
 use super::{BLOCK, cpu_write, fake, old, synced};
-use contigo::{Align, Backend, BaseAddr, Bus, Direction, Error, PhysAddr, Region, SyncScope};
+use contigo::{Align, Backend, BaseAddr, Bus, Direction, Error, PhysAddr, SyncScope, own::Region};
 use contigo_testkit::{
     direct::DirectSync as _,
     fake_u_dma_buf::{Command, Config, FakeUDmaBuf},
@@ -81,17 +81,17 @@ fn the_last_block_of_the_address_space_is_possible() {
 #[test]
 fn the_block_is_exported_where_the_module_can() {
     let fake = fake();
-    let region = contigo::Region::new(fake.open().unwrap()).unwrap();
+    let region = contigo::own::Region::new(fake.open().unwrap()).unwrap();
     // SAFETY: nobody imports it.
     let fd = unsafe { region.export() }.unwrap();
-    let mut buf = region.carve(64, contigo::Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(64, contigo::Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(0x3C);
-    let file = fs::File::from(std::os::fd::AsFd::as_fd(&fd).try_clone_to_owned().unwrap());
+    let file = fs::File::from(fd);
     let mut bytes = [0; 64];
     std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0).unwrap();
     assert_eq!(bytes, [0x3C; 64], "the same memory");
     let old = FakeUDmaBuf::new(old());
     // SAFETY: as above.
-    let refused = unsafe { contigo::Region::new(old.open().unwrap()).unwrap().export() }.map(drop);
+    let refused = unsafe { contigo::own::Region::new(old.open().unwrap()).unwrap().export() }.map(drop);
     assert_eq!(refused, Err(Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno: libc::ENOTTY }));
 }

@@ -9,9 +9,9 @@ use super::{
     opened,
 };
 use contigo::{
-    Align, Pool, Queue, Region,
     drivers::litepcie::{Litepcie, LitepcieConfig, Side},
     linux::vfio::{Interrupt, VfioDevice},
+    own::{Queue, Region},
 };
 use contigo_testkit::fake_vfio::Machine;
 use std::{thread, time::Duration};
@@ -20,16 +20,16 @@ use std::{thread, time::Duration};
 fn the_guides_program_sleeps_until_the_interrupt_and_takes_every_end() {
     let (kernel, vfio) = opened(Machine { bar_bytes: 0x1_0000, irqs: [1, 1, 1], ..Machine::default() });
     let region = Region::new(vfio.memory(1 << 20).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let pool = region.pool(8, 4096).unwrap();
     let card = Card::that_waits(VfioDevice::open(&vfio, 0, Interrupt::Msi).unwrap(), &kernel);
     // Its writes are in memory when it counts them, so that an end comes with its interrupt.
     // SAFETY: the card is one with LitePCIe.
     let driver = unsafe { Litepcie::open(Bar(&card), Side::Loopback, LitepcieConfig { ordered: true, ..config() }) }.unwrap();
-    let mut queue: Queue<'_, _, 4, 2> = Queue::new(driver).unwrap();
+    let mut queue = Queue::new(driver, 4).unwrap();
     for job in 0..3_u8 {
         let mut from = pool.take().unwrap();
         from.view_mut::<u8>().unwrap().fill(job);
-        queue.push([from.to_device(..2048), pool.take().unwrap().from_device(..)], &()).unwrap();
+        queue.submit([from.to_device(..2048), pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
     let mut ended = Vec::new();
     let looked = thread::scope(|scope| {

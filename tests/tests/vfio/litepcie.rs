@@ -3,9 +3,10 @@
 
 use super::opened;
 use contigo::{
-    Align, Device, Error, Mmio, Pool, Port, Queue, Region, Result, Wait,
+    Align, Device, Error, Mmio, Port, Result, Wait,
     drivers::litepcie::{Litepcie, LitepcieConfig, Side, manual},
     linux::vfio::{Interrupt, VfioDevice},
+    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_testkit::fake_vfio::{FakeVfio, Machine, Way};
@@ -158,25 +159,25 @@ fn jobs_run_over_memory_of_the_function() {
         let board = SimBoard::new(1);
         let elsewhere = Region::new(board.memory(1 << 16).unwrap()).unwrap();
         let region = Region::new(vfio.memory(1 << 20).unwrap()).unwrap();
-        let pool = Pool::<8>::new(region.carve(8 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+        let pool = region.pool(8, 4096).unwrap();
         let card = Card::new(VfioDevice::open(&vfio, 0, Interrupt::Polled).unwrap(), &kernel);
         // SAFETY: the card is one with LitePCIe, and answers at once.
         let driver = unsafe { Litepcie::open(Bar(&card), Side::Loopback, config()) }.unwrap();
-        let mut queue: Queue<'_, _, 4, 2> = Queue::new(driver).unwrap();
+        let mut queue = Queue::new(driver, 4).unwrap();
         for round in 0..50_u8 {
             for job in 0..3 {
                 let mut from = pool.take().unwrap();
                 from.view_mut::<u8>().unwrap().fill(round ^ job << 6);
-                queue.push([from.to_device(..2048), pool.take().unwrap().from_device(..)], &()).unwrap();
+                queue.submit([from.to_device(..2048), pool.take().unwrap().from_device(..)], &[]).unwrap();
             }
             for job in 0..3 {
-                let [_, to] = queue.next(LIMIT).unwrap().unwrap().buffers;
+                let [_, to] = queue.wait(LIMIT).unwrap().unwrap().buffers;
                 assert!(to.view_at::<u8>(..2048).unwrap().iter().all(|byte| *byte == round ^ job << 6));
             }
         }
         // Memory of another machine is refused before a register is written.
-        let [from, to] = [0, 1].map(|_| elsewhere.carve(4096, Align::PAGE).unwrap().into_buf());
-        let refused = queue.push([from.to_device(..), to.from_device(..)], &()).map_err(|refused| refused.error).err();
+        let [from, to] = [0, 1].map(|_| elsewhere.alloc(4096, Align::PAGE).unwrap());
+        let refused = queue.submit([from.to_device(..), to.from_device(..)], &[]).map_err(|refused| refused.error).err();
         assert!(matches!(refused, Some(Error::WrongBus { .. })), "{refused:?}");
         drop(queue);
         assert_eq!((pool.taken(), card.state().refused), (0, 0));
@@ -188,13 +189,13 @@ fn jobs_run_over_memory_of_the_function() {
 fn the_iommu_refuses_what_was_not_mapped() {
     let (kernel, vfio) = opened(Machine { bar_bytes: 0x1_0000, ..Machine::default() });
     let region = Region::new(vfio.memory(1 << 16).unwrap()).unwrap();
-    let pool = Pool::<2>::new(region.carve(2 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
+    let pool = region.pool(2, 4096).unwrap();
     let card = Card::new(VfioDevice::open(&vfio, 0, Interrupt::Polled).unwrap(), &kernel);
     // SAFETY: as above.
     let driver = unsafe { Litepcie::open(Bar(&card), Side::Reader, config()) }.unwrap();
-    let mut queue: Queue<'_, _, 4, 1> = Queue::new(driver).unwrap();
-    queue.push([pool.take().unwrap().to_device(..)], &()).unwrap();
-    assert!(queue.next(LIMIT).unwrap().is_some());
+    let mut queue = Queue::new(driver, 4).unwrap();
+    queue.submit([pool.take().unwrap().to_device(..)], &[]).unwrap();
+    assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
     // A descriptor that no driver wrote: the card reads nothing, and its job would never end.
     let past = region.base().raw() + region.len_bytes() as u64;
     let reader = manual::DMA0 + manual::READER;
@@ -206,8 +207,8 @@ fn the_iommu_refuses_what_was_not_mapped() {
     }
     let seen = |state: MutexGuard<'_, State>| (state.refused, state.between.len());
     assert_eq!(seen(card.state()), (1, 4096), "nothing was read");
-    queue.push([pool.take().unwrap().to_device(..)], &()).unwrap();
-    assert!(queue.next(Duration::from_millis(5)).unwrap().is_none(), "the card says nothing");
+    queue.submit([pool.take().unwrap().to_device(..)], &[]).unwrap();
+    assert!(queue.wait::<1>(Duration::from_millis(5)).unwrap().is_none(), "the card says nothing");
     queue.clear().unwrap();
     assert_eq!(pool.taken(), 0);
 }

@@ -2,8 +2,9 @@
 
 use super::opened;
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Error, PhysAddr, Region,
+    Align, Backend, BaseAddr, Bus, DevAddr, Error, PhysAddr,
     linux::vfio::{VfioMemory, seam::IovaRange},
+    own::Region,
 };
 use contigo_testkit::{
     emulated,
@@ -52,11 +53,10 @@ fn a_block_is_whole_pages_zeroed_and_one_run() {
 }
 
 #[test]
-fn a_carve_may_be_aligned_like_the_block() {
+fn a_buffer_may_be_aligned_like_the_block() {
     let (_kernel, vfio) = opened(Machine::default());
     let region = Region::new(vfio.memory(8 << 20).unwrap()).unwrap();
-    let carve = region.carve(4096, Align::new(2 << 20).unwrap()).unwrap();
-    let buf = carve.into_buf();
+    let buf = region.alloc(4096, Align::new(2 << 20).unwrap()).unwrap();
     assert_eq!((region.base().raw() + buf.offset_bytes() as u64) % (2 << 20), 0);
 }
 
@@ -165,7 +165,7 @@ fn a_region_with_something_out_keeps_its_block_mapped() {
         let (kernel, vfio) = opened(Machine::with(way));
         let region = Region::new(vfio.memory(8192).unwrap()).unwrap();
         let at = region.base().raw();
-        mem::forget(region.carve(4096, Align::PAGE).unwrap().into_buf());
+        mem::forget(region.alloc(4096, Align::PAGE).unwrap());
         drop(region);
         assert_eq!((kernel.mapped(), kernel.device_write(at, &[1])), (1, Ok(())), "the device may still use it");
         // A forgotten buffer keeps the device open; what it reaches can be taken away.
@@ -183,7 +183,7 @@ fn a_revoked_block_is_out_of_the_devices_reach_and_stays_the_programs() {
         let other = Region::new(vfio.memory(4096).unwrap()).unwrap();
         let region = Region::new(vfio.memory(8192).unwrap()).unwrap();
         let (base, at) = (region.base(), region.base().raw());
-        let mut buf = region.carve(8192, Align::PAGE).unwrap().into_buf();
+        let mut buf = region.alloc(8192, Align::PAGE).unwrap();
         buf.view_mut::<u8>().unwrap().fill(0x5A);
         assert_eq!(kernel.device_write(at, &[1; 16]), Ok(()));
         vfio.revoke(base).unwrap();

@@ -1,12 +1,17 @@
-//! The measured part: memory, engine, images through it. Nothing here asks the heap for anything.
+//! The measured part: memory, queue, images through it. Nothing here asks the heap for anything.
 
 use super::{
     DemoError,
     digits::{Digit, PIXELS},
     network::{self, HIDDEN, INPUTS, LAYER1, LAYER2, Layer, SCORES},
 };
-use crate::{Gemm, Gemm8, SimGemm8};
-use contigo::{Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, TypedDriver, sim::SimBoard};
+use crate::{Gemm8, SimGemm8};
+use contigo::{
+    Align, Backend, BaseAddr, Driver, Error, Port, QueueCounts, Stats,
+    own::{CpuBuf, DevBuf, Operand, Queue, Region},
+    sim::SimBoard,
+    timeout_us,
+};
 use core::time::Duration;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -62,7 +67,7 @@ pub struct Measured {
     /// The bytes copied and synchronised.
     pub stats: Stats,
     /// The engine's jobs.
-    pub jobs: JobCounts,
+    pub jobs: QueueCounts,
     /// The engine's name.
     pub engine: &'static str,
     /// Virtual time of the whole run, where time is.
@@ -75,7 +80,7 @@ pub struct Measured {
 /// # Errors
 /// [`DemoError::Runtime`] where memory or engine fail; [`DemoError::Data`] where the data are not
 /// what they should be.
-pub fn stream<B: Backend>(
+pub fn stream<B: Backend + 'static>(
     memory: B,
     board: &SimBoard,
     port: Port,
@@ -84,8 +89,8 @@ pub fn stream<B: Backend>(
     done: &AtomicUsize,
 ) -> Result<Measured, DemoError> {
     let device = SimGemm8::new(board, port);
-    let engine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
-    let measured = stream_through(memory, engine, JOB_TIMEOUT, tasks, outcomes, done)?;
+    let queue = Queue::new(Gemm8::open_simulated(device.window()?)?, 1)?;
+    let measured = stream_through(memory, queue, JOB_TIMEOUT, tasks, outcomes, done)?;
     Ok(Measured { engine: "simulated gemm8", device_ns: Some(board.now_ns()), ..measured })
 }
 
@@ -95,7 +100,7 @@ pub fn stream<B: Backend>(
 /// # Errors
 /// As [`stream`].
 #[cfg(any(feature = "cuda", feature = "opencl", feature = "vulkan"))]
-pub fn stream_on_gpu<B: Backend, F: contigo::Driver>(
+pub fn stream_on_gpu<B: Backend + 'static, F: Driver>(
     memory: B,
     kernel: crate::gpu::Gemm8Kernel<F>,
     engine: &'static str,
@@ -105,34 +110,33 @@ pub fn stream_on_gpu<B: Backend, F: contigo::Driver>(
 ) -> Result<Measured, DemoError> {
     /// Real time; the first launch may compile.
     const LIMIT: Duration = Duration::from_secs(10);
-    let measured = stream_through(memory, Engine::new(kernel)?, LIMIT, tasks, outcomes, done)?;
+    let measured = stream_through(memory, Queue::new(kernel, 1)?, LIMIT, tasks, outcomes, done)?;
     Ok(Measured { engine, ..measured })
 }
 
-/// As [`stream`], through `engine`, whichever `gemm8` it is. A job may take `timeout`.
+/// As [`stream`], through `queue`, whichever `gemm8` it has. A job may take `timeout`.
 ///
 /// # Errors
 /// As [`stream`].
-pub fn stream_through<B: Backend, D: TypedDriver<4, Args = Gemm>>(
+pub fn stream_through<B: Backend + 'static, D: Driver>(
     memory: B,
-    mut engine: Engine<D, 4>,
+    mut queue: Queue<D>,
     timeout: Duration,
     tasks: &[Task],
     outcomes: &mut [Outcome],
     done: &AtomicUsize,
 ) -> Result<Measured, DemoError> {
     let region = Region::new(memory)?;
-    let slot_bytes = SLOT_BYTES.next_multiple_of(region.line().bytes());
-    let pool = Pool::<SLOTS>::new(region.carve(SLOTS * slot_bytes, Align::LINE)?, slot_bytes)?;
+    let pool = region.pool(SLOTS, SLOT_BYTES)?;
     // Decoded where the device reads them. As operands they belong to nobody, and after their first
     // job they stay with the device: their caches are cleaned once.
-    let [mut weights1, mut bias1] = carve_layer(&region, LAYER1)?;
-    let [mut weights2, mut bias2] = carve_layer(&region, LAYER2)?;
-    let mut hidden = region.carve(HIDDEN, Align::LINE)?.into_buf().from_device(..HIDDEN);
+    let [mut weights1, mut bias1] = layer_in(&region, LAYER1)?;
+    let [mut weights2, mut bias2] = layer_in(&region, LAYER2)?;
+    let mut hidden = region.alloc(HIDDEN, Align::LINE)?.from_device(..HIDDEN);
 
     let [job1, job2] = network::jobs()?;
 
-    let parse = |task: &Task| -> Result<(CpuBuf<'_>, Instant), DemoError> {
+    let parse = |task: &Task| -> Result<(CpuBuf, Instant), DemoError> {
         let mut image = pool.take()?;
         task.digit.decode(image.view_at_mut(..PIXELS)?)?;
         Ok((image, Instant::now()))
@@ -142,16 +146,16 @@ pub fn stream_through<B: Backend, D: TypedDriver<4, Args = Gemm>>(
     for (task, outcome) in tasks.iter().zip(outcomes) {
         let Some((image, since)) = parsed.take() else { break };
 
-        let running = engine.start([image.to_device(..INPUTS), weights1, bias1, hidden], &job1)?;
-        let [image, weights, bias, between] = running.wait_device(timeout)?.buffers;
+        queue.submit([image.to_device(..INPUTS), weights1, bias1, hidden], &job1.words())?;
+        let [image, weights, bias, between] = ended(&mut queue, timeout)?;
         drop(image); // its slot is free for another
         (weights1, bias1) = (weights.to_device(..), bias.to_device(..));
 
         // Layer 2 reads the bytes that layer 1 wrote: no CPU and no cache maintenance between them.
         let scores = pool.take()?.from_device(..SCORE_BYTES);
-        let running = engine.start([between.to_device(..), weights2, bias2, scores], &job2)?;
+        queue.submit([between.to_device(..), weights2, bias2, scores], &job2.words())?;
         parsed = upcoming.next().map(parse).transpose()?; // the next image, while the device works
-        let [between, weights, bias, scores] = running.wait_device(timeout)?.buffers;
+        let [between, weights, bias, scores] = ended(&mut queue, timeout)?;
         (hidden, weights2, bias2) = (between.from_device(..), weights.to_device(..), bias.to_device(..));
 
         let scores = scores.into_cpu()?;
@@ -166,18 +170,25 @@ pub fn stream_through<B: Backend, D: TypedDriver<4, Args = Gemm>>(
         backend: region.name(),
         base: region.base(),
         len_bytes: region.len_bytes(),
-        port: *engine.port(),
+        port: *queue.port(),
         stats: region.stats(),
-        jobs: engine.jobs(),
-        engine: engine.driver().name(),
+        jobs: queue.counts(),
+        engine: queue.driver().name(),
         device_ns: None,
     })
 }
 
+/// The buffers of the queue's only job, still on the device's side. A job that is late is stopped
+/// when the queue is dropped.
+fn ended<D: Driver>(queue: &mut Queue<D>, timeout: Duration) -> Result<[DevBuf; 4], DemoError> {
+    let timeout_us = timeout_us(timeout)?;
+    Ok(queue.wait_device(timeout)?.ok_or(Error::Timeout { timeout_us })?.buffers)
+}
+
 /// One layer's weights and bias, parsed from text straight into memory that the device reads.
-fn carve_layer<B: Backend>(region: &Region<B>, layer: Layer) -> Result<[Operand<'_>; 2], DemoError> {
-    let mut weights = region.carve(layer.weight_bytes(), Align::LINE)?.into_buf();
-    let mut bias = region.carve(layer.bias_bytes(), Align::LINE)?.into_buf();
+fn layer_in(region: &Region, layer: Layer) -> Result<[Operand; 2], DemoError> {
+    let mut weights = region.alloc(layer.weight_bytes(), Align::LINE)?;
+    let mut bias = region.alloc(layer.bias_bytes(), Align::LINE)?;
     layer.decode_weights(weights.view_at_mut(..layer.weight_bytes())?)?;
     layer.decode_bias(bias.view_at_mut(..layer.bias_bytes())?)?;
     Ok([weights.to_device(..layer.weight_bytes()), bias.to_device(..layer.bias_bytes())])
@@ -187,11 +198,7 @@ fn carve_layer<B: Backend>(region: &Region<B>, layer: Layer) -> Result<[Operand<
 mod tests {
     use super::super::{digits, reference::Reference};
     use super::*;
-    use contigo::{
-        Error,
-        sim::{Faults, SimConfig},
-    };
-
+    use contigo::sim::{Faults, SimConfig};
     use std::vec::Vec;
 
     fn tasks(images: usize) -> Result<Vec<Task>, DemoError> {

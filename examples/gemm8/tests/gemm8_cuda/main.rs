@@ -7,7 +7,8 @@ mod jobs;
 
 use self::jobs::{GRIDS, Job, Product, border_jobs, byte_jobs, longest_jobs, outputs, random_jobs, run};
 use contigo::{
-    Align, Engine, Region,
+    Align,
+    own::{Queue, Region},
     sim::{SimBoard, SimSpec},
 };
 use contigo_gemm8::{Gemm, Gemm8, SimGemm8};
@@ -35,8 +36,8 @@ fn simulated_jobs() -> Vec<Job> {
         Region::new(board.memory_with(SimSpec { len_bytes: 4 * OPERAND_BYTES, coherent: Some(true), ..SimSpec::default() }).unwrap())
             .unwrap();
     let device = SimGemm8::new(&board, board.coherent_port());
-    let mut engine = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
-    let mut bufs = [(); 4].map(|()| region.carve(OPERAND_BYTES, Align::LINE).unwrap().into_buf());
+    let mut queue = Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    let mut bufs = [(); 4].map(|()| region.alloc(OPERAND_BYTES, Align::LINE).unwrap());
     let mut jobs = Vec::new();
     for output in outputs() {
         let size = [rng.u32(1..=24), 16 * rng.u32(1..=4), 16 * rng.u32(1..=8)];
@@ -50,7 +51,7 @@ fn simulated_jobs() -> Vec<Job> {
         }
         let [a, b, bias, c] = bufs;
         let operands = [a.to_device(..lens[0]), b.to_device(..lens[1]), bias.to_device(..lens[2]), c.from_device(..lens[3])];
-        bufs = engine.start(operands, &args).unwrap().wait(Duration::from_millis(100)).unwrap().buffers;
+        bufs = queue.run(operands, &args.words(), Duration::from_millis(100)).unwrap().buffers;
         let c: &[u8] = bufs[3].view_at(..lens[3]).unwrap();
         jobs.push(product.job_with(c.to_vec(), output, GRIDS[rng.usize(..GRIDS.len())]));
     }

@@ -20,23 +20,23 @@ use core::time::Duration;
 /// none.
 ///
 /// ```
-/// use contigo::{Align, Pool, Queue, Region, drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma}, sim::SimBoard};
+/// use contigo::{Align, drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(256 * 1024)?)?;
-/// let descriptors = region.carve(4096, Align::PAGE)?.into_buf();
-/// let pool = Pool::<8>::new(region.carve(8 * 16384, Align::LINE)?, 16384)?;
+/// let descriptors = region.alloc(4096, Align::PAGE)?;
+/// let pool = region.pool(8, 16384)?;
 /// let core = SimAxiCdma::new(&board, board.port());
 /// let cdma = AxiCdma::sg_simulated(core.window()?, AxiCdmaConfig::default(), descriptors)?;
 ///
-/// let mut queue: Queue<'_, _, 4, 2> = Queue::new(cdma)?;
+/// let mut queue = Queue::new(cdma, 4)?;
 /// for byte in 0..4 {
 ///     let mut from = pool.take()?;
 ///     from.view_mut::<u8>()?.fill(byte);
-///     queue.push([from.to_device(..10_000), pool.take()?.from_device(..)], &())?;
+///     queue.submit([from.to_device(..10_000), pool.take()?.from_device(..)], &[])?;
 /// }
 /// for byte in 0..4 {
-///     let [_from, to] = queue.next(Duration::from_millis(20))?.ok_or(contigo::Error::Busy)?.buffers;
+///     let [_from, to] = queue.wait(Duration::from_millis(20))?.ok_or(contigo::Error::Busy)?.buffers;
 ///     assert_eq!(to.view_at::<u8>(..10_000)?, [byte; 10_000]);
 /// }
 /// # Ok::<(), contigo::Error>(())

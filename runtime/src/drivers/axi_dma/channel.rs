@@ -31,26 +31,26 @@ use core::time::Duration;
 /// which its Idle bit tells.
 ///
 /// ```
-/// use contigo::{Align, Pool, Queue, Region, drivers::axi_dma::{AxiDmaConfig, AxiDmaCore, Side, SimAxiDma}, sim::SimBoard};
+/// use contigo::{Align, drivers::axi_dma::{AxiDmaConfig, AxiDmaCore, Side, SimAxiDma}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let rings = Pool::<2>::new(region.carve(2 * 512, Align::LINE)?, 512)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+/// let rings = region.pool(2, 512)?;
+/// let pool = region.pool(4, 1024)?;
 /// // Its stream is a loopback.
 /// let device = SimAxiDma::new(&board, board.port());
 ///
 /// let (core, config) = (AxiDmaCore::open_simulated(device.window()?)?, AxiDmaConfig::default());
 /// // SAFETY: the model is built as the configuration says.
 /// let (send, receive) = unsafe { (core.channel(Side::Mm2s, config, Some(rings.take()?))?, core.channel(Side::S2mm, config, Some(rings.take()?))?) };
-/// let (mut send, mut receive) = (Queue::<'_, _, 8>::new(send)?, Queue::<'_, _, 8>::new(receive)?);
+/// let (mut send, mut receive) = (Queue::new(send, 8)?, Queue::new(receive, 8)?);
 /// let mut packet = pool.take()?;
 /// packet.view_mut::<u8>()?.fill(7);
-/// receive.push([pool.take()?.from_device(..)], &())?;
-/// send.push([packet.to_device(..100)], &())?;
-/// let done = receive.next(Duration::from_millis(20))?.ok_or(contigo::Error::Busy)?;
-/// assert!(done.report.first && done.report.last && done.completion.bytes == Some(100));
-/// assert!(send.next(Duration::from_millis(20))?.is_some());
+/// receive.submit([pool.take()?.from_device(..)], &[])?;
+/// send.submit([packet.to_device(..100)], &[])?;
+/// let done = receive.wait::<1>(Duration::from_millis(20))?.ok_or(contigo::Error::Busy)?;
+/// assert!(done.last == Some(true) && done.bytes == Some(100));
+/// assert!(send.wait::<1>(Duration::from_millis(20))?.is_some());
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]

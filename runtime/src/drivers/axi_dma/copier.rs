@@ -29,19 +29,19 @@ use core::time::Duration;
 /// answer finds its operand. Behind a loopback a job copies.
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, drivers::axi_dma::{AxiDma, AxiDmaConfig, SimAxiDma}, sim::SimBoard};
+/// use contigo::{Align, drivers::axi_dma::{AxiDma, AxiDmaConfig, SimAxiDma}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let descriptors = region.carve(4096, Align::PAGE)?.into_buf();
-/// let pool = Pool::<2>::new(region.carve(2 * 8192, Align::LINE)?, 8192)?;
+/// let descriptors = region.alloc(4096, Align::PAGE)?;
+/// let pool = region.pool(2, 8192)?;
 /// let device = SimAxiDma::new(&board, board.port());
-/// let mut engine = Engine::new(AxiDma::open_simulated(device.window()?, AxiDmaConfig::default(), Some(descriptors))?)?;
+/// let mut queue = Queue::new(AxiDma::open_simulated(device.window()?, AxiDmaConfig::default(), Some(descriptors))?, 1)?;
 ///
 /// let mut packet = pool.take()?;
 /// packet.view_mut::<u8>()?.fill(7);
-/// let done = engine.start([packet.to_device(..5_000), pool.take()?.from_device(..)], &())?.wait(Duration::from_millis(20))?;
-/// assert_eq!(done.completion.bytes, Some(5_000));
+/// let done = queue.run([packet.to_device(..5_000), pool.take()?.from_device(..)], &[], Duration::from_millis(20))?;
+/// assert_eq!(done.bytes, Some(5_000));
 /// let [_, answer] = done.buffers;
 /// assert_eq!(answer.view_at::<u8>(..5_000)?, [7; 5_000]);
 /// # Ok::<(), contigo::Error>(())

@@ -107,17 +107,17 @@ use together::Together;
 /// are none.
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, drivers::axi_dmac::{AxiDmac, DmacConfig, SimAxiDmac}, sim::SimBoard};
+/// use contigo::{Align, drivers::axi_dmac::{AxiDmac, DmacConfig, SimAxiDmac}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE)?, 4096)?;
+/// let pool = region.pool(4, 4096)?;
 /// let core = SimAxiDmac::new(&board, board.port());
-/// let mut engine = Engine::new(AxiDmac::open_simulated(core.window()?, DmacConfig::default())?)?;
+/// let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, DmacConfig::default())?, 1)?;
 ///
 /// let (mut from, to) = (pool.take()?, pool.take()?);
 /// from.view_mut::<u8>()?.fill(7);
-/// let [_, to] = engine.start([from.to_device(..1000), to.from_device(..)], &None)?.wait(Duration::from_millis(20))?.buffers;
+/// let [_, to] = queue.run([from.to_device(..1000), to.from_device(..)], &[], Duration::from_millis(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
 /// # Ok::<(), contigo::Error>(())
 /// ```

@@ -21,21 +21,21 @@ use crate::{
 /// failed.
 ///
 /// ```
-/// use contigo::{Align, Pool, Queue, Region, drivers::axi_mcdma::{Mcdma, SimMcdma, Way}, sim::SimBoard};
+/// use contigo::{Align, drivers::axi_mcdma::{Mcdma, SimMcdma, Way}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let rings = Pool::<2>::new(region.carve(2 * 512, Align::LINE)?, 512)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 4096, Align::LINE)?, 4096)?;
+/// let rings = region.pool(2, 512)?;
+/// let pool = region.pool(4, 4096)?;
 /// let device = SimMcdma::new(&board, board.port());
 ///
 /// let core = Mcdma::open_simulated(device.window()?)?;
-/// let mut receiver: Queue<'_, _, 8> = Queue::new(core.channel(Way::S2mm(1), rings.take()?)?)?;
-/// let mut sender: Queue<'_, _, 8> = Queue::new(core.channel(Way::Mm2s(1), rings.take()?)?)?;
-/// receiver.push([pool.take()?.from_device(..4096)], &())?; // first: a packet without a buffer is dropped
-/// sender.push([pool.take()?.to_device(..1000)], &())?;
-/// let received = receiver.next(Duration::from_millis(5))?.ok_or(contigo::Error::Busy)?;
-/// assert!(received.report.last && received.completion.bytes == Some(1000));
+/// let mut receiver = Queue::new(core.channel(Way::S2mm(1), rings.take()?)?, 8)?;
+/// let mut sender = Queue::new(core.channel(Way::Mm2s(1), rings.take()?)?, 8)?;
+/// receiver.submit([pool.take()?.from_device(..4096)], &[])?; // first: a packet without a buffer is dropped
+/// sender.submit([pool.take()?.to_device(..1000)], &[])?;
+/// let received = receiver.wait::<1>(Duration::from_millis(5))?.ok_or(contigo::Error::Busy)?;
+/// assert!(received.last == Some(true) && received.bytes == Some(1000));
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]

@@ -23,19 +23,19 @@ const START_LOOKS: u32 = 10_000;
 /// ([`AxiVdmaCore::channel`](super::AxiVdmaCore::channel)).
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, SimAxiVdma}, sim::SimBoard};
+/// use contigo::{Align, drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, SimAxiVdma}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = Pool::<2>::new(region.carve(2 * 4096, Align::LINE)?, 4096)?;
+/// let pool = region.pool(2, 4096)?;
 /// // Its stream is a loopback, and holds two KiB.
 /// let device = SimAxiVdma::new(&board, board.port());
 /// let config = AxiVdmaConfig { hsize_bytes: 64, vsize_lines: 16, ..AxiVdmaConfig::default() };
-/// let mut display = Engine::new(AxiVdmaChannel::simulated(device.window()?, Side::Mm2s, config)?)?;
+/// let mut display = Queue::new(AxiVdmaChannel::simulated(device.window()?, Side::Mm2s, config)?, 1)?;
 ///
 /// let mut frame = pool.take()?;
 /// frame.view_mut::<u8>()?.fill(7);
-/// let [_frame] = display.start([frame.to_device(..1024)], &())?.wait(Duration::from_millis(20))?.buffers;
+/// let [_frame] = display.run([frame.to_device(..1024)], &[], Duration::from_millis(20))?.buffers;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]

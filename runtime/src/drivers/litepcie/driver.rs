@@ -21,17 +21,17 @@ use core::{fmt, mem::ManuallyDrop, time::Duration};
 /// The driver of a part of one DMA of a card.
 ///
 /// ```
-/// use contigo::{Align, Pool, Queue, Region, drivers::litepcie::{Litepcie, Side, SimLitepcie}, sim::SimBoard};
+/// use contigo::{Align, drivers::litepcie::{Litepcie, Side, SimLitepcie}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE)?, 4096)?;
+/// let pool = region.pool(4, 4096)?;
 /// let card = SimLitepcie::new(&board, board.port());
-/// let mut copier: Queue<'_, _, 64, 2> = Queue::new(Litepcie::open_simulated(card.window()?, Side::Loopback)?)?;
+/// let mut copier = Queue::new(Litepcie::open_simulated(card.window()?, Side::Loopback)?, 64)?;
 /// let mut from = pool.take()?;
 /// from.view_mut::<u8>()?.fill(7);
-/// copier.push([from.to_device(..1000), pool.take()?.from_device(..)], &())?;
-/// let [_, to] = copier.next(Duration::from_millis(5))?.ok_or(contigo::Error::Busy)?.buffers;
+/// copier.submit([from.to_device(..1000), pool.take()?.from_device(..)], &[])?;
+/// let [_, to] = copier.wait(Duration::from_millis(5))?.ok_or(contigo::Error::Busy)?.buffers;
 /// assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
 /// # Ok::<(), contigo::Error>(())
 /// ```

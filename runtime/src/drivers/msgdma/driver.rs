@@ -25,17 +25,17 @@ use core::time::Duration;
 /// port there is none.
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, drivers::msgdma::{Msgdma, MsgdmaConfig, SimMsgdma}, sim::SimBoard};
+/// use contigo::{Align, drivers::msgdma::{Msgdma, MsgdmaConfig, SimMsgdma}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+/// let pool = region.pool(4, 1024)?;
 /// let core = SimMsgdma::new(&board, board.port());
-/// let mut engine = Engine::new(Msgdma::open_simulated(core.window()?, MsgdmaConfig::default())?)?;
+/// let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, MsgdmaConfig::default())?, 1)?;
 ///
 /// let (mut from, to) = (pool.take()?, pool.take()?);
 /// from.view_mut::<u8>()?.fill(7);
-/// let [_, to] = engine.start([from.to_device(..900), to.from_device(..)], &())?.wait(Duration::from_millis(20))?.buffers;
+/// let [_, to] = queue.run([from.to_device(..900), to.from_device(..)], &[], Duration::from_millis(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..900)?, [7; 900]);
 /// # Ok::<(), contigo::Error>(())
 /// ```

@@ -28,22 +28,22 @@ use core::{fmt, mem::ManuallyDrop, sync::atomic::Ordering, time::Duration};
 /// millisecond at the latest.
 ///
 /// ```
-/// use contigo::{Align, Pool, Queue, Region, drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Config, SimPl330}, sim::SimBoard};
+/// use contigo::{Align, drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Config, SimPl330}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let programs = Pool::<2>::new(region.carve(2 * PROGRAM_BYTES, Align::LINE)?, PROGRAM_BYTES)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 4096, Align::LINE)?, 4096)?;
+/// let programs = region.pool(2, PROGRAM_BYTES)?;
+/// let pool = region.pool(4, 4096)?;
 /// let device = SimPl330::new(&board, board.port());
 ///
 /// let controller = Controller::open_simulated(device.window()?)?;
 /// let [first, second] = [0, 1].map(|n| Pl330Config { channel: n, event: n });
-/// let mut first: Queue<'_, _, 1, 2> = Queue::new(controller.channel(first, programs.take()?)?)?;
-/// let mut second: Queue<'_, _, 1, 2> = Queue::new(controller.channel(second, programs.take()?)?)?;
+/// let mut first = Queue::new(controller.channel(first, programs.take()?)?, 1)?;
+/// let mut second = Queue::new(controller.channel(second, programs.take()?)?, 1)?;
 /// for queue in [&mut first, &mut second] {
-///     queue.push([pool.take()?.to_device(..4000), pool.take()?.from_device(..4000)], &())?;
+///     queue.submit([pool.take()?.to_device(..4000), pool.take()?.from_device(..4000)], &[])?;
 /// }
-/// assert!(first.next(Duration::from_millis(20))?.is_some() && second.next(Duration::from_millis(20))?.is_some());
+/// assert!(first.wait::<2>(Duration::from_millis(20))?.is_some() && second.wait::<2>(Duration::from_millis(20))?.is_some());
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]

@@ -78,19 +78,19 @@ pub struct Pl330Config {
 /// The driver of one controller.
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, drivers::{pl330::{PROGRAM_BYTES, Pl330, SimPl330}}, sim::SimBoard};
+/// use contigo::{Align, drivers::{pl330::{PROGRAM_BYTES, Pl330, SimPl330}}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let program = region.carve(PROGRAM_BYTES, Align::LINE)?.into_buf();
-/// let pool = Pool::<4>::new(region.carve(4 * 4096, Align::LINE)?, 4096)?;
+/// let program = region.alloc(PROGRAM_BYTES, Align::LINE)?;
+/// let pool = region.pool(4, 4096)?;
 /// let device = SimPl330::new(&board, board.port());
-/// let mut copier = Engine::new(Pl330::open_simulated(device.window()?, program)?)?;
+/// let mut copier = Queue::new(Pl330::open_simulated(device.window()?, program)?, 1)?;
 ///
 /// let mut from = pool.take()?;
 /// from.view_mut::<u8>()?.fill(7);
-/// let job = copier.start([from.to_device(3..1003), pool.take()?.from_device(..1000)], &())?;
-/// let [_, to] = job.wait(Duration::from_millis(20))?.buffers;
+/// let operands = [from.to_device(3..1003), pool.take()?.from_device(..1000)];
+/// let [_, to] = copier.run(operands, &[], Duration::from_millis(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
 /// # Ok::<(), contigo::Error>(())
 /// ```

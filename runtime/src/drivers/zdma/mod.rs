@@ -74,18 +74,18 @@ use setup::is_zdma;
 /// are none.
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard};
+/// use contigo::{Align, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(256 * 1024)?)?;
-/// let descriptors = region.carve(4096, Align::PAGE)?.into_buf();
-/// let pool = Pool::<4>::new(region.carve(4 * 16384, Align::LINE)?, 16384)?;
+/// let descriptors = region.alloc(4096, Align::PAGE)?;
+/// let pool = region.pool(4, 16384)?;
 /// let channel = SimZdma::new(&board, board.port());
-/// let mut engine = Engine::new(Zdma::linked_simulated(channel.window()?, descriptors)?)?;
+/// let mut queue = Queue::new(Zdma::linked_simulated(channel.window()?, descriptors)?, 1)?;
 ///
 /// let (mut from, to) = (pool.take()?, pool.take()?);
 /// from.view_mut::<u8>()?.fill(7);
-/// let [_from, to] = engine.start([from.to_device(3..10_000), to.from_device(..)], &())?.wait(Duration::from_millis(20))?.buffers;
+/// let [_from, to] = queue.run([from.to_device(3..10_000), to.from_device(..)], &[], Duration::from_millis(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..9_997)?, [7; 9_997]);
 /// # Ok::<(), contigo::Error>(())
 /// ```

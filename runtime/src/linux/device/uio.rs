@@ -51,13 +51,13 @@ struct Map {
 /// [`PciFunction`](crate::PciFunction) opens it.
 ///
 /// ```no_run
-/// use contigo::{Bus, Engine, Port, Uio, drivers::zdma::Zdma};
+/// use contigo::{Bus, Port, Uio, drivers::zdma::Zdma, own::Queue};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// // SAFETY: GDMA's master reaches memory so, and no IOMMU is on.
 /// let device = unsafe { Uio::find("dma@fd500000")?.wired(GDMA) };
 /// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
-/// let engine = Engine::new(unsafe { Zdma::simple(device)? })?;
+/// let queue = Queue::new(unsafe { Zdma::simple(device)? }, 1)?;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 ///

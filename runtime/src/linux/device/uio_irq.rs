@@ -22,30 +22,28 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 /// forgotten by it, and seen by the look; one after it ends the sleep.
 ///
 /// ```no_run
-/// use contigo::{Align, Attempt, Bus, Engine, Error, Port, Region, UDmaBuf, Uio, Wired, drivers::zdma::Zdma};
+/// use contigo::{Align, Bus, Error, Port, UDmaBuf, Uio, Wired, drivers::zdma::Zdma, own::{Queue, Region}};
 /// use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// use std::os::fd::AsFd;
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// let region = Region::new(UDmaBuf::open("udmabuf0")?)?;
-/// let [from, to] = [0; 2].map(|_| region.carve(4096, Align::PAGE).map(|carve| carve.into_buf()));
+/// let (from, to) = (region.alloc(4096, Align::PAGE)?, region.alloc(4096, Align::PAGE)?);
 /// let (registers, irq) = Uio::find("dma@fd500000")?.into_parts();
 /// let bell = irq.try_clone()?;
 /// // SAFETY: GDMA's master reaches memory so, and no IOMMU is on.
 /// let device = unsafe { Wired::new(registers, irq, GDMA) };
 /// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
-/// let mut engine = Engine::new(unsafe { Zdma::simple(device)? })?;
+/// let mut queue = Queue::new(unsafe { Zdma::simple(device)? }, 1)?;
 ///
-/// let mut job = engine.start([from?.to_device(..), to?.from_device(..)], &())?;
+/// queue.submit([from.to_device(..), to.from_device(..)], &[])?;
 /// let mut sleeps_left = 8; // a bound: an accelerator that says nothing must not hang its user
 /// let [_, to] = loop {
 ///     bell.arm()?;
-///     match job.try_wait()? {
-///         Attempt::Done(done) => break done.buffers,
-///         Attempt::Pending(running) => job = running,
+///     if let Some(done) = queue.try_next()? {
+///         break done.buffers;
 ///     }
 ///     if sleeps_left == 0 {
-///         drop(job); // stops the device
-///         return Ok(());
+///         return queue.clear(); // stops the device
 ///     }
 ///     sleeps_left -= 1;
 ///     poll(&mut [PollFd::new(bell.as_fd(), PollFlags::POLLIN)], PollTimeout::from(20_u8)) // and the loop's other files

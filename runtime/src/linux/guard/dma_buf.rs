@@ -9,11 +9,10 @@ use super::{
     os,
 };
 use crate::{
-    linux::os::fd::Fd,
+    linux::os::fd::{self, Fd},
     linux::os::map as mapped,
-    linux::{Export, ExportedFd},
     mem::backend::{Backend, Mapping, Segment, SyncScope},
-    types::platform::{AsRawFd as _, BorrowedFd},
+    types::platform::{AsRawFd as _, BorrowedFd, OwnedFd},
     types::{Direction, Error, timeout_us},
 };
 use core::{fmt, ops::Range, time::Duration};
@@ -186,12 +185,9 @@ unsafe impl Backend for DmaBuf {
         // Bytes that the device only read are as they were.
         if direction.device_writes() { self.sync(&range, SYNC_FOR_CPU) } else { Ok(()) }
     }
-}
 
-// SAFETY: the descriptor is a duplicate of the import's own.
-unsafe impl Export for DmaBuf {
-    unsafe fn export(&self) -> Result<ExportedFd, Error> {
-        ExportedFd::of(self.file.raw())
+    unsafe fn export(&self) -> Result<OwnedFd, Error> {
+        fd::exported(self.file.raw())
     }
 }
 

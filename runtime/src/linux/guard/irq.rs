@@ -30,14 +30,14 @@ pub(super) type Events = [Once<Fd>; MAX_INTERRUPTS];
 /// an eventfd for each where it has several. Either wakes who waits when the device is taken away.
 ///
 /// ```no_run
-/// use contigo::{Bus, Engine, Guard, Port, Wired, drivers::zdma::Zdma};
+/// use contigo::{Bus, Guard, Port, Wired, drivers::zdma::Zdma, own::Queue};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// let guard = Guard::open("fd500000.dma-controller")?;
 /// // SAFETY: GDMA's master reaches memory so; the module says whether an IOMMU is on.
 /// let device = unsafe { Wired::new(guard.registers(0)?, guard.irq(0)?, guard.seen_through(GDMA)) };
 /// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
-/// let engine = Engine::new(unsafe { Zdma::simple(device)? })?;
+/// let queue = Queue::new(unsafe { Zdma::simple(device)? }, 1)?;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]

@@ -9,10 +9,9 @@ use super::{
     os,
 };
 use crate::{
-    linux::os::{map as mapped, pagemap},
-    linux::{Export, ExportedFd},
+    linux::os::{fd::Fd, map as mapped, pagemap},
     mem::backend::{Backend, Mapping, SyncScope},
-    types::{Direction, Error},
+    types::{Direction, Error, platform::OwnedFd},
 };
 use core::{fmt, ops::Range};
 use memmap2::MmapRaw;
@@ -27,7 +26,7 @@ use nix::libc::{EDQUOT, ENOMEM, ENOSPC, EPROTO};
 /// exactly the bytes that change hands: one system call for each hand-over on a port that does not
 /// snoop, none on one that does. Dropping it gives the pages back. On a port that does not snoop,
 /// that may throw away the CPU's writes since they were last handed to the device. Hand over first
-/// what another holder of an [`export`](crate::Region::export) is to see.
+/// what another holder of an [`export`](crate::own::Region::export) is to see.
 ///
 /// A [`Region`](crate::Region) leaks it rather than drop it while anything is out. The mapping then
 /// keeps the guard's file open, as its registers do: the kernel stops the device when the process
@@ -51,10 +50,10 @@ impl Guard {
     /// ([`set_addr_bits`](Self::set_addr_bits)).
     ///
     /// ```no_run
-    /// use contigo::{Align, Guard, Pool, Region};
+    /// use contigo::{Guard, own::Region};
     /// let guard = Guard::open("40000000.gemm8")?;
     /// let region = Region::new(guard.allocate(4 << 20)?)?;
-    /// let frames = Pool::<8>::new(region.carve(2 << 20, Align::LINE)?, 256 << 10)?;
+    /// let frames = region.pool(8, 256 << 10)?;
     /// # Ok::<(), contigo::Error>(())
     /// ```
     ///
@@ -174,11 +173,9 @@ unsafe impl Backend for GuardMemory {
         // throw away a neighbour's writes.
         if direction.device_writes() { self.sync(&range, true, SYNC_FOR_CPU) } else { Ok(()) }
     }
-}
 
-// SAFETY: the module makes a dma-buf of the whole memory, which has a reference of its own.
-unsafe impl Export for GuardMemory {
-    unsafe fn export(&self) -> Result<ExportedFd, Error> {
+    /// The module makes a dma-buf of the whole memory, which has a reference of its own.
+    unsafe fn export(&self) -> Result<OwnedFd, Error> {
         const COHERENT: Error = Error::Unsupported {
             what: "memory that is coherent for its own device is no dma-buf",
             fix: "export memory of Guard::allocate",
@@ -197,7 +194,7 @@ unsafe impl Export for GuardMemory {
         let mut exported = None;
         let ask = Request::Export { handle: self.handle, dma_buf: &mut exported };
         self.guard.0.kernel.ioctl(&self.guard.0.file, ask).map_err(|errno| os(CALL, errno))?;
-        exported.map(ExportedFd::from_fd).ok_or(os(CALL, EPROTO))
+        exported.ok_or(EPROTO).and_then(Fd::into_owned).map_err(|errno| os(CALL, errno))
     }
 }
 

@@ -83,7 +83,7 @@ use spin::{Mutex, Once};
 /// module and bind a device.
 ///
 /// ```no_run
-/// use contigo::{Bus, Engine, Guard, Port, Region, Wired, drivers::zdma::Zdma};
+/// use contigo::{Bus, Guard, Port, Wired, drivers::zdma::Zdma, own::{Queue, Region}};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// let guard = Guard::open("fd500000.dma-controller")?;
@@ -91,9 +91,9 @@ use spin::{Mutex, Once};
 /// // SAFETY: GDMA's master reaches memory so; the module says whether an IOMMU is on.
 /// let device = unsafe { Wired::new(guard.registers(0)?, guard.irq(0)?, guard.seen_through(GDMA)) };
 /// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
-/// let engine = Engine::new(unsafe { Zdma::simple(device)? })?;
-/// // SAFETY: this engine's registers are the guard's first window.
-/// unsafe { engine.arm(&guard, 0)? };   // from here on a crash stops the device before its memory goes
+/// let queue = Queue::new(unsafe { Zdma::simple(device)? }, 1)?;
+/// // SAFETY: this driver's registers are the guard's first window.
+/// unsafe { queue.arm(&guard, 0)? };   // from here on a crash stops the device before its memory goes
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Clone)]

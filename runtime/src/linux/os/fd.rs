@@ -6,8 +6,11 @@
 #![allow(unsafe_code, reason = "the few system calls on a descriptor; every other file here calls these")]
 
 use crate::types::Error;
-use crate::types::platform::{AsFd, BorrowedFd};
-use core::ffi::{CStr, c_int};
+use crate::types::platform::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use core::{
+    ffi::{CStr, c_int},
+    mem::ManuallyDrop,
+};
 use nix::{errno::Errno, libc};
 
 /// The longest name of a device or a heap. A char device's name has 64 bytes with its NUL. So has a
@@ -108,6 +111,19 @@ impl Fd {
         // else's.
         let fd = unsafe { libc::fcntl(raw, libc::F_DUPFD_CLOEXEC, 0) };
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
+    }
+
+    /// As the type that other crates take a descriptor in.
+    ///
+    /// # Errors
+    /// The errno of `fcntl(2)`, for a fake's file, which has an owner that closes it.
+    pub(crate) fn into_owned(self) -> Result<OwnedFd, i32> {
+        #[cfg(feature = "testkit")]
+        if self.owner.is_some() {
+            return Self::duplicate(self.raw)?.into_owned();
+        }
+        // SAFETY: `self` owns the descriptor, and does not close it any more.
+        Ok(unsafe { OwnedFd::from_raw_fd(ManuallyDrop::new(self).raw) })
     }
 
     /// # Safety
@@ -283,6 +299,14 @@ impl Fd {
         // SAFETY: the call takes no pointer.
         if unsafe { libc::flock(self.raw, libc::LOCK_EX | libc::LOCK_NB) } == 0 { Ok(()) } else { Err(Errno::last_raw()) }
     }
+}
+
+/// A descriptor of one's own for the dma-buf that `raw` is a descriptor of.
+///
+/// # Errors
+/// [`Error::Os`].
+pub(crate) fn exported(raw: c_int) -> Result<OwnedFd, Error> {
+    Fd::duplicate(raw).and_then(Fd::into_owned).map_err(|errno| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno })
 }
 
 fn written(count: isize, bytes: &[u8]) -> Result<(), i32> {

@@ -11,7 +11,7 @@ use crate::{
     },
     types::{Align, Direction, Error},
 };
-use core::ptr::NonNull;
+use core::{mem, ptr::NonNull};
 
 /// Who hands out bytes and takes them back: a region, a pool, an arena.
 pub(crate) trait Owner {
@@ -35,6 +35,8 @@ pub(crate) struct OwnerTable<'p> {
     pub(crate) block: unsafe fn(NonNull<()>) -> NonNull<dyn Block + 'p>,
     pub(crate) release: unsafe fn(NonNull<()>, u32),
     pub(crate) share: unsafe fn(NonNull<()>, u32) -> Result<(), Error>,
+    /// The owner counts its handles, and is not borrowed.
+    pub(crate) counts: bool,
 }
 
 impl<'p> OwnerTable<'p> {
@@ -48,6 +50,7 @@ impl<'p> OwnerTable<'p> {
                 release: |owner, token| unsafe { owner.cast::<O>().as_ref() }.release(token),
                 // SAFETY: as above.
                 share: |owner, token| unsafe { owner.cast::<O>().as_ref() }.share(token),
+                counts: false,
             }
         }
     }
@@ -78,7 +81,7 @@ impl<'p> Chunk<'p> {
     /// A chunk of an owner that counts.
     ///
     /// # Safety
-    /// `table` goes with `owner`. The owner counts one handle of `token`, which this is, and it
+    /// `table` says so, and goes with `owner`. The owner counts one handle of `token`, which this is, and it
     /// stays where it is until `release` was called for that handle.
     #[inline]
     pub(crate) unsafe fn counted(owner: NonNull<()>, table: &'p OwnerTable<'p>, token: u32, extent: Span) -> Self {
@@ -90,6 +93,14 @@ impl<'p> Chunk<'p> {
     #[inline]
     pub(super) fn with_extent(&self, extent: Span) -> Self {
         Self { owner: self.owner, table: self.table, extent, token: self.token }
+    }
+
+    /// The same handle, where it borrows nothing.
+    pub(super) fn unborrowed(&self) -> Option<Chunk<'static>> {
+        let Self { owner, table, extent, token } = *self;
+        // SAFETY: the table of an owner that counts is `'static` (`counted`).
+        let table = table.counts.then(|| unsafe { mem::transmute::<&'p OwnerTable<'p>, &'static OwnerTable<'static>>(table) });
+        table.map(|table| Chunk { owner, table, extent, token })
     }
 
     fn block(&self) -> &(dyn Block + 'p) {

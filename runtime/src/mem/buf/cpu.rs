@@ -201,6 +201,15 @@ impl<'p, T> CpuBuf<'p, T> {
         this.chunk.with_extent(this.chunk.extent)
     }
 
+    /// The same buffer, where it borrows nothing: it may go to any thread, because an owner that
+    /// counts is used on any.
+    pub(crate) fn unborrowed(self) -> Result<CpuBuf<'static>, Self> {
+        match self.chunk.unborrowed() {
+            Some(chunk) => Ok(CpuBuf::with_span(chunk, ManuallyDrop::new(self).span)),
+            None => Err(self),
+        }
+    }
+
     /// The CPU's address of the block.
     pub(crate) fn block_start(&self) -> NonNull<u8> {
         self.chunk.state().mapping.cpu

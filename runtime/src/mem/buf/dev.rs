@@ -168,10 +168,10 @@ impl<'p, T> DevBuf<'p, T> {
     /// told apart.
     ///
     /// ```
-    /// use contigo::{Align, Direction, Region, sim::SimBoard};
+    /// use contigo::{Align, Direction, sim::SimBoard, own::Region};
     /// let board = SimBoard::new(1);
     /// let region = Region::new(board.memory(64 * 1024)?)?;
-    /// let frame = region.carve(4096, Align::LINE)?.into_buf();
+    /// let frame = region.alloc(4096, Align::LINE)?;
     /// // SAFETY: no device is told the address.
     /// let frame = unsafe { frame.hand_over(&board.port(), 32, 1024..2048, Direction::ToDevice)? };
     /// assert_eq!(frame.slice().len_bytes, 1024);
@@ -341,6 +341,13 @@ impl<'p, T> DevBuf<'p, T> {
     /// Does the port of the last hand-over snoop?
     pub(super) const fn is_coherent(&self) -> bool {
         self.coherent
+    }
+
+    /// As [`CpuBuf::unborrowed`].
+    pub(crate) fn unborrowed(self) -> Result<DevBuf<'static>, Self> {
+        let Some(chunk) = self.chunk.unborrowed() else { return Err(self) };
+        let Self { coherent, history, direction, inside, cpu_span, span, last, addr, written, .. } = *ManuallyDrop::new(self);
+        Ok(DevBuf { chunk, coherent, history, direction, inside, cpu_span, span, last, addr, written, thread: PhantomData })
     }
 
     #[inline]

@@ -27,10 +27,10 @@ use core::{fmt, mem::ManuallyDrop};
 /// writes. A driver that has stopped its device gives them back with [`release`](Self::release).
 ///
 /// ```
-/// use contigo::{Align, DriverBuf, Region, sim::SimBoard};
+/// use contigo::{Align, DriverBuf, sim::SimBoard, own::Region};
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let mut descriptors = DriverBuf::new(region.carve(256, Align::LINE)?.into_buf(), &board.port(), 32)?;
+/// let mut descriptors = DriverBuf::new(region.alloc(256, Align::LINE)?, &board.port(), 32)?;
 /// let second = descriptors.stride(32);
 /// // SAFETY: no device knows the address yet.
 /// unsafe { descriptors.write(second, &[0x1000_0000, 4096, 0])? };

@@ -97,10 +97,10 @@ impl<'p, T> CpuBuf<'p, T> {
     /// the device keeps to what it was given.
     ///
     /// ```
-    /// use contigo::{Align, Direction, Region, sim::SimBoard};
+    /// use contigo::{Align, Direction, sim::SimBoard, own::Region};
     /// let board = SimBoard::new(1);
     /// let region = Region::new(board.memory(64 * 1024)?)?;
-    /// let mut packet = region.carve(1500, Align::LINE)?.into_buf();
+    /// let mut packet = region.alloc(1500, Align::LINE)?;
     /// packet.view_at_mut::<u8>(..1500)?.fill(7);
     /// // SAFETY: the device only reads these bytes, and its status is asked below before the buffer comes back.
     /// let packet = unsafe { packet.hand_over(&board.port(), 32, ..1500, Direction::ToDevice)? };

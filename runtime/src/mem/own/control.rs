@@ -91,6 +91,7 @@ const BLOCKS: &OwnerTable<'static> = &OwnerTable {
     // SAFETY: `Control::buffer` made the pointer, and a block with a handle has a unit of the
     // count, which keeps the control block.
     share: |owner, token| unsafe { owner.cast::<Control>().as_ref() }.part(token).ok_or(parts::REFUSAL).and_then(parts::one_more),
+    counts: true,
 };
 
 impl Control {

@@ -13,7 +13,7 @@
 //! 2. What is forgotten, or what a device still has, stays counted. It is leaked, never freed. One
 //!    forgotten buffer keeps ALL of its region, without an
 //!    [`Event::Leak`](crate::trace::Event::Leak): the region cannot know which of its handles will
-//!    never be dropped.
+//!    never be dropped. A tensor that is lent ([`dlpack`](crate::dlpack)) keeps its buffer's share.
 //! 3. There is no heap. A region's control block lies in pages from the kernel, as many as its
 //!    [`Limits`] ask for, and so does a pool's; without a kernel the program gives the memory.
 //!

@@ -70,6 +70,7 @@ const SLOTS: &OwnerTable<'static> = &OwnerTable {
     release: |owner, token| unsafe { PoolState::release(owner.cast(), token) },
     // SAFETY: as above.
     share: |owner, token| unsafe { owner.cast::<PoolState>().as_ref() }.state().share(token as usize),
+    counts: true,
 };
 
 impl PoolState {

@@ -15,7 +15,7 @@ use crate::{
         region::{Block, Requirements, State, state},
     },
     trace::{self, Event, Site, Stats},
-    types::{Align, BaseAddr, DevAddr, Error, Refused, Result},
+    types::{Align, BaseAddr, DevAddr, Error, Refused, Result, platform::OwnedFd},
 };
 use core::{fmt, ptr::NonNull};
 
@@ -114,6 +114,19 @@ impl Region {
         unsafe { self.control.as_ref() }
     }
 
+    /// One handle more.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`].
+    pub(crate) fn another(&self) -> Result<Self> {
+        self.control().add()?;
+        Ok(Self { control: self.control })
+    }
+
+    pub(crate) fn block(&self) -> &dyn Block {
+        self.control()
+    }
+
     fn state(&self) -> &State {
         self.control().state()
     }
@@ -157,7 +170,20 @@ impl Region {
         let site = Site::here();
         let plan = PoolPlan::new(slots)?;
         // SAFETY: the memory is new.
-        unsafe { self.pool_in(&plan, Memory::from_kernel(plan.layout)?, slot_bytes, site) }
+        unsafe { self.pool_in(&plan, Memory::from_kernel(plan.layout)?, slot_bytes, None, site) }
+    }
+
+    /// As [`pool`](Self::pool), and slot 0 is at a multiple of `align` for the CPU and for the
+    /// device: with pages as slots, each slot is aligned to a page.
+    ///
+    /// # Errors
+    /// As [`pool`](Self::pool).
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn pool_aligned(&self, slots: usize, slot_bytes: usize, align: Align) -> Result<Pool> {
+        let site = Site::here();
+        let plan = PoolPlan::new(slots)?;
+        // SAFETY: the memory is new.
+        unsafe { self.pool_in(&plan, Memory::from_kernel(plan.layout)?, slot_bytes, Some(align), site) }
     }
 
     /// As [`pool`](Self::pool), where there is no kernel: what the pool keeps account of lies in
@@ -171,7 +197,7 @@ impl Region {
         let (site, mut memory) = (Site::here(), NonNull::from(memory)); // as in `Region::with_memory`
         let made = PoolPlan::new(slots).and_then(|plan| {
             // SAFETY: it is given for ever, and comes back only where nothing is made of it.
-            unsafe { self.pool_in(&plan, Memory::given(plan.layout, memory)?, slot_bytes, site) }
+            unsafe { self.pool_in(&plan, Memory::given(plan.layout, memory)?, slot_bytes, None, site) }
         });
         // SAFETY: nothing was made of it. It is the caller's again, for ever.
         made.map_err(|error| Refused::new(error, unsafe { memory.as_mut() }))
@@ -179,12 +205,12 @@ impl Region {
 
     /// # Safety
     /// `memory` was made for the layout of `plan`, and has nothing in it.
-    unsafe fn pool_in(&self, plan: &PoolPlan, memory: Memory, slot_bytes: usize, site: Site) -> Result<Pool> {
+    unsafe fn pool_in(&self, plan: &PoolPlan, memory: Memory, slot_bytes: usize, align: Option<Align>, site: Site) -> Result<Pool> {
         let exhausted = |need_bytes| Error::Exhausted { need_bytes, capacity_bytes: self.len_bytes() };
         let slot_bytes = self.line().round_up(slot_bytes).ok_or(exhausted(slot_bytes))?;
         let len_bytes = slot_bytes.checked_mul(plan.slots).ok_or(exhausted(usize::MAX))?;
-        let (block, span) = match self.control().take(len_bytes, Align::DLPACK) {
-            Err(Error::Misaligned { .. } | Error::Exhausted { .. }) => self.control().take(len_bytes, self.line())?,
+        let (block, span) = match self.control().take(len_bytes, align.unwrap_or(Align::DLPACK)) {
+            Err(Error::Misaligned { .. } | Error::Exhausted { .. }) if align.is_none() => self.control().take(len_bytes, self.line())?,
             taken => taken?,
         };
         trace::happened(Event::CarveBytes { offset_bytes: span.start, len_bytes: span.len }, site);
@@ -222,6 +248,36 @@ impl Region {
     /// device. Or what the backend's `segment` says, where it cannot know any more.
     pub fn verify(&self) -> Result<()> {
         state::contiguous(self.control().backend(), &self.state().mapping)
+    }
+
+    /// A descriptor of a dma-buf that holds the block, for another importer: a camera's or a
+    /// display's driver writes or reads it without a copy. The pages live as long as the last
+    /// descriptor of them.
+    ///
+    /// # Safety
+    /// - While an importer has the block mapped, nobody has a view of any byte of it, and no queue
+    ///   has a job in it. The importer reads, writes, and maintains the caches of all of it, the
+    ///   buffers of others included.
+    /// - Of u-dma-buf: the importers have let go of it before the region's memory is unmapped,
+    ///   because then another program may open the device.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]: the memory is no dma-buf (u-dma-buf's, a dma-heap's, a guard's and
+    /// an imported one are), or the module says why not. [`Error::Os`]: what the kernel says.
+    ///
+    /// ```no_run
+    /// # #[cfg(all(feature = "linux", target_os = "linux"))] {
+    /// use contigo::{DmaHeap, own::Region};
+    /// let region = Region::new(DmaHeap::allocate("linux,cma", 4 << 20)?)?;
+    /// // SAFETY: nothing is allocated from it yet; the camera has it alone until VIDIOC_DQBUF.
+    /// let fd = unsafe { region.export()? };   // V4L2's VIDIOC_QBUF with V4L2_MEMORY_DMABUF, DRM's PRIME
+    /// # drop(fd);
+    /// # }
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    pub unsafe fn export(&self) -> Result<OwnedFd> {
+        // SAFETY: the caller's promise.
+        unsafe { self.control().backend().export() }
     }
 
     /// The block's size in bytes.
@@ -289,8 +345,8 @@ impl Clone for Region {
     /// a loop.
     fn clone(&self) -> Self {
         // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.
-        assert!(self.control().add().is_ok(), "too many handles of one region");
-        Self { control: self.control }
+        #[allow(clippy::expect_used, reason = "as above")]
+        self.another().expect("too many handles of one region")
     }
 }
 

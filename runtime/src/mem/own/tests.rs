@@ -9,14 +9,15 @@
 )]
 
 use super::{
-    Limits, Pool, Region,
+    CpuBuf, Limits, Pool, Region,
     slots::{Slots, WORD_SLOTS, slot_of, words_for},
 };
 use crate::{
+    dlpack::{DataType, Shape, TensorSpec, TensorTable, abi::DlManagedTensorVersioned},
     mem::{Backend, Mapping, Port, SyncScope, pool::bitmap::WORD_BITS, region::Requirements},
     types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr, Result, atomic::AtomicU8},
 };
-use core::{mem, mem::MaybeUninit, ops::Range, ptr::NonNull};
+use core::{mem, mem::MaybeUninit, ops::Range, ptr, ptr::NonNull};
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     boxed::Box,
@@ -266,6 +267,44 @@ fn a_block_that_is_synchronised_as_a_whole_has_one_buffer() {
     assert_eq!(ends(&gone), 1);
 }
 
+/// What a consumer has of a buffer whose holder went, whichever owner the buffer is of: the last
+/// that keeps the memory.
+#[test]
+fn a_tensor_keeps_the_memory_until_its_deleter_is_called() {
+    static TENSORS: TensorTable<1> = TensorTable::new();
+    let take: [fn(&Region) -> CpuBuf; 3] = [
+        |region| region.alloc(64, Align::LINE).unwrap(),
+        |region| region.pool(2, 64).unwrap().take().unwrap(),
+        |region| region.alloc(128, Align::LINE).unwrap().split_at(64).unwrap().1,
+    ];
+    for take in take {
+        let (region, gone) = region(4096, Limits::default());
+        let spec = TensorSpec::new(DataType::U8, Shape::new(&[64]).unwrap());
+        let mut lent = TENSORS.lend(take(&region), &spec).unwrap();
+        let tensor = lent.tensor().unwrap();
+        drop((region, lent));
+        // SAFETY: the tensor is out, and this test is its consumer.
+        unsafe { tensor.as_ref().tensor.data.cast::<u8>().write_bytes(7, 64) };
+        assert_eq!((ends(&gone), TENSORS.taken()), (0, 1));
+        let tensor = tensor.as_ptr().expose_provenance();
+        let deleted = thread::spawn(move || {
+            let tensor = ptr::with_exposed_provenance_mut::<DlManagedTensorVersioned>(tensor);
+            // SAFETY: the consumer's last step, once.
+            unsafe { ((*tensor).deleter.unwrap())(tensor) };
+        });
+        deleted.join().unwrap();
+        assert_eq!((ends(&gone), TENSORS.taken(), TENSORS.misuses()), (1, 0, 0));
+    }
+}
+
+#[test]
+fn memory_that_is_no_dma_buf_is_not_exported() {
+    let (region, _) = region(4096, Limits::default());
+    // SAFETY: nobody imports it.
+    let refused = unsafe { region.export() }.map(drop);
+    assert!(matches!(refused, Err(Error::Unsupported { what, .. }) if what.contains("no dma-buf")), "{refused:?}");
+}
+
 /// A backend whose value has `BYTES` bytes, and whose memory is a static.
 struct OfBytes<const BYTES: usize>([u8; BYTES]);
 
@@ -401,6 +440,7 @@ fn a_count_is_refused_long_before_it_wraps() {
     }
     assert!(catch_unwind(AssertUnwindSafe(|| region.clone())).is_err());
     assert!(matches!(region.alloc(64, Align::LINE), Err(Error::TooMany { .. })));
+    assert!(matches!(region.another(), Err(Error::TooMany { .. })));
     assert!(matches!(region.pool(1, 64), Err(Error::TooMany { .. })));
     assert_eq!(region.users(), super::count::MAX_HANDLES);
     drop(region);

@@ -12,7 +12,7 @@ use crate::types::Error;
 use crate::{
     mem::{Backend, Port, SyncScope},
     trace::{self, Event, Site, Stats},
-    types::{Align, BaseAddr, DevAddr, Refused, Result, atomic::Ordering},
+    types::{Align, BaseAddr, DevAddr, Refused, Result, atomic::Ordering, platform::OwnedFd},
 };
 use core::{fmt, mem::ManuallyDrop, ptr::NonNull};
 
@@ -149,6 +149,18 @@ impl<B: Backend> Region<B> {
     /// ```
     pub fn verify(&self) -> Result<()> {
         state::contiguous(&*self.backend, &self.state.mapping)
+    }
+
+    /// As [`own::Region::export`](crate::own::Region::export).
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn export(&self) -> Result<OwnedFd> {
+        // SAFETY: the caller's promise.
+        unsafe { self.backend.export() }
     }
 
     /// The block's size in bytes.

@@ -1,12 +1,15 @@
 #![allow(unsafe_code, reason = "futex(2) has no safe name")]
 //! Linux.
 //!
-//! A program waits for an interrupt as it waits for a file. Without the feature `std`, `AsFd` is
-//! the only thing that this crate takes from `std`. The kernel's bindings (feature `linux`) link
-//! `std` anyway.
+//! A program waits for an interrupt as it waits for a file. Without the feature `std`, the types of
+//! a descriptor are all that this crate takes from `std`. The kernel's bindings (feature `linux`)
+//! link `std` anyway.
+
+mod process;
 
 extern crate std;
 
+pub use self::process::same_process;
 use crate::types::{Error, Result, atomic::AtomicU32};
 use core::{ptr::NonNull, time::Duration};
 use memmap2::{Advice, MmapMut};
@@ -16,7 +19,7 @@ use nix::{
     sys::time::TimeSpec,
     time::{ClockId, ClockNanosleepFlags, clock_nanosleep},
 };
-pub(crate) use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+pub(crate) use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Can [`Anonymous::zeroed`] succeed?
 pub(crate) const HAS_MEMORY: bool = true;

@@ -3,7 +3,7 @@
 //! wrong with it.
 
 use contigo::{
-    Backend, Completion, DevAddr, DevSlice, Device, Direction, Driver, Error, OperandSpec, Port, Result, TypedDriver, exactly, forward,
+    Backend, Completion, DevAddr, DevSlice, Device, Direction, Driver, Error, OperandSpec, Port, Result, exactly, forward,
     mmio::{Pointer, ReadClears, ReadWrite, Register},
     poll_until,
     sim::{Model, SimBus},
@@ -98,10 +98,6 @@ unsafe impl<D: Device> Driver for Copy<D> {
         })?;
         if idle { Ok(()) } else { Err(Error::WillNotStop { device: "copy", status, waited_us: 100_000 }) }
     }
-}
-
-impl<D: Device> TypedDriver<2> for Copy<D> {
-    contigo::no_report!();
 }
 
 /// Memory whose hand-over to the CPU throws no line away where it is one of a job's: only whole

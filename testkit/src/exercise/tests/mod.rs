@@ -4,9 +4,10 @@
 
 mod copy;
 
-use super::*;
+use super::{ground::PLACES, *};
 use contigo::{
-    Engine, Error, Region,
+    Error,
+    own::{Queue, Region},
     sim::{SimBoard, SimDevice},
 };
 use copy::{Bug, Copy, CopyModel, Forgetful};
@@ -54,10 +55,9 @@ impl Trial {
         let device = SimDevice::with_model(&board, port, CopyModel::new(self.bug));
         let window = device.window().unwrap();
         let driver = if self.believed_coherent { Copy::believed_coherent(window) } else { Copy::open(window) };
-        let mut engine = Engine::new(driver).unwrap();
-        let mut ground = Ground::new(&region).unwrap();
-        let mut exerciser = Exerciser::new(&mut ground, self.limits, self.seed).unwrap();
-        let ended = exerciser.run(&mut engine, self.mode, Budget::jobs(self.jobs));
+        let mut queue = Queue::new(driver, 1).unwrap();
+        let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), self.limits, self.seed).unwrap();
+        let ended = exerciser.run(&mut queue, self.mode, Budget::jobs(self.jobs));
         (ended, exerciser.tally())
     }
 
@@ -150,11 +150,10 @@ fn a_missing_invalidation_is_caught_though_memory_is_right() {
         let memory = Forgetful { memory: board.memory(SMALL.region_bytes).unwrap(), slot_bytes: 1024 };
         let region = Region::new(memory).unwrap();
         let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
-        let mut engine = Engine::new(Copy::open(device.window().unwrap())).unwrap();
-        let mut ground = Ground::new(&region).unwrap();
-        let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, seed).unwrap();
+        let mut queue = Queue::new(Copy::open(device.window().unwrap()), 1).unwrap();
+        let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, seed).unwrap();
         assert_eq!(exerciser.slot_bytes(), 1024);
-        exerciser.run(&mut engine, Mode::Polled, Budget::jobs(20)).unwrap();
+        exerciser.run(&mut queue, Mode::Polled, Budget::jobs(20)).unwrap();
         let first = exerciser.tally().first_wrong.unwrap();
         // Not after the very first one where its destination stayed the device's.
         assert!(first.job.number <= 10 && first.blame == Blame::Mismatch, "{first}");
@@ -198,13 +197,12 @@ fn a_new_beginning_is_the_first_one_again() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
     let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
-    let mut engine = Engine::new(Copy::open(device.window().unwrap())).unwrap();
-    let mut ground = Ground::new(&region).unwrap();
-    let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, 5).unwrap();
-    exerciser.run(&mut engine, Mode::Polled, Budget::jobs(150)).unwrap();
+    let mut queue = Queue::new(Copy::open(device.window().unwrap()), 1).unwrap();
+    let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, 5).unwrap();
+    exerciser.run(&mut queue, Mode::Polled, Budget::jobs(150)).unwrap();
     let first = exerciser.tally();
     exerciser.restart().unwrap();
-    exerciser.run(&mut engine, WAITING, Budget::jobs(150)).unwrap();
+    exerciser.run(&mut queue, WAITING, Budget::jobs(150)).unwrap();
     assert_eq!(exerciser.tally(), first);
 }
 
@@ -235,19 +233,18 @@ fn interrupts_are_counted_only_where_they_came() {
     let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
     let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
     let interrupts = AtomicU64::new(0);
-    let mut engine = Engine::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts))).unwrap();
-    let mut ground = Ground::new(&region).unwrap();
-    let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, 1).unwrap();
-    exerciser.run(&mut engine, Mode::Polled, Budget::jobs(50)).unwrap();
+    let mut queue = Queue::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts)), 1).unwrap();
+    let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, 1).unwrap();
+    exerciser.run(&mut queue, Mode::Polled, Budget::jobs(50)).unwrap();
     assert_eq!(interrupts.load(Ordering::Relaxed), 0);
-    exerciser.run(&mut engine, WAITING, Budget::jobs(50)).unwrap();
+    exerciser.run(&mut queue, WAITING, Budget::jobs(50)).unwrap();
     assert_eq!((interrupts.load(Ordering::Relaxed), exerciser.tally().jobs), (50, 100));
 
     // A wait that its time ended is no interrupt.
     let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::HangsAt(6)));
     let interrupts = AtomicU64::new(0);
-    let mut engine = Engine::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts))).unwrap();
-    assert!(exerciser.run(&mut engine, WAITING, Budget::jobs(50)).is_err());
+    let mut queue = Queue::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts)), 1).unwrap();
+    assert!(exerciser.run(&mut queue, WAITING, Budget::jobs(50)).is_err());
     assert_eq!(interrupts.load(Ordering::Relaxed), 5);
 }
 
@@ -260,10 +257,30 @@ fn memory_that_is_too_small_says_how_much_it_takes() {
 }
 
 #[test]
-fn one_exerciser_at_a_time() {
+fn all_of_the_ground_comes_back_to_the_region() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
-    let mut ground = Ground::new(&region).unwrap();
-    drop(Exerciser::new(&mut ground, Limits::NONE, 1).unwrap());
-    assert_eq!(Exerciser::new(&mut ground, Limits::NONE, 1).err(), Some(Error::NoSlots { slots: SLOTS }));
+    for seed in 1..=2 {
+        let exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, seed).unwrap();
+        assert_eq!((exerciser.slot_bytes(), region.free_bytes()), (1024, SMALL.region_bytes - PLACES * 1024));
+        drop(exerciser);
+        assert_eq!((region.free_bytes(), region.users()), (SMALL.region_bytes, 1));
+    }
+}
+
+/// What was another job's end would be taken for the exerciser's own.
+#[test]
+fn a_queue_with_jobs_of_others_is_refused() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
+    let others = Region::new(board.memory(4096).unwrap()).unwrap().pool(2, 64).unwrap();
+    let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
+    let mut queue = Queue::new(Copy::open(device.window().unwrap()), 2).unwrap();
+    let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, 1).unwrap();
+    queue.submit([others.take().unwrap().to_device(..), others.take().unwrap().from_device(..)], &[]).unwrap();
+    let refused = exerciser.run(&mut queue, Mode::Polled, Budget::jobs(1)).unwrap_err();
+    assert_eq!((refused.error, queue.len(), exerciser.tally().jobs), (Error::Busy, 1, 0));
+    queue.clear().unwrap();
+    exerciser.run(&mut queue, Mode::Polled, Budget::jobs(20)).unwrap();
+    assert_eq!(exerciser.tally().jobs, 20);
 }

@@ -6,7 +6,10 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{Backend, Engine, Error, Region, TypedDriver};
+use contigo::{
+    Driver, Error,
+    own::{Queue, Region},
+};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Line, Outcome, Tally};
 
@@ -78,23 +81,22 @@ pub(crate) fn refused(name: &Name, error: Error) -> Row {
 impl Bench for Jobs {
     type Out = Result<Measured, Error>;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>) -> Self::Out {
-        let mut ground = Ground::new(region)?;
-        let mut exerciser = Exerciser::new(&mut ground, self.limits, self.seed)?;
-        let synced_by_kernel = matches!(region.name(), "u-dma-buf" | "dma-heap" | "guard") && !engine.port().coherent;
+    fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, line: Line<'_>) -> Self::Out {
+        let mut exerciser = Exerciser::new(Ground::new(region)?, self.limits, self.seed)?;
+        let synced_by_kernel = matches!(region.name(), "u-dma-buf" | "dma-heap" | "guard") && !queue.port().coherent;
         // Stopping at each of four calls a job, or ten, makes a row of 10,000 take half a minute.
         let counted = if self.interrupt || synced_by_kernel { self.jobs.min(COUNTED_JOBS) } else { self.jobs };
         let mut cost = Cost::NOTHING;
-        let mut outcome = exerciser.measure(&mut engine, line, self.interrupt, Budget::jobs(self.warm_up));
+        let mut outcome = exerciser.measure(&mut queue, line, self.interrupt, Budget::jobs(self.warm_up));
         if outcome.ended.is_ok() {
-            outcome = exerciser.measure_in(&mut engine, line, self.interrupt, Budget::jobs(counted), |run| {
+            outcome = exerciser.measure_in(&mut queue, line, self.interrupt, Budget::jobs(counted), |run| {
                 let (ended, of_them) = self.steady.run(run);
                 cost = of_them;
                 ended
             });
         }
         if outcome.ended.is_ok() && counted < self.jobs {
-            outcome = outcome.and(exerciser.measure(&mut engine, line, self.interrupt, Budget::jobs(self.jobs - counted)));
+            outcome = outcome.and(exerciser.measure(&mut queue, line, self.interrupt, Budget::jobs(self.jobs - counted)));
         }
         Ok(Measured { outcome, cost, counted, synced_by_kernel })
     }

@@ -4,13 +4,14 @@
 
 use crate::machine::{Engine, Memory};
 use contigo::{
-    Align, Backend, Bus, Device, Driver, Error, Guard, Port, Region, Result, TypedDriver,
+    Align, Bus, Device, Driver, Error, Guard, Port, Result,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
     },
     linux::vfio::Interrupt,
     names::{Attach, OpenDevice},
+    own::{Queue, Region},
 };
 use contigo_boards::DmaKind;
 use contigo_testkit::{
@@ -20,6 +21,9 @@ use contigo_testkit::{
 };
 use std::sync::atomic::AtomicU64;
 
+/// The most jobs in flight: as many as ZDMA's list is tested with. Those that an engine cannot take
+/// yet wait in its queue.
+pub(crate) const JOBS: usize = 8;
 /// See [`Reach::DriverOnly`].
 pub(crate) const DRIVER_REACH_BYTES: usize = 2 * Ground::DRIVER_BYTES;
 /// The address lines of edu: its registers keep 32 bits.
@@ -53,7 +57,7 @@ pub(crate) struct Place {
 pub(crate) enum Reach {
     /// All of it.
     All,
-    /// Its first [`DRIVER_REACH_BYTES`], where a driver's own memory is; not what is carved after
+    /// Its first [`DRIVER_REACH_BYTES`], where a driver's own memory is; not what is taken after
     /// them.
     DriverOnly,
     /// The reach of edu where QEMU is told nothing: 28 address bits.
@@ -62,7 +66,7 @@ pub(crate) enum Reach {
 
 impl Reach {
     /// `port`, as far as it reaches.
-    fn limit<B: Backend>(self, port: Port, region: &Region<B>) -> Result<Port> {
+    fn limit(self, port: Port, region: &Region) -> Result<Port> {
         if self != Self::DriverOnly {
             return Ok(port);
         }
@@ -77,17 +81,17 @@ pub(crate) trait Bench {
     type Out;
 
     /// Does it.
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, engine: contigo::Engine<D, 2>, line: Line<'_>) -> Self::Out;
+    fn on<D: Driver>(self, region: &Region, queue: Queue<D>, line: Line<'_>) -> Self::Out;
 
     /// The same, for what needs to know that the engine is a PL330.
     ///
     /// # Errors
     /// The error of stopping the engine at first.
-    fn on_pl330<'r, B: Backend, D: Device>(self, region: &'r Region<B>, driver: Pl330<'r, D>, line: Line<'_>) -> Result<Self::Out>
+    fn on_pl330<D: Device>(self, region: &Region, driver: Pl330<'static, D>, line: Line<'_>) -> Result<Self::Out>
     where
         Self: Sized,
     {
-        Ok(self.on(region, contigo::Engine::new(driver)?, line))
+        Ok(self.on(region, Queue::new(driver, JOBS)?, line))
     }
 }
 
@@ -152,40 +156,33 @@ struct Task<'p, H> {
 impl<H: Bench> Task<'_, H> {
     /// An engine that was stopped; then what stops it is left with the kernel, before its first
     /// job, and only then may a PCI function master the bus.
-    fn engine<D: TypedDriver<2>>(&self, driver: D) -> Result<contigo::Engine<D, 2>> {
-        let engine = contigo::Engine::new(driver)?;
+    fn queue<D: Driver>(&self, driver: D) -> Result<Queue<D>> {
+        let queue = Queue::new(driver, JOBS)?;
         if let Some(guard) = self.device.guard().filter(|_| self.place.armed) {
             // SAFETY: the guard was found by the address of this engine's registers, which are its
             // first window; it is dropped after it.
-            unsafe { engine.arm(guard, 0)? };
+            unsafe { queue.arm(guard, 0)? };
         }
-        // SAFETY: `Engine::new` has stopped it.
+        // SAFETY: `Queue::new` has stopped it.
         unsafe { self.device.enable_bus_master()? };
-        Ok(engine)
+        Ok(queue)
     }
 
-    /// The same for a driver that goes on without an engine.
+    /// The same for a driver that goes on without a queue.
     fn arm(&self, driver: &impl Driver) -> Result<()> {
         match self.device.guard().filter(|_| self.place.armed) {
             None => Ok(()),
-            // SAFETY: as in `engine`; the driver's steps only stop it.
+            // SAFETY: as in `queue`; the driver's steps only stop it.
             Some(guard) => unsafe { guard.arm(&driver.stop_program(), 0) },
         }
     }
 
     /// # Safety
     /// `device` is a `kind`, and nobody else drives it.
-    unsafe fn with_kind<B: Backend, D: Device>(
-        self,
-        region: &Region<B>,
-        device: D,
-        kind: DmaKind,
-        linked: bool,
-        line: Line<'_>,
-    ) -> Result<H::Out> {
+    unsafe fn with_kind<D: Device>(self, region: &Region, device: D, kind: DmaKind, linked: bool, line: Line<'_>) -> Result<H::Out> {
         match (kind, linked) {
             (DmaKind::Pl330, _) => {
-                let program = region.carve(PROGRAM_BYTES, Align::PAGE)?.into_buf();
+                let program = region.alloc(PROGRAM_BYTES, Align::PAGE)?;
                 // SAFETY: the caller's promise.
                 let driver = unsafe { Pl330::open(device, program)? };
                 self.arm(&driver)?;
@@ -196,10 +193,10 @@ impl<H: Bench> Task<'_, H> {
                     // SAFETY: the caller's promise.
                     false => unsafe { Zdma::simple(device)? },
                     // SAFETY: the caller's promise.
-                    true => unsafe { Zdma::linked(device, region.carve(Ground::DRIVER_BYTES, Align::PAGE)?.into_buf())? },
+                    true => unsafe { Zdma::linked(device, region.alloc(Ground::DRIVER_BYTES, Align::PAGE)?)? },
                 };
-                let engine = self.engine(driver)?;
-                Ok(self.bench.on(region, engine, line))
+                let queue = self.queue(driver)?;
+                Ok(self.bench.on(region, queue, line))
             }
         }
     }
@@ -207,18 +204,18 @@ impl<H: Bench> Task<'_, H> {
     /// # Safety
     /// `device` is an edu whose mask has at least [`EDU_BITS`] bits, or [`EDU_NARROW_BITS`] where
     /// the reach is narrow, and nobody else drives it.
-    unsafe fn with_edu<B: Backend, D: Device>(self, region: &Region<B>, device: D) -> Result<H::Out> {
+    unsafe fn with_edu<D: Device>(self, region: &Region, device: D) -> Result<H::Out> {
         let came = AtomicU64::new(0);
         let (device, line) = (Counted::new(device, &came), Line::Counted(&came));
         if self.place.reach == Reach::Narrow {
             // SAFETY: the caller's promise.
             let edu: Edu<_, EDU_NARROW_BITS, Unwatched> = unsafe { Edu::open(device)? };
-            let engine = self.engine(edu)?;
-            return Ok(self.bench.on(region, engine, line));
+            let queue = self.queue(edu)?;
+            return Ok(self.bench.on(region, queue, line));
         }
         // SAFETY: the caller's promise.
         let edu: Edu<_, EDU_BITS, Unwatched> = unsafe { Edu::open(device)? };
-        let engine = self.engine(edu)?;
-        Ok(self.bench.on(region, engine, line))
+        let queue = self.queue(edu)?;
+        Ok(self.bench.on(region, queue, line))
     }
 }

@@ -10,7 +10,6 @@ use crate::{
     },
     raw::Raw,
 };
-use contigo::cuda::Gpu;
 use contigo_gemm8::cuda as gemm8_cuda;
 use contigo_testkit::emulated::skipped;
 use std::{
@@ -132,7 +131,7 @@ fn beside(name: &str, raw: &Arc<Raw>, flag: &Flag, call: Box<dyn FnOnce() -> c_i
 
 #[test]
 fn which_calls_wait_for_a_kernel_that_has_nothing_to_do_with_them() {
-    let Some((gpu, _alone)): Option<(&'static Gpu<'static>, _)> = alone(NAME) else { return };
+    let Some((gpu, _alone)) = alone(NAME) else { return };
     if let Some(why) = forbidden() {
         return skipped(NAME, why);
     }

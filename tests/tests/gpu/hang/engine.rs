@@ -3,10 +3,11 @@
 use super::{BEGUN, ENDED, Flag, SOON, Word, forbidden, module, say, shared, spin};
 use crate::{alone, cuda, raw::Raw};
 use contigo::{
-    Align, Attempt, CpuBuf, Engine, Error, Region,
+    Align, Driver, Error,
     cuda::{CudaFunction, CudaHost, Gpu, Log},
+    own::{CpuBuf, Queue, Region},
 };
-use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
+use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};
 use contigo_testkit::emulated::skipped;
 use std::{
@@ -25,17 +26,17 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 const LIMIT: Duration = Duration::from_millis(100);
 
-/// One job of another engine.
-fn gemm(engine: &mut Engine<Gemm8Kernel<CudaFunction<'_>>, 4>, region: &Region<CudaHost<'_>>) -> bool {
+/// One job of another queue.
+fn gemm(queue: &mut Queue<impl Driver>, region: &Region) -> bool {
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
-    let [a, b, bias, c] = [16, 256, 64, 64].map(|len_bytes| region.carve(len_bytes, Align::LINE).unwrap().into_buf());
+    let [a, b, bias, c] = [16, 256, 64, 64].map(|len_bytes| region.alloc(len_bytes, Align::LINE).unwrap());
     let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)];
-    engine.start(operands, &args).unwrap().wait(Duration::from_secs(1)).is_ok()
+    queue.run(operands, &args.words(), Duration::from_secs(1)).is_ok()
 }
 
 /// The kernel's operand, and the word in it, which stays where the buffer is leaked.
-fn output<'r>(region: &'r Region<CudaHost<'static>>) -> (CpuBuf<'r>, Word) {
-    let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+fn output(region: &Region) -> (CpuBuf, Word) {
+    let mut buf = region.alloc(64, Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(0);
     let cpu = shared(NonNull::new(buf.as_mut_ptr()).unwrap());
     (buf, Word { cpu, addr: 0 })
@@ -59,24 +60,24 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
     }
     // One of its own: beside a kernel that hangs everything of it is leaked. Its context is the
     // other tests'.
-    let gpu: &'static Gpu<'static> = Box::leak(Box::new(Gpu::primary(cuda().unwrap(), 0).unwrap()));
+    let gpu = Gpu::primary(cuda().unwrap(), 0).unwrap();
     let raw = Raw::open();
-    let block = |len_bytes| Region::new(CudaHost::allocate(gpu, len_bytes, Align::DLPACK).unwrap()).unwrap();
-    let spinning = module(gpu);
-    let engine = || Engine::<_, 1>::new(spin(spinning)).unwrap();
-    let region: &'static Region<_> = Box::leak(Box::new(block(4096)));
-    let flag = Flag(Word::new(gpu));
+    let block = |len_bytes| Region::new(CudaHost::allocate(&gpu, len_bytes, Align::DLPACK).unwrap()).unwrap();
+    let spinning = module(&gpu);
+    let queue = || Queue::new(spin(&spinning), 1).unwrap();
+    let region = block(4096);
+    let flag = Flag(Word::new(&gpu));
     let args = [flag.0.addr & 0xFFFF_FFFF, flag.0.addr >> 32].map(|half| u32::try_from(half).unwrap());
 
     // Once with the flag up: it ends, and everything is loaded that a driver loads late.
     flag.end();
-    let (mut dropped, mut kept) = (engine(), engine());
-    let (buf, word) = output(region);
-    drop(dropped.start([buf.from_device(..)], &args).unwrap().wait(Duration::from_secs(5)).unwrap());
+    let (mut dropped, mut kept) = (queue(), queue());
+    let (buf, word) = output(&region);
+    drop(dropped.run([buf.from_device(..)], &args, Duration::from_secs(5)).unwrap());
     assert!(word.becomes(ENDED));
-    let gemm8: &'static Gemm8Module<'static> = Box::leak(Box::new(Gemm8Module::load(gpu, &mut Log::new()).unwrap()));
-    let (mut other, idle) = (Engine::new(gemm8.kernel().unwrap()).unwrap(), Engine::new(gemm8.kernel().unwrap()).unwrap());
-    let (beside, free, unused) = (block(4096), block(4096), Gemm8Module::load(gpu, &mut Log::new()).unwrap());
+    let gemm8 = Gemm8Module::load(&gpu, &mut Log::new()).unwrap();
+    let (mut other, idle) = (Queue::new(gemm8.kernel().unwrap(), 1).unwrap(), Queue::new(gemm8.kernel().unwrap(), 1).unwrap());
+    let (beside, free, unused) = (block(4096), block(4096), Gemm8Module::load(&gpu, &mut Log::new()).unwrap());
     assert!(gemm(&mut other, &beside));
 
     flag.spin();
@@ -90,41 +91,44 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
         }
     });
 
-    let (buf, word) = output(region);
-    let job = timed("Engine::start", || dropped.start([buf.from_device(..)], &args).unwrap());
+    let (buf, word) = output(&region);
+    timed("Queue::submit", || dropped.submit([buf.from_device(..)], &args).unwrap());
     assert!(word.becomes(BEGUN), "the kernel did not begin");
-    let Attempt::Pending(job) = timed("Running::try_wait", || job.try_wait().unwrap()) else { panic!("it ended") };
-    // It times out, is waited for as it is stopped, and then keeps its buffer.
+    assert!(timed("Queue::try_next", || dropped.try_next::<1>().unwrap()).is_none(), "it ended");
+    assert!(timed("Queue::wait, 100 ms", || dropped.wait::<1>(LIMIT).unwrap()).is_none(), "it ended");
+    // It is waited for as it is stopped, and then keeps its buffer.
     let (since, most) = (Instant::now(), CudaFunction::STOP_LIMIT + AT_ONCE + AT_ONCE);
-    let failed = job.wait(LIMIT).unwrap_err();
-    say(&format!("  {:<48} {:>10} us", "Running::wait, 100 ms, and 5 s for its end", since.elapsed().as_micros()));
+    let failed = dropped.stop().unwrap_err();
+    say(&format!("  {:<48} {:>10} us", "Queue::stop, 5 s for its end", since.elapsed().as_micros()));
     assert!(since.elapsed() < most, "{:?}", since.elapsed());
-    assert!(matches!(failed.error, Error::WillNotStop { device: "spin", status: 600, .. }), "{failed:?}");
+    assert!(matches!(failed, Error::WillNotStop { device: "spin", status: 600, .. }), "{failed:?}");
+    assert_eq!((dropped.len(), dropped.is_stopped()), (1, true));
+    assert!(dropped.take_back::<1>().unwrap().is_none(), "the kernel has it");
+    let (buf, _) = output(&region);
+    assert_eq!(dropped.submit([buf.from_device(..)], &args).unwrap_err().error, Error::QueueStopped { in_flight: 1 });
+    // A second one, whose queue is kept.
+    let (buf, word_of_kept) = output(&region);
+    let failed = kept.run([buf.from_device(..)], &args, LIMIT).unwrap_err();
+    assert!(matches!(failed.error, Error::WillNotStop { device: "spin", status: 600, .. }) && failed.buffers.is_none(), "{failed:?}");
     assert_eq!(failed.cause, Error::Timeout { timeout_us: 100_000 });
-    assert!(failed.buffers.is_none() && dropped.is_busy(), "{failed:?}");
-    let (buf, _) = output(region);
-    assert_eq!(dropped.start([buf.from_device(..)], &args).unwrap_err().error, Error::Busy);
-    // A second one, whose engine is kept.
-    let (buf, word_of_kept) = output(region);
-    let failed = kept.start([buf.from_device(..)], &args).unwrap().wait(LIMIT).unwrap_err();
-    assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed:?}");
+    drop(failed);
 
-    timed("drop: another engine, idle", || drop(idle));
+    timed("drop: another queue, idle", || drop(idle));
     timed("drop: another block of pinned memory", || drop(free));
     timed("drop: another module", || drop(unused));
-    timed("drop: the engine of the kernel", || drop(dropped));
+    timed("drop: the queue of the kernel", || drop(dropped));
     assert!(gpu.is_in_use(), "leaked objects keep the context");
     // For the table: a card runs it beside the other; nobody says that every GPU does.
     let since = Instant::now();
     let done = if gemm(&mut other, &beside) { "done" } else { "not done" };
-    say(&format!("  {:<48} {:>10} us, {done}", "a job of another engine", since.elapsed().as_micros()));
+    say(&format!("  {:<48} {:>10} us, {done}", "a job of another queue", since.elapsed().as_micros()));
     assert_eq!(word.cpu.load(Ordering::Acquire), BEGUN, "it ended by itself");
 
     flag.end();
     assert!(word.becomes(ENDED) && word_of_kept.becomes(ENDED), "the flag is up, and the kernels go on");
-    kept.recover().unwrap();
-    let (buf, _) = output(region);
-    drop(kept.start([buf.from_device(..)], &args).unwrap().wait(Duration::from_secs(5)).unwrap());
+    kept.clear().unwrap();
+    let (buf, _) = output(&region);
+    drop(kept.run([buf.from_device(..)], &args, Duration::from_secs(5)).unwrap());
     let since = Instant::now();
     assert_eq!(raw.synchronize(), 0);
     assert!(since.elapsed() < SOON);

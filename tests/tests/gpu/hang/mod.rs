@@ -29,7 +29,7 @@ use std::{
 const SOON: Duration = Duration::from_secs(5);
 
 /// `spin(out, flag)`, whose argument words are the flag's address.
-fn spin(module: &'static Module<'static>) -> CudaFunction<'static> {
+fn spin(module: &Module) -> CudaFunction {
     let parameters = [Parameter::Operand(OperandSpec::from_device().at_least(4)), Parameter::Words(2)];
     let signature = Signature::new("spin", &parameters).unwrap().launched(Launch::of(1, 1));
     // SAFETY: [`PTX`]: one thread writes four bytes at the operand. It reads four more at the flag,
@@ -37,12 +37,12 @@ fn spin(module: &'static Module<'static>) -> CudaFunction<'static> {
     unsafe { CudaFunction::new(module, c"spin", signature) }.unwrap()
 }
 
-/// Loads [`PTX`], for ever: a kernel of it hangs.
-fn module(gpu: &'static Gpu<'static>) -> &'static Module<'static> {
+/// Loads [`PTX`]. A kernel of it that hangs keeps it.
+fn module(gpu: &Gpu) -> Module {
     let mut log = Log::new();
     // SAFETY: it is PTX.
     let module = unsafe { Module::load(gpu, Image::Ptx(PTX), &mut log) };
-    Box::leak(Box::new(module.unwrap_or_else(|error| panic!("{error}: {log}"))))
+    module.unwrap_or_else(|error| panic!("{error}: {log}"))
 }
 
 /// A word that CPU and GPU read and write at any time.
@@ -54,7 +54,7 @@ struct Word {
 
 impl Word {
     /// A new one, 0, in pinned memory that is nobody else's and stays for ever.
-    fn new(gpu: &'static Gpu<'static>) -> Self {
+    fn new(gpu: &Gpu) -> Self {
         let memory = CudaHost::allocate(gpu, 64, Align::LINE).unwrap();
         let mapping = memory.mapping();
         mem::forget(memory);

@@ -30,7 +30,7 @@ const CHAIN: usize = 2;
 ///
 /// ```
 /// # #[cfg(feature = "sim")] {
-/// use contigo::{Align, Engine, OperandSpec, Pool, Region, sim::SimBoard};
+/// use contigo::{Align, OperandSpec, sim::SimBoard, own::{Queue, Region}};
 /// use core::time::Duration;
 /// use contigo::drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelMap, Protocol, SimApCtrl};
 ///
@@ -45,7 +45,7 @@ const CHAIN: usize = 2;
 /// };
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+/// let pool = region.pool(4, 1024)?;
 /// let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(INVERT, |call: &mut KernelCall<'_, '_>| {
 ///     for at in 0..call.scalar(0) {
 ///         let mut byte = [0];
@@ -55,12 +55,12 @@ const CHAIN: usize = 2;
 ///     Ok([call.scalar(0) as u32, 0, 0, 0])
 /// })?);
 /// // On a board: `unsafe { ApCtrl::open(device, map)? }`.
-/// let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window()?)?)?;
+/// let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window()?)?, 1)?;
 /// let mut from = pool.take()?;
 /// from.view_mut::<u8>()?.fill(1);
-/// let done = engine.start([from.to_device(..100), pool.take()?.from_device(..100)], &[100])?.wait(Duration::from_millis(20))?;
+/// let done = queue.run([from.to_device(..100), pool.take()?.from_device(..100)], &[100], Duration::from_millis(20))?;
 /// assert_eq!(done.buffers[1].view_at::<u8>(..100)?, [!1; 100]);
-/// assert_eq!(done.report[0], 100); // what the kernel returned
+/// assert_eq!(done.words[0], 100); // what the kernel returned
 /// # }
 /// # Ok::<(), contigo::Error>(())
 /// ```

@@ -33,13 +33,12 @@ use self::ioctl::{HeapKernel, Kernel, RUNNING};
 use crate::linux::os::seam::Test;
 use crate::{
     linux::guard::{DmaBuf, Guard},
-    linux::{Export, ExportedFd},
-    types::{Direction, Error, PhysAddr},
+    types::{Direction, Error, PhysAddr, platform::OwnedFd},
 };
 use crate::{
     linux::os::{
         cache,
-        fd::{Fd, check_name},
+        fd::{self, Fd, check_name},
         map,
         pagemap::{self, Block},
     },
@@ -243,11 +242,8 @@ unsafe impl Backend for DmaHeap {
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         cache::for_cpu(&self.map, range, direction)
     }
-}
 
-// SAFETY: the descriptor is a duplicate of the dma-buf's own.
-unsafe impl Export for DmaHeap {
-    unsafe fn export(&self) -> Result<ExportedFd, Error> {
-        ExportedFd::of(self.raw_fd())
+    unsafe fn export(&self) -> Result<OwnedFd, Error> {
+        fd::exported(self.raw_fd())
     }
 }

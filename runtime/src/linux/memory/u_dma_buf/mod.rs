@@ -43,9 +43,11 @@ use crate::linux::os::{
     map,
 };
 use crate::{
-    linux::{Export, ExportedFd},
     mem::{Backend, Mapping, SyncScope},
-    types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, lock},
+    types::{
+        Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, lock,
+        platform::{FromRawFd as _, OwnedFd},
+    },
 };
 use core::ops::Range;
 use memmap2::MmapRaw;
@@ -305,18 +307,14 @@ unsafe impl Backend for UDmaBuf {
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         self.sync(SyncArgs::FOR_CPU, range, direction)
     }
-}
 
-// SAFETY: the module makes a dma-buf of the whole block, which it holds as long as an importer
-// does.
-unsafe impl Export for UDmaBuf {
-    /// The whole block, where the module has `U_DMA_BUF_IOCTL_EXPORT`; a block that is no multiple
-    /// of a page is refused by it.
-    unsafe fn export(&self) -> Result<ExportedFd, Error> {
+    /// The module makes a dma-buf of the whole block, which it holds as long as an importer does,
+    /// where it has `U_DMA_BUF_IOCTL_EXPORT`. It refuses a block that is no multiple of a page.
+    unsafe fn export(&self) -> Result<OwnedFd, Error> {
         let exported = self.kernel.export(self.device.raw(), self.map.len() as u64);
         let fd = exported.map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno))?;
         // SAFETY: the kernel has just made this descriptor for this call.
-        Ok(ExportedFd::from_fd(unsafe { Fd::from_raw(fd) }))
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 }
 

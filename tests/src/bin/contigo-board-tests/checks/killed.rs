@@ -9,7 +9,11 @@ use crate::{
     map::Map,
     setup::{Bench, Place},
 };
-use contigo::{Align, Attempt, Backend, Engine, Error, HugeTlb, Region, TypedDriver, names::MemoryName};
+use contigo::{
+    Align, Backend as _, Driver, Error, HugeTlb,
+    names::MemoryName,
+    own::{Queue, Region},
+};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::{Ground, Line};
 use nix::{
@@ -56,23 +60,21 @@ struct InFlight(PipeWriter);
 impl Bench for InFlight {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(mut self, region: &Region<B>, mut engine: Engine<D, 2>, _line: Line<'_>) -> Verdict {
+    fn on<D: Driver>(mut self, region: &Region, mut queue: Queue<D>, _line: Line<'_>) -> Verdict {
         let len = TRANSFER_BYTES as usize;
-        let (mut from, to) = (ok(region.carve(SLOT, Align::PAGE))?.into_buf(), ok(region.carve(SLOT, Align::PAGE))?.into_buf());
+        let (mut from, to) = (ok(region.alloc(SLOT, Align::PAGE))?, ok(region.alloc(SLOT, Align::PAGE))?);
         ok(from.view_mut::<u8>())?.fill(MARK);
-        let mut job = ok(engine.start([from.to_device(..len), to.from_device(..len)], &()))?;
+        ok(queue.submit([from.to_device(..len), to.from_device(..len)], &[]))?;
         // The first transfer takes 100 ms; the look after its end rings the doorbell of the second.
         let second = Instant::now() + Duration::from_millis(105);
         while Instant::now() < second {
-            job = match ok(job.try_wait())? {
-                Attempt::Pending(job) => job,
-                Attempt::Done(_) => return Err(Wrong::Failed("it was over too soon".into())),
-            };
+            if ok(queue.try_next::<2>())?.is_some() {
+                return Err(Wrong::Failed("it was over too soon".into()));
+            }
             sleep(Duration::from_millis(1));
         }
         let _ = self.0.write_all(&[1]);
         sleep(Duration::from_secs(60));
-        drop(job);
         Err(Wrong::Failed("nobody came".into()))
     }
 }

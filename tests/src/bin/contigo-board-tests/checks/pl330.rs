@@ -9,7 +9,11 @@ use super::{
     ensure, ok,
 };
 use crate::setup::Bench;
-use contigo::{Backend, Device, Driver, Engine, Error, Region, Result, TypedDriver, drivers::pl330::Pl330};
+use contigo::{
+    Device, Driver, Error, Result,
+    drivers::pl330::Pl330,
+    own::{Queue, Region},
+};
 use contigo_testkit::exercise::Line;
 use std::time::Duration;
 
@@ -29,12 +33,12 @@ pub(super) enum Trial {
 impl Bench for Trial {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, engine: Engine<D, 2>, line: Line<'_>) -> Verdict {
-        OneCopy.on(region, engine, line)?;
+    fn on<D: Driver>(self, region: &Region, queue: Queue<D>, line: Line<'_>) -> Verdict {
+        OneCopy.on(region, queue, line)?;
         Err(Wrong::Failed("this engine is no PL330".into()))
     }
 
-    fn on_pl330<'r, B: Backend, D: Device>(self, region: &'r Region<B>, mut driver: Pl330<'r, D>, _line: Line<'_>) -> Result<Verdict> {
+    fn on_pl330<D: Device>(self, region: &Region, mut driver: Pl330<'static, D>, _line: Line<'_>) -> Result<Verdict> {
         driver.stop()?;
         let seen = match self {
             Self::Fault => fault(&mut driver),
@@ -44,8 +48,8 @@ impl Bench for Trial {
             Ok(seen) => seen,
             Err(wrong) => return Ok(Err(wrong)),
         };
-        let mut engine = Engine::new(driver)?;
-        Ok(buffers(region).and_then(|[from, to]| one(&mut engine, from, to, 0x77)).map(|_| format!("{seen}, and the next job worked")))
+        let mut queue = Queue::new(driver, 1)?;
+        Ok(buffers(region).and_then(|[from, to]| one(&mut queue, from, to, 0x77)).map(|_| format!("{seen}, and the next job worked")))
     }
 }
 

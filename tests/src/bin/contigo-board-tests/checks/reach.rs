@@ -6,7 +6,11 @@ use super::{
     ensure, ok,
 };
 use crate::setup::Bench;
-use contigo::{Backend, Engine, Error, Region, TypedDriver, names::DeviceName};
+use contigo::{
+    Driver, Error,
+    names::DeviceName,
+    own::{Queue, Region},
+};
 use contigo_testkit::exercise::Line;
 
 /// A job whose bytes the engine does not reach.
@@ -15,11 +19,11 @@ pub(super) struct Unreachable;
 impl Bench for Unreachable {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: Line<'_>) -> Verdict {
+    fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, _line: Line<'_>) -> Verdict {
         let [mut from, mut to] = buffers(region)?;
         ok(from.view_mut::<u8>())?.fill(0x11);
         ok(to.view_mut::<u8>())?.fill(0x22);
-        let refused = match engine.start([from.to_device(..SLOT), to.from_device(..SLOT)], &()) {
+        let refused = match queue.submit([from.to_device(..SLOT), to.from_device(..SLOT)], &[]) {
             Ok(_) => return Err(Wrong::Failed("the job was started".into())),
             Err(refused) => refused,
         };
@@ -27,7 +31,7 @@ impl Bench for Unreachable {
             return Err(Wrong::Failed(format!("refused, but as: {refused}")));
         };
         ensure(addr + SLOT as u64 - 1 > last, format!("{addr:#x} is within {last:#x}"))?;
-        ensure(engine.jobs().started == 0 && !engine.is_busy(), "the doorbell was rung")?;
+        ensure(queue.counts().pushed == 0 && queue.is_empty(), "the doorbell was rung")?;
         let [_, to] = refused.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
         let to = to.into_buf().map_err(|_| Wrong::Failed("the destination is the device's".into()))?;
         ensure(ok(to.view::<u8>())?.iter().all(|&byte| byte == 0x22), "the destination was written")?;

@@ -10,9 +10,10 @@ use crate::{
     setup::{Bench, Place},
 };
 use contigo::{
-    Backend, Device, Driver, Region, Result, TypedDriver,
+    Device, Driver, Result,
     drivers::pl330::{Pl330, regs},
     names::Attach,
+    own::{Queue, Region},
 };
 use contigo_testkit::exercise::Line;
 use std::{
@@ -27,11 +28,11 @@ struct Endless(PipeWriter);
 impl Bench for Endless {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, _: &Region<B>, _: contigo::Engine<D, 2>, _: Line<'_>) -> Verdict {
+    fn on<D: Driver>(self, _: &Region, _: Queue<D>, _: Line<'_>) -> Verdict {
         Err(Wrong::Failed("this engine is no PL330".into()))
     }
 
-    fn on_pl330<'r, B: Backend, D: Device>(mut self, _: &'r Region<B>, mut driver: Pl330<'r, D>, _: Line<'_>) -> Result<Verdict> {
+    fn on_pl330<D: Device>(mut self, _: &Region, mut driver: Pl330<'static, D>, _: Line<'_>) -> Result<Verdict> {
         driver.stop()?;
         // SAFETY: it waits, and touches nothing.
         unsafe { driver.run_program(&WAIT_FOR_NOBODY)? };

@@ -6,7 +6,10 @@ use super::{
     ensure, ok,
 };
 use crate::setup::Bench;
-use contigo::{Backend, Engine, Error, Region, TypedDriver};
+use contigo::{
+    Driver, Error,
+    own::{Queue, Region},
+};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::{Line, refresh};
 use std::{thread::sleep, time::Duration};
@@ -22,13 +25,13 @@ pub(super) struct Timeouts {
 impl Bench for Timeouts {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: Line<'_>) -> Verdict {
+    fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, _line: Line<'_>) -> Verdict {
         let [mut from, mut to] = buffers(region)?;
         ok(from.view_mut::<u8>())?.fill(0x44);
         ok(to.view_mut::<u8>())?.fill(0xBB);
         let len = if self.slow { TRANSFER_BYTES as usize } else { SLOT };
         let limit = if self.slow { Duration::from_millis(1) } else { Duration::ZERO };
-        let failed = match ok(engine.start([from.to_device(..len), to.from_device(..len)], &()))?.wait(limit) {
+        let failed = match queue.run([from.to_device(..len), to.from_device(..len)], &[], limit) {
             Ok(_) => return Err(Wrong::Skipped("this engine was done at the first look".into())),
             Err(failed) => failed,
         };
@@ -36,15 +39,15 @@ impl Bench for Timeouts {
             contigo::timeout_us(limit).is_ok_and(|timeout_us| failed.error == Error::Timeout { timeout_us }),
             format!("it ended as: {failed}"),
         )?;
-        ensure(!engine.is_busy() && engine.jobs().stopped == 1, "the engine was not stopped")?;
+        ensure(queue.is_empty() && !queue.is_stopped() && queue.counts().stopped == 1, "the engine was not stopped")?;
         let [from, to] = failed.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
         let (from, to) = (ok(from.into_cpu())?, ok(to.into_cpu())?);
         let then = ok(to.view::<u8>())?.to_vec();
         sleep(AFTERWARDS);
-        let to = ok(refresh(to, engine.port(), engine.driver().addr_bits()))?;
+        let to = ok(refresh(to, queue.port(), queue.driver().addr_bits()))?;
         let written = ok(to.view::<u8>())?.iter().zip(&then).filter(|(now, then)| now != then).count();
         ensure(written == 0, format!("{written} bytes were written after the engine was stopped"))?;
-        drop(one(&mut engine, from, to, 0x66)?);
+        drop(one(&mut queue, from, to, 0x66)?);
         Ok(format!("{}; {} of {len} bytes had been written, none afterwards, and the next job worked", failed.error, moved(&then)))
     }
 }

@@ -3,15 +3,16 @@
 //! gate does.
 
 use super::{
-    ground::Ground,
+    ground::ground,
     kills,
-    product::{SLOTS, carve, long_operands, operands, product, timeouts},
+    product::{SLOTS, long_operands, operands, product, timeouts},
 };
 use crate::{setup::virt_port, vfio::Seen};
 use contigo::{
-    Backend, Engine, Region, Result,
+    Align, Result,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
     names::{AnyDevice, Attach, DeviceName, OpenDevice},
+    own::Queue,
 };
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;
@@ -38,7 +39,7 @@ const GATE: usize = regs::WINDOW_BYTES;
 pub(super) const LONG: Gemm = Gemm { m: 896, n: 512, k: 16, output: Output::Int32 { relu: false } };
 
 /// The core with its gate, in one window.
-pub(super) type Driver<'d, 'o> = Gated<Gemm8<Part<'d, AnyDevice>>, Part<'d, AnyDevice>>;
+pub(super) type Driver<'d> = Gated<Gemm8<Part<'d, AnyDevice>>, Part<'d, AnyDevice>>;
 
 /// The registers, and no interrupt: `uio_pci_generic` and the module have the line alone, which a
 /// function in a program beside QEMU cannot lower.
@@ -48,7 +49,7 @@ pub(super) fn attached(opened: &OpenDevice) -> Result<AnyDevice> {
 }
 
 /// The driver. It has touched nothing.
-pub(super) fn driver<'d, 'o>(device: &'d AnyDevice) -> Result<Driver<'d, 'o>> {
+pub(super) fn driver(device: &AnyDevice) -> Result<Driver<'_>> {
     // SAFETY: nobody else has the device, and each part is made once.
     let part = |from| unsafe { Part::new(device, from, GATE) };
     // SAFETY: the function is gemm8's Verilog, whose only master passes the gate in the same window
@@ -59,8 +60,8 @@ pub(super) fn driver<'d, 'o>(device: &'d AnyDevice) -> Result<Driver<'d, 'o>> {
     }
 }
 
-/// The engine. The module gets the program that stops it, where that has the device.
-pub(super) fn engine<'d, 'o>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Engine<Driver<'d, 'o>, 4>> {
+/// The core's queue. The module gets the program that stops it, where that has the device.
+pub(super) fn queue<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<'d>>> {
     let driver = driver(device)?;
     if let Some(guard) = opened.guard() {
         // SAFETY: window 0 is the core's, and the program shuts its gate.
@@ -68,32 +69,18 @@ pub(super) fn engine<'d, 'o>(opened: &OpenDevice, device: &'d AnyDevice) -> Resu
     }
     // SAFETY: by UIO nothing has started the core; a platform device always masters the bus.
     unsafe { opened.enable_bus_master()? };
-    Engine::new(driver).map_err(Into::into)
-}
-
-/// Does the work in memory of the device, whatever it is: two blocks of it.
-macro_rules! in_memory {
-    ($opened:expr, $work:expr) => {
-        match (Ground::of($opened)?, Ground::of($opened)?) {
-            (Ground::Huge(first), Ground::Huge(second)) => $work($opened, &Region::new(first)?, &Region::new(second)?),
-            (Ground::Heap(first), Ground::Heap(second)) => $work($opened, &Region::new(first)?, &Region::new(second)?),
-            (Ground::Own(first), Ground::Own(second)) => $work($opened, &Region::new(first)?, &Region::new(second)?),
-            _ => Ok(Seen::failed("two blocks of two kinds")),
-        }
-    };
+    Ok(Queue::new(driver, 1)?)
 }
 
 fn products(name: &DeviceName) -> Result<Seen> {
     let opened = name.open()?;
-    in_memory!(&opened, products_in)
-}
-
-/// A, B and bias are in the first block, with room behind them, and C in the second one.
-fn products_in<B: Backend>(opened: &OpenDevice, first: &Region<B>, second: &Region<B>) -> Result<Seen> {
-    let device = attached(opened)?;
+    // A, B and bias are in the first block, with room behind them, and C in the second one.
+    let (first, second) = (ground(&opened)?, ground(&opened)?);
+    let device = attached(&opened)?;
     let [a, b, bias, c] = SLOTS;
-    let mut operands = [carve(first, a)?, carve(first, b)?, carve(first, bias)?, carve(second, c)?];
-    let mut core = engine(opened, &device)?;
+    let [a, b, bias] = [a, b, bias].map(|len| first.alloc(len, Align::PAGE));
+    let mut operands = [a?, b?, bias?, second.alloc(c, Align::PAGE)?];
+    let mut core = queue(&opened, &device)?;
     let (mut seen, mut rng, begun) = (Seen::default(), Rng::with_seed(1), Instant::now());
     for _ in 0..ROUNDS {
         operands = product(&mut seen, &mut core, operands, &mut rng)?;
@@ -104,11 +91,8 @@ fn products_in<B: Backend>(opened: &OpenDevice, first: &Region<B>, second: &Regi
 
 fn stopped(name: &DeviceName) -> Result<Seen> {
     let opened = name.open()?;
-    in_memory!(&opened, stopped_in)
-}
-
-fn stopped_in<B: Backend>(opened: &OpenDevice, first: &Region<B>, second: &Region<B>) -> Result<Seen> {
-    let device = attached(opened)?;
-    let mut core = engine(opened, &device)?;
-    timeouts(&mut core, &LONG, long_operands(first, &LONG)?, operands(second)?)
+    let (first, second) = (ground(&opened)?, ground(&opened)?);
+    let device = attached(&opened)?;
+    let mut core = queue(&opened, &device)?;
+    timeouts(&mut core, &LONG, long_operands(&first, &LONG)?, operands(&second)?)
 }

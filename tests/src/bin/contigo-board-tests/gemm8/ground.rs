@@ -1,28 +1,17 @@
 //! The memory of a test: a block of 2 MiB that is in one piece, by what this kernel has.
 
 use crate::machine::heaps;
-use contigo::{DmaHeap, GuardMemory, HugeTlb, Result, names::OpenDevice};
+use contigo::{DmaHeap, HugeTlb, Result, names::OpenDevice, own::Region};
 
 /// A huge page, which is one run, and as much of a heap.
 pub(super) const BYTES: usize = HugeTlb::PAGE_BYTES;
 
-/// Memory for the device.
-pub(super) enum Ground {
-    /// Without the module, on a kernel without heaps.
-    Huge(HugeTlb),
-    /// Without the module: pagemap tells its address (before 6.9).
-    Heap(DmaHeap),
-    /// By the module: the device's own.
-    Own(GuardMemory),
-}
-
-impl Ground {
-    /// A block for the device `opened`.
-    pub(super) fn of(opened: &OpenDevice) -> Result<Self> {
-        match (opened.guard(), heaps().first()) {
-            (Some(guard), _) => Ok(Self::Own(guard.allocate(BYTES)?)),
-            (None, Some(heap)) => Ok(Self::Heap(DmaHeap::allocate(heap, BYTES)?)),
-            (None, None) => Ok(Self::Huge(HugeTlb::new(BYTES)?)),
-        }
+/// A block for the device `opened`: by the module its own, and without it one of a heap, whose
+/// address pagemap tells (before 6.9), or a huge page on a kernel without heaps.
+pub(super) fn ground(opened: &OpenDevice) -> Result<Region> {
+    match (opened.guard(), heaps().first()) {
+        (Some(guard), _) => Ok(Region::new(guard.allocate(BYTES)?)?),
+        (None, Some(heap)) => Ok(Region::new(DmaHeap::allocate(heap, BYTES)?)?),
+        (None, None) => Ok(Region::new(HugeTlb::new(BYTES)?)?),
     }
 }

@@ -2,8 +2,8 @@
 //! A program is killed while the core writes, and its memory is another's at once.
 
 use super::{
-    gated::{Driver, LONG, attached, driver, engine},
-    ground::{BYTES, Ground},
+    gated::{Driver, LONG, attached, driver, queue},
+    ground::{BYTES, ground},
     product::{CANARY, LIMIT, lens, long_operands},
 };
 use crate::{
@@ -12,9 +12,10 @@ use crate::{
     vfio::Seen,
 };
 use contigo::{
-    Backend as _, DevAddr, Engine, Error, GuardMemory, Region, Result, StopProgram, StopStep,
+    Backend as _, DevAddr, Error, GuardMemory, Result, StopProgram, StopStep,
     drivers::axi_gate::regs,
     names::{AnyDevice, DeviceName, OpenDevice},
+    own::Queue,
 };
 use std::{
     fs,
@@ -102,19 +103,20 @@ fn kill_one(name: &DeviceName, leaves: Leaves, round: u64) -> Result<bool, Strin
 /// In the process that is killed: it says so when the first word of C was written.
 fn works(name: &DeviceName, leaves: Leaves, tell: &mut PipeWriter) -> Result<()> {
     let opened = name.open()?;
-    let Ground::Own(memory) = Ground::of(&opened)? else { return Err(Error::NotFound { what: "guard", among: 0.into() }) };
-    let region = Region::new(memory)?;
+    opened.guard().ok_or(Error::NotFound { what: "guard", among: 0.into() })?;
+    let region = ground(&opened)?;
     let first = region.host_ptr_of(&opened.seen_through(virt_port(&opened)), DevAddr(region.base().raw()))?;
     let [a, b, bias, mut c] = long_operands(&region, &LONG)?;
     c.view_mut::<u8>()?.fill(CANARY);
     let device = attached(&opened)?;
     let mut core = match leaves {
-        Leaves::Gate => engine(&opened, &device)?,
+        Leaves::Gate => queue(&opened, &device)?,
         Leaves::Lie => lying(&opened, &device)?,
-        Leaves::Nothing => Engine::new(driver(&device)?)?,
+        Leaves::Nothing => Queue::new(driver(&device)?, 1)?,
     };
     let [a_len, b_len, bias_len, c_len] = lens(&LONG);
-    let job = core.start([a.to_device(..a_len), b.to_device(..b_len), bias.to_device(..bias_len), c.from_device(..c_len)], &LONG)?;
+    let operands = [a.to_device(..a_len), b.to_device(..b_len), bias.to_device(..bias_len), c.from_device(..c_len)];
+    core.submit(operands, &LONG.words())?;
     let begun = Instant::now();
     // SAFETY: the region is alive, and C, its beginning, is the core's: no view of it exists.
     while unsafe { first.read_volatile() } == CANARY && begun.elapsed() < LIMIT {
@@ -124,26 +126,25 @@ fn works(name: &DeviceName, leaves: Leaves, tell: &mut PipeWriter) -> Result<()>
         let _ = tell.write_all(&[1]);
         sleep(Duration::from_secs(60));
     }
-    drop(job);
     Ok(())
 }
 
-/// An engine that leaves a lie.
-fn lying<'d, 'o>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Engine<Driver<'d, 'o>, 4>> {
+/// A queue that leaves a lie.
+fn lying<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<'d>>> {
     let holds = StopStep::poll_until(regs::WINDOW_BYTES + regs::ID.offset(), u32::MAX, regs::GATE, 1_000);
     let program = StopProgram::new(&[holds]).unwrap_or_default();
     if let Some(guard) = opened.guard() {
         // SAFETY: it is a lie, and the test sees what comes of it: the memory is the test's own.
         unsafe { guard.arm(&program, 0)? };
     }
-    Ok(Engine::new(driver(device)?)?)
+    Ok(Queue::new(driver(device)?, 1)?)
 }
 
 /// The core at rest, by its gate.
 fn quiet(name: &DeviceName) -> Result<()> {
     let opened = name.open()?;
     let device = attached(&opened)?;
-    drop(engine(&opened, &device)?);
+    drop(queue(&opened, &device)?);
     Ok(())
 }
 

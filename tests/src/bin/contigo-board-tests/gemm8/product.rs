@@ -3,7 +3,10 @@
 //! comparison with the processor's arithmetic.
 
 use crate::vfio::Seen;
-use contigo::{Align, Backend, CpuBuf, Engine, Error, Region, Result, TypedDriver};
+use contigo::{
+    Align, Driver, Error, Result,
+    own::{CpuBuf, Operand, Queue, Region},
+};
 use contigo_gemm8::{Gemm, Output, requantize};
 use fastrand::Rng;
 use std::{thread::sleep, time::Duration};
@@ -18,17 +21,12 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 pub(crate) const A_WHILE: Duration = Duration::from_millis(50);
 
 /// A, B, bias and C.
-pub(crate) type Operands<'p> = [CpuBuf<'p>; 4];
-
-/// A buffer of whole pages.
-pub(crate) fn carve<'p, B: Backend>(region: &'p Region<B>, len: usize) -> Result<CpuBuf<'p>> {
-    Ok(region.carve(len, Align::PAGE)?.into_buf())
-}
+pub(crate) type Operands = [CpuBuf; 4];
 
 /// The operands of any random product.
-pub(crate) fn operands<'p, B: Backend>(region: &'p Region<B>) -> Result<Operands<'p>> {
-    let [a, b, bias, c] = SLOTS;
-    Ok([carve(region, a)?, carve(region, b)?, carve(region, bias)?, carve(region, c)?])
+pub(crate) fn operands(region: &Region) -> Result<Operands> {
+    let [a, b, bias, c] = SLOTS.map(|len| region.alloc(len, Align::PAGE));
+    Ok([a?, b?, bias?, c?])
 }
 
 /// The lengths of A, B, bias and C. None here is longer than a few MiB.
@@ -46,7 +44,7 @@ pub(crate) fn random(rng: &mut Rng) -> Gemm {
 }
 
 /// Random operands, and a C that is nothing of theirs.
-pub(crate) fn fill([a, b, bias, c]: &mut Operands<'_>, rng: &mut Rng) -> Result<()> {
+pub(crate) fn fill([a, b, bias, c]: &mut Operands, rng: &mut Rng) -> Result<()> {
     for bytes in [a.view_mut::<u8>()?, b.view_mut::<u8>()?] {
         rng.fill(bytes);
     }
@@ -57,40 +55,37 @@ pub(crate) fn fill([a, b, bias, c]: &mut Operands<'_>, rng: &mut Rng) -> Result<
 }
 
 /// Starts a product, and waits for it.
-pub(crate) fn run<'p, D: TypedDriver<4, Args = Gemm>>(
-    core: &mut Engine<D, 4>,
-    [a, b, bias, c]: Operands<'p>,
+pub(crate) fn run<D: Driver>(
+    core: &mut Queue<D>,
+    [a, b, bias, c]: Operands,
     gemm: &Gemm,
     limit: Duration,
-) -> core::result::Result<Operands<'p>, Stopped<'p>> {
+) -> core::result::Result<Operands, Stopped> {
     let [a_len, b_len, bias_len, c_len] = lens(gemm);
     let operands = [a.to_device(..a_len), b.to_device(..b_len), bias.to_device(..bias_len), c.from_device(..c_len)];
-    let job = core.start(operands, gemm).map_err(|refused| Stopped { error: refused.error, buffers: None })?;
-    match job.wait(limit) {
-        Ok(done) => Ok(done.buffers),
-        Err(failed) => Err(Stopped {
-            error: failed.error,
-            buffers: failed
-                .buffers
-                .and_then(|[a, b, bias, c]| Some([a.into_cpu().ok()?, b.into_cpu().ok()?, bias.into_cpu().ok()?, c.into_cpu().ok()?])),
-        }),
-    }
+    core.run(operands, &gemm.words(), limit).map(|done| done.buffers).map_err(|failed| {
+        let back = failed.buffers.map(|buffers| buffers.map(Operand::into_cpu));
+        match back {
+            Some([Ok(a), Ok(b), Ok(bias), Ok(c)]) => Stopped { error: failed.error, buffers: Some([a, b, bias, c]) },
+            _ => Stopped { error: failed.error, buffers: None },
+        }
+    })
 }
 
 /// A job that was not done, with its memory where the core has stopped.
-pub(crate) struct Stopped<'p> {
+pub(crate) struct Stopped {
     pub(crate) error: Error,
-    pub(crate) buffers: Option<Operands<'p>>,
+    pub(crate) buffers: Option<Operands>,
 }
 
-impl From<Stopped<'_>> for Error {
-    fn from(stopped: Stopped<'_>) -> Self {
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Self {
         stopped.error
     }
 }
 
 /// Compares C with the processor's arithmetic, and what is behind it with what was there.
-pub(crate) fn compare(seen: &mut Seen, [a, b, bias, c]: &Operands<'_>, gemm: &Gemm) -> Result<()> {
+pub(crate) fn compare(seen: &mut Seen, [a, b, bias, c]: &Operands, gemm: &Gemm) -> Result<()> {
     let (m, n, k) = (gemm.m as usize, gemm.n as usize, gemm.k as usize);
     let each = lens(gemm)[3] / (m * n);
     let (a, b, bias, c) = (a.view::<i8>()?, b.view::<i8>()?, bias.view::<i32>()?, c.view::<u8>()?);
@@ -115,12 +110,7 @@ pub(crate) fn compare(seen: &mut Seen, [a, b, bias, c]: &Operands<'_>, gemm: &Ge
 }
 
 /// A random product with all that belongs to it.
-pub(crate) fn product<'p, D: TypedDriver<4, Args = Gemm>>(
-    seen: &mut Seen,
-    core: &mut Engine<D, 4>,
-    mut operands: Operands<'p>,
-    rng: &mut Rng,
-) -> Result<Operands<'p>> {
+pub(crate) fn product<D: Driver>(seen: &mut Seen, core: &mut Queue<D>, mut operands: Operands, rng: &mut Rng) -> Result<Operands> {
     let gemm = random(rng);
     fill(&mut operands, rng)?;
     let operands = run(core, operands, &gemm, LIMIT)?;
@@ -129,10 +119,10 @@ pub(crate) fn product<'p, D: TypedDriver<4, Args = Gemm>>(
 }
 
 /// C first, at the region's beginning. Every word of it becomes bias', for A is zero.
-pub(crate) fn long_operands<'p, B: Backend>(region: &'p Region<B>, gemm: &Gemm) -> Result<Operands<'p>> {
+pub(crate) fn long_operands(region: &Region, gemm: &Gemm) -> Result<Operands> {
     let [a, b, bias, c] = lens(gemm);
-    let c = carve(region, c)?;
-    let [mut a, mut b, mut bias] = [carve(region, a)?, carve(region, b)?, carve(region, bias)?];
+    let c = region.alloc(c, Align::PAGE)?;
+    let [mut a, mut b, mut bias] = [region.alloc(a, Align::PAGE)?, region.alloc(b, Align::PAGE)?, region.alloc(bias, Align::PAGE)?];
     for (buffer, byte) in [(&mut a, 0), (&mut b, 1), (&mut bias, !CANARY)] {
         buffer.view_mut::<u8>()?.fill(byte);
     }
@@ -144,12 +134,7 @@ const TIMEOUTS: u64 = 10;
 
 /// Jobs that take too long are stopped: nothing is written after that, and the next product is
 /// right.
-pub(crate) fn timeouts<D: TypedDriver<4, Args = Gemm>>(
-    core: &mut Engine<D, 4>,
-    gemm: &Gemm,
-    mut long: Operands<'_>,
-    mut few: Operands<'_>,
-) -> Result<Seen> {
+pub(crate) fn timeouts<D: Driver>(core: &mut Queue<D>, gemm: &Gemm, mut long: Operands, mut few: Operands) -> Result<Seen> {
     let (mut seen, mut at_work, mut rng) = (Seen::default(), 0, Rng::with_seed(2));
     for round in 0..TIMEOUTS {
         long[3].view_mut::<u8>()?.fill(CANARY);

@@ -7,7 +7,10 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{Backend, Engine, Error, Region, TypedDriver};
+use contigo::{
+    Driver, Error,
+    own::{Queue, Region},
+};
 use contigo_bringup::{
     machine::Machine,
     power::{self, Rail, STEP},
@@ -68,8 +71,8 @@ struct Worked<'r> {
 impl Bench for Worked<'_> {
     type Out = (Result<u64, Error>, Vec<power::Energy>);
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: Line<'_>) -> Self::Out {
-        let first = handed_over(region, &mut engine, LEN_BYTES);
+    fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, _line: Line<'_>) -> Self::Out {
+        let first = handed_over(region, &mut queue, LEN_BYTES);
         let mut buffers = match first {
             Ok(buffers) => buffers,
             Err(error) => return (Err(error), Vec::new()),
@@ -78,7 +81,7 @@ impl Bench for Worked<'_> {
             let (until, mut jobs) = (Instant::now() + WORK, 0);
             while Instant::now() < until {
                 for _ in 0..JOBS_PER_LOOK_AT_THE_CLOCK {
-                    buffers = polled(&mut engine, buffers, LEN_BYTES)?;
+                    buffers = polled(&mut queue, buffers, LEN_BYTES)?;
                     jobs += 1;
                 }
             }

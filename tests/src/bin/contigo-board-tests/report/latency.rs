@@ -5,10 +5,16 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{Align, Attempt, Backend, DevBuf, Engine, Error, Region, TypedDriver};
+use contigo::{
+    Align, Driver, Error,
+    own::{DevBuf, Queue, Region},
+};
 use contigo_testkit::exercise::{Events, JOB_TIMEOUT, Line};
 use serde::{Deserialize, Serialize};
-use std::{hint, time::Instant};
+use std::{
+    hint,
+    time::{Duration, Instant},
+};
 
 /// The words in the report.
 pub(super) const DEFINITION: &str = "A copy of 64 bytes between two buffers that stay the \
@@ -90,11 +96,11 @@ struct Samples {
 impl Bench for Timed {
     type Out = Result<Samples, Error>;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>) -> Self::Out {
+    fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, line: Line<'_>) -> Self::Out {
         if self.interrupt && line.came().is_none() {
             return Err(Error::NotFound { what: "interrupt of this engine", among: 0.into() });
         }
-        let mut buffers = handed_over(region, &mut engine, LEN_BYTES)?;
+        let mut buffers = handed_over(region, &mut queue, LEN_BYTES)?;
         let mut samples = Samples { ns: Vec::with_capacity(usize::try_from(self.n).unwrap_or(0)), without_interrupt: 0 };
         for turn in 0..self.warm_up + self.n {
             if let (true, Line::Events(events)) = (self.interrupt, line) {
@@ -102,7 +108,7 @@ impl Bench for Timed {
             }
             let came = line.came();
             let begun = Instant::now();
-            buffers = if self.interrupt { by_interrupt(&mut engine, buffers, line)? } else { polled(&mut engine, buffers, LEN_BYTES)? };
+            buffers = if self.interrupt { by_interrupt(&mut queue, buffers, line)? } else { polled(&mut queue, buffers, LEN_BYTES)? };
             let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             let silent = self.interrupt && line.came() == came;
             if turn >= self.warm_up && silent {
@@ -120,49 +126,42 @@ impl Bench for Timed {
     }
 }
 
-pub(super) type Buffers<'r> = [DevBuf<'r>; 2];
+pub(super) type Buffers = [DevBuf; 2];
 
 /// Two buffers of `len` bytes, which are the device's from the first copy on.
-pub(super) fn handed_over<'r, B: Backend, D: TypedDriver<2, Args = ()>>(
-    region: &'r Region<B>,
-    engine: &mut Engine<D, 2>,
-    len: usize,
-) -> Result<Buffers<'r>, Error> {
-    let [mut from, mut to] = [region.carve(len, Align::PAGE)?.into_buf(), region.carve(len, Align::PAGE)?.into_buf()];
+pub(super) fn handed_over<D: Driver>(region: &Region, queue: &mut Queue<D>, len: usize) -> Result<Buffers, Error> {
+    let [mut from, mut to] = [region.alloc(len, Align::PAGE)?, region.alloc(len, Align::PAGE)?];
     from.view_mut::<u8>()?.fill(MARK);
     to.view_mut::<u8>()?.fill(!MARK);
-    let first = engine.start([from.to_device(..len), to.from_device(..len)], &())?;
-    Ok(first.wait_device(JOB_TIMEOUT)?.buffers)
+    queue.submit([from.to_device(..len), to.from_device(..len)], &[])?;
+    ended(queue, JOB_TIMEOUT)
 }
 
-fn by_interrupt<'r, D: TypedDriver<2, Args = ()>>(
-    engine: &mut Engine<D, 2>,
-    [from, to]: Buffers<'r>,
-    line: Line<'_>,
-) -> Result<Buffers<'r>, Error> {
-    let job = engine.start([from.to_device(..LEN_BYTES), to.from_device(..LEN_BYTES)], &())?;
+/// The only job's buffers. One that does not end is an error, and the caller drops the queue, which
+/// stops the device.
+fn ended<D: Driver>(queue: &mut Queue<D>, timeout: Duration) -> Result<Buffers, Error> {
+    let late = Error::Timeout { timeout_us: contigo::timeout_us(timeout)? };
+    Ok(queue.wait_device(timeout)?.ok_or(late)?.buffers)
+}
+
+fn by_interrupt<D: Driver>(queue: &mut Queue<D>, [from, to]: Buffers, line: Line<'_>) -> Result<Buffers, Error> {
+    queue.submit([from.to_device(..LEN_BYTES), to.from_device(..LEN_BYTES)], &[])?;
     if let Line::Events(events) = line {
         events.wait(JOB_TIMEOUT)?;
     }
-    Ok(job.wait_device(JOB_TIMEOUT)?.buffers)
+    ended(queue, JOB_TIMEOUT)
 }
 
 /// One copy of `len` bytes, which is looked at without pause.
-pub(super) fn polled<'r, D: TypedDriver<2, Args = ()>>(
-    engine: &mut Engine<D, 2>,
-    [from, to]: Buffers<'r>,
-    len: usize,
-) -> Result<Buffers<'r>, Error> {
-    let mut job = engine.start([from.to_device(..len), to.from_device(..len)], &())?;
+pub(super) fn polled<D: Driver>(queue: &mut Queue<D>, [from, to]: Buffers, len: usize) -> Result<Buffers, Error> {
+    queue.submit([from.to_device(..len), to.from_device(..len)], &[])?;
     for _ in 0..LOOKS_MAX {
-        job = match job.wait_device_for(std::time::Duration::ZERO)? {
-            Attempt::Done(done) => return Ok(done.buffers),
-            Attempt::Pending(job) => job,
-        };
+        if let Some(done) = queue.wait_device(Duration::ZERO)? {
+            return Ok(done.buffers);
+        }
         hint::spin_loop();
     }
-    // The last look, which stops it.
-    Ok(job.wait_device(std::time::Duration::ZERO)?.buffers)
+    ended(queue, Duration::ZERO)
 }
 
 impl Latency {

@@ -5,7 +5,10 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{Backend, Engine, Error, Region, TypedDriver};
+use contigo::{
+    Driver, Error,
+    own::{Queue, Region},
+};
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Line};
 use std::{
     io::{PipeWriter, Write},
@@ -25,12 +28,11 @@ struct AtWork {
 impl Bench for AtWork {
     type Out = Result<(), Error>;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(mut self, region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>) -> Self::Out {
-        let mut ground = Ground::new(region)?;
-        let mut exerciser = Exerciser::new(&mut ground, self.limits, self.seed)?;
+    fn on<D: Driver>(mut self, region: &Region, mut queue: Queue<D>, line: Line<'_>) -> Self::Out {
+        let mut exerciser = Exerciser::new(Ground::new(region)?, self.limits, self.seed)?;
         let _ = self.tell.write_all(&[1]);
         exerciser
-            .measure(&mut engine, line, self.interrupt, Budget::until(Instant::now() + AT_WORK, u64::MAX))
+            .measure(&mut queue, line, self.interrupt, Budget::until(Instant::now() + AT_WORK, u64::MAX))
             .ended
             .map_err(|stopped| stopped.error)
     }

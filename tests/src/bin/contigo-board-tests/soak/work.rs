@@ -5,7 +5,10 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{Align, Backend, Engine, Error, Pool, Queue, Region, TypedDriver};
+use contigo::{
+    Driver, Error,
+    own::{Queue, Region},
+};
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, JOB_TIMEOUT, Limits, Line};
 use fastrand::Rng;
 use std::time::{Duration, Instant};
@@ -15,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(super) enum Mode {
     Polled,
     Interrupt,
-    /// Several in flight, as many as the driver takes.
+    /// Several in flight, as many as the queue takes.
     Queued,
 }
 
@@ -53,15 +56,14 @@ pub(super) fn row(name: &Name, place: &Place, work: Work) -> Row {
 impl Bench for Work {
     type Out = Worked;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>) -> Worked {
+    fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, line: Line<'_>) -> Worked {
         let limits = if self.slow { SLOW_LIMITS } else { Limits::NONE };
         if self.mode == Mode::Queued {
-            return queued(region, engine.into_driver(), self);
+            return queued(region, &mut queue, self);
         }
-        let mut ground = Ground::new(region)?;
-        let mut exerciser = Exerciser::new(&mut ground, limits, self.seed)?;
+        let mut exerciser = Exerciser::new(Ground::new(region)?, limits, self.seed)?;
         let until = Instant::now() + self.slice;
-        let outcome = exerciser.measure(&mut engine, line, self.mode == Mode::Interrupt, Budget::until(until, self.most()));
+        let outcome = exerciser.measure(&mut queue, line, self.mode == Mode::Interrupt, Budget::until(until, self.most()));
         Ok((outcome.tally.jobs, outcome.tally.bytes, outcome.faults().map(|fault| fault.to_string()).collect()))
     }
 }
@@ -73,32 +75,28 @@ impl Work {
     }
 }
 
-/// The most jobs in flight here: as many as ZDMA's list is tested with.
-const IN_FLIGHT: usize = 8;
-const BUFFERS: usize = 2 * IN_FLIGHT;
 const SLOT_BYTES: usize = 4096;
 
 /// Random copies, each one compared whole when its end comes.
-fn queued<B: Backend, D: TypedDriver<2, Args = ()>>(region: &Region<B>, driver: D, work: Work) -> Worked {
-    let pool = Pool::<BUFFERS>::new(region.carve(BUFFERS * SLOT_BYTES, Align::PAGE)?, SLOT_BYTES)?;
-    let mut queue: Queue<'_, D, IN_FLIGHT, 2> = Queue::new(driver).map_err(|refused| refused.error)?;
+fn queued<D: Driver>(region: &Region, queue: &mut Queue<D>, work: Work) -> Worked {
+    let pool = region.pool(2 * queue.capacity(), SLOT_BYTES)?;
     let mut rng = Rng::with_seed(work.seed);
     let (until, mut jobs, mut bytes) = (Instant::now() + work.slice, 0, 0);
     // The ends that come next, in order: mark, first byte of source and destination, length.
-    let mut expected = std::collections::VecDeque::with_capacity(IN_FLIGHT);
+    let mut expected = std::collections::VecDeque::with_capacity(queue.capacity());
     loop {
         let is_over = Instant::now() >= until;
-        while !is_over && expected.len() < queue.depth().min(IN_FLIGHT) {
+        while !is_over && !queue.is_full() {
             let (mut from, mut to) = (pool.take()?, pool.take()?);
             let len = rng.usize(1..=SLOT_BYTES);
             let (at, into, mark) = (rng.usize(..=SLOT_BYTES - len), rng.usize(..=SLOT_BYTES - len), rng.u8(..));
             from.view_mut::<u8>()?.fill(mark);
             to.view_mut::<u8>()?.fill(!mark);
-            queue.push([from.to_device(at..at + len), to.from_device(into..into + len)], &())?;
+            queue.submit([from.to_device(at..at + len), to.from_device(into..into + len)], &[])?;
             expected.push_back((mark, into, len));
         }
         let Some((mark, into, len)) = expected.pop_front() else { return Ok((jobs, bytes, Vec::new())) };
-        let Some(done) = queue.next(JOB_TIMEOUT)? else {
+        let Some(done) = queue.wait(JOB_TIMEOUT)? else {
             return Ok((jobs, bytes, vec![format!("seed {}: job {} of a queue did not end", work.seed, jobs + 1)]));
         };
         let [_, to] = done.buffers;

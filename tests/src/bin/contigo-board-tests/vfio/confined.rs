@@ -6,8 +6,9 @@ use super::{
     raw_address::{self, RawAddress},
 };
 use contigo::{
-    Align, BaseAddr, Bus, DevAddr, Engine, Error, Pool, Region, Result,
+    Align, BaseAddr, Bus, DevAddr, Error, Result,
     linux::vfio::{Interrupt, Vfio},
+    own::{Queue, Region},
 };
 use contigo_testkit::edu::{FaultLog, Unwatched};
 use std::fs;
@@ -37,22 +38,21 @@ pub(super) fn opened(address: &str) -> Result<Seen> {
 /// doorbell.
 pub(super) fn another_bus(address: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
-    let own = Region::new(vfio.memory(raw_address::BYTES)?)?;
-    let own = Pool::<2>::new(own.carve(raw_address::BYTES, Align::PAGE)?, raw_address::BYTES / 2)?;
-    let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?)?;
-    let Bus::Iommu(number) = engine.port().bus else { return Ok(Seen::failed("the port is on no bus of an IOMMU")) };
+    let own = Region::new(vfio.memory(raw_address::BYTES)?)?.pool(2, raw_address::BYTES / 2)?;
+    let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?, 1)?;
+    let Bus::Iommu(number) = queue.port().bus else { return Ok(Seen::failed("the port is on no bus of an IOMMU")) };
     let mut refused = 0;
     for bus in [Bus::Soc, Bus::Iommu(number + 1)] {
-        // SAFETY: the engine refuses it; were it not to, the address is not mapped in this address
+        // SAFETY: the queue refuses it; were it not to, the address is not mapped in this address
         // space.
         let other = Region::new(unsafe { RawAddress::new(BaseAddr::Dev(DevAddr(0x4000_0000)), bus) })?;
-        let other = other.carve(4096, Align::PAGE)?.into_buf();
-        match engine.start([own.take()?.to_device(..64), other.from_device(..64)], &()) {
+        let other = other.alloc(4096, Align::PAGE)?;
+        match queue.submit([own.take()?.to_device(..64), other.from_device(..64)], &[]) {
             Err(error) if error.error == (Error::WrongBus { port: "vfio", memory: bus }) && error.operand == Some(1) => refused += 1,
             other => return Ok(Seen::failed(format!("{bus:?}: {other:?}"))),
         }
     }
-    let started = engine.jobs().started;
+    let started = queue.counts().pushed;
     Ok(Seen { failed: refused != 2 || started != 0, ..Seen::shown(format!("{refused} refused, {started} doorbells")) })
 }
 

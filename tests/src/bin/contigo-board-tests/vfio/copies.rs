@@ -3,8 +3,9 @@
 use super::{LIMIT, NARROW, Seen, WIDE, open_edu};
 use crate::jobs::{SLOW_JOBS, SLOW_LIMITS};
 use contigo::{
-    Engine, Region, Result,
+    Result,
     linux::vfio::{Interrupt, Vfio},
+    own::{Queue, Region},
 };
 use contigo_testkit::{
     edu::Unwatched,
@@ -32,10 +33,9 @@ pub(super) fn narrow(address: &str) -> Result<Seen> {
 fn run<const BITS: u32>(address: &str, interrupt: Interrupt) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let region = Region::new(vfio.memory(Ground::WHOLE_BYTES + 4096)?)?;
-    let mut engine = Engine::new(open_edu::<BITS, _>(&vfio, interrupt, Unwatched)?)?;
-    let mut ground = Ground::new(&region)?;
-    let mut exerciser = Exerciser::new(&mut ground, SLOW_LIMITS, 0xED0)?;
-    let ended = exerciser.run(&mut engine, Mode::Waiting(LIMIT), Budget::jobs(SLOW_JOBS));
+    let mut queue = Queue::new(open_edu::<BITS, _>(&vfio, interrupt, Unwatched)?, 1)?;
+    let mut exerciser = Exerciser::new(Ground::new(&region)?, SLOW_LIMITS, 0xED0)?;
+    let ended = exerciser.run(&mut queue, Mode::Waiting(LIMIT), Budget::jobs(SLOW_JOBS));
     let Tally { jobs, bytes, mismatches, canary_hits, first_wrong, .. } = exerciser.tally();
     let wrong = first_wrong.map(|first| first.to_string()).or(ended.err().map(|stopped| stopped.to_string()));
     let detail = format!("{interrupt:?}, {BITS} address bits, memory at {:#x}", region.base().raw());

@@ -8,10 +8,11 @@ use super::{
     raw_address::{self, RawAddress},
 };
 use contigo::{
-    Align, BaseAddr, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, Port, Region, Result, Spin, Wired,
+    Align, AnyDriver, BaseAddr, Bus, DevAddr, Error, HugeTlb, Port, Result, Spin, Wired,
     linux::vfio::{Interrupt, Vfio},
+    own::{CpuBuf, Operand, Queue, Region},
 };
-use contigo_testkit::edu::{Edu, FaultLog, Unwatched};
+use contigo_testkit::edu::{Edu, Unwatched};
 
 pub(super) fn raw_address(address: &str) -> Result<Seen> {
     // edu has no error bit, and behind a raw address are no bytes to look at.
@@ -50,30 +51,32 @@ fn physical(address: &str, refused: Refused) -> Result<Seen> {
 
 /// Jobs with memory that the device does not reach, first to read and then to write, through a port
 /// that claims that it does; then a good job.
-fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region<B>>, what: &str) -> Result<Seen> {
+fn forced(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region>, what: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let own = Region::new(vfio.memory(raw_address::BYTES)?)?;
-    // The own block under the claimed bus, so that one engine takes both: an address is an address.
+    // The own block under the claimed bus, so that one queue takes both: an address is an address.
     // SAFETY: this block is mapped for the device at exactly this address, has as many bytes, and
     // nothing else uses it by now.
     let alias = Region::new(unsafe { RawAddress::new(own.base(), Bus::Soc) })?;
     let raw = memory()?;
     // The bytes of the device land here.
     let brought = own.host_ptr_of(&vfio.port(), DevAddr(own.base().raw()))?;
-    let mut good_buf = alias.carve(4096, Align::PAGE)?.into_buf();
-    let mut raw_buf = raw.carve(4096, Align::PAGE)?.into_buf();
+    let mut good_buf = alias.alloc(4096, Align::PAGE)?;
+    let mut raw_buf = raw.alloc(4096, Align::PAGE)?;
     let device = open_device(&vfio, Interrupt::Polled)?;
     // The claim of somebody who has forgotten the IOMMU: one port for both kinds of memory.
     let claimed = Port { name: "a claim", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
     // SAFETY: it is not true, and the test is what the IOMMU makes of it: at most the block of this
     // `Vfio` is reached.
     let device = unsafe { Wired::new(device, Spin, claimed) };
-    let mut engine = match refused.log(address) {
+    // A driver that hears of refused accesses, or one that does not.
+    let (sees, driver) = match refused.log(address) {
         // SAFETY: `vfio` is the lab's edu, whose mask is wider.
-        None => Engines::Blind(Engine::new(unsafe { Edu::<_, WIDE>::open(device)? })?),
+        None => (false, AnyDriver::new(unsafe { Edu::<_, WIDE>::open(device)? })?),
         // SAFETY: as above.
-        Some(log) => Engines::Seeing(Engine::new(unsafe { Edu::<_, WIDE, _>::watched(device, log)? })?),
+        Some(log) => (true, AnyDriver::new(unsafe { Edu::<_, WIDE, _>::watched(device, log)? })?),
     };
+    let mut queue = Queue::new(driver, 1)?;
     let (mut outcome, mut reports) = (Seen::default(), Vec::new());
     for writes in [false, true] {
         raw_buf.view_mut::<u8>()?.fill(CANARY);
@@ -82,7 +85,7 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
         } else {
             [raw_buf.to_device(..refused.len()), good_buf.from_device(..refused.len())]
         };
-        let (error, [first, second]) = match engine.run(operands) {
+        let (error, [first, second]) = match run(&mut queue, operands) {
             Ok(buffers) => (None, buffers),
             Err((error, Some(buffers))) => (Some(error), buffers),
             Err((error, None)) => return Err(error),
@@ -92,30 +95,30 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
         outcome.jobs += 1;
         if !writes {
             // A read that was refused gives edu zeros (QEMU), and those it wrote into the own
-            // block. SAFETY: `own` is alive and nothing of it was carved yet; the device has
+            // block. SAFETY: `own` is alive and nothing of it was taken yet; the device has
             // stopped.
             let stolen = |index: &usize| unsafe { brought.add(*index).read_volatile() } == CANARY;
             outcome.canary_hits += (0..refused.len()).filter(stolen).count() as u64;
         }
         let expected = if writes { "a write that the IOMMU refused" } else { "a read that the IOMMU refused" };
-        match (engine.sees(), error) {
+        match (sees, error) {
             (true, Some(Error::Fault { device: "edu", status: 0x10, what })) if what == expected => {
                 reports.push(format!("Error::Fault {{ status: 0x10, {what} }}"));
             }
             (false, None) => reports.push("done, says edu, which has no error bit".to_owned()),
-            (sees, error) => {
+            (_, error) => {
                 outcome.failed = true;
                 reports.push(format!("watched: {sees}, and {error:?}"));
             }
         }
     }
-    drop(engine);
+    drop(queue);
     // The next job works.
-    let (mut from, mut to) = (own.carve(4096, Align::PAGE)?.into_buf(), own.carve(4096, Align::PAGE)?.into_buf());
+    let (mut from, mut to) = (own.alloc(4096, Align::PAGE)?, own.alloc(4096, Align::PAGE)?);
     from.view_mut::<u8>()?.fill(0x99);
     to.view_mut::<u8>()?.fill(0x11);
-    let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?)?;
-    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+    let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?, 1)?;
+    let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
     outcome.mismatches += to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x99).count() as u64;
     outcome.jobs += 1;
     outcome.bytes += LEN as u64;
@@ -124,31 +127,11 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
     Ok(outcome)
 }
 
-/// An engine that hears of refused accesses, or one that does not.
-enum Engines<D: contigo::Device> {
-    Blind(Engine<Edu<D, WIDE>, 2>),
-    Seeing(Engine<Edu<D, WIDE, FaultLog>, 2>),
-}
+type Ended = Result<[CpuBuf; 2], (Error, Option<[CpuBuf; 2]>)>;
 
-type Ended<'p> = Result<[CpuBuf<'p>; 2], (Error, Option<[CpuBuf<'p>; 2]>)>;
-
-impl<D: contigo::Device> Engines<D> {
-    const fn sees(&self) -> bool {
-        matches!(self, Self::Seeing(_))
-    }
-
-    fn run<'p>(&mut self, operands: [contigo::Operand<'p>; 2]) -> Ended<'p> {
-        match self {
-            Self::Blind(engine) => run(engine, operands),
-            Self::Seeing(engine) => run(engine, operands),
-        }
-    }
-}
-
-fn run<'p, D: contigo::TypedDriver<2, Args = ()>>(engine: &mut Engine<D, 2>, operands: [contigo::Operand<'p>; 2]) -> Ended<'p> {
-    let job = engine.start(operands, &()).map_err(|refused| (refused.error, None))?;
-    job.wait(LIMIT).map(|done| done.buffers).map_err(|failed| {
-        let back = failed.buffers.map(|buffers| buffers.map(|buffer| buffer.into_cpu()));
+fn run(queue: &mut Queue<AnyDriver<'_>>, operands: [Operand; 2]) -> Ended {
+    queue.run(operands, &[], LIMIT).map(|done| done.buffers).map_err(|failed| {
+        let back = failed.buffers.map(|buffers| buffers.map(Operand::into_cpu));
         match back {
             Some([Ok(first), Ok(second)]) => (failed.error, Some([first, second])),
             _ => (failed.error, None),

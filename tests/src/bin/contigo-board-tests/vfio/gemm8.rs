@@ -7,10 +7,11 @@ use super::{
     killed::{CANARY, KILLED_BYTES, killed as kills},
     litepcie::interrupts,
 };
-use crate::gemm8::product::{A_WHILE, LIMIT, SLOTS, carve, fill, lens, long_operands, operands, product, random, run, timeouts};
+use crate::gemm8::product::{A_WHILE, LIMIT, SLOTS, fill, lens, long_operands, operands, product, random, run, timeouts};
 use contigo::{
-    DevAddr, Engine, Error, Region, Result,
-    linux::vfio::{Interrupt, Vfio, VfioDevice, VfioMemory},
+    Align, DevAddr, Error, Result,
+    linux::vfio::{Interrupt, Vfio, VfioDevice},
+    own::{Queue, Region},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;
@@ -36,14 +37,13 @@ const KILLS: u64 = 25;
 /// As long to write as fits a process that is killed: 100,000 cycles at the least.
 const LONG: Gemm = Gemm { m: 896, n: 1024, k: 16, output: Output::Int32 { relu: false } };
 
-type Core<'v> = Engine<Gemm8<VfioDevice>, 4>;
-fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Core<'_>> {
+fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Queue<Gemm8<VfioDevice>>> {
     // SAFETY: the lab's function is gemm8's Verilog.
-    Ok(Engine::new(unsafe { Gemm8::open(VfioDevice::open(vfio, 0, interrupt)?)? })?)
+    Ok(Queue::new(unsafe { Gemm8::open(VfioDevice::open(vfio, 0, interrupt)?)? }, 1)?)
 }
 
 /// The memory of one product.
-fn memory(vfio: &Vfio) -> Result<Region<VfioMemory>> {
+fn memory(vfio: &Vfio) -> Result<Region> {
     Ok(Region::new(vfio.memory(SLOTS.iter().sum())?)?)
 }
 
@@ -96,7 +96,7 @@ fn taken_away(address: &str, operand: usize, says: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let (kept, taken) = (memory(&vfio)?, Region::new(vfio.memory(SLOTS[operand])?)?);
     let mut operands = operands(&kept)?;
-    operands[operand] = carve(&taken, SLOTS[operand])?;
+    operands[operand] = taken.alloc(SLOTS[operand], Align::PAGE)?;
     let (mut seen, mut rng) = (Seen::default(), Rng::with_seed(3));
     let mut core = open(&vfio, Interrupt::MsiX)?;
     // Mapped, it is right: so the addresses are the right ones.
@@ -134,7 +134,7 @@ fn writes_on_and_on(address: &str, tell: &mut PipeWriter) -> Result<()> {
     let [a_len, b_len, bias_len, c_len] = lens(&LONG);
     let mut core = open(&vfio, Interrupt::Polled)?;
     let operands = [a.to_device(..a_len), b.to_device(..b_len), bias.to_device(..bias_len), c.from_device(..c_len)];
-    let job = core.start(operands, &LONG)?;
+    core.submit(operands, &LONG.words())?;
     let begun = Instant::now();
     // SAFETY: the region is alive, and C, its beginning, is the core's: no view of it exists.
     while unsafe { first.read_volatile() } == CANARY && begun.elapsed() < LIMIT {
@@ -144,6 +144,5 @@ fn writes_on_and_on(address: &str, tell: &mut PipeWriter) -> Result<()> {
         let _ = tell.write_all(&[1]);
         sleep(Duration::from_secs(60));
     }
-    drop(job);
     Ok(())
 }

@@ -2,8 +2,9 @@
 
 use super::{LEN, LIMIT, Seen, WIDE, open_edu};
 use contigo::{
-    Align, Engine, Error, Region, Result,
+    Align, Error, Result,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
+    own::{Queue, Region},
 };
 use contigo_testkit::edu::Unwatched;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -20,15 +21,15 @@ pub(super) fn opened_again(address: &str) -> Result<Seen> {
         let vfio = Vfio::open(address)?;
         let region = Region::new(vfio.memory(1 << 20)?)?;
         most = pinned();
-        let (mut from, to) = (region.carve(4096, Align::PAGE)?.into_buf(), region.carve(4096, Align::PAGE)?.into_buf());
+        let (mut from, to) = (region.alloc(4096, Align::PAGE)?, region.alloc(4096, Align::PAGE)?);
         let mark = 0x30 + u8::try_from(round).unwrap_or(0);
         from.view_mut::<u8>()?.fill(mark);
-        let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Any, Unwatched)?)?;
-        let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+        let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Any, Unwatched)?, 1)?;
+        let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
         outcome.mismatches += to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != mark).count() as u64;
         outcome.jobs += 1;
         outcome.bytes += LEN as u64;
-        drop((engine, to));
+        drop((queue, to));
         outcome.failed |= vfio.leaked_bytes()? != 0;
     }
     let after = pinned();

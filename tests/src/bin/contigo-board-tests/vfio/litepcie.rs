@@ -12,9 +12,10 @@ use super::{
     pages::pages,
 };
 use contigo::{
-    Align, Backend, BaseAddr, CpuBuf, DevAddr, Engine, Error, Mmio, Pool, Queue, Region, Result,
+    Align, Backend as _, BaseAddr, DevAddr, Error, Mmio, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side, manual},
-    linux::vfio::{Interrupt, Vfio, VfioDevice, VfioMemory},
+    linux::vfio::{Interrupt, Vfio, VfioDevice},
+    own::{CpuBuf, Queue, Region},
 };
 use std::{
     fs,
@@ -50,10 +51,10 @@ fn config() -> LitepcieConfig {
 }
 
 /// The card's loopback.
-fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Engine<Litepcie<VfioDevice>, 2>> {
+fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Queue<Litepcie<VfioDevice>>> {
     let device = VfioDevice::open(vfio, 0, interrupt)?;
     // SAFETY: the lab's card is built so, and its requests are answered at once.
-    Ok(Engine::new(unsafe { Litepcie::open(device, Side::Loopback, config())? })?)
+    Ok(Queue::new(unsafe { Litepcie::open(device, Side::Loopback, config())? }, 1)?)
 }
 
 /// The byte at `index` of round `round`: no page is like another, and no round.
@@ -71,13 +72,13 @@ const fn part(round: u64) -> usize {
     }
 }
 
-fn fill(buffer: &mut CpuBuf<'_>, round: u64) -> Result<()> {
+fn fill(buffer: &mut CpuBuf, round: u64) -> Result<()> {
     buffer.view_mut::<u8>()?.iter_mut().enumerate().for_each(|(index, to)| *to = byte(round, index));
     Ok(())
 }
 
 /// Compares what arrived, and what is behind it.
-fn compare(seen: &mut Seen, buffer: &CpuBuf<'_>, round: u64, len: usize) -> Result<()> {
+fn compare(seen: &mut Seen, buffer: &CpuBuf, round: u64, len: usize) -> Result<()> {
     let bytes = buffer.view::<u8>()?;
     seen.mismatches += bytes.iter().enumerate().take(len).filter(|(index, is)| **is != byte(round, *index)).count() as u64;
     seen.canary_hits += bytes.iter().skip(len).filter(|is| **is != CANARY).count() as u64;
@@ -103,14 +104,14 @@ fn polled(address: &str) -> Result<Seen> {
 fn loops(address: &str, interrupt: Interrupt) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let region = Region::new(vfio.memory(2 * SLOT)?)?;
-    let (mut from, mut to) = (region.carve(SLOT, Align::PAGE)?.into_buf(), region.carve(SLOT, Align::PAGE)?.into_buf());
-    let mut engine = open(&vfio, interrupt)?;
+    let (mut from, mut to) = (region.alloc(SLOT, Align::PAGE)?, region.alloc(SLOT, Align::PAGE)?);
+    let mut queue = open(&vfio, interrupt)?;
     let (mut seen, before, begun) = (Seen::default(), interrupts(address), Instant::now());
     for round in 0..ROUNDS {
         let len = part(round);
         fill(&mut from, round)?;
         to.view_mut::<u8>()?.fill(CANARY);
-        [from, to] = engine.start([from.to_device(..len), to.from_device(..len)], &())?.wait(LIMIT)?.buffers;
+        [from, to] = queue.run([from.to_device(..len), to.from_device(..len)], &[], LIMIT)?.buffers;
         compare(&mut seen, &to, round, len)?;
     }
     let took = begun.elapsed();
@@ -127,7 +128,7 @@ fn loops(address: &str, interrupt: Interrupt) -> Result<Seen> {
 }
 
 /// How many runs of memory the region is in, where this user may know.
-fn scattered(vfio: &Vfio, region: &Region<VfioMemory>) -> Result<String> {
+fn scattered(vfio: &Vfio, region: &Region) -> Result<String> {
     let first = region.host_ptr_of(&vfio.port(), DevAddr(region.base().raw()))?;
     Ok(match pages(first.addr().get(), region.len_bytes()) {
         Some(pages) => {
@@ -142,13 +143,13 @@ fn scattered(vfio: &Vfio, region: &Region<VfioMemory>) -> Result<String> {
 fn sent_and_received(address: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let region = Region::new(vfio.memory(8 * SLOT)?)?;
-    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::PAGE)?, SLOT)?;
+    let pool = region.pool(8, SLOT)?;
     // SAFETY: as in `open`, and nobody else drives it.
     let core = unsafe { LitepcieCore::open(VfioDevice::open(&vfio, 0, Interrupt::Msi)?)? };
     // SAFETY: as in `open`.
     let side = |side| unsafe { core.channel(side, config()) };
-    let mut sender: Queue<'_, _, 4, 1> = Queue::new(side(Side::Reader)?)?;
-    let mut receiver: Queue<'_, _, 4, 1> = Queue::new(side(Side::Writer)?)?;
+    let mut sender = Queue::new(side(Side::Reader)?, 4)?;
+    let mut receiver = Queue::new(side(Side::Writer)?, 4)?;
     let mut seen = Seen::default();
     for round in 0..ROUNDS {
         let len = part(round);
@@ -157,12 +158,12 @@ fn sent_and_received(address: &str) -> Result<Seen> {
             let (mut from, mut to) = (pool.take()?, pool.take()?);
             fill(&mut from, 2 * round + job)?;
             to.view_mut::<u8>()?.fill(CANARY);
-            receiver.push([to.from_device(..len)], &())?;
-            sender.push([from.to_device(..len)], &())?;
+            receiver.submit([to.from_device(..len)], &[])?;
+            sender.submit([from.to_device(..len)], &[])?;
         }
         for job in 0..2 {
-            let sent = sender.next(LIMIT)?.is_some();
-            let Some(received) = receiver.next(LIMIT)? else {
+            let sent = sender.wait::<1>(LIMIT)?.is_some();
+            let Some(received) = receiver.wait(LIMIT)? else {
                 return Ok(Seen::failed(format!("round {round}: sent {sent}, none received")));
             };
             let [to] = received.buffers;
@@ -176,8 +177,8 @@ fn sent_and_received(address: &str) -> Result<Seen> {
 
 /// Memory of which the second half is not the card's any more: two blocks, as the kernel maps them.
 struct Blocks {
-    kept: Region<VfioMemory>,
-    taken: Region<VfioMemory>,
+    kept: Region,
+    taken: Region,
 }
 
 impl Blocks {
@@ -189,11 +190,11 @@ impl Blocks {
 /// After a refusal: the card is driven again, over memory that it has.
 fn next_job(vfio: &Vfio, seen: &mut Seen) -> Result<()> {
     let region = Region::new(vfio.memory(2 * SLOT)?)?;
-    let (mut from, mut to) = (region.carve(SLOT, Align::PAGE)?.into_buf(), region.carve(SLOT, Align::PAGE)?.into_buf());
+    let (mut from, mut to) = (region.alloc(SLOT, Align::PAGE)?, region.alloc(SLOT, Align::PAGE)?);
     fill(&mut from, 1)?;
     to.view_mut::<u8>()?.fill(CANARY);
-    let mut engine = open(vfio, Interrupt::Msi)?;
-    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+    let mut queue = open(vfio, Interrupt::Msi)?;
+    let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
     compare(seen, &to, 1, LEN)
 }
 
@@ -201,21 +202,21 @@ fn next_job(vfio: &Vfio, seen: &mut Seen) -> Result<()> {
 fn not_written(address: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let Blocks { kept, taken } = Blocks::new(&vfio)?;
-    let (mut from, mut to) = (kept.carve(SLOT, Align::PAGE)?.into_buf(), taken.carve(SLOT, Align::PAGE)?.into_buf());
+    let (mut from, mut to) = (kept.alloc(SLOT, Align::PAGE)?, taken.alloc(SLOT, Align::PAGE)?);
     fill(&mut from, 3)?;
     to.view_mut::<u8>()?.fill(CANARY);
-    let mut engine = open(&vfio, Interrupt::Msi)?;
+    let mut queue = open(&vfio, Interrupt::Msi)?;
     let mut seen = Seen::default();
     // Mapped, it is written: so the address is the right one.
-    let [from, mut to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+    let [from, mut to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
     compare(&mut seen, &to, 3, LEN)?;
     to.view_mut::<u8>()?.fill(CANARY);
     vfio.revoke(taken.base())?;
-    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+    let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
     sleep(A_WHILE);
     let written = to.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
     seen.canary_hits += written;
-    drop((engine, to));
+    drop((queue, to));
     next_job(&vfio, &mut seen)?;
     seen.detail = format!("{LEN} bytes at {:#x} taken away, {written} written; the next job was right", taken.base().raw());
     Ok(seen)
@@ -226,20 +227,20 @@ fn not_read(address: &str) -> Result<Seen> {
     const SHORT: Duration = Duration::from_millis(200);
     let vfio = Vfio::open(address)?;
     let Blocks { kept, taken } = Blocks::new(&vfio)?;
-    let (mut from, mut to) = (taken.carve(SLOT, Align::PAGE)?.into_buf(), kept.carve(SLOT, Align::PAGE)?.into_buf());
+    let (mut from, mut to) = (taken.alloc(SLOT, Align::PAGE)?, kept.alloc(SLOT, Align::PAGE)?);
     fill(&mut from, 5)?;
     to.view_mut::<u8>()?.fill(CANARY);
     vfio.revoke(taken.base())?;
-    let mut engine = open(&vfio, Interrupt::Msi)?;
+    let mut queue = open(&vfio, Interrupt::Msi)?;
     let mut seen = Seen::default();
-    let failed = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(SHORT);
+    let failed = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], SHORT);
     let Err(failed) = failed else { return Ok(Seen::failed("the job ended, though its source was taken away")) };
     let typed = failed.error == (Error::Timeout { timeout_us: 200_000 });
     let Some([_, to]) = failed.buffers else { return Ok(Seen::failed(format!("{}: and the buffers did not come back", failed.error))) };
     let Ok(to) = to.into_cpu() else { return Ok(Seen::failed("the destination did not come back")) };
     seen.canary_hits += to.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
     seen.failed = !typed;
-    drop((engine, to));
+    drop((queue, to));
     next_job(&vfio, &mut seen)?;
     seen.detail = format!("{LEN} bytes at {:#x} taken away: {}; the next job was right", taken.base().raw(), failed.error);
     Ok(seen)

@@ -45,7 +45,7 @@ const WIDE: u32 = 32;
 const NARROW: u32 = 28;
 
 /// An edu on VFIO.
-type VfioEdu<'v, const BITS: u32, W> = Edu<VfioDevice, BITS, W>;
+type VfioEdu<const BITS: u32, W> = Edu<VfioDevice, BITS, W>;
 
 /// One test: its name, and what it does with the device at an address.
 pub(crate) type Test = (&'static str, fn(&str) -> Result<Seen>);
@@ -116,7 +116,7 @@ fn quiesce(device: &mut VfioDevice) -> Result<()> {
 ///
 /// # Errors
 /// As `VfioDevice::open`; [`Error::WillNotStop`] where it is busy and does not end.
-pub(crate) fn open_device<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<VfioDevice> {
+pub(crate) fn open_device(vfio: &Vfio, interrupt: Interrupt) -> Result<VfioDevice> {
     if vfio.can_reset() {
         return VfioDevice::open(vfio, 0, interrupt);
     }
@@ -127,7 +127,7 @@ pub(crate) fn open_device<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<Vf
     Ok(device)
 }
 
-fn open_edu<'v, const BITS: u32, W: FaultWatch>(vfio: &'v Vfio, interrupt: Interrupt, watch: W) -> Result<VfioEdu<'v, BITS, W>> {
+fn open_edu<const BITS: u32, W: FaultWatch>(vfio: &Vfio, interrupt: Interrupt, watch: W) -> Result<VfioEdu<BITS, W>> {
     // SAFETY: `vfio` is the lab's edu, whose mask is wider than any of these.
     unsafe { Edu::watched(open_device(vfio, interrupt)?, watch) }
 }

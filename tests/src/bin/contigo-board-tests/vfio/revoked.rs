@@ -2,15 +2,17 @@
 //! Memory that is taken away while the device is at work.
 
 use super::{
-    LEN, LIMIT, Seen, VfioEdu, WIDE,
+    LEN, LIMIT, Seen, WIDE,
     confined::{CANARY, Refused},
-    open_edu,
+    open_device, open_edu,
 };
 use contigo::{
-    Align, Attempt, DevAddr, Engine, Error, Region, Result,
+    Align, DevAddr, Driver, Error, Mmio as _, Result,
+    drivers::axi_gate::Part,
     linux::vfio::{Interrupt, Vfio},
+    own::{Queue, Region},
 };
-use contigo_testkit::edu::{FaultWatch as _, IommuFault, Unwatched};
+use contigo_testkit::edu::{Edu, FaultWatch as _, IommuFault, Unwatched};
 use std::{
     thread,
     time::{Duration, Instant},
@@ -66,25 +68,26 @@ fn revoked(address: &str, refused: Refused, writes: bool) -> Result<Seen> {
 fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<Seen>> {
     let vfio = Vfio::open(address)?;
     let (source, target) = (Region::new(vfio.memory(4096)?)?, Region::new(vfio.memory(4096)?)?);
-    let (mut from, mut to) = (source.carve(4096, Align::PAGE)?.into_buf(), target.carve(4096, Align::PAGE)?.into_buf());
+    let (mut from, mut to) = (source.alloc(4096, Align::PAGE)?, target.alloc(4096, Align::PAGE)?);
     from.view_mut::<u8>()?.fill(0x99);
     to.view_mut::<u8>()?.fill(CANARY);
     let taken = if writes { target.base() } else { source.base() };
     let mut log = refused.log(address);
     let len = refused.len();
-    let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?)?;
+    let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?, 1)?;
     let started = Instant::now();
-    let mut job = engine.start([from.to_device(..len), to.from_device(..len)], &())?;
+    queue.submit([from.to_device(..len), to.from_device(..len)], &[])?;
     if writes {
-        let Some(running) = until_the_second(job)? else { return Ok(None) };
-        job = running;
+        if !runs_until_the_second(&mut queue)? {
+            return Ok(None);
+        }
     } else {
         thread::sleep(IN_THE_FIRST);
     }
     vfio.revoke(taken)?;
     let late = started.elapsed() >= if writes { SECOND_ENDS } else { FIRST_ENDS };
     let again = vfio.revoke(taken);
-    let [from, to] = job.wait(LIMIT)?.buffers;
+    let [from, to] = queue.wait(LIMIT)?.ok_or(Error::Timeout { timeout_us: contigo::timeout_us(LIMIT)? })?.buffers;
     if late {
         return Ok(None);
     }
@@ -114,17 +117,17 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     Ok(Some(outcome))
 }
 
-/// A job is forgotten, its engine and its device are closed: the transfer under way touches
+/// A job is forgotten with its queue, and its device is closed: the transfer under way touches
 /// nothing.
 pub(super) fn closed_while_running(address: &str) -> Result<Seen> {
-    let Some(changed) = in_time(|| forgotten(address))? else { return Ok(too_late()) };
-    // And it opens again, in the same process.
     let vfio = Vfio::open(address)?;
+    let Some(changed) = in_time(|| forgotten(&vfio))? else { return Ok(too_late()) };
+    // And the device opens again, beside the memory that was forgotten.
     let region = Region::new(vfio.memory(2 * 4096)?)?;
-    let (mut from, to) = (region.carve(4096, Align::PAGE)?.into_buf(), region.carve(4096, Align::PAGE)?.into_buf());
+    let (mut from, to) = (region.alloc(4096, Align::PAGE)?, region.alloc(4096, Align::PAGE)?);
     from.view_mut::<u8>()?.fill(0x42);
-    let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?)?;
-    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
+    let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?, 1)?;
+    let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
     let mismatches = to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x42).count() as u64;
     let detail = "nothing was written after the device was closed; it opened again, and the next job was right";
     Ok(Seen { jobs: 2, bytes: LEN as u64, mismatches, canary_hits: changed, ..Seen::shown(detail) })
@@ -132,21 +135,25 @@ pub(super) fn closed_while_running(address: &str) -> Result<Seen> {
 
 /// How many bytes of a forgotten job's destination changed; `None` if the transfer was over before
 /// the device was closed.
-fn forgotten(address: &str) -> Result<Option<u64>> {
-    let vfio = Vfio::open(address)?;
+fn forgotten(vfio: &Vfio) -> Result<Option<u64>> {
     let port = vfio.port();
     let region = Region::new(vfio.memory(2 * 4096)?)?;
-    let (mut from, mut to) = (region.carve(4096, Align::PAGE)?.into_buf(), region.carve(4096, Align::PAGE)?.into_buf());
+    let (mut from, mut to) = (region.alloc(4096, Align::PAGE)?, region.alloc(4096, Align::PAGE)?);
     from.view_mut::<u8>()?.fill(0x99);
     to.view_mut::<u8>()?.fill(CANARY);
     let target = to.offset_bytes() as u64;
-    let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Polled, Unwatched)?)?;
+    let device = open_device(vfio, Interrupt::Polled)?;
+    // SAFETY: nobody else has its registers. `vfio` is the lab's edu, whose mask is wider.
+    let edu = unsafe { Edu::<_, WIDE>::open(Part::new(&device, 0, device.len_bytes())?)? };
+    let mut queue = Queue::new(edu, 1)?;
     let started = Instant::now();
-    let job = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?;
-    let Some(job) = until_the_second(job)? else { return Ok(None) };
-    std::mem::forget(job);
+    queue.submit([from.to_device(..LEN), to.from_device(..LEN)], &[])?;
+    if !runs_until_the_second(&mut queue)? {
+        return Ok(None);
+    }
+    std::mem::forget(queue);
     // Bus mastering ends here, in the middle of the second transfer.
-    drop(engine);
+    drop(device);
     if started.elapsed() >= SECOND_ENDS {
         return Ok(None);
     }
@@ -158,18 +165,15 @@ fn forgotten(address: &str) -> Result<Option<u64>> {
     Ok(Some(changed as u64))
 }
 
-type Job<'e, 'p, 'v> = contigo::Running<'e, 'p, VfioEdu<'v, WIDE, Unwatched>, 2>;
-
-/// The job, 50 ms into its second transfer, whose doorbell is rung by looking; `None` if it is
-/// over.
-fn until_the_second<'e, 'p, 'v>(mut job: Job<'e, 'p, 'v>) -> Result<Option<Job<'e, 'p, 'v>>> {
+/// Looks at the job until 50 ms into its second transfer, whose doorbell is rung by looking. Does it
+/// still run?
+fn runs_until_the_second<D: Driver>(queue: &mut Queue<D>) -> Result<bool> {
     let limit = Instant::now() + IN_THE_SECOND;
     while Instant::now() < limit {
-        job = match job.try_wait()? {
-            Attempt::Pending(job) => job,
-            Attempt::Done(_) => return Ok(None),
-        };
+        if queue.try_next::<2>()?.is_some() {
+            return Ok(false);
+        }
         thread::sleep(Duration::from_millis(2));
     }
-    Ok(Some(job))
+    Ok(true)
 }

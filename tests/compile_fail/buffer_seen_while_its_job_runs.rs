@@ -1,0 +1,13 @@
+// error: E0382
+// From its job's beginning to its end a buffer has no view.
+use contigo::{
+    Driver,
+    own::{CpuBuf, Queue},
+};
+
+fn peek(queue: &mut Queue<impl Driver>, buf: CpuBuf) {
+    let _ = queue.submit([buf.from_device(..)], &[]);
+    let _ = buf.view::<u8>();
+}
+
+fn main() {}

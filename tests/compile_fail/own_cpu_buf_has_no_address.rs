@@ -1,9 +1,0 @@
-// error: E0599
-// What is the CPU's has views and no address.
-use contigo::own::CpuBuf;
-
-fn leak(buf: &CpuBuf) {
-    let _ = buf.addr();
-}
-
-fn main() {}

@@ -1,9 +1,0 @@
-// error: E0599
-// What is a device's has an address and no view.
-use contigo::own::DevBuf;
-
-fn peek(buf: &DevBuf) {
-    let _ = buf.view::<u8>();
-}
-
-fn main() {}
