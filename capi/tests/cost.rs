@@ -12,11 +12,10 @@ mod common;
 
 use common::*;
 use contigo::{
-    Align, AnyDriver, Completion, DevSlice, Device, Driver, OperandSpec, Parts, Port, Result,
+    Align, AnyDriver, Completion, DevSlice, Device, Driver, OperandSpec, Parts, Port, Queue, Region, Result,
     dlpack::abi::DlManagedTensorVersioned,
     drivers::zdma::ZdmaModel,
     names::{AnyDevice, AnyMemory, DriverRow, register},
-    own::{Queue, Region},
     sim::{AnyModel, SimBoard},
 };
 use contigo_c::*;
@@ -73,7 +72,7 @@ unsafe impl Driver for Nothing {
     }
 }
 
-unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
+unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     AnyDriver::new(Nothing(*parts.device.port(), VecDeque::with_capacity(16)))
 }
 

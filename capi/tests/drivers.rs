@@ -30,7 +30,7 @@ use std::time::Duration;
 const PANICS: u32 = 13;
 
 /// Copies, backwards or not: as much of a driver as this test needs.
-struct Twice<D: Device>(Zdma<'static, D>, u32);
+struct Twice<D: Device>(Zdma<D>, u32);
 
 // SAFETY: every method is the channel's own.
 unsafe impl<D: Device> Driver for Twice<D> {
@@ -57,11 +57,11 @@ unsafe impl<D: Device> Driver for Twice<D> {
 
 /// # Safety
 /// The device is a ZDMA channel, and nobody else drives it.
-unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
+unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     parts.settings.number("burst", 1, 16)?;
     assert_eq!(parts.memory.map(|memory| memory.len_bytes()), Some(4096), "as much as its row asks for");
     // SAFETY: the caller's promise.
-    let channel: Zdma<'static, AnyDevice> = unsafe { Zdma::simple(parts.device)? };
+    let channel: Zdma<AnyDevice> = unsafe { Zdma::simple(parts.device)? };
     AnyDriver::new(Twice(channel, 0))
 }
 

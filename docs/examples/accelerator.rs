@@ -1,14 +1,13 @@
 //! Page "My accelerator in ten minutes", on a simulated board.
 
 use contigo::{
-    Align, Device, Direction, Mmio, Result,
+    Align, Device, Direction, Mmio, Queue, Region, Result,
     drivers::{
         ap_ctrl::{ApCtrl, describe},
         axi_dma::{AxiDma, AxiDmaConfig},
     },
     mmio::{Pointer, ReadClears, ReadWrite, Register},
     names::{Attach, DeviceName},
-    own::{Queue, Region},
     wait::poll_until,
 };
 use core::time::Duration;

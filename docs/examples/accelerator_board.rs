@@ -1,10 +1,9 @@
 //! Page "My accelerator in ten minutes", on a PYNQ-Z2: compiled, and not run.
 
 use contigo::{
-    Align, Error, Result,
+    Align, Error, Queue, Region, Result,
     drivers::axi_dma::{AxiDma, AxiDmaConfig},
     names::{Attach, DeviceName},
-    own::{Queue, Region},
 };
 use contigo_boards::zynq7000::HP0;
 

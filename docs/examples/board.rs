@@ -1,10 +1,9 @@
 //! Pages "Install on a board", "Jobs" and "When a program dies": compiled, and not run.
 
 use contigo::{
-    DmaBuf, Error, Result, UDmaBuf,
+    DmaBuf, Error, Queue, Result, UDmaBuf,
     drivers::ap_ctrl::{ApCtrl, describe},
     names::{Attach, DeviceName},
-    own::Queue,
 };
 use contigo_boards::zynq7000::HP0;
 use core::time::Duration;

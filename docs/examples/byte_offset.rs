@@ -1,9 +1,8 @@
 //! Page "Where does an offset go, where the handle is opaque?".
 
 use contigo::{
-    Error, Result, TensorRule,
+    Error, Queue, Region, Result, TensorRule,
     dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable},
-    own::{Queue, Region},
 };
 use contigo_gemm8::{Gemm, Output, opencl::Gemm8Module};
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClMemory};

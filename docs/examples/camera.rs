@@ -1,11 +1,10 @@
 //! Page "A camera": frames of an AXI DMA, lent as tensors, with no copy.
 
 use contigo::{
-    Align, Error, Result,
+    Align, Error, Region, Result, Stream,
     dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable},
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
     names::{Attach, DeviceName},
-    own::{Region, Stream},
 };
 use core::time::Duration;
 

@@ -1,10 +1,7 @@
 //! Page "Event loops" of the crate's guide: a queue in tokio. `tests/tests/vfio/event_loop.rs` runs
 //! it.
 
-use contigo::{
-    Driver,
-    own::{CpuBuf, Queue},
-};
+use contigo::{CpuBuf, Driver, Queue};
 use std::{io, os::fd::BorrowedFd, time::Duration};
 use tokio::{io::unix::AsyncFd, time::timeout};
 

@@ -2,7 +2,7 @@
 
 use contigo::drivers::ap_ctrl::{ApCtrl, describe};
 use contigo::names::{Attach, DeviceName};
-use contigo::own::{Queue, Region};
+use contigo::{Queue, Region};
 const MAP: &[u8] = br#"{"name": "copy", "protocol": "ap_ctrl_chain", "scalars": [{"name": "n", "offset": "0x30"}],
   "pointers": [{"name": "from", "offset": "0x18", "direction": "in", "bytes": "n"},
                {"name": "to", "offset": "0x24", "direction": "out", "bytes": "n"}]}"#;

@@ -1,9 +1,8 @@
 //! Page "Frameworks".
 
 use contigo::{
-    Align, Result,
+    Align, Region, Result,
     dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable},
-    own::Region,
     sim::SimBoard,
 };
 

@@ -1,12 +1,11 @@
 //! Page "A gate that makes any core stoppable": a kernel of HLS behind one.
 
 use contigo::{
-    Device, Mmio, Result, Wait,
+    Device, Mmio, Queue, Result, Wait,
     drivers::{
         ap_ctrl::{ApCtrl, KernelMap},
         axi_gate::{AxiGate, Gated},
     },
-    own::Queue,
 };
 
 /// A kernel with two pointers, whose devices the program has opened.

@@ -1,9 +1,8 @@
 //! Page "Jetson": it is compiled, and not run, because it wants a GPU.
 
 use contigo::{
-    Align, Result,
+    Align, Queue, Region, Result,
     cuda::{Cuda, CudaHost, Gpu, Log},
-    own::{Queue, Region},
 };
 use contigo_gemm8::cuda::Gemm8Module;
 

@@ -1,9 +1,6 @@
 //! Page "Can an integrated GPU work on the CPU's memory?".
 
-use contigo::{
-    Result,
-    own::{Queue, Region},
-};
+use contigo::{Queue, Region, Result};
 use contigo_gemm8::{Gemm, Output, vulkan::Gemm8Module};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanMemory};
 use core::time::Duration;

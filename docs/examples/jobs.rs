@@ -1,10 +1,9 @@
 //! Page "Jobs", on a simulated board whose device hangs, is reset, and works.
 
 use contigo::{
-    Driver, Result,
+    Driver, Pool, Queue, Region, Result, Stream,
     drivers::zdma::Zdma,
     names::{Attach, DeviceName},
-    own::{Pool, Queue, Region, Stream},
 };
 use core::time::Duration;
 

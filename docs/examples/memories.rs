@@ -1,9 +1,8 @@
 //! Page "Memories, ports and caches".
 
 use contigo::{
-    Result,
+    Region, Result,
     names::{DeviceName, MemoryName},
-    own::Region,
 };
 
 #[rustfmt::skip]

@@ -5,9 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 use contigo::{
-    Error, OperandSpec,
+    Error, OperandSpec, Queue, Region,
     kernel::{Launch, Parameter::Operand, Signature},
-    own::{Queue, Region},
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use contigo_testkit::exercise::{CountingHeap, on_this_thread};

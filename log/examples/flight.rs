@@ -5,8 +5,8 @@
 //! It prints each job's number after the event, so that a reader who kills it knows how far it was.
 
 use contigo::{
+    Queue, Region,
     drivers::zdma::{SimZdma, Zdma},
-    own::{Queue, Region},
     sim::SimBoard,
 };
 use std::{error::Error, io::Write, time::Duration};

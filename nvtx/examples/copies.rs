@@ -7,8 +7,8 @@
 //! ```
 
 use contigo::{
+    JobError, Queue, Region,
     drivers::zdma::{SimZdma, Zdma},
-    own::{Queue, Region},
     sim::SimBoard,
     trace::{self, Event, Ledger, Listener},
 };
@@ -45,11 +45,11 @@ fn jobs() -> contigo::Result<()> {
     for stopped in [false, false, true] {
         let (mut input, output) = (pool.take()?, pool.take()?);
         input.copy_from_slice(&[2; 512])?;
-        zdma.submit([input.to_device(..512), output.from_device(..512)], &[])?;
-        if stopped {
-            zdma.clear()?;
-        } else {
-            drop(zdma.wait::<2>(Duration::from_millis(20))?);
+        // No job ends at once: a limit of zero stops it.
+        let limit = Duration::from_millis(if stopped { 0 } else { 20 });
+        match zdma.run([input.to_device(..512), output.from_device(..512)], &[], limit) {
+            Err(JobError { error: contigo::Error::Timeout { .. }, .. }) if stopped => {}
+            ended => drop(ended?),
         }
     }
     Ok(())

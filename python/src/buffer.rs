@@ -14,7 +14,7 @@ use crate::{
 use contigo::{
     Align, Direction,
     dlpack::{Shape, abi::DlDevice},
-    own::CpuBuf,
+    CpuBuf,
 };
 use pyo3::{
     exceptions::PyValueError,

@@ -38,7 +38,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(name: &'static str, driver: AnyDriver<'static>) -> PyResult<Self> {
+    pub(crate) fn new(name: &'static str, driver: AnyDriver) -> PyResult<Self> {
         let jobs = Jobs::new(driver).map_err(raised)?;
         let (specs, depth) = (jobs.specs(), jobs.depth());
         Ok(Self { core: Arc::new(Mine::new(Shared::new(Some(jobs)))), name, specs, depth, taker: Taker::new() })

@@ -37,7 +37,7 @@ pub(crate) unsafe fn driver(
     entry: &str,
     parameters: &[Given],
     sizes: &[Size],
-) -> PyResult<AnyDriver<'static>> {
+) -> PyResult<AnyDriver> {
     let parameter = |given: &Given| {
         Ok(match given {
             Given::Words(words) => Parameter::Words(*words),

@@ -11,7 +11,7 @@ use crate::{
 use contigo::{
     Api, Bus, Direction,
     dlpack::abi::{DlDevice, device},
-    own::{CpuBuf, DevBuf},
+    CpuBuf, DevBuf,
 };
 use pyo3::prelude::*;
 use std::sync::{

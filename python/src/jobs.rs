@@ -9,7 +9,7 @@ use crate::{
 };
 use contigo::{
     AnyDriver, Completion, Direction, Driver, Error, JobError, OperandSpec, QueueCounts,
-    own::{CpuBuf, DevBuf, Queue},
+    CpuBuf, DevBuf, Queue,
 };
 use std::{
     collections::VecDeque,
@@ -122,7 +122,7 @@ pub(crate) type Given = (Kept<Buffer>, Range<usize>, Direction);
 /// A driver with its jobs.
 pub(crate) struct Jobs {
     /// Of as many jobs as the driver takes at once: none waits in it.
-    queue: Queue<AnyDriver<'static>>,
+    queue: Queue<AnyDriver>,
     /// Those in flight: the queue's tag is a place here.
     flying: Vec<Option<Arc<Record>>>,
     /// Queued ones that ended, until their takers ask.
@@ -146,7 +146,7 @@ struct Fault {
 }
 
 impl Jobs {
-    pub(crate) fn new(driver: AnyDriver<'static>) -> contigo::Result<Self> {
+    pub(crate) fn new(driver: AnyDriver) -> contigo::Result<Self> {
         let depth = driver.depth().clamp(1, SLOTS);
         let queue = Queue::new(driver, depth)?;
         Ok(Self { queue, flying: vec![None; SLOTS], ended: VecDeque::new(), left: Vec::new(), faults: Vec::new() })

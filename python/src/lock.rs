@@ -15,7 +15,7 @@ use crate::{error::Refusal, jobs::Record};
 use contigo::{
     Error, QueueCounts,
     names::{AnyModule, OpenDevice},
-    own::CpuBuf,
+    CpuBuf,
 };
 use pyo3::prelude::*;
 use std::{

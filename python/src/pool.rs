@@ -1,7 +1,7 @@
 //! Equal arrays over one piece of a region: the runtime's own pool.
 
 use crate::{buffer::Buffer, dtype::Dtype, error::raised, mine::Mine, region::Memory};
-use contigo::{Align, Error, dlpack::Shape, own};
+use contigo::{Align, Error, dlpack::Shape};
 use pyo3::{prelude::*, types::PyTuple};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const MAX_SLOTS: usize = 1024;
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Pool {
     memory: Arc<Memory>,
-    slots: Mine<own::Pool>,
+    slots: Mine<contigo::Pool>,
     count: usize,
     /// Where an array begins in its slot, in bytes.
     skip: usize,

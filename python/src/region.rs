@@ -16,7 +16,7 @@ use contigo::{
     Align, Backend, Error, Port, Requirements,
     dlpack::abi::device,
     names::{Inventory, MemoryName, OpenDevice},
-    own::{self, Limits},
+    Limits,
     same_process,
 };
 use pyo3::{
@@ -36,7 +36,7 @@ const LIMITS: Limits = Limits { allocations: 16_384 };
 /// The part of a region that its arrays and pools know. The memory is unmapped when the last of
 /// them is gone.
 pub(crate) struct Memory {
-    region: Mine<own::Region>,
+    region: Mine<contigo::Region>,
     pub(crate) port: Option<Port>,
     /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA
     /// pinned.
@@ -56,7 +56,7 @@ impl Memory {
         };
         let region = opened.and_then(|memory| {
             let first_byte = memory.mapping().cpu.addr().get();
-            Ok((own::Region::with(memory, Requirements::default(), LIMITS)?, first_byte))
+            Ok((contigo::Region::with(memory, Requirements::default(), LIMITS)?, first_byte))
         });
         let (region, first_byte) =
             region.map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error))))?;
@@ -70,7 +70,7 @@ impl Memory {
     }
 
     /// `ForkedError` in a child.
-    pub(crate) fn region(&self) -> Result<&own::Region, Refusal> {
+    pub(crate) fn region(&self) -> Result<&contigo::Region, Refusal> {
         self.region.get()
     }
 }
@@ -100,7 +100,7 @@ pub(crate) struct Region {
 
 impl Region {
     /// `len_bytes` at least, in multiples of 4,096 and at one: for a driver's own.
-    pub(crate) fn driver_memory(&self, len_bytes: usize) -> Result<own::CpuBuf, Refusal> {
+    pub(crate) fn driver_memory(&self, len_bytes: usize) -> Result<contigo::CpuBuf, Refusal> {
         let region = self.memory.region()?;
         let too_large = Error::Exhausted { need_bytes: len_bytes, capacity_bytes: region.len_bytes() };
         Align::PAGE.round_up(len_bytes).ok_or(too_large).and_then(|len_bytes| region.alloc(len_bytes, Align::PAGE)).map_err(raised)

@@ -69,7 +69,7 @@ const STOP: Duration = Duration::from_millis(10);
 /// No interrupt announces that it is stopped.
 const STEP_US: u32 = 2;
 
-/// The driver of a camera's way to memory, for a [`Stream`](contigo::own::Stream).
+/// The driver of a camera's way to memory, for a [`Stream`](contigo::Stream).
 ///
 /// A frame is one packet. A packet that finds no room is lost, or cut: a cut one fails alone. A
 /// packet that is longer than its buffer goes on in the next.

@@ -7,7 +7,7 @@
 mod skip;
 
 use contigo::{
-    own::{Queue, Region},
+    Queue, Region,
     sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output};

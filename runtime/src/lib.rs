@@ -28,9 +28,9 @@
 //! |---|---|
 //! | `types/` | words that everybody speaks: addresses, each space a type; the one error; the barrier |
 //! | [`trace`](trace/index.html) | the steps of a run, such as copies and syncs, by the line that asked for them |
-//! | `mem/` | memory, and its owners: [`Backend`], [`own::Region`], [`own::Pool`], [`own::CpuBuf`], [`own::DevBuf`] |
+//! | `mem/` | memory, and its owners: [`Backend`], [`Region`], [`Pool`], [`CpuBuf`], [`DevBuf`] |
 //! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`wait`]), its [`Port`] |
-//! | `job/` | [`Driver`], all that a driver author writes; [`own::Queue`], [`own::Stream`] |
+//! | `job/` | [`Driver`], all that a driver author writes; [`Queue`], [`Stream`] |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //! | `design/` | a block design of Vivado's, from its `.hwh`: cores, registers, ports, interrupts (feature `describe`) |
 //! | [`drivers`] | a folder a core: its registers, its driver, its model |
@@ -42,7 +42,7 @@
 //! # From memory to a result
 //!
 //! ```
-//! use contigo::{Align, own::{Queue, Region}};
+//! use contigo::{Align, Queue, Region};
 //! use core::time::Duration;
 //! use contigo::{drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
 //!
@@ -71,7 +71,7 @@
 //!    promises when the device has stopped (`mem/buf/cpu.rs`).
 //! 2. Safety never rests on `Drop`: buffers are moved, and a forgotten buffer is leaked. A
 //!    region frees its block only when every buffer of it came back
-//!    (`mem/own/control.rs`).
+//!    (`mem/region/control.rs`).
 //! 3. The queue handles caches and barriers: by range, rounded out to lines, refused where a line
 //!    has two owners (`mem/span.rs`).
 //! 4. Every loop, queue, table and wait has a bound, a constant with its reason.
@@ -149,23 +149,13 @@ pub mod guide {
 
 pub use hw::{CoreLock, Device, Mmio, MmioWindow, Siblings, Wait, Wired, mmio, poll_every, poll_until, wait};
 pub use job::{
-    AnyCore, AnyDriver, Attempt, Cancelled, Channels, Completion, Core, CoreChannel, Done, Driver, Engine, Frame, Frames, JobCounts,
-    JobError, MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream, TypedDriver, exactly,
+    AnyCore, AnyDriver, Cancelled, Channels, Completion, Core, CoreChannel, Done, Driver, Frame, JobError, MAX_OPERANDS, OperandSpec,
+    Parts, Queue, QueueCounts, Settings, StopProgram, StopStep, Stream, exactly, queue_bytes,
 };
-/// Handles that own: a region, its pools and buffers, and the queue of a device. They have no
-/// lifetime.
-pub mod own {
-    pub use crate::{
-        job::own::{Cancelled, Done, Frame, Queue, Stream, queue_bytes},
-        mem::own::{CpuBuf, DevBuf, DriverBuf, Limits, MAX_HANDLES, Operand, Pool, Region},
-    };
-}
 pub use mem::{
-    AnyThread, Api, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Handle, Holder, LocalPool, Mapping, OneThread, Operand,
-    Pool, Port, Region, Requirements, Segment, SimulatedDevice, SyncScope, WrongAccesses,
+    Api, Backend, CpuBuf, DevBuf, DevSlice, DriverBuf, Handle, Holder, Limits, MAX_HANDLES, Mapping, Operand, Pool, Port, Region,
+    Requirements, Segment, SimulatedDevice, SyncScope, WrongAccesses,
 };
-#[doc(hidden)]
-pub use mem::{RawPool, RawSlots};
 pub use trace::Stats;
 pub use types::{
     Align, Among, BaseAddr, Bus, DevAddr, Direction, Error, ErrorKind, ErrorRow, MAX_TIMEOUT, PhysAddr, Refused, Result, TensorRule,

@@ -35,9 +35,8 @@ mod measured {
         cuEventRecord, cuMemAlloc_v2, cuMemcpyAsync, cuStreamCreate, cuStreamSynchronize,
     };
     use contigo::{
-        Align, Backend, OperandSpec,
+        Align, Backend, OperandSpec, Pool, Queue, Region,
         cuda::{CopyingFunction, Cuda, CudaFunction, CudaHost, Gpu, Launch, Log, Parameter, Signature, code_name},
-        own::{Pool, Queue, Region},
     };
     use contigo_gemm8::{Gemm, Output, cuda::Gemm8Module};
     use std::{

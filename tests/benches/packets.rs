@@ -7,9 +7,9 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "memory that stands for a board's, and a device that is plain memory")]
 
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Bus, Device, Direction, Driver, Error, Mapping, Mmio, PhysAddr, Port, SyncScope, Wait,
+    Align, AnyDriver, Backend, BaseAddr, Bus, Device, Direction, Driver, Error, Mapping, Mmio, PhysAddr, Pool, Port, Queue, Region,
+    SyncScope, Wait,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
-    own::{Pool, Queue, Region},
 };
 use std::{
     alloc::{Layout, alloc_zeroed},

@@ -5,10 +5,9 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a benchmark stops where something is wrong")]
 
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Bus, Completion, DevSlice, Direction, Driver, Error, Mapping, OperandSpec, PhysAddr, Port,
-    Requirements, SyncScope,
+    Align, AnyDriver, Backend, BaseAddr, Bus, Completion, CpuBuf, DevSlice, Direction, Driver, Error, Limits, Mapping, OperandSpec,
+    PhysAddr, Port, Queue, Region, Requirements, SyncScope,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    own::{CpuBuf, Limits, Queue, Region},
     sim::{SimBoard, SimSpec},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
@@ -257,7 +256,7 @@ fn tensors(c: &mut Criterion) {
     let board = SimBoard::new(1);
     let region = contigo::Region::new(board.memory(SLOT).unwrap()).unwrap();
     let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[1, 3, 16, 16]).unwrap()) };
-    let mut buf = Some(region.carve(SLOT, Align::DLPACK).unwrap().into_buf());
+    let mut buf = Some(region.alloc(SLOT, Align::DLPACK).unwrap());
     c.bench_function("TensorTable lend+tensor+delete+take_back", |b| {
         b.iter(|| {
             let mut lent = TENSORS.lend(buf.take().unwrap(), black_box(&spec)).unwrap();

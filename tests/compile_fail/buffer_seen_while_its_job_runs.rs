@@ -2,7 +2,7 @@
 // From its job's beginning to its end a buffer has no view.
 use contigo::{
     Driver,
-    own::{CpuBuf, Queue},
+    CpuBuf, Queue,
 };
 
 fn peek(queue: &mut Queue<impl Driver>, buf: CpuBuf) {

@@ -1,6 +1,6 @@
 // error: E0382
 // A buffer that was given to a job is gone from here.
-use contigo::own::CpuBuf;
+use contigo::CpuBuf;
 
 fn both(mut buf: CpuBuf) {
     let _operand = buf.in_out(..);

@@ -1,6 +1,6 @@
 // error: E0382
 // The buffers of a job come back once.
-use contigo::own::{CpuBuf, Done};
+use contigo::{CpuBuf, Done};
 
 fn twice(done: Done<[CpuBuf; 2]>) -> [[CpuBuf; 2]; 2] {
     [done.buffers, done.buffers]

@@ -6,7 +6,7 @@ use contigo::{
         zdma::Zdma,
     },
     linux::vfio::VfioDevice,
-    own::CpuBuf,
+    CpuBuf,
 };
 use contigo_gemm8::Gemm8;
 

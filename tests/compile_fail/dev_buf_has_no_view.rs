@@ -1,6 +1,6 @@
 // error: E0599
 // What is a device's has an address and no view.
-use contigo::own::DevBuf;
+use contigo::DevBuf;
 
 fn peek(buf: &DevBuf) {
     let _ = buf.view::<u8>();

@@ -1,6 +1,6 @@
 // error: E0599
 // An operand on its way into a job has no address: no port has been chosen.
-use contigo::own::Operand;
+use contigo::Operand;
 
 fn leak(operand: &Operand) {
     let _ = operand.addr();

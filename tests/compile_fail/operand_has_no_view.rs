@@ -1,6 +1,6 @@
 // error: E0599
 // An operand on its way into a job has no view.
-use contigo::own::Operand;
+use contigo::Operand;
 
 fn peek(operand: &Operand) {
     let _ = operand.view::<u8>();

@@ -2,7 +2,7 @@
 // The operands belong to the job.
 use contigo::{
     Driver,
-    own::{Operand, Queue},
+    Operand, Queue,
 };
 
 fn again(queue: &mut Queue<impl Driver>, operands: [Operand; 4]) {

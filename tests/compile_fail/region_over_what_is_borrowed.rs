@@ -1,6 +1,6 @@
 // error: E0310
 // A region's handles live as long as they like: so does its backend, which may borrow nothing.
-use contigo::{Backend, own::Region};
+use contigo::{Backend, Region};
 
 fn over<B: Backend>(backend: B) {
     let _region = Region::new(backend);

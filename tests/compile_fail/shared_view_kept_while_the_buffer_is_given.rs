@@ -1,6 +1,6 @@
 // error: E0505
 // Neither can a view that only reads: the device may write.
-use contigo::own::CpuBuf;
+use contigo::CpuBuf;
 
 fn race(buf: CpuBuf) -> u8 {
     let view = buf.view::<u8>().unwrap();

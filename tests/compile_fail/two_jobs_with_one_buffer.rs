@@ -2,7 +2,7 @@
 // A buffer is in one job at a time.
 use contigo::{
     Driver,
-    own::{CpuBuf, Queue},
+    CpuBuf, Queue,
 };
 
 fn twice(queue: &mut Queue<impl Driver>, buf: CpuBuf) {

@@ -1,6 +1,6 @@
 // error: E0499
 // Two writable views of one buffer would alias.
-use contigo::own::CpuBuf;
+use contigo::CpuBuf;
 
 fn alias(buf: &mut CpuBuf) {
     let one = buf.view_mut::<u8>().unwrap();

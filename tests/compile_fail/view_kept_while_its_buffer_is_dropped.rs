@@ -1,6 +1,6 @@
 // error: E0505
 // A view cannot outlive its buffer: the drop may unmap the memory.
-use contigo::own::Pool;
+use contigo::Pool;
 
 fn stale(pool: Pool) -> u8 {
     let buf = pool.take().unwrap();

@@ -1,6 +1,6 @@
 // error: E0505
 // A view cannot outlive the moment when its buffer is given to a device.
-use contigo::own::CpuBuf;
+use contigo::CpuBuf;
 
 fn race(mut buf: CpuBuf) {
     let view = buf.view_mut::<u8>().unwrap();

@@ -1,6 +1,6 @@
 // error: E0277
 // A device can write any bits: a view is of a type that has no forbidden ones.
-use contigo::own::CpuBuf;
+use contigo::CpuBuf;
 
 fn trust(buf: &CpuBuf) -> bool {
     buf.view::<bool>().unwrap()[0]

@@ -1,6 +1,6 @@
 // error: E0277
 // Least of all a pointer that a device wrote.
-use contigo::own::CpuBuf;
+use contigo::CpuBuf;
 
 fn trust<'b>(buf: &'b CpuBuf) -> &'b [&'static u8] {
     buf.view::<&'static u8>().unwrap()

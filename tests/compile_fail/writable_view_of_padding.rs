@@ -1,6 +1,6 @@
 // error: E0277
 // What the CPU writes for a device has no padding: it would hand over bytes of somebody else.
-use contigo::own::CpuBuf;
+use contigo::CpuBuf;
 
 #[repr(C)]
 struct Padded(u8, u32);

@@ -8,10 +8,9 @@
 )]
 
 use contigo::{
-    Align, Backend, Error,
+    Align, Backend, DriverBuf, Error, Queue, Region,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
-    own::{DriverBuf, Queue, Region},
     sim::{Faults, SimBoard, SimConfig},
     trace::{self, Count, Event, Kind, Ledger, Listener},
 };
@@ -133,6 +132,30 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     drop(pool);
     let ((), given_back) = facts(|| drop(region));
     assert_eq!(given_back, [(Event::Unmap { len_bytes: 4096 }, None)]);
+}
+
+/// Each was told with the count of all jobs that were in the queue by then.
+#[test]
+fn jobs_in_one_queue_are_told_by_their_own_numbers() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(16 << 10).unwrap()).unwrap();
+    let pool = region.pool(12, 256).unwrap();
+    let core = SimGemm8::new(&board, board.coherent_port());
+    let mut queue = Queue::new(Gemm8::open_simulated(core.window().unwrap()).unwrap(), 3).unwrap();
+    let port = board.coherent_port().name;
+    let ((), told) = heard(|| {
+        for _ in 0..3 {
+            let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
+            queue.submit([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM.words()).unwrap();
+        }
+        for _ in 0..3 {
+            assert!(queue.wait::<4>(LIMIT).unwrap().is_some());
+        }
+    });
+    let jobs: Vec<_> =
+        told.iter().map(|heard| heard.event).filter(|event| matches!(event, Event::Submit { .. } | Event::Complete { .. })).collect();
+    let expected = [1, 2, 3].map(|job| [Event::Submit { port, job }, Event::Complete { port, job }]);
+    assert_eq!(jobs, expected.as_flattened(), "the core takes one job at a time");
 }
 
 #[test]

@@ -46,7 +46,7 @@ use loom::{
 };
 use types::atomic::{AtomicU32, Ordering};
 
-/// As in `bitmap_loom.rs`.
+/// As in `own_loom.rs`.
 const PREEMPTIONS: usize = 3;
 
 /// A device with two channels and one interrupt: a line that is high until somebody waits for it,

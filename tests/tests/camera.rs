@@ -8,9 +8,8 @@ mod panics;
 mod states;
 
 use contigo::{
-    Align, Driver as _, Error, Port,
+    Align, CpuBuf, Driver as _, Error, Frame, Port, Queue, Region, Stream,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, PacketReport, Side},
-    own::{CpuBuf, Frame, Queue, Region, Stream},
     sim::{
         SimBoard, SimDevice, SimSpec, SimWindow,
         stream::{SourceConfig, packet},
@@ -25,7 +24,7 @@ const WORK_US: u32 = 5;
 const A_WHILE: Duration = Duration::from_micros(100);
 
 type Window = SimWindow<AxiDmaModel>;
-type Camera = AxiDmaChannel<'static, Window>;
+type Camera = AxiDmaChannel<Window>;
 type CameraStream = Stream<Camera>;
 
 fn report(frame: &Frame) -> PacketReport {

@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    own::{CpuBuf, DevBuf, Pool, Queue, Region},
+    CpuBuf, DevBuf, Pool, Queue, Region,
     sim::{SimBoard, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};

@@ -9,11 +9,10 @@
 )]
 
 use contigo::{
-    Align, Backend, BaseAddr, Completion, DevSlice, Device, Direction, DmaHeap, Driver, Error, Mapping, Mmio, OperandSpec, PhysAddr, Port,
-    Result, Spin, SyncScope, Wait, Wired,
+    Align, Backend, BaseAddr, Completion, DevSlice, Device, Direction, DmaHeap, Driver, DriverBuf, Error, Mapping, Mmio, OperandSpec,
+    PhysAddr, Port, Queue, Region, Result, Spin, SyncScope, Wait, Wired,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     forward,
-    own::{DriverBuf, Queue, Region},
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
@@ -315,10 +314,10 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
 /// (`Backend`, 2).
 #[test]
 fn a_leaked_block_outlives_its_board_and_its_port() {
-    fn leaked(backend: impl Backend) -> (usize, usize) {
+    fn leaked(backend: impl Backend + 'static) -> (usize, usize) {
         let Mapping { cpu, len_bytes, .. } = backend.mapping();
         let region = contigo::Region::new(backend).unwrap();
-        std::mem::forget(region.carve(64, Align::LINE).unwrap());
+        std::mem::forget(region.alloc(64, Align::LINE).unwrap());
         (cpu.as_ptr().addr(), len_bytes)
     }
     let on_sim = leaked(SimBoard::new(1).memory(4096).unwrap());

@@ -123,7 +123,7 @@ fn version() -> String {
 fn a_right_program_is_not_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("right.rs");
-    let text = "use contigo::{own::Region, sim::SimBoard};
+    let text = "use contigo::{Region, sim::SimBoard};
         fn main() {
             let board = SimBoard::new(1);
             let region = Region::new(board.memory(4096).unwrap()).unwrap();

@@ -2,9 +2,8 @@
 #![allow(clippy::panic, reason = "this is how a test fails")]
 
 use contigo::{
-    Align, DevAddr, Error, HugeTlb, Port, SyncScope,
+    Align, CpuBuf, DevAddr, Error, HugeTlb, Port, Queue, Region, SyncScope,
     names::{AnyMemory, MemoryName},
-    own::{CpuBuf, Queue, Region},
     sim::{SimBoard, SimSpec},
 };
 use contigo_testkit::{

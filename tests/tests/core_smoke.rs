@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, BaseAddr, DevAddr, Error, PhysAddr, Port, Requirements,
-    own::{CpuBuf, DevBuf, Limits, Operand, Pool, Queue, Region, queue_bytes},
+    Align, BaseAddr, CpuBuf, DevAddr, DevBuf, Error, Limits, Operand, PhysAddr, Pool, Port, Queue, Region, Requirements, queue_bytes,
     sim::{Faults, Sim, SimBoard, SimConfig, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};

@@ -22,12 +22,11 @@ mod refused;
 mod tensors;
 
 use contigo::{
-    Align, Error, Refused, TensorRule,
+    Align, Error, Queue, Refused, Region, TensorRule,
     dlpack::{
         ByteOffset, Contract, DataType, Foreign, Imported, Place, Shape, TensorSpec, TensorTable,
         abi::{DlManagedTensorVersioned, IS_COPIED, READ_ONLY},
     },
-    own::{Queue, Region},
     sim::{Sim, SimBoard},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
@@ -214,7 +213,7 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     delete(tensor);
 }
 
-fn import(region: &Region, theirs: &mut Theirs, contract: &Contract) -> Result<Imported<'static>, Refused<Foreign>> {
+fn import(region: &Region, theirs: &mut Theirs, contract: &Contract) -> Result<Imported, Refused<Foreign>> {
     // SAFETY: the test's own tensor, which outlives it.
     Imported::new(region, unsafe { Foreign::from_versioned(theirs.give()) }.unwrap(), contract)
 }

@@ -3,9 +3,8 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, BaseAddr, Bus, DevAddr, Device, Error, PhysAddr, Port, SyncScope,
+    Align, BaseAddr, Bus, DevAddr, Device, DriverBuf, Error, PhysAddr, Port, Region, SyncScope,
     mmio::{Pointer, ReadOnly, ReadWrite, Register},
-    own::{DriverBuf, Region},
     sim::{Model, SimBoard, SimBus, SimDevice, SimSpec},
 };
 

@@ -4,8 +4,7 @@
 
 use contigo::{BaseAddr, PhysAddr};
 use contigo::{
-    Bus, Error, Mmio, Port,
-    own::{Queue, Region},
+    Bus, Error, Mmio, Port, Queue, Region,
     sim::{SimBoard, SimDevice, SimSpec},
 };
 use contigo_testkit::edu::{Edu, EduModel, FaultWatch, IommuFault};

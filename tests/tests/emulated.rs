@@ -28,9 +28,9 @@ fn a_program_starts_and_its_arguments_arrive() {
     assert!(told.lines().any(|line| line == "a_program_starts_and_its_arguments_arrive: test"), "{told}");
 }
 
-/// `bitmap_loom.rs` is empty there, which nothing else would say.
+/// `own_loom.rs` is empty there, which nothing else would say.
 #[cfg(not(target_pointer_width = "64"))]
 #[test]
 fn loom_is_left_out_where_it_does_not_build() {
-    emulated::skipped("bitmap_loom (all of it)", "loom does not build for 32-bit processors; the same code is checked on 64-bit ones");
+    emulated::skipped("own_loom (all of it)", "loom does not build for 32-bit processors; the same code is checked on 64-bit ones");
 }

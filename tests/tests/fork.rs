@@ -8,10 +8,10 @@
 )]
 
 use contigo::{
-    Align, Backend, Bus, Completion, DevSlice, Device, DmaBuf, DmaHeap, Driver, HugeTlb, Mmio, OperandSpec, Port, Result, Spin, Wired,
+    Align, Backend, Bus, Completion, DevSlice, Device, DmaBuf, DmaHeap, Driver, HugeTlb, Mmio, OperandSpec, Port, Queue, Region, Result,
+    Spin, Wired,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     drivers::zdma::{SimZdma, Zdma},
-    own::{Queue, Region},
     poll_until,
     sim::SimBoard,
 };

@@ -20,10 +20,9 @@ mod memory;
 mod stops;
 
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Direction, DmaBuf, DmaHeap, Error, Guard, PhysAddr, Port, Spin, StopProgram, StopStep,
-    SyncScope, Wired,
+    Align, Backend, BaseAddr, Bus, DevAddr, Direction, DmaBuf, DmaHeap, Error, Guard, PhysAddr, Port, Queue, Region, Spin, StopProgram,
+    StopStep, SyncScope, Wired,
     drivers::zdma::{SimZdma, Zdma},
-    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_testkit::{
@@ -392,7 +391,7 @@ fn a_region_is_exported_where_it_is_a_dma_buf() {
     let region = contigo::Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
     // SAFETY: the fake's devices touch nothing.
     let fd = unsafe { region.export() }.unwrap().as_fd().try_clone_to_owned().unwrap();
-    let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(64, Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(0xA5);
     let mut bytes = [0; 64];
     std::os::unix::fs::FileExt::read_exact_at(&std::fs::File::from(fd.try_clone().unwrap()), &mut bytes, 0).unwrap();

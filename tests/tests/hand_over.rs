@@ -9,10 +9,9 @@
 )]
 
 use contigo::{
-    Align, BaseAddr, Completion, DevAddr, DevSlice, Direction, Driver, Error, OperandSpec, Port, Refused,
+    Align, BaseAddr, Completion, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, Driver, DriverBuf, Error, Operand, OperandSpec, Port, Queue,
+    Refused, Region,
     dlpack::{ByteOffset, DataType, Lendable, Lent, Shape, TensorSpec, TensorTable},
-    own::Operand,
-    own::{CpuBuf, DevBuf, DriverBuf, Queue, Region},
     sim::{SimBoard, SimSpec},
 };
 use contigo_testkit::{

@@ -18,13 +18,12 @@ mod inventory;
 mod promises;
 
 use contigo::{
-    Align, Backend, Bus, Device, Error, Mmio, PhysAddr, Port, Wait,
+    Align, Backend, Bus, CpuBuf, Device, Error, Mmio, PhysAddr, Port, Queue, Region, Wait,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
     },
     names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice},
-    own::{CpuBuf, Queue, Region},
 };
 use contigo_testkit::{fake_devices::FakeDevices, uio::ensure_at};
 use std::{
@@ -50,7 +49,7 @@ fn open(tree: &FakeDevices, name: &str) -> Result<OpenDevice, Error> {
     unsafe { device(name).open_under(tree.root()) }
 }
 
-fn wired<'o>(device: &'o OpenDevice, how: Attach) -> Result<AnyDevice, Error> {
+fn wired(device: &OpenDevice, how: Attach) -> Result<AnyDevice, Error> {
     // SAFETY: nothing reaches memory.
     unsafe { device.attach_wired(PORT, how) }
 }
@@ -205,9 +204,10 @@ fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
         let copied = |to: &CpuBuf| to.view::<u8>().map(|bytes| bytes.iter().all(|byte| *byte == 0xA5));
         let operands = [from.to_device(..), to.from_device(..)];
         let [_, to] = match opened.name().argument() {
-            // SAFETY: the model is a PL330.
             "pl330" => {
-                Queue::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? }, 1)?.run(operands, &[], Duration::from_millis(20))?
+                // SAFETY: the model is a PL330.
+                let driver = unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? };
+                Queue::new(driver, 1)?.run(operands, &[], Duration::from_millis(20))?
             }
             // SAFETY: the model is a ZDMA.
             _ => Queue::new(unsafe { Zdma::simple(attached)? }, 1)?.run(operands, &[], Duration::from_millis(20))?,

@@ -27,8 +27,7 @@ mod opened;
 mod own;
 
 use contigo::{
-    Align, Backend, Error, JobError, Port, Result,
-    own::{DevBuf, Done, Queue, Region},
+    Align, Backend, DevBuf, Done, Error, JobError, Port, Queue, Region, Result,
     sim::{Faults, SimBoard, SimConfig, SimWindow},
     trace::{self, Kind, Ledger},
 };

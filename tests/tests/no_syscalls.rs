@@ -13,10 +13,9 @@
 )]
 
 use contigo::{
-    Align, Backend, Bus, DevAddr, Error, HugeTlb, Mmio, MmioWindow, Port, Result, Spin, Wired,
+    Align, Backend, Bus, DevAddr, Error, HugeTlb, Mmio, MmioWindow, Pool, Port, Queue, Region, Result, Spin, Stream, Wired,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
     forward,
-    own::{Pool, Queue, Region, Stream},
     sim::{SimBoard, SimDevice, stream::SourceConfig},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};

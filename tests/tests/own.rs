@@ -9,9 +9,8 @@
 )]
 
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, DmaHeap, HugeTlb, PhysAddr,
+    Align, AnyDriver, Backend, BaseAddr, CpuBuf, DmaHeap, HugeTlb, PhysAddr, Pool, Queue, Region,
     drivers::zdma::{SimZdma, Zdma},
-    own::{CpuBuf, Pool, Queue, Region},
     sim::{SimBoard, SimSpec},
 };
 use contigo_testkit::{
@@ -34,7 +33,7 @@ struct App {
     region: Region,
     frames: Pool,
     weights: CpuBuf,
-    queue: Option<Queue<AnyDriver<'static>>>,
+    queue: Option<Queue<AnyDriver>>,
 }
 
 impl App {

@@ -24,9 +24,7 @@ mod stream;
 mod waiting;
 
 use contigo::{
-    Completion, CpuBuf, DevSlice, Driver, Error, Operand, OperandSpec, Result, forward,
-    own::{Cancelled, Done, Pool, Queue, Region},
-    sim::SimBoard,
+    Cancelled, Completion, CpuBuf, DevSlice, Done, Driver, Error, Operand, OperandSpec, Pool, Queue, Region, Result, forward, sim::SimBoard,
 };
 use contigo_testkit::scripted;
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
@@ -121,7 +119,7 @@ impl Rig {
         (Queue::new(driver, 4).unwrap(), script)
     }
 
-    fn operand(&self) -> Operand<'static> {
+    fn operand(&self) -> Operand {
         self.pool.take().unwrap().from_device(..)
     }
 
@@ -137,7 +135,7 @@ impl Rig {
     }
 }
 
-fn at(done: &Done<[CpuBuf<'static>; 1]>) -> usize {
+fn at(done: &Done<[CpuBuf; 1]>) -> usize {
     done.buffers[0].offset_bytes()
 }
 

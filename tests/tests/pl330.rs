@@ -26,10 +26,10 @@ mod refused;
 
 use bent::Bent;
 use contigo::{
-    Align, BaseAddr, Completion, DevAddr, DevSlice, Device, Driver, Error, JobError, Mmio, PhysAddr, Refused, Result, Wait,
+    Align, BaseAddr, Completion, CpuBuf, DevAddr, DevSlice, Device, Done, Driver, Error, JobError, Mmio, PhysAddr, Pool, Queue, Refused,
+    Region, Result, Wait,
     drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
-    own::{CpuBuf, Done, Pool, Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimCounts},
 };
 use contigo_testkit::emulated;
@@ -50,12 +50,12 @@ const WAIT_FOR_EVER: [u8; 2] = [0x36, 9 << 3];
 const BYTE: u32 = 1 | 1 << 14;
 
 /// The driver of a model, whatever a test bends in what its window says.
-fn open<D: Device>(device: D, program: CpuBuf) -> Result<Pl330<'static, D>, Refused<CpuBuf>> {
+fn open<D: Device>(device: D, program: CpuBuf) -> Result<Pl330<D>, Refused<CpuBuf>> {
     open_with(device, program, Pl330Config::default())
 }
 
 /// The same, by a channel and an event.
-fn open_with<D: Device>(device: D, program: CpuBuf, config: Pl330Config) -> Result<Pl330<'static, D>, Refused<CpuBuf>> {
+fn open_with<D: Device>(device: D, program: CpuBuf, config: Pl330Config) -> Result<Pl330<D>, Refused<CpuBuf>> {
     // SAFETY: every window of this file is, or wraps, the one of a simulated PL330.
     unsafe { Pl330::open_with(device, program, config) }
 }
@@ -107,7 +107,7 @@ fn copy(rng: &mut Rng, longest: usize) -> (usize, usize, usize) {
 }
 
 /// `count` random copies; every byte of the destination's slot is compared after each.
-fn copies<D: Device>(queue: &mut Queue<Pl330<'_, D>>, data: &Pool, rng: &mut Rng, count: usize, longest: usize) {
+fn copies<D: Device>(queue: &mut Queue<Pl330<D>>, data: &Pool, rng: &mut Rng, count: usize, longest: usize) {
     let (mut source, mut target) = (data.take().unwrap(), data.take().unwrap());
     for job in 0..count {
         let bytes = scribble(rng, &mut source);
@@ -180,7 +180,7 @@ fn the_same_seed_takes_the_same_time() {
 
 /// One copy of 100 bytes, as a check that all is well; the buffers come from the pool and go back
 /// to it.
-fn works<D: Device>(queue: &mut Queue<Pl330<'_, D>>, data: &Pool) {
+fn works<D: Device>(queue: &mut Queue<Pl330<D>>, data: &Pool) {
     let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
     from.view_mut::<u8>().unwrap().fill(0x5A);
     let [_, to] = queue.run([from.to_device(3..103), to.from_device(10..110)], &[], WAIT).unwrap().buffers;

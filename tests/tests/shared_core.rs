@@ -15,9 +15,8 @@ mod bell;
 mod channels;
 
 use contigo::{
-    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Result, exactly,
+    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Pool, Queue, Result, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
-    own::{Pool, Queue},
     poll_every, poll_until,
     sim::{Model, SimBus, SimDevice, SimWindow},
 };

@@ -6,11 +6,10 @@
 mod source;
 
 use contigo::{
-    Completion, Core, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, SimulatedDevice,
+    Completion, Core, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result, SimulatedDevice, Stream,
     drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl},
     mmio::{ReadOnly, ReadWrite, Register},
     names::{Attach, DeviceName},
-    own::{Pool, Queue, Region, Stream},
     poll_until,
     sim::{Model, SimBoard, SimBus, SimDevice},
 };

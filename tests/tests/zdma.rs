@@ -14,15 +14,15 @@ mod queue;
 mod registers;
 
 use contigo::{
+    CpuBuf, Queue,
     drivers::zdma::{Zdma, ZdmaModel},
-    own::{CpuBuf, Queue},
     sim::SimWindow,
 };
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_millis(20);
 
-type ZdmaQueue = Queue<Zdma<'static, SimWindow<ZdmaModel>>>;
+type ZdmaQueue = Queue<Zdma<SimWindow<ZdmaModel>>>;
 
 /// How a channel is given its transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const MODES: [Mode; 3] = [Mode::Simple, Mode::Linked(4096), Mode::Linked(128)];
 
 impl Mode {
     /// The driver of `device` in this mode, its descriptors from `take`.
-    fn open(self, device: SimWindow<ZdmaModel>, take: impl FnOnce(usize) -> CpuBuf) -> Zdma<'static, SimWindow<ZdmaModel>> {
+    fn open(self, device: SimWindow<ZdmaModel>, take: impl FnOnce(usize) -> CpuBuf) -> Zdma<SimWindow<ZdmaModel>> {
         match self {
             Self::Simple => Zdma::simple_simulated(device).unwrap(),
             Self::Linked(len_bytes) => Zdma::linked_simulated(device, take(len_bytes)).unwrap(),

@@ -30,7 +30,7 @@ pub(crate) use opening::{EngineOptions, Gate};
 pub(crate) use queue::{ENGINES, Engine};
 
 use crate::{fault::Fault, object::buf::Buf};
-use contigo::{Direction, own::Operand};
+use contigo::{Direction, Operand};
 
 /// Which bytes of which buffer.
 #[derive(Clone, Copy)]

@@ -70,7 +70,7 @@ impl Engine {
     }
 
     /// An engine over a driver that has all it needs.
-    pub(crate) fn of_driver(driver: AnyDriver<'static>) -> Result<u64, Fault> {
+    pub(crate) fn of_driver(driver: AnyDriver) -> Result<u64, Fault> {
         Self::put(ENGINES.claim()?, driver, Parents::default())
     }
 

@@ -18,10 +18,7 @@ use crate::{
     },
     table::{Claimed, JobHold, Lease, Object, Table},
 };
-use contigo::{
-    AnyDriver, Direction, Driver, Error, JobError, QueueCounts,
-    own::{Operand, Queue},
-};
+use contigo::{AnyDriver, Direction, Driver, Error, JobError, Operand, Queue, QueueCounts};
 use core::{
     ffi::c_int,
     mem::{self, MaybeUninit},
@@ -39,7 +36,7 @@ static STARTED: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 
 /// One engine. The fields are dropped in this order.
 pub(crate) struct Engine {
-    queue: Queue<AnyDriver<'static>>,
+    queue: Queue<AnyDriver>,
     tickets: Tickets,
     /// INVARIANT: a driver of a GPU's kernel borrows from its module.
     parents: Parents,
@@ -62,7 +59,7 @@ impl Object for Engine {
 
 impl Engine {
     /// Puts an engine over `driver` into its entry. `driver` is dropped before `parents`.
-    pub(super) fn put(mut claimed: Claimed<Self>, driver: AnyDriver<'static>, parents: Parents) -> Result<u64, Fault> {
+    pub(super) fn put(mut claimed: Claimed<Self>, driver: AnyDriver, parents: Parents) -> Result<u64, Fault> {
         // As many jobs as the device takes, and as a ticket can be had for.
         let jobs = driver.depth().clamp(1, JOBS);
         let queue = Queue::new(driver, jobs)?;
@@ -224,7 +221,7 @@ impl Engine {
     }
 
     /// Its driver.
-    pub(crate) const fn driver(&self) -> &AnyDriver<'static> {
+    pub(crate) const fn driver(&self) -> &AnyDriver {
         self.queue.driver()
     }
 

@@ -7,10 +7,7 @@ use crate::{
     object::buf::{Buf, Owner},
     table::JobHold,
 };
-use contigo::{
-    Completion, Error,
-    own::{DevBuf, Operand},
-};
+use contigo::{Completion, DevBuf, Error, Operand};
 use core::mem::{self, MaybeUninit};
 use heapless::Vec;
 

@@ -11,11 +11,7 @@ use crate::{
     limits,
     table::{Lease, Locked, Object, Table},
 };
-use contigo::{
-    Align, Direction, Error, Port,
-    dlpack::Lent,
-    own::{CpuBuf, DevBuf},
-};
+use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Port, dlpack::Lent};
 use core::mem;
 
 /// Buffers. The pools' free slots have entries too, which are kept for them.

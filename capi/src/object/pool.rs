@@ -14,10 +14,7 @@ use crate::{
     limits,
     table::{Claimed, Lease, Object, Slot, Table},
 };
-use contigo::{
-    Align, Error,
-    own::{self, CpuBuf},
-};
+use contigo::{Align, CpuBuf, Error};
 use core::mem;
 
 /// Pools.
@@ -29,7 +26,7 @@ impl Object for Pool {
 
 /// Equal slots of a region. Every buffer of it has a lease on it.
 pub(crate) struct Pool {
-    pool: own::Pool,
+    pool: contigo::Pool,
     entries: Entries,
     /// A region with pools is not closed.
     _region: Lease<Region>,

@@ -9,9 +9,8 @@ use crate::{
     table::{Lease, Object, Table},
 };
 use contigo::{
-    Align, DmaHeap, Error, Requirements, UDmaBuf,
+    Align, DmaHeap, Error, Limits, Requirements, UDmaBuf,
     names::{AnyMemory, MemoryName},
-    own::{self, Limits},
     sim::SimBoard,
 };
 use core::ffi::c_int;
@@ -30,7 +29,7 @@ const LIMITS: Limits = Limits { allocations: limits::BUFS + limits::ENGINES };
 
 /// One region, and what it belongs to. The fields are dropped in this order.
 pub(crate) struct Region {
-    memory: own::Region,
+    memory: contigo::Region,
     _parent: Parent,
 }
 
@@ -132,12 +131,12 @@ impl Region {
         let mut claimed = REGIONS.claim()?;
         // SAFETY: the caller's promise.
         let (memory, parent) = unsafe { options.open(needs.align)? };
-        let memory = own::Region::with(memory, needs, LIMITS)?;
+        let memory = contigo::Region::with(memory, needs, LIMITS)?;
         claimed.locked.put(Self { memory, _parent: parent });
         Ok(claimed.raw())
     }
 
-    pub(crate) const fn memory(&self) -> &own::Region {
+    pub(crate) const fn memory(&self) -> &contigo::Region {
         &self.memory
     }
 
@@ -167,7 +166,7 @@ mod tests {
 
     /// A region on a u-dma-buf that is a file.
     fn region(fake: &FakeUDmaBuf) -> contigo_region {
-        let memory = own::Region::new(fake.open().unwrap()).unwrap();
+        let memory = contigo::Region::new(fake.open().unwrap()).unwrap();
         REGIONS.insert(Region { memory, _parent: Parent::None }).unwrap()
     }
 

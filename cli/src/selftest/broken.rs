@@ -8,11 +8,10 @@ use super::{
 };
 use crate::{doctor::Entry, failure::Failure};
 use contigo::{
-    Completion, DevSlice, Device, Driver, OperandSpec, Result,
+    Completion, DevSlice, Device, Driver, OperandSpec, Queue, Region, Result,
     drivers::zdma::{SimZdma, Zdma},
     exactly,
     names::NameError,
-    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_testkit::exercise::{Ground, Line};
@@ -33,7 +32,7 @@ enum How {
 }
 
 // SAFETY: the inner engine, on fewer bytes.
-unsafe impl<D: Device> Driver for Broken<Zdma<'_, D>> {
+unsafe impl<D: Device> Driver for Broken<Zdma<D>> {
     fn name(&self) -> &'static str {
         "broken"
     }

@@ -7,9 +7,8 @@ use super::{
 };
 use crate::{failure::Failure, memory};
 use contigo::{
-    Align, Backend as _, BaseAddr, Driver, Error, Guard, OperandSpec, Parts, Port, Settings,
+    Align, Backend as _, BaseAddr, Driver, Error, Guard, OperandSpec, Parts, Port, Queue, Region, Settings,
     names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
-    own::{Queue, Region},
     sim::OnBoard,
 };
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, IrqEvents, Limits, Line, Outcome, Tried};

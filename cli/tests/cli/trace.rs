@@ -19,10 +19,11 @@ fn a_trace_has_every_step_and_agrees_with_the_report() -> Outcome {
     for (name, calls, bytes) in [
         ("map", 1, REGION_BYTES),
         ("unmap", 1, REGION_BYTES),
-        ("carve", 6, 3072), // slots, hidden values, and each layer's weights and bias
+        ("carve", 1, 256), // slots
         ("copy", 0, 0),
-        ("take", 2 * images, 2 * images * 64),
-        ("release", 2 * images, 0),
+        // Hidden values, and each layer's weights and bias; then slots.
+        ("take", 5 + 2 * images, 2816 + 2 * images * 64),
+        ("release", 5 + 2 * images, 0),
         ("submit", 2 * images, 0),
         ("complete", 2 * images, 0),
         ("stop", 0, 0),

@@ -19,7 +19,7 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 /// [`PTX`] on a GPU.
 ///
 /// ```no_run
-/// use contigo::{Align, own::{Queue, Region}};
+/// use contigo::{Align, Queue, Region};
 /// use core::time::Duration;
 /// use contigo_gemm8::{Gemm, Output, cuda::Gemm8Module};
 /// use contigo::cuda::{Cuda, CudaHost, Gpu, Log};

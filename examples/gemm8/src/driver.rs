@@ -14,7 +14,7 @@
 
 use crate::regs;
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep, TypedDriver,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep,
     drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol},
     exactly,
 };
@@ -253,10 +253,6 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
             [StopStep::write(regs::ABORT.offset(), u32::MAX, 1), IDLE, StopStep::write(regs::ABORT.offset(), u32::MAX, 0), IDLE];
         StopProgram::new(&STEPS).unwrap_or_default()
     }
-}
-
-impl<D: Device> TypedDriver<4> for Gemm8<D> {
-    contigo::no_report!(Gemm, 4);
 }
 
 fn argument(name: &'static str, value: u32, min: u32, max: u32, multiple_of: u32) -> Result<()> {

@@ -4,7 +4,7 @@
 
 use crate::{Gemm, driver::OPERANDS, regs};
 use contigo::{
-    DevSlice, Driver, Result, TypedDriver, exactly, forward,
+    DevSlice, Driver, Result, exactly, forward,
     kernel::{Launch, Parameter, Signature, Words},
 };
 
@@ -81,8 +81,4 @@ unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
         // SAFETY: the caller's promise; `check` let these words pass, too.
         unsafe { self.kernel.submit(slot, operands, &words) }
     }
-}
-
-impl<F: Driver> TypedDriver<4> for Gemm8Kernel<F> {
-    contigo::no_report!(Gemm, 4);
 }

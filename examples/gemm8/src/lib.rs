@@ -11,7 +11,7 @@
 //!
 //! ```
 //! # #[cfg(feature = "sim")] {
-//! use contigo::{own::{Queue, Region}, sim::SimBoard};
+//! use contigo::{Queue, Region, sim::SimBoard};
 //! use core::time::Duration;
 //! use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 //! let board = SimBoard::new(1);

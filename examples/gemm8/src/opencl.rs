@@ -12,7 +12,7 @@ pub const SOURCE: &str = include_str!("../kernels/gemm8.cl");
 /// A handle to [`SOURCE`], built for a GPU. Its kernels keep it.
 ///
 /// ```no_run
-/// use contigo::own::{Queue, Region};
+/// use contigo::{Queue, Region};
 /// use core::time::Duration;
 /// use contigo_gemm8::{Gemm, Output, opencl::Gemm8Module};
 /// use contigo_gpu::opencl::{Log, OpenClGpu, OpenClMemory};

@@ -31,7 +31,7 @@ pub static ROW: DriverRow = {
 
 /// # Safety
 /// As [`Gemm8::open`].
-unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
+unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     // SAFETY: the caller's promise.
     AnyDriver::new(unsafe { Gemm8::open(parts.device)? })
 }

@@ -12,7 +12,7 @@ pub const SPIRV: &[u8] = include_bytes!("../kernels/gemm8.spv");
 /// A handle to [`SPIRV`] on a GPU, which its kernels keep.
 ///
 /// ```no_run
-/// use contigo::own::{Queue, Region};
+/// use contigo::{Queue, Region};
 /// use core::time::Duration;
 /// use contigo_gemm8::{Gemm, Output, vulkan::Gemm8Module};
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanMemory};

@@ -9,10 +9,7 @@ mod byte_offset;
 #[path = "../../../docs/examples/integrated_gpu.rs"]
 mod integrated_gpu;
 
-use contigo::{
-    Align, Backend, Driver, Error,
-    own::{Queue, Region},
-};
+use contigo::{Align, Backend, Driver, Error, Queue, Region};
 use contigo_gemm8::{Gemm, Output, opencl, requantize, vulkan};
 use contigo_gpu::{
     opencl::{Log, OpenClGpu, OpenClMemory},

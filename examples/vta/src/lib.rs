@@ -26,7 +26,7 @@ pub static DE10_NANO: DriverRow =
 
 /// # Safety
 /// None is asked for: it opens nothing.
-unsafe fn open<'a>(_: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
+unsafe fn open(_: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     Err(Error::Unsupported { what: "VTA is driven by TVM's runtime", fix: "link TVM with examples/vta/driver" })
 }
 

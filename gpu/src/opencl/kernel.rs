@@ -31,7 +31,7 @@ use core::{
 /// `grid × block` work items in groups of `block`; [`Launch::shared_bytes`] is 0, because OpenCL
 /// has local memory as arguments, which a signature has not.
 ///
-/// A [`Queue`](contigo::own::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in flight, and they
+/// A [`Queue`](contigo::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in flight, and they
 /// end in their order.
 ///
 /// A look ([`poll`](Driver::poll)) calls the driver, also with a timeout of zero: the status of an
@@ -47,7 +47,7 @@ use core::{
 /// launch that failed, everything stays.
 ///
 /// ```no_run
-/// use contigo::{OperandSpec, own::{Queue, Region}};
+/// use contigo::{OperandSpec, Queue, Region};
 /// use contigo::kernel::{Launch, Parameter::{Operand, Words}, Signature};
 /// use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 /// use core::time::Duration;

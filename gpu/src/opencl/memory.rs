@@ -33,7 +33,7 @@ use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration
 /// line then.
 ///
 /// ```no_run
-/// use contigo::own::Region;
+/// use contigo::Region;
 /// use contigo_gpu::opencl::{OpenClGpu, OpenClMemory};
 /// let gpu = OpenClGpu::open(0)?;
 /// let region = Region::new(OpenClMemory::allocate(gpu, 1 << 20)?)?;

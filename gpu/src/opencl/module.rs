@@ -86,7 +86,7 @@ impl OpenClModule {
 }
 
 impl GpuModule for OpenClModule {
-    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>> {
+    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver> {
         // SAFETY: the caller's promise.
         AnyDriver::new(unsafe { OpenClKernel::new(self, entry, signature)? })
     }

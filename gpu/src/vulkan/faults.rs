@@ -18,13 +18,12 @@ use ash::vk::{
     PipelineStageFlags as Stage,
 };
 use contigo::{
-    Align, Backend, BaseAddr, DevAddr, DevSlice, DmaHeap, Driver, Error, OperandSpec, SyncScope,
+    Align, Backend, BaseAddr, CpuBuf, DevAddr, DevSlice, DmaHeap, Driver, Error, OperandSpec, Queue, Region, SyncScope,
     kernel::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
-    own::{CpuBuf, Queue, Region},
 };
 use contigo_testkit::{
     fake_dma_heap,

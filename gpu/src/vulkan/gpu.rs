@@ -24,7 +24,7 @@ use spin::Mutex;
 /// nor called [`contigo::same_process`].
 ///
 /// ```no_run
-/// use contigo::own::Region;
+/// use contigo::Region;
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanMemory};
 /// let gpu = VulkanGpu::open(0)?;
 /// println!("{}: operands begin at multiples of {}", gpu.facts().name, gpu.align().bytes());

@@ -9,11 +9,7 @@ use super::{
 };
 use crate::Pages;
 use ash::vk;
-use contigo::{
-    BaseAddr, Error, JobError,
-    kernel::Launch,
-    own::{CpuBuf, Queue, Region},
-};
+use contigo::{BaseAddr, CpuBuf, Error, JobError, Queue, Region, kernel::Launch};
 
 /// Memory that may still be written stays mapped, and so does all else of that device.
 fn stays(gpu: &'static VulkanGpu, end: impl FnOnce(Queue<VulkanKernel>, [CpuBuf; 2])) {

@@ -25,7 +25,7 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// | `Launch::block` | `local_size_x`, `_y` and `_z`, as the shader declares them |
 /// | `Launch::shared_bytes` | 0: a shader declares `shared` variables itself |
 ///
-/// A [`Queue`](contigo::own::Queue) keeps up to [`DEPTH`](Self::DEPTH) jobs in the device's queue.
+/// A [`Queue`](contigo::Queue) keeps up to [`DEPTH`](Self::DEPTH) jobs in the device's queue.
 /// They run and end in their order, each behind the one before it: a job's output is the next one's
 /// input.
 ///
@@ -42,7 +42,7 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// 256 ([`VulkanGpu::is_hung`](super::VulkanGpu::is_hung)).
 ///
 /// ```no_run
-/// use contigo::{OperandSpec, kernel::{Launch, Parameter::{Operand, Words}, Signature}, own::{Queue, Region}};
+/// use contigo::{OperandSpec, kernel::{Launch, Parameter::{Operand, Words}, Signature}, Queue, Region};
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 /// use core::time::Duration;
 /// let gpu = VulkanGpu::open(0)?;

@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 ///
 /// **Owner.** The memory belongs to this value until it is dropped. Then the device lets go of it,
 /// and the backend inside is dropped. Beside a job that does not end, on a lost device, or in a
-/// child of fork, both are leaked. A [`Region`](contigo::own::Region) over it, and what is
+/// child of fork, both are leaked. A [`Region`](contigo::Region) over it, and what is
 /// allocated of it, keep it.
 ///
 /// **Addresses.** It is on the device's own bus ([`VulkanGpu::bus`]), which no other device
@@ -23,7 +23,7 @@ use std::os::fd::AsFd;
 /// [`handle`](Backend::handle) is the `VkBuffer`.
 ///
 /// ```no_run
-/// use contigo::{HugeTlb, own::Region};
+/// use contigo::{HugeTlb, Region};
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanMemory};
 /// let gpu = VulkanGpu::open(0)?;
 /// let own = Region::new(VulkanMemory::allocate(gpu, 1 << 20)?)?;

@@ -92,7 +92,7 @@ impl VulkanModule {
 }
 
 impl GpuModule for VulkanModule {
-    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>> {
+    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver> {
         const FIX: &str = "declare its local_size as numbers, or use VulkanKernel::new";
         let unknown = Error::Unsupported { what: "the shader's workgroup is as large as a specialisation constant says", fix: FIX };
         let local = self.entry(entry)?.local.ok_or(unknown)?;

@@ -2,11 +2,7 @@
 //! numbers, in bounded time.
 
 use super::{WAIT, built, child, device, in_place, is_child, keyed, memory::Part, module, region};
-use contigo::{
-    Backend, Direction, Error, JobError,
-    kernel::Launch,
-    own::{CpuBuf, DevBuf, Queue, Region},
-};
+use contigo::{Backend, CpuBuf, DevBuf, Direction, Error, JobError, Queue, Region, kernel::Launch};
 use contigo_gpu::opencl::{OpenClGpu, OpenClKernel, OpenClMemory};
 use contigo_testkit::emulated;
 use std::{

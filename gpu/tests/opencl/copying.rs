@@ -4,9 +4,8 @@
 
 use super::{WAIT, built, child, device, in_place, is_child, module, region, run_there};
 use contigo::{
-    Error, OperandSpec,
+    Error, OperandSpec, Queue,
     kernel::{Launch, Parameter::Operand, Signature},
-    own::Queue,
 };
 use contigo_gpu::opencl::OpenClKernel;
 use contigo_testkit::emulated;

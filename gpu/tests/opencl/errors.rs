@@ -2,13 +2,12 @@
 
 use super::{WAIT, device, in_place, keyed, module, region};
 use contigo::{
-    DevAddr, DevSlice, Driver, Error, OperandSpec,
+    DevAddr, DevSlice, Driver, Error, OperandSpec, Queue,
     kernel::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
-    own::Queue,
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClModule};
 

@@ -9,9 +9,8 @@ use super::{
     module, region, run_there,
 };
 use contigo::{
-    Backend, BaseAddr, DevSlice, Direction, Driver, Error, OperandSpec,
+    Backend, BaseAddr, DevSlice, Direction, Driver, Error, OperandSpec, Queue,
     kernel::{Parameter::Operand, Signature},
-    own::Queue,
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use contigo_testkit::emulated;

@@ -2,14 +2,13 @@
 
 use super::{SOURCE, WAIT, device, in_place, keyed, module, region, run_there};
 use contigo::{
-    OperandSpec,
+    OperandSpec, Queue,
     kernel::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
     names::DeviceName,
-    own::Queue,
 };
 use contigo_gpu::opencl::OpenClKernel;
 use fastrand::Rng;

@@ -15,12 +15,11 @@ mod never_ends;
 mod tensors;
 
 use contigo::{
-    Error, OperandSpec,
+    DevBuf, Error, OperandSpec, Queue, Region,
     kernel::{
         Parameter::{Operand, Words},
         Signature,
     },
-    own::{self, DevBuf, Queue, Region},
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use contigo_testkit::emulated;
@@ -87,7 +86,7 @@ fn in_place(module: &OpenClModule, name: &'static str, entry: &std::ffi::CStr) -
 }
 
 /// Runs one job, whose buffers stay the device's.
-fn run_there<const N: usize>(queue: &mut Queue<OpenClKernel>, operands: [own::Operand; N], words: &[u32]) -> [DevBuf; N] {
+fn run_there<const N: usize>(queue: &mut Queue<OpenClKernel>, operands: [contigo::Operand; N], words: &[u32]) -> [DevBuf; N] {
     queue.submit(operands, words).unwrap();
     queue.wait_device(WAIT).unwrap().unwrap().buffers
 }

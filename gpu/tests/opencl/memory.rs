@@ -2,10 +2,8 @@
 
 use super::{WAIT, device, in_place, module, region, run_there};
 use contigo::{
-    Api, Backend, BaseAddr, Bus, Direction, Error, Handle, Holder, Mapping, Result, SyncScope,
-    kernel::Launch,
+    Api, Backend, BaseAddr, Bus, Direction, Error, Handle, Holder, Mapping, Queue, Region, Result, SyncScope, kernel::Launch,
     names::DeviceName,
-    own::{Queue, Region},
 };
 use contigo_gpu::{
     Pages,

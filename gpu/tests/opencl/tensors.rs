@@ -2,10 +2,9 @@
 
 use super::{built, child, device, in_place, is_child, memory::mapped, module, region, run_there};
 use contigo::{
-    Error, TensorRule,
+    CpuBuf, DevBuf, Error, Queue, TensorRule,
     dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable, abi, abi::DlManagedTensorVersioned},
     kernel::Launch,
-    own::{CpuBuf, DevBuf, Queue},
 };
 use contigo_gpu::opencl::{OpenClGpu, OpenClKernel};
 use libloading::Library;

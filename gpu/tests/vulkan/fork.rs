@@ -5,7 +5,7 @@ use super::{
     shaders::{XOR, compiled, xor},
     with_shader,
 };
-use contigo::{Backend, BaseAddr, DevAddr, DevSlice, Direction, Driver, Error, Mapping, Result, kernel::Launch, own::Queue};
+use contigo::{Backend, BaseAddr, DevAddr, DevSlice, Direction, Driver, Error, Mapping, Queue, Result, kernel::Launch};
 use contigo_gpu::{
     Pages,
     vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule},

@@ -6,9 +6,8 @@ use super::{
     skipped, with_shader,
 };
 use contigo::{
-    Error, OperandSpec,
+    Error, OperandSpec, Queue, Region,
     kernel::{Launch, Parameter::Operand, Signature},
-    own::{Queue, Region},
 };
 use contigo_gpu::vulkan::{VulkanKernel, VulkanMemory};
 use std::{

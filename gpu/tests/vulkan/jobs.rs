@@ -6,10 +6,9 @@ use super::{
     with_shader,
 };
 use contigo::{
-    Driver, Error, OperandSpec,
+    CpuBuf, Driver, Error, OperandSpec, Queue, Region,
     kernel::{Launch, Parameter::Operand, Signature},
     names::DeviceName,
-    own::{CpuBuf, Queue, Region},
 };
 use contigo_gpu::vulkan::VulkanKernel;
 use fastrand::Rng;

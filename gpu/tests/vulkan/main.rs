@@ -20,7 +20,7 @@ mod refused;
 mod shaders;
 mod validation;
 
-use contigo::{Error, kernel::Signature, own::Region};
+use contigo::{Error, Region, kernel::Signature};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 use std::{
     io::{self, Write as _},

@@ -6,11 +6,10 @@ use super::{
     skipped, with_shader,
 };
 use contigo::{
-    Api, Backend, BaseAddr, Bus, Direction, Error, HugeTlb, Mapping, Refused, TensorRule,
+    Api, Backend, BaseAddr, Bus, Direction, Error, HugeTlb, Mapping, Queue, Refused, Region, TensorRule,
     dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable},
     kernel::Launch,
     names::{DeviceName, MemoryName},
-    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_gpu::{

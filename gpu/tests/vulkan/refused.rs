@@ -6,13 +6,12 @@ use super::{
     with_shader,
 };
 use contigo::{
-    Error, OperandSpec,
+    Error, OperandSpec, Queue,
     kernel::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
-    own::Queue,
 };
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanModule};
 

@@ -12,7 +12,7 @@
 //! or the core is not here.
 
 use contigo::{
-    own::Queue,
+    Queue,
     sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::{

@@ -10,9 +10,8 @@ use crate::{
     nngen::{NnGen, OPERAND_BYTES, WINDOW_BYTES},
 };
 use contigo::{
-    Driver,
+    CpuBuf, Driver,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
-    own::CpuBuf,
     sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::demo::{PIXELS, Reference, SCORES, held_out};

@@ -10,9 +10,8 @@ use crate::{
     s2mm::{DEPTH, S2mm, WINDOW_BYTES},
 };
 use contigo::{
-    Error,
+    Error, Frame, Region, Stream,
     mmio::{ReadWrite, Register},
-    own::{Frame, Region, Stream},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},

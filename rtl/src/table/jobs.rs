@@ -3,8 +3,7 @@
 use super::{Setting, TableError, Tally};
 use crate::RtlModel;
 use contigo::{
-    Driver, Error,
-    own::{CpuBuf, Operand, Pool, Queue, Region},
+    CpuBuf, Driver, Error, Operand, Pool, Queue, Region,
     sim::{SimBoard, SimDevice},
 };
 use fastrand::Rng;

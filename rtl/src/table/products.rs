@@ -5,10 +5,7 @@ use super::{
     Setting, TableError, Tally,
     jobs::{self, Bytes, Job, Plan, STOP_EVERY},
 };
-use contigo::{
-    own::{Queue, Region},
-    sim::SimBoard,
-};
+use contigo::{Queue, Region, sim::SimBoard};
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8, regs};
 use fastrand::Rng;
 

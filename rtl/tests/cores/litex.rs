@@ -5,9 +5,8 @@
 
 use crate::skip;
 use contigo::{
-    Driver, Error,
+    CpuBuf, Driver, Error, Pool, Queue, Region,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
-    own::{CpuBuf, Pool, Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use contigo_rtl::{

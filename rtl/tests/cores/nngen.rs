@@ -5,9 +5,8 @@
 
 use crate::skip;
 use contigo::{
-    Driver,
+    Driver, Queue, Region,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
-    own::{Queue, Region},
     sim::{SimBoard, SimDevice, SimWindow},
 };
 use contigo_gemm8::demo::HELD_OUT;

@@ -4,9 +4,8 @@
 
 use crate::skip;
 use contigo::{
-    Align, Driver, Error,
+    Align, CpuBuf, Driver, Error, Region, Stream,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
-    own::{CpuBuf, Region, Stream},
     sim::{
         Model, SimBoard, SimDevice, SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts, packet},

@@ -1,9 +1,9 @@
 #![allow(unsafe_code, reason = "a driver, and the driver's functions are called")]
 //! A kernel that works in the GPU's own memory.
 
-use super::{CudaFunction, Module, Signature, Words, abi::CuDevicePtr, driver::check, packed::Packed};
+use super::{CudaFunction, Module, Signature, abi::CuDevicePtr, driver::check, packed::Packed};
 use crate::{
-    job::{Driver, MAX_OPERANDS, TypedDriver},
+    job::{Driver, MAX_OPERANDS},
     mem::DevSlice,
     trace::{self, Event, Site},
     types::{Error, Result},
@@ -27,7 +27,7 @@ use heapless::Vec;
 /// keeps the operand's own.
 ///
 /// ```no_run
-/// # use contigo::{cuda::{CopyingFunction, Module, Signature}, own::Queue};
+/// # use contigo::{cuda::{CopyingFunction, Module, Signature}, Queue};
 /// # fn open(module: &Module, signature: Signature) -> contigo::Result<()> {
 /// // SAFETY: the kernel is what the signature says.
 /// let copying = unsafe { CopyingFunction::new(module, c"scale", signature, &[1 << 20, 1 << 20])? };
@@ -123,11 +123,6 @@ unsafe impl Driver for CopyingFunction {
         self.bytes_copied = self.bytes_copied.saturating_add(copied);
         done
     }
-}
-
-/// The argument words as they are.
-impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CopyingFunction {
-    crate::job::no_report!(@ [u32], Words, |words| crate::job::collected(words.iter()));
 }
 
 impl Drop for CopyingFunction {

@@ -2,12 +2,12 @@
 //! Any kernel as a driver.
 
 use super::{
-    Module, Signature, Words,
+    Module, Signature,
     packed::Packed,
     stream::{self, Stream},
 };
 use crate::{
-    job::{Completion, Driver, OperandSpec, TypedDriver, collected},
+    job::{Completion, Driver, OperandSpec},
     mem::{DevSlice, Port},
     types::Result,
 };
@@ -17,7 +17,7 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// an event behind it says that it is finished. A [`Signature`] says what the kernel takes, so that
 /// no type is written for it; a job's argument words are its launch and its scalars.
 ///
-/// A [`Queue`](crate::own::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and
+/// A [`Queue`](crate::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and
 /// they end in their order.
 ///
 /// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end,
@@ -27,7 +27,7 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// ever. To reset the context would free all its pinned memory, under whoever has a view of it.
 ///
 /// ```no_run
-/// use contigo::{Align, OperandSpec, own::{Queue, Region}};
+/// use contigo::{Align, OperandSpec, Queue, Region};
 /// use core::time::Duration;
 /// use contigo::cuda::{Cuda, CudaFunction, CudaHost, Gpu, Image, Launch, Log, Module, Parameter::{Operand, Words}, Signature};
 /// let cuda = Cuda::load()?;
@@ -130,11 +130,6 @@ unsafe impl Driver for CudaFunction {
     fn stop(&mut self) -> Result<()> {
         self.stream.stop(self.signature.name())
     }
-}
-
-/// The argument words as they are.
-impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CudaFunction {
-    crate::job::no_report!(@ [u32], Words, |words| collected(words.iter()));
 }
 
 impl fmt::Debug for CudaFunction {

@@ -29,7 +29,7 @@ use core::{
 ///
 /// **Owner.** The memory belongs to this value until it is dropped. Then it is given back to the
 /// driver, or leaked beside a kernel that hangs, for which the driver may wait. A
-/// [`Region`](crate::own::Region) over it lets it go behind the last buffer, and never where one
+/// [`Region`](crate::Region) over it lets it go behind the last buffer, and never where one
 /// was forgotten.
 ///
 /// # References

@@ -36,7 +36,7 @@
 //! Its own functions allocate as they please; the runtime's do not.
 //!
 //! ```no_run
-//! use contigo::{Align, cuda::{Cuda, CudaHost, Gpu}, own::Region};
+//! use contigo::{Align, cuda::{Cuda, CudaHost, Gpu}, Region};
 //! let cuda = Cuda::load()?;
 //! let gpu = Gpu::primary(&cuda, 0)?;
 //! let region = Region::new(CudaHost::allocate(&gpu, 16 << 20, Align::DLPACK)?)?;

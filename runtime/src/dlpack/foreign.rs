@@ -114,7 +114,7 @@ impl Foreign {
     /// # Safety
     /// The elements are where the tensor says, and nobody writes them meanwhile.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub unsafe fn copy_to<T>(&self, buf: &mut CpuBuf<'_, T>) -> Result<usize> {
+    pub unsafe fn copy_to(&self, buf: &mut CpuBuf) -> Result<usize> {
         let what = self.describe()?;
         if !what.place.is_host() {
             return Err(refusal(TensorRule::DeviceType, what.place.device_type(), Place::Cpu.device_type()));

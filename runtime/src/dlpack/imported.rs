@@ -4,9 +4,7 @@ use super::{Contract, DataType, Foreign, Lent, Shape};
 use crate::{
     dlpack::TensorRule,
     mem::{
-        Backend, CpuBuf, Port, Region,
-        own::Region as OwnRegion,
-        region::Block,
+        CpuBuf, Port, Region,
         span::{Part, Span},
     },
     types::{DevAddr, Error, Refused, Result},
@@ -14,65 +12,19 @@ use crate::{
 use core::fmt;
 
 /// A framework's tensor whose elements lie in a region: nothing is copied, and its bus address is
-/// known. It keeps the framework's tensor until it is dropped, and the region as a handle does
-/// ([`own::Region`](OwnRegion); another [`Region`] is borrowed). It gives no view and no operand:
+/// known. It keeps the framework's tensor until it is dropped, and the region as a handle does. It gives no view and no operand:
 /// the framework may read and write the elements. To get the buffer back, give this value to
 /// [`into_buf`](Self::into_buf) together with the [`Lent`] that the framework got it from.
-pub struct Imported<'r> {
+pub struct Imported {
     foreign: Foreign,
-    kept: Kept<'r>,
+    region: Region,
     shape: Shape,
     dtype: DataType,
     read_only: bool,
     span: Span,
 }
 
-/// A region that a tensor can lie in: an [`own::Region`](OwnRegion), or a [`Region`] that is
-/// borrowed.
-pub trait Holds<'r>: sealed::Sealed<'r> {}
-
-impl<'r, B: Backend> Holds<'r> for &'r Region<B> {}
-impl Holds<'static> for &OwnRegion {}
-
-/// How an import keeps its region.
-#[allow(missing_debug_implementations, reason = "nobody can name it")]
-pub struct Kept<'r>(By<'r>);
-
-enum By<'r> {
-    Borrow(&'r dyn Block),
-    Handle(OwnRegion),
-}
-
-impl Kept<'_> {
-    fn block(&self) -> &dyn Block {
-        match &self.0 {
-            By::Borrow(block) => *block,
-            By::Handle(region) => region.block(),
-        }
-    }
-}
-
-mod sealed {
-    use super::{Backend, By, Kept, OwnRegion, Region, Result};
-
-    pub trait Sealed<'r> {
-        fn keep(self) -> Result<Kept<'r>>;
-    }
-
-    impl<'r, B: Backend> Sealed<'r> for &'r Region<B> {
-        fn keep(self) -> Result<Kept<'r>> {
-            Ok(Kept(By::Borrow(self)))
-        }
-    }
-
-    impl Sealed<'static> for &OwnRegion {
-        fn keep(self) -> Result<Kept<'static>> {
-            self.another().map(By::Handle).map(Kept)
-        }
-    }
-}
-
-impl<'r> Imported<'r> {
+impl Imported {
     /// Takes `foreign` where all its elements lie in `region`, any interior pointer of it, and
     /// `contract` allows it.
     ///
@@ -82,7 +34,7 @@ impl<'r> Imported<'r> {
     /// [`Error::Tensor`] with [`TensorRule::DeviceType`]: its address is none of the CPU's.
     /// [`Error::TooMany`]: there are too many handles of the region. Dropping it calls its deleter,
     /// as DLPack demands.
-    pub fn new(region: impl Holds<'r>, foreign: Foreign, contract: &Contract) -> Result<Self, Refused<Foreign>> {
+    pub fn new(region: &Region, foreign: Foreign, contract: &Contract) -> Result<Self, Refused<Foreign>> {
         let found = foreign.describe().and_then(|what| {
             contract.check(what.addr, what.place, &what.shape, what.strides())?;
             if !what.place.is_host() {
@@ -90,7 +42,7 @@ impl<'r> Imported<'r> {
                 return Err(Error::Tensor { rule: TensorRule::DeviceType, found, need });
             }
             let (first, len_bytes) = what.extent()?;
-            let kept = region.keep()?;
+            let kept = region.another()?;
             let mapping = &kept.block().state().mapping;
             // An empty tensor has no address.
             let start = if len_bytes == 0 { 0 } else { first.wrapping_sub(mapping.cpu.addr().get() as u64) };
@@ -102,7 +54,7 @@ impl<'r> Imported<'r> {
             }
         });
         match found {
-            Ok((shape, dtype, read_only, span, kept)) => Ok(Self { foreign, kept, shape, dtype, read_only, span }),
+            Ok((shape, dtype, read_only, span, region)) => Ok(Self { foreign, region, shape, dtype, read_only, span }),
             Err(error) => Err(Refused::new(error, foreign)),
         }
     }
@@ -143,7 +95,7 @@ impl<'r> Imported<'r> {
     /// # Errors
     /// [`Error::WrongBus`], [`Error::Unreachable`].
     pub fn dev_addr(&self, port: &Port) -> Result<DevAddr> {
-        let mapping = &self.kept.block().state().mapping;
+        let mapping = &self.region.block().state().mapping;
         if port.bus != mapping.bus {
             return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
         }
@@ -163,9 +115,9 @@ impl<'r> Imported<'r> {
     /// `lent` comes back with [`Error::NotOurs`]: the tensor is not in its buffer; or with
     /// [`Error::TensorOut`]: the framework has other tensors of it. This tensor is given up in any
     /// case.
-    pub fn into_buf<'p, T>(self, lent: Lent<CpuBuf<'p, T>>) -> Result<CpuBuf<'p, T>, Refused<Lent<CpuBuf<'p, T>>>> {
-        let Self { foreign, span, kept, .. } = self;
-        let of_lent = lent.span(kept.block());
+    pub fn into_buf(self, lent: Lent<CpuBuf>) -> Result<CpuBuf, Refused<Lent<CpuBuf>>> {
+        let Self { foreign, span, region, .. } = self;
+        let of_lent = lent.span(region.block());
         drop(foreign);
         let Some(start) = of_lent.filter(|own| own.start <= span.start && span.end() <= own.end()).map(|own| span.start - own.start) else {
             let addr = span.start as u64;
@@ -177,7 +129,7 @@ impl<'r> Imported<'r> {
     }
 }
 
-impl fmt::Debug for Imported<'_> {
+impl fmt::Debug for Imported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = Part::of(self.span.start..self.span.end());
         f.debug_struct("Imported").field("foreign", &self.foreign).field("bytes", &shown).finish_non_exhaustive()

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     dlpack::TensorRule,
-    mem::{Api, CpuBuf, DevBuf, DevSlice, Handle, region::Block, span::Span},
+    mem::{Api, CpuBuf, DevBuf, DevSlice, Handle, block::Block, span::Span},
     trace::{self, Event, Site},
     types::{Bus, DevAddr, Direction, Error, Refused, Result, platform::same_process},
 };
@@ -16,8 +16,8 @@ use core::{fmt, mem, ptr, ptr::NonNull};
 /// A buffer that can be lent: a [`CpuBuf`] or a [`DevBuf`].
 pub trait Lendable: sealed::Sealed {}
 
-impl<T> Lendable for CpuBuf<'_, T> {}
-impl<T> Lendable for DevBuf<'_, T> {}
+impl Lendable for CpuBuf {}
+impl Lendable for DevBuf {}
 
 pub(super) mod sealed {
     use super::{ByteOffset, Owned, Result, Site, Target};
@@ -33,12 +33,12 @@ pub(super) mod sealed {
         /// The consumer is done with it.
         fn came_back(&self);
 
-        /// The buffer without its type, where it borrows nothing.
-        fn owned(self) -> core::result::Result<Owned, Self>;
+        /// The buffer without its type.
+        fn owned(self) -> Owned;
     }
 }
 
-impl<T> sealed::Sealed for CpuBuf<'_, T> {
+impl sealed::Sealed for CpuBuf {
     fn target(&self, offset: ByteOffset) -> Result<Target> {
         let (first, block) = (self.start(), self.block_start());
         // Pinned memory belongs to no GPU: its producers say 0.
@@ -58,12 +58,12 @@ impl<T> sealed::Sealed for CpuBuf<'_, T> {
 
     fn came_back(&self) {}
 
-    fn owned(self) -> Result<Owned, Self> {
-        self.unborrowed().map(Owned::Cpu)
+    fn owned(self) -> Owned {
+        Owned::Cpu(self)
     }
 }
 
-impl<T> sealed::Sealed for DevBuf<'_, T> {
+impl sealed::Sealed for DevBuf {
     fn target(&self, offset: ByteOffset) -> Result<Target> {
         let DevSlice { addr: DevAddr(addr), len_bytes, .. } = self.slice();
         if let Some(handle) = self.handle() {
@@ -97,8 +97,8 @@ impl<T> sealed::Sealed for DevBuf<'_, T> {
         self.at_rest();
     }
 
-    fn owned(self) -> Result<Owned, Self> {
-        self.unborrowed().map(Owned::Dev)
+    fn owned(self) -> Owned {
+        Owned::Dev(self)
     }
 }
 
@@ -106,9 +106,9 @@ impl<T> sealed::Sealed for DevBuf<'_, T> {
 #[derive(Debug)]
 pub enum Owned {
     /// The CPU's.
-    Cpu(CpuBuf<'static>),
+    Cpu(CpuBuf),
     /// A device's.
-    Dev(DevBuf<'static>),
+    Dev(DevBuf),
 }
 
 impl Owned {
@@ -148,10 +148,10 @@ fn in_object(handle: Handle, addr: u64, offset_bytes: usize, len_bytes: usize, o
 ///
 /// Dropped while the tensor is out, it leaves the buffer to the deleter: until that is called, the
 /// tensor keeps the region's memory. The deleter gives the bytes back on the consumer's thread, and
-/// unmaps the memory where it was the last to keep it. A buffer that borrows its region is leaked.
+/// unmaps the memory where it was the last to keep it.
 ///
 /// ```
-/// use contigo::{Align, Error, own::Region, sim::SimBoard};
+/// use contigo::{Align, Error, Region, sim::SimBoard};
 /// use contigo::dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable};
 /// static TENSORS: TensorTable<4> = TensorTable::new();
 /// let board = SimBoard::new(1);
@@ -171,7 +171,7 @@ fn in_object(handle: Handle, addr: u64, offset_bytes: usize, len_bytes: usize, o
 ///
 /// The buffer cannot be given to a device meanwhile:
 /// ```compile_fail,E0382
-/// # use contigo::{dlpack::{TensorSpec, TensorTable}, own::CpuBuf};
+/// # use contigo::{dlpack::{TensorSpec, TensorTable}, CpuBuf};
 /// fn race(table: &'static TensorTable<4>, buf: CpuBuf, spec: &TensorSpec) {
 ///     let lent = table.lend(buf, spec).unwrap();
 ///     buf.to_device(..); // error: `buf` was moved
@@ -236,7 +236,7 @@ impl<B: Lendable> Lent<B> {
     }
 }
 
-impl<T> Lent<CpuBuf<'_, T>> {
+impl Lent<CpuBuf> {
     /// The bytes that the buffer shows, where it is of this block.
     pub(super) fn span(&self, block: &dyn Block) -> Option<Span> {
         self.buf.as_ref()?.span_in(block)
@@ -247,23 +247,17 @@ impl<B: Lendable> Drop for Lent<B> {
     fn drop(&mut self) {
         let Some(buf) = self.buf.take().filter(|_| self.is_out()) else { return self.entry.slot().free() };
         // Asked here, so that a child that is made later knows that it is one.
-        let owned = if same_process().is_ok() { buf.owned() } else { Err(buf) };
-        let (left, leaked) = match owned {
-            Ok(owned) => (Some(owned), None),
-            Err(buf) => (None, Some(buf)),
+        let left = if same_process().is_ok() {
+            Some(buf.owned())
+        } else {
+            trace::happened(Event::Leak { len_bytes: 0 }, Site::NONE);
+            mem::forget(buf);
+            None
         };
-        match self.entry.abandon(left) {
-            Ok(()) => {
-                if let Some(buf) = leaked {
-                    trace::happened(Event::Leak { len_bytes: 0 }, Site::NONE);
-                    mem::forget(buf);
-                }
-            }
+        if let Err(left) = self.entry.abandon(left) {
             // It came back meanwhile.
-            Err(left) => {
-                self.entry.slot().free();
-                drop((left, leaked));
-            }
+            self.entry.slot().free();
+            drop(left);
         }
     }
 }

@@ -36,7 +36,7 @@ pub use crate::types::TensorRule;
 pub use abi::DataType;
 pub use contract::Contract;
 pub use foreign::{Description, Foreign};
-pub use imported::{Holds, Imported};
+pub use imported::Imported;
 pub use lent::{Lendable, Lent};
 pub use shape::{MAX_DIMS, Shape};
 pub use spec::{ByteOffset, Place, TensorSpec};

@@ -26,9 +26,9 @@ pub(super) struct Layout {
 /// The memory comes back only by [`release`](Self::release). A circle that is dropped, or
 /// forgotten, leaks it.
 #[derive(Debug)]
-pub(super) struct Ring<'p> {
+pub(super) struct Ring {
     /// `None`: it was released.
-    memory: Option<DriverBuf<'p>>,
+    memory: Option<DriverBuf>,
     /// From one descriptor to the next.
     stride: usize,
     len: usize,
@@ -36,13 +36,13 @@ pub(super) struct Ring<'p> {
     words: usize,
 }
 
-impl<'p> Ring<'p> {
+impl Ring {
     /// A circle of as many descriptors as `memory` has room for, at least `least`.
     ///
     /// # Errors
     /// The memory comes back with the error of [`DriverBuf::new`], [`Error::BlockSize`] where it is
     /// too small, or [`Error::Misaligned`] where its bus address suits no descriptor.
-    pub(super) fn new(memory: CpuBuf<'p>, port: &Port, addr_bits: u32, layout: Layout, least: usize) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub(super) fn new(memory: CpuBuf, port: &Port, addr_bits: u32, layout: Layout, least: usize) -> Result<Self, Refused<CpuBuf>> {
         let memory = DriverBuf::new(memory, port, addr_bits)?;
         let (addr, len_bytes) = (memory.addr_at(0).0, memory.len_bytes());
         let stride = memory.stride(layout.len_bytes).checked_next_multiple_of(layout.align_bytes).unwrap_or(usize::MAX);
@@ -83,7 +83,7 @@ impl<'p> Ring<'p> {
     ///
     /// # Safety
     /// The device fetches none of them, and was not told of this memory.
-    pub(super) unsafe fn cleared(mut self, at_bytes: usize, done: u32) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub(super) unsafe fn cleared(mut self, at_bytes: usize, done: u32) -> Result<Self, Refused<CpuBuf>> {
         const CROSSES: Error = Error::Unsupported {
             what: "the descriptors lie on both sides of a multiple of 4 GiB, and the upper half of TAILDESC cannot change while the core runs",
             fix: "give it other memory for them",

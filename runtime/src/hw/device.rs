@@ -57,7 +57,7 @@ pub unsafe trait Device: Mmio + Wait {
 ///
 /// /// # Safety
 /// /// `window` and `irq` are a channel of GDMA, and nobody else drives it.
-/// unsafe fn open(window: impl Mmio, irq: impl Wait) -> Result<Zdma<'static, impl Device>, Error> {
+/// unsafe fn open(window: impl Mmio, irq: impl Wait) -> Result<Zdma<impl Device>, Error> {
 ///     // SAFETY: GDMA's master goes past the CCI and no IOMMU is on.
 ///     let device = unsafe { Wired::new(window, irq, GDMA) };
 ///     // SAFETY: the caller's promise.

@@ -17,7 +17,7 @@ pub trait Channels: Send + Sync {
     ///
     /// # Safety
     /// The settings and the map describe the device as it is.
-    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>>;
+    unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver>;
 
     /// Resets the device by `pull`, from outside. Drivers that have jobs in flight learn of it, as
     /// [`Core::reset`](crate::Core::reset) says.

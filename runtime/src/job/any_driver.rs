@@ -9,7 +9,7 @@ use core::fmt;
 /// for all drivers, with no heap.
 ///
 /// ```
-/// use contigo::{AnyDriver, Driver, drivers::zdma::{SimZdma, Zdma}, own::Queue, sim::SimBoard};
+/// use contigo::{AnyDriver, Driver, drivers::zdma::{SimZdma, Zdma}, Queue, sim::SimBoard};
 /// let board = SimBoard::new(1);
 /// let channel = SimZdma::new(&board, board.port());
 /// let driver = AnyDriver::new(Zdma::simple_simulated(channel.window()?)?)?;
@@ -18,27 +18,27 @@ use core::fmt;
 /// # let _ = queue;
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct AnyDriver<'a>(Boxed<dyn Driver + Send + 'a>);
+pub struct AnyDriver(Boxed<dyn Driver + Send>);
 
-impl<'a> AnyDriver<'a> {
+impl AnyDriver {
     /// `driver`, of any size.
     ///
     /// # Errors
     /// [`Error::Os`](crate::Error::Os): the kernel has no memory.
     /// [`Error::Unsupported`](crate::Error::Unsupported): there is no kernel (feature `linux`). The
     /// driver is dropped.
-    pub fn new<D: Driver + Send + 'a>(driver: D) -> Result<Self> {
+    pub fn new<D: Driver + Send + 'static>(driver: D) -> Result<Self> {
         // SAFETY: the pointer is unsized, and returned.
-        unsafe { Boxed::<dyn Driver + Send + 'a>::unsized_by(driver, |inner| inner) }.map(Self)
+        unsafe { Boxed::<dyn Driver + Send>::unsized_by(driver, |inner| inner) }.map(Self)
     }
 }
 
 // SAFETY: every method is the driver's own.
-unsafe impl Driver for AnyDriver<'_> {
+unsafe impl Driver for AnyDriver {
     forward!(|this| *this.0 => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
 }
 
-impl fmt::Debug for AnyDriver<'_> {
+impl fmt::Debug for AnyDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("AnyDriver").field(&self.name()).finish()
     }

@@ -12,17 +12,16 @@ use core::time::Duration;
 ///
 /// A driver says what its jobs look like ([`operands`](Self::operands), [`depth`](Self::depth)),
 /// starts one ([`submit`](Self::submit)), tells of one that ended ([`poll`](Self::poll)), and stops
-/// the device. An [`Engine`](crate::Engine) runs one job at a time with types on top
-/// ([`TypedDriver`]), a [`Queue`](crate::Queue) keeps several in flight. They handle ownership,
-/// caches, reach, time limits and recovery. The trait has no types of its own, so that C and Python
-/// drive `&mut dyn Driver` without knowing it.
+/// the device. A [`Queue`](crate::Queue) runs its jobs, and handles ownership, caches, reach, time
+/// limits and recovery. The trait has no types of its own, so that C and Python drive
+/// `&mut dyn Driver` without knowing it.
 ///
-/// A driver and a model of the core that it drives, on one page: an engine that copies `len` bytes
-/// and XORs them with a key.
+/// A driver and a model of the core that it drives, on one page: a core that copies `len` bytes and
+/// XORs them with a key.
 ///
 /// ```
 /// # #[cfg(all(feature = "sim", feature = "linux"))] {
-/// use contigo::{Align, Completion, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Region, Result, TypedDriver, exactly, forward, poll_until};
+/// use contigo::{Completion, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Queue, Region, Result, exactly, forward, poll_until};
 /// use core::time::Duration;
 /// use contigo::mmio::{Pointer, ReadClears, ReadWrite, Register};
 /// use contigo::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
@@ -88,15 +87,6 @@ use core::time::Duration;
 ///     }
 /// }
 ///
-/// // Its types: a key goes in, and there is nothing to report.
-/// impl<D: Device> TypedDriver<2> for Xor<D> {
-///     type Args = u8;
-///     type Words = [u32; 1];
-///     type Report = ();
-///     fn words(key: &u8) -> [u32; 1] { [u32::from(*key)] }
-///     fn report(&self, _: &Completion) {}
-/// }
-///
 /// // The model, to run the driver before there is a bitstream.
 /// #[derive(Default)]
 /// struct Core { src: u64, dst: u64, len: u32, key: u8, ends_at_ns: Option<u64>, done: bool }
@@ -138,12 +128,13 @@ use core::time::Duration;
 /// # fn main() -> Result<()> {
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+/// let pool = region.pool(4, 1024)?;
 /// let core = SimDevice::with_model(&board, board.port(), Core::default());
-/// let mut engine = Engine::new(Xor::open_simulated(core.window()?))?;
+/// let mut queue = Queue::new(Xor::open_simulated(core.window()?), 1)?;
 /// let mut input = pool.take()?;
 /// input.view_mut::<u8>()?.fill(0x0F);
-/// let [_, output] = engine.start([input.to_device(..100), pool.take()?.from_device(..100)], &0xFF)?.wait(Duration::from_millis(5))?.buffers;
+/// let operands = [input.to_device(..100), pool.take()?.from_device(..100)];
+/// let [_, output] = queue.run(operands, &[0xFF], Duration::from_millis(5))?.buffers;
 /// assert_eq!(output.view_at::<u8>(..100)?, [0xF0; 100]);
 /// # Ok(()) }
 /// # main().unwrap();
@@ -257,7 +248,7 @@ pub unsafe trait Driver {
     fn stop(&mut self) -> Result<()>;
 
     /// How to stop the device where nobody is left to call [`stop`](Self::stop): the same
-    /// registers, as data, for `Engine::arm`. The default has no steps.
+    /// registers, as data, for `Queue::arm`. The default has no steps.
     fn stop_program(&self) -> StopProgram {
         StopProgram::NONE
     }
@@ -287,24 +278,6 @@ pub unsafe trait Driver {
     }
 }
 
-/// The types of a driver's jobs, on top of their words: what
-/// [`Engine::start`](crate::Engine::start) and [`Queue::push`](crate::Queue::push) take, and what
-/// their results hold.
-pub trait TypedDriver<const OPERANDS: usize>: Driver {
-    /// The arguments that a job needs beside its operands.
-    type Args: ?Sized;
-    /// The same as the words that [`Driver::submit`] takes: an array of them.
-    type Words: AsRef<[u32]>;
-    /// The report of a job's end; `()` for a device that says nothing.
-    type Report;
-
-    /// `args` as words.
-    fn words(args: &Self::Args) -> Self::Words;
-
-    /// What `completion` says.
-    fn report(&self, completion: &Completion) -> Self::Report;
-}
-
 /// Operands, or argument words, as an array of exactly so many:
 /// `let [from, to] = exactly(operands)?;`.
 ///
@@ -326,45 +299,3 @@ pub fn exactly<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
 unsafe impl<D: Driver + ?Sized> Driver for &mut D {
     crate::types::forward::forward!(|this| **this => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
 }
-
-/// The items of a [`TypedDriver`] whose device reports nothing: for jobs without arguments, or with
-/// arguments of a type that has `words`, so many of them.
-///
-/// ```
-/// use contigo::{Completion, Driver, TypedDriver, forward, no_report};
-/// struct Key(u8);
-/// impl Key {
-///     fn words(&self) -> [u32; 1] {
-///         [self.0.into()]
-///     }
-/// }
-/// struct Copy<D>(D);
-/// struct Xor<D>(D);
-/// # unsafe impl<D: Driver> Driver for Copy<D> { forward!(|this| this.0 => name, port, addr_bits, operands, check, submit, poll, stop); }
-/// # unsafe impl<D: Driver> Driver for Xor<D> { forward!(|this| this.0 => name, port, addr_bits, operands, check, submit, poll, stop); }
-/// impl<D: Driver> TypedDriver<2> for Copy<D> {
-///     no_report!();
-/// }
-/// impl<D: Driver> TypedDriver<2> for Xor<D> {
-///     no_report!(Key, 1);
-/// }
-/// ```
-#[macro_export]
-macro_rules! no_report {
-    () => {
-        $crate::no_report!(@ (), [u32; 0], |_args| []);
-    };
-    ($args:ty, $words:literal) => {
-        $crate::no_report!(@ $args, [u32; $words], |args| args.words());
-    };
-    (@ $args:ty, $words:ty, |$given:ident| $made:expr) => {
-        type Args = $args;
-        type Words = $words;
-        type Report = ();
-        fn words($given: &$args) -> $words {
-            $made
-        }
-        fn report(&self, _: &$crate::Completion) {}
-    };
-}
-pub(crate) use no_report;

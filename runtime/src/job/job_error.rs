@@ -7,12 +7,12 @@ use core::fmt;
 ///
 /// | from | buffers | then |
 /// |---|---|---|
-/// | [`Engine`](crate::Engine), refused | there | nothing was started |
-/// | `Engine`, after the doorbell | there | the device has been stopped |
-/// | `Engine`, after the doorbell | `None` | the device would not stop: they are leaked |
+/// | [`Queue::run`](crate::Queue::run), refused | there | nothing was started |
+/// | `run`, after the doorbell | there | the device has been stopped, or this job failed alone |
+/// | `run`, after the doorbell | `None` | the device would not stop: they are in the queue |
 /// | [`Queue`](crate::Queue) | there | this job was refused, or failed alone: the others go on |
 /// | `Queue` | `None` | the channel failed: the buffers are in the queue, to be taken back |
-/// | `Queue`, [`Error::Argument`] | `None` | the time limit is too long: all jobs go on |
+/// | `Queue`, [`Error::Argument`] | `None` | nothing was looked at: all jobs go on |
 ///
 /// `?` turns it into its [`Error`] and drops the buffers, which returns them to their pools.
 pub struct JobError<B> {
@@ -34,11 +34,6 @@ impl<B> JobError<B> {
 
     pub(crate) const fn leaked(error: Error, cause: Error) -> Self {
         Self { error, cause, operand: None, buffers: None }
-    }
-
-    /// The same with what `act` makes of the buffers.
-    pub(super) fn map<C>(self, act: impl FnOnce(B) -> C) -> JobError<C> {
-        JobError { error: self.error, cause: self.cause, operand: self.operand, buffers: self.buffers.map(act) }
     }
 }
 

@@ -9,12 +9,12 @@ use crate::{
 /// that C and Python open each by its name. The texts are read while the driver is opened, and not
 /// kept.
 #[derive(Debug)]
-pub struct Parts<'a, 't, D> {
+pub struct Parts<'t, D> {
     /// The device: it was claimed to be this driver's.
     pub device: D,
     /// Memory of the driver's own, for descriptors or microcode: as much as its row asks for, or
     /// more.
-    pub memory: Option<CpuBuf<'a>>,
+    pub memory: Option<CpuBuf>,
     /// Settings that no register tells.
     pub settings: Settings<'t>,
     /// The description of a kernel, as its tool wrote it: for `ap_ctrl`.

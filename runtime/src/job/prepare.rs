@@ -23,10 +23,10 @@ pub(super) type Slices<const OPERANDS: usize> = Vec<DevSlice, OPERANDS>;
 /// finds the operands. Returns how many bytes the job may write; where it writes none, how many it
 /// reads.
 #[inline]
-pub(super) fn prepare<D: Driver, const OPERANDS: usize, T>(
+pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
     driver: &D,
     port: &Port,
-    operands: &[Operand<'_, T>],
+    operands: &[Operand],
     slices: &mut Slices<OPERANDS>,
     args: &[u32],
     site: Site,
@@ -55,7 +55,7 @@ pub(super) fn prepare<D: Driver, const OPERANDS: usize, T>(
 }
 
 #[inline(always)]
-fn one<T>(operand: &Operand<'_, T>, index: usize, spec: &OperandSpec, port: &Port, addr_bits: u32) -> Result<DevSlice> {
+fn one(operand: &Operand, index: usize, spec: &OperandSpec, port: &Port, addr_bits: u32) -> Result<DevSlice> {
     if operand.direction() != spec.direction {
         return Err(Error::WrongDirection { index, expected: spec.direction });
     }
@@ -71,7 +71,7 @@ fn one<T>(operand: &Operand<'_, T>, index: usize, spec: &OperandSpec, port: &Por
 /// far. Apart from the fast path.
 #[cold]
 #[inline(never)]
-pub(super) fn tell_given<T>(driver: &impl Driver, port: &Port, operands: &[Operand<'_, T>]) -> Result<WrongAccesses> {
+pub(super) fn tell_given(driver: &impl Driver, port: &Port, operands: &[Operand]) -> Result<WrongAccesses> {
     operands.iter().for_each(|operand| operand.given().is_given(port, operand.direction()));
     wrong_accesses(driver, operands)
 }
@@ -82,7 +82,7 @@ pub(super) fn tell_given<T>(driver: &impl Driver, port: &Port, operands: &[Opera
 /// device's own word has its error already.
 #[cold]
 #[inline(never)]
-pub(super) fn ended<T>(driver: &impl Driver, operands: &[Operand<'_, T>], failed: bool, before: &mut Result<WrongAccesses>) -> Result<()> {
+pub(super) fn ended(driver: &impl Driver, operands: &[Operand], failed: bool, before: &mut Result<WrongAccesses>) -> Result<()> {
     // First: where the board does not hear it, the count below is an error.
     at_rest(operands);
     // Of a failed job the accesses may be another's that is in flight: its end is to say them.
@@ -100,7 +100,7 @@ pub(super) fn ended<T>(driver: &impl Driver, operands: &[Operand<'_, T>], failed
 }
 
 /// Every operand is on the device's board: `prepare` compared their buses.
-fn wrong_accesses<T>(driver: &impl Driver, operands: &[Operand<'_, T>]) -> Result<WrongAccesses> {
+fn wrong_accesses(driver: &impl Driver, operands: &[Operand]) -> Result<WrongAccesses> {
     match (driver.simulated(), operands.first()) {
         (Some(device), _) => device.wrong_accesses(),
         (None, Some(operand)) => operand.given().wrong_accesses(),
@@ -111,14 +111,14 @@ fn wrong_accesses<T>(driver: &impl Driver, operands: &[Operand<'_, T>]) -> Resul
 /// It hears that no device has the buffers any more.
 #[cold]
 #[inline(never)]
-pub(super) fn at_rest<T>(operands: &[Operand<'_, T>]) {
+pub(super) fn at_rest(operands: &[Operand]) {
     operands.iter().for_each(|operand| operand.given().at_rest());
 }
 
 /// The device wrote only the first `bytes` of the one operand that it writes: no more is
 /// invalidated. Where it writes several, each counts as written whole (`Completion::bytes`).
 #[inline]
-pub(super) fn received<T>(operands: &mut [Operand<'_, T>], bytes: usize) {
+pub(super) fn received(operands: &mut [Operand], bytes: usize) {
     let mut written = operands.iter_mut().filter(|operand| operand.direction().device_writes());
     if let (Some(operand), None) = (written.next(), written.next()) {
         operand.given_mut().received(bytes);

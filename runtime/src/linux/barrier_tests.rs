@@ -9,7 +9,7 @@
 )]
 
 use crate::{
-    job::{Attempt, Completion, Driver, Engine, JobError, OperandSpec, Queue, Running, TypedDriver},
+    job::{Completion, Driver, JobError, OperandSpec, Queue},
     mem::{CpuBuf, DevSlice, DriverBuf, Port, Region},
     sim::SimBoard,
     types::{
@@ -64,45 +64,58 @@ unsafe impl Driver for Scripted {
     }
 }
 
-impl TypedDriver<1> for Scripted {
-    crate::job::no_report!();
-}
-
 const ENDED: Result<Option<Completion>, Error> = Ok(Some(Completion::of(0)));
 
-type Job<'e, 'p> = Running<'e, 'p, Scripted, 1>;
-type Way = (&'static str, Result<(), Error>, Result<Option<Completion>, Error>, fn(Job<'_, '_>));
+type Jobs = Queue<Scripted>;
+type Way = (&'static str, Result<(), Error>, Result<Option<Completion>, Error>, fn(Jobs));
 
 fn failed<B>(failed: &JobError<B>) {
     assert!(failed.buffers.is_some());
 }
 
 /// By a job: what `submit` and `poll` answer, and how it ends.
-const JOBS: [Way; 9] = [
-    ("wait", Ok(()), ENDED, |job| drop(job.wait(Duration::ZERO).unwrap())),
-    ("wait_device", Ok(()), ENDED, |job| core::mem::forget(job.wait_device(Duration::ZERO).unwrap())),
-    ("try_wait", Ok(()), ENDED, |job| assert!(matches!(job.try_wait(), Ok(Attempt::Done(_))))),
-    ("wait_device_for", Ok(()), ENDED, |job| core::mem::forget(job.wait_device_for(Duration::ZERO).unwrap())),
-    ("a timeout", Ok(()), Ok(None), |job| core::mem::forget(job.wait(Duration::ZERO).inspect_err(failed).unwrap_err())),
-    ("a fault", Ok(()), Err(FAULT), |job| core::mem::forget(job.wait_device(Duration::ZERO).inspect_err(failed).unwrap_err())),
-    ("a fault that one look finds", Ok(()), Err(FAULT), |job| core::mem::forget(job.try_wait().inspect_err(failed).unwrap_err())),
-    ("a job that is dropped", Ok(()), ENDED, |job| drop(job)),
-    ("a start that fails", Err(FAULT), ENDED, |_| panic!("it fails")),
+const JOBS: [Way; 7] = [
+    ("wait", Ok(()), ENDED, |mut jobs| drop(jobs.wait::<1>(Duration::ZERO).unwrap())),
+    ("wait_device", Ok(()), ENDED, |mut jobs| core::mem::forget(jobs.wait_device::<1>(Duration::ZERO).unwrap())),
+    ("try_next", Ok(()), ENDED, |mut jobs| assert!(matches!(jobs.try_next::<1>(), Ok(Some(_))))),
+    ("a fault", Ok(()), Err(FAULT), |mut jobs| {
+        assert!(jobs.wait::<1>(Duration::ZERO).is_err());
+        core::mem::forget(jobs.take_back::<1>().unwrap());
+    }),
+    ("a fault that one poll finds", Ok(()), Err(FAULT), |mut jobs| {
+        assert!(jobs.try_next::<1>().is_err());
+        core::mem::forget(jobs.take_back::<1>().unwrap());
+    }),
+    ("a queue that is dropped", Ok(()), ENDED, |jobs| drop(jobs)),
+    ("a job that is taken back", Ok(()), ENDED, |mut jobs| {
+        jobs.stop().unwrap();
+        core::mem::forget(jobs.take_back::<1>().unwrap());
+    }),
 ];
 
 #[test]
 fn every_way_back_has_a_barrier() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let buf = || region.carve(64, Align::LINE).unwrap().into_buf();
+    let buf = || region.alloc(64, Align::LINE).unwrap();
     for port in [board.port(), board.coherent_port()] {
         let passed = |way: &str| assert!(COMPLETIONS.get() > AT_THE_END.get(), "{way}, {}", port.name);
         for (way, start, poll, end) in JOBS {
-            let mut engine = Engine::new(Scripted { port, start, poll }).unwrap();
-            match engine.start([buf().from_device(..)], &()) {
-                Ok(job) => end(job),
-                Err(refused) => core::mem::forget(refused.buffers.unwrap()),
-            }
+            let mut jobs = Queue::new(Scripted { port, start, poll }, 1).unwrap();
+            jobs.submit([buf().from_device(..)], &[]).unwrap();
+            end(jobs);
+            passed(way);
+        }
+        for (way, start, poll) in [
+            ("a run", Ok(()), ENDED),
+            ("a timeout", Ok(()), Ok(None)),
+            ("a run that fails", Ok(()), Err(FAULT)),
+            ("a start that fails", Err(FAULT), ENDED),
+        ] {
+            let mut jobs = Queue::new(Scripted { port, start, poll }, 1).unwrap();
+            let ended = jobs.run([buf().from_device(..)], &[], Duration::ZERO).inspect_err(failed);
+            assert_eq!(ended.is_ok(), way == "a run");
+            core::mem::forget(ended);
             passed(way);
         }
         let handed_over = || {
@@ -111,18 +124,10 @@ fn every_way_back_has_a_barrier() {
             the_end_is_seen();
             buf
         };
-        let _cpu: CpuBuf<'_> = handed_over().into_cpu().unwrap();
+        let _cpu: CpuBuf = handed_over().into_cpu().unwrap();
         passed("into_cpu");
         drop(handed_over());
         passed("a device's buffer that is dropped");
-        let mut queue: Queue<'_, _, 1> = Queue::new(Scripted { port, start: Ok(()), poll: ENDED }).unwrap();
-        queue.push([buf().from_device(..)], &()).unwrap();
-        core::mem::forget(queue.next_device(Duration::ZERO).unwrap());
-        passed("a queue's next");
-        queue.push([buf().from_device(..)], &()).unwrap();
-        queue.stop().unwrap();
-        core::mem::forget(queue.take_back().unwrap());
-        passed("a job that is taken back");
         let other = if port.coherent { board.port() } else { board.coherent_port() };
         // SAFETY: as above.
         let _dev = unsafe { handed_over().hand_over(&other, 64, .., Direction::ToDevice) }.unwrap();
@@ -133,7 +138,7 @@ fn every_way_back_has_a_barrier() {
         passed("a look at a driver's memory");
         the_end_is_seen();
         // SAFETY: nothing is told the address.
-        let _cpu: CpuBuf<'_> = unsafe { memory.release() }.into_cpu().unwrap();
+        let _cpu: CpuBuf = unsafe { memory.release() }.into_cpu().unwrap();
         passed("a driver's memory");
     }
 }
@@ -144,17 +149,16 @@ fn every_way_back_has_a_barrier() {
 fn every_way_to_a_device_has_a_barrier() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let buf = || region.carve(64, Align::LINE).unwrap().into_buf();
+    let buf = || region.alloc(64, Align::LINE).unwrap();
     for port in [board.port(), board.coherent_port()] {
-        let mut engine = Engine::new(Scripted { port, start: Ok(()), poll: ENDED }).unwrap();
+        let mut queue = Queue::new(Scripted { port, start: Ok(()), poll: ENDED }, 1).unwrap();
         let before = DOORBELLS.get();
-        drop(engine.start([buf().from_device(..)], &()).unwrap());
-        assert!(AT_THE_START.get() > before, "a job, {}", port.name);
+        drop(queue.run([buf().from_device(..)], &[], Duration::ZERO).unwrap());
+        assert!(AT_THE_START.get() > before, "a run, {}", port.name);
 
-        let mut queue: Queue<'_, _, 1> = Queue::new(Scripted { port, start: Ok(()), poll: ENDED }).unwrap();
         let before = DOORBELLS.get();
-        queue.push([buf().from_device(..)], &()).unwrap();
-        assert!(AT_THE_START.get() > before, "a queue, {}", port.name);
+        queue.submit([buf().from_device(..)], &[]).unwrap();
+        assert!(AT_THE_START.get() > before, "a job, {}", port.name);
 
         let before = DOORBELLS.get();
         // SAFETY: nothing is told the address.

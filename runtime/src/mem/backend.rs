@@ -58,7 +58,7 @@ pub struct Segment {
 ///
 /// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend.
 /// A region leaks its backend rather than drop it while anything carved from it is still out. The
-/// backend of an [`own::Region`](crate::own::Region) is dropped by the last of the region's
+/// backend of an [`Region`](crate::Region) is dropped by the last of the region's
 /// handles, buffers and pools, on whichever thread that is, maybe in a buffer's drop: so its drop
 /// does not panic, and does not wait long. (Where it panics all the same, what is left is leaked.)
 ///
@@ -176,7 +176,7 @@ pub unsafe trait Backend: Send + Sync {
     /// [`Error::Unsupported`]: the memory is no dma-buf. [`Error::Os`]: what the kernel says.
     ///
     /// # Safety
-    /// As [`own::Region::export`](crate::own::Region::export).
+    /// As [`Region::export`](crate::Region::export).
     unsafe fn export(&self) -> Result<OwnedFd, Error> {
         let fix = "use u-dma-buf, dma-heap or an imported dma-buf";
         Err(Error::Unsupported { what: "this memory is no dma-buf, which another importer could take", fix })

@@ -23,7 +23,7 @@ use core::{
 
 /// A device of whatever kind, for one driver: registers, interrupt and port.
 /// [`OpenDevice::attach`](super::OpenDevice::attach) makes one; when it is dropped, the next driver
-/// may have the device, and its [`Engine::new`](crate::Engine::new) stops what the last one left
+/// may have the device, and its [`Queue::new`](crate::Queue::new) stops what the last one left
 /// running. Where it is forgotten, nobody may.
 pub struct AnyDevice {
     attachment: Attachment,

@@ -20,14 +20,14 @@ pub trait GpuModule: Send + Sync {
     /// driver's [`check`](crate::Driver::check) lets pass, it touches no bytes but the operands',
     /// and writes only those whose [`OperandSpec`](crate::OperandSpec) says so. Where a signature
     /// cannot say what the kernel asks for, the program passes no other words.
-    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>>;
+    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver>;
 }
 
 /// **Code on a GPU of whatever interface**: a [`GpuModule`] for a program that has its GPU's name
 /// from its user. [`OpenDevice::load`](super::OpenDevice::load) makes one. It takes no heap.
 ///
 /// ```no_run
-/// use contigo::{OperandSpec, kernel::{Parameter::{Operand, Words}, Signature}, names::DeviceName, own::Queue};
+/// use contigo::{OperandSpec, kernel::{Parameter::{Operand, Words}, Signature}, names::DeviceName, Queue};
 /// # let code: &[u8] = &[];
 /// let mut log = String::new();
 /// let gpu = "cuda:0".parse::<DeviceName>()?.open()?; // or "vulkan", or "opencl:1"
@@ -59,7 +59,7 @@ impl AnyModule {
     ///
     /// # Safety
     /// As [`GpuModule::kernel`].
-    pub unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>> {
+    pub unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver> {
         // SAFETY: the caller's promise.
         unsafe { self.0.kernel(entry, signature) }
     }

@@ -81,7 +81,7 @@ impl OpenGate {
 
     /// # Safety
     /// As [`Taken::behind`](super::Taken::behind), of this driver.
-    pub(super) unsafe fn before<'m>(self, driver: AnyDriver<'m>) -> Result<AnyDriver<'m>> {
+    pub(super) unsafe fn before(self, driver: AnyDriver) -> Result<AnyDriver> {
         // SAFETY: the caller's promise; `open` found a gate there.
         let gated = unsafe { Gated::new(driver, self.gate) };
         AnyDriver::new(match self.at {

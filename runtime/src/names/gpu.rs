@@ -50,7 +50,7 @@ pub unsafe fn load_cuda(gpu: &Gpu, code: &[u8], log: &mut dyn fmt::Write) -> Res
 }
 
 impl GpuModule for Module {
-    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver<'static>, Error> {
+    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver, Error> {
         // SAFETY: the caller's promise.
         AnyDriver::new(unsafe { CudaFunction::new(self, entry, signature)? })
     }

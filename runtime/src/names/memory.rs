@@ -57,7 +57,7 @@ impl MemoryName {
     ///   backend's own function.
     ///
     /// ```
-    /// use contigo::{names::MemoryName, own::Region};
+    /// use contigo::{names::MemoryName, Region};
     /// let name: MemoryName = "sim:7".parse()?; // or "u-dma-buf:udmabuf0", "guard:f8003000"
     /// let region = Region::new(name.open(1 << 20)?)?;
     /// assert_eq!(region.len_bytes(), 1 << 20);

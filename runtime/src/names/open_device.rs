@@ -32,7 +32,7 @@ use core::{
 /// where it can (`vfio:…`, `guard:…`).
 ///
 /// ```
-/// use contigo::{Align, drivers::zdma::Zdma, names::{Attach, DeviceName, MemoryName}, own::{Queue, Region}};
+/// use contigo::{Align, drivers::zdma::Zdma, names::{Attach, DeviceName, MemoryName}, Queue, Region};
 /// use core::time::Duration;
 /// let device = "sim:zdma@7".parse::<DeviceName>()?.open()?;
 /// let memory: MemoryName = "sim".parse()?;
@@ -170,7 +170,7 @@ impl OpenDevice {
 
     /// Resets the device from outside, whoever drives it, as VFIO, the module `contigo` or the
     /// simulated board can. It is as after power-on, and has let go of all memory. An engine that
-    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover); stop it before, or
+    /// would not stop goes on with [`Queue::stop`](crate::Queue::stop); stop it before, or
     /// right after ([`Guard::reset`]). A PCI function masters the bus as before.
     ///
     /// # Errors
@@ -374,7 +374,7 @@ impl OpenDevice {
     }
 
     /// Lets a PCI function reach memory, by its own command register; another device may already.
-    /// Its driver has stopped it before ([`Engine::new`](crate::Engine::new) does).
+    /// Its driver has stopped it before ([`Queue::new`](crate::Queue::new) does).
     ///
     /// # Errors
     /// The errors of [`BusMaster::enable`](crate::BusMaster::enable).
@@ -389,7 +389,7 @@ impl OpenDevice {
         }
     }
 
-    /// Its guard, to leave with the kernel what stops it ([`Engine::arm`](crate::Engine::arm)).
+    /// Its guard, to leave with the kernel what stops it ([`Queue::arm`](crate::Queue::arm)).
     #[must_use]
     pub fn guard(&self) -> Option<&Guard> {
         match &self.0.opened {

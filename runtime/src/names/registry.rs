@@ -23,7 +23,7 @@ use spin::Mutex;
 ///
 /// /// # Safety
 /// /// The device is a ZDMA channel, and nobody else drives it.
-/// unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
+/// unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
 ///     // SAFETY: the caller's promise.
 ///     AnyDriver::new(unsafe { Zdma::simple(parts.device)? })
 /// }
@@ -74,7 +74,7 @@ pub struct DriverRow {
 }
 
 /// The function that opens a driver.
-pub type Open = for<'a, 't> unsafe fn(Parts<'a, 't, AnyDevice>) -> Result<AnyDriver<'a>>;
+pub type Open = for<'a, 't> unsafe fn(Parts<'t, AnyDevice>) -> Result<AnyDriver>;
 
 /// The function that opens a device that several drivers share.
 pub type OpenCore = unsafe fn(AnyDevice) -> Result<AnyCore>;

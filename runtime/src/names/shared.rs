@@ -70,13 +70,13 @@ impl Drop for Counted {
 }
 
 /// The driver of a channel, which is counted until it is gone.
-struct OfChannel<'m> {
-    driver: AnyDriver<'m>,
+struct OfChannel {
+    driver: AnyDriver,
     _counted: Counted,
 }
 
 // SAFETY: every method is the driver's own.
-unsafe impl Driver for OfChannel<'_> {
+unsafe impl Driver for OfChannel {
     forward!(|this| this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, arm_irq, ran_dry);
     // No stop program: the kernel runs one for a device, and this driver's leaves the siblings at
     // work.
@@ -107,10 +107,10 @@ impl OpenDevice {
     /// on where one stops. Without it the driver has the device to itself.
     ///
     /// A driver that shares its device leaves the kernel no program that stops it
-    /// ([`Engine::arm`](crate::Engine::arm)).
+    /// ([`Queue::arm`](crate::Queue::arm)).
     ///
     /// ```
-    /// use contigo::{Align, Parts, Settings, names::{Attach, DeviceName, row}, own::{Queue, Region}};
+    /// use contigo::{Align, Parts, Settings, names::{Attach, DeviceName, row}, Queue, Region};
     /// use core::time::Duration;
     /// let device = "sim:pl330".parse::<DeviceName>()?.open()?;
     /// let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?;
@@ -218,7 +218,7 @@ impl Taken {
     ///
     /// # Safety
     /// As [`DriverRow::open`], and with the settings that the device was taken with.
-    pub unsafe fn open<'m>(self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
+    pub unsafe fn open(self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let Parts { memory, settings, map, .. } = parts;
         self.device.fits(self.row, settings, map)?;
         match self.share {

@@ -84,14 +84,14 @@ pub enum Event {
     Submit {
         /// The device's port.
         port: &'static str,
-        /// The engine's count of jobs, from 1.
+        /// The queue's count of jobs, from 1: one more than what `submit` returned.
         job: u64,
     },
     /// A job's result came back.
     Complete {
         /// The device's port.
         port: &'static str,
-        /// The engine's count of jobs, from 1.
+        /// The queue's count of jobs, from 1: one more than what `submit` returned.
         job: u64,
     },
     /// A job ended without a result: it did not start, timed out or failed. The device was stopped, or
@@ -99,7 +99,7 @@ pub enum Event {
     Stop {
         /// The device's port.
         port: &'static str,
-        /// The engine's count of jobs, from 1.
+        /// The oldest job that the device had, counted as in `Submit`.
         job: u64,
     },
     /// A buffer went to a framework as a tensor.

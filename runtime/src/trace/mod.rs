@@ -17,7 +17,7 @@
 //! trace::set_listener(&LEDGER).ok();
 //! let board = SimBoard::new(1);
 //! let region = Region::new(board.memory(4096)?)?;
-//! let mut buf = region.carve(1024, Align::LINE)?.into_buf();
+//! let mut buf = region.alloc(1024, Align::LINE)?;
 //! buf.copy_from_slice(&[7; 100])?;                                 // this line is the site
 //! let copies: Vec<_> = LEDGER.rows().filter(|row| row.kind == Kind::CopyBytes).collect();
 //! assert_eq!((copies[0].count.calls, copies[0].count.bytes), (1, 100));

@@ -7,10 +7,7 @@ use super::{
     xor::START_FAILED,
 };
 use crate::ensure;
-use contigo::{
-    Backend, Error, SyncScope,
-    own::{DevBuf, Region},
-};
+use contigo::{Backend, DevBuf, Error, Region, SyncScope};
 use fastrand::Rng;
 use std::{mem, thread};
 

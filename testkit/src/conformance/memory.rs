@@ -6,10 +6,7 @@ use super::{
     rig::{Rig, WAIT, expect, on_the_device, scribble},
 };
 use crate::ensure;
-use contigo::{
-    Align, Backend, BaseAddr, DevAddr, Error, Mapping, SyncScope,
-    own::{CpuBuf, Region},
-};
+use contigo::{Align, Backend, BaseAddr, CpuBuf, DevAddr, Error, Mapping, Region, SyncScope};
 
 /// `mapping` says the same at every call, also after the backend was moved; both of its addresses
 /// are whole lines; two blocks share no byte.

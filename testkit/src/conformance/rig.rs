@@ -2,10 +2,7 @@
 
 use super::{Failure, Harness, Verdict, xor::Xor};
 use crate::ensure;
-use contigo::{
-    Align, Driver, Requirements, SyncScope,
-    own::{CpuBuf, DevBuf, Limits, Operand, Queue, Region},
-};
+use contigo::{Align, CpuBuf, DevBuf, Driver, Limits, Operand, Queue, Region, Requirements, SyncScope};
 use std::time::Duration;
 
 /// The longest wait for a job of the suite.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 
 use super::Harness;
-use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, TypedDriver, exactly};
+use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, exactly};
 use std::time::Duration;
 
 /// With one operand it works in place, with two it copies, with three it mixes.
@@ -132,14 +132,4 @@ unsafe impl<H: Harness, const OPERANDS: usize> Driver for Xor<'_, H, OPERANDS> {
         }
         Ok(())
     }
-}
-
-impl<H: Harness, const OPERANDS: usize> TypedDriver<OPERANDS> for Xor<'_, H, OPERANDS> {
-    type Args = u8;
-    type Words = [u32; 1];
-    type Report = ();
-    fn words(key: &u8) -> [u32; 1] {
-        [u32::from(*key)]
-    }
-    fn report(&self, _: &Completion) {}
 }

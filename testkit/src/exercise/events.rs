@@ -28,7 +28,7 @@ pub trait Events: fmt::Debug {
 #[derive(Debug)]
 pub struct IrqEvents(AnyIrq);
 
-impl<'o> IrqEvents {
+impl IrqEvents {
     /// Of a device that has one.
     ///
     /// # Errors

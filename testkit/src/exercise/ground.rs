@@ -1,9 +1,6 @@
 //! The memory that is exercised: 64 slots in a row, and a guard on either side.
 
-use contigo::{
-    Align, Error, Result,
-    own::{CpuBuf, Pool, Region},
-};
+use contigo::{Align, CpuBuf, Error, Pool, Region, Result};
 
 /// How many buffers are alive at once.
 pub const SLOTS: usize = 64;

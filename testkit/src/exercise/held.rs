@@ -1,6 +1,6 @@
 //! Who owns a slot now.
 
-use contigo::own::{CpuBuf, DevBuf};
+use contigo::{CpuBuf, DevBuf};
 use core::ops::Range;
 
 /// One slot, on the side of whoever owns it.

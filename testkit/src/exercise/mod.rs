@@ -13,7 +13,7 @@
 //! wrong byte inside the part that was written is a *mismatch*; one that changed outside of it is a
 //! *canary hit*. Every so often, and at the end, all slots and both guards are compared.
 //!
-//! It needs any [`Region`](contigo::own::Region) and a queue over any engine that copies: bytes of
+//! It needs any [`Region`](contigo::Region) and a queue over any engine that copies: bytes of
 //! operand 0 to operand 1, with no argument words. One seed gives one sequence of jobs, whatever
 //! the time or the machine: a failure says which job it was, and the same seed meets it again.
 //!
@@ -22,7 +22,7 @@
 //! caches it makes no system call.
 //!
 //! ```
-//! use contigo::{drivers::zdma::{SimZdma, Zdma}, own::{Queue, Region}, sim::SimBoard};
+//! use contigo::{drivers::zdma::{SimZdma, Zdma}, Queue, Region, sim::SimBoard};
 //! use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode};
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(Ground::WHOLE_BYTES + 4096)?)?;

@@ -1,7 +1,7 @@
 //! The outcome of the jobs of one mode, and its faults. Each program has a report of its own.
 
 use super::{Budget, Exerciser, FirstWrong, Line, Mode, Stopped, Tally, on_this_thread};
-use contigo::{Driver, own::Queue};
+use contigo::{Driver, Queue};
 use core::fmt;
 use std::time::Instant;
 

@@ -6,10 +6,7 @@ use super::{
     refresh::refresh,
     tally::{Blame, FirstWrong, Job, Tally},
 };
-use contigo::{
-    Align, Direction, Error, Port, Result,
-    own::{CpuBuf, Operand, Pool},
-};
+use contigo::{Align, CpuBuf, Direction, Error, Operand, Pool, Port, Result};
 use core::{mem, ops::Range};
 use fastrand::Rng;
 use std::vec::Vec;
@@ -225,7 +222,7 @@ impl Blamed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contigo::{own::Region, sim::SimBoard};
+    use contigo::{Region, sim::SimBoard};
 
     #[test]
     fn fresh_bytes_are_fresh_and_in_both_places() -> Result<()> {

@@ -8,12 +8,11 @@ use super::{
     theirs::Theirs,
 };
 use contigo::{
-    Align, DevAddr, Error, Refused, Result, TensorRule,
+    Align, CpuBuf, DevAddr, Error, Pool, Refused, Region, Result, TensorRule,
     dlpack::{
         DataType, Foreign, Imported, Lendable, Lent, Shape, TensorSpec, TensorTable,
         abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlVersion, MAJOR, MINOR, READ_ONLY, device},
     },
-    own::{CpuBuf, Pool, Region},
     sim::SimBoard,
 };
 use std::{cell::RefCell, fmt, ptr, ptr::NonNull};
@@ -178,7 +177,7 @@ impl Rig {
     }
 
     /// The import is as the tensor says, lies in the region, and has the bus address of that place.
-    fn inside(&self, case: &Case, imported: &Imported<'_>, verdict: &Verdict) -> (usize, usize) {
+    fn inside(&self, case: &Case, imported: &Imported, verdict: &Verdict) -> (usize, usize) {
         let span = (imported.offset_bytes(), imported.len_bytes());
         match &verdict.imported {
             Ok(right) => assert_eq!(span, *right, "another extent"),

@@ -5,11 +5,7 @@ use crate::{
     conformance::{Failure, Verdict},
     ensure,
 };
-use contigo::{
-    Completion,
-    own::{CpuBuf, DevBuf, Operand, Pool},
-    sim::stream::packet,
-};
+use contigo::{Completion, CpuBuf, DevBuf, Operand, Pool, sim::stream::packet};
 use fastrand::Rng;
 use std::ops::Range;
 

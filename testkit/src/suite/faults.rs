@@ -10,8 +10,7 @@ use crate::{
     ensure,
 };
 use contigo::{
-    Align, Completion, Driver, Error,
-    own::{DevBuf, Pool, Queue, Region},
+    Align, Completion, DevBuf, Driver, Error, Pool, Queue, Region,
     sim::{
         Faults, SimBoard, SimConfig, SimDevice, Struck,
         stream::{FNV_START, fnv1a},

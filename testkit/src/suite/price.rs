@@ -6,8 +6,7 @@ use super::{
 };
 use crate::conformance::{Failure, Verdict};
 use contigo::{
-    Align,
-    own::{Queue, Region},
+    Align, Queue, Region,
     sim::{SimBoard, SimDevice},
 };
 use fastrand::Rng;

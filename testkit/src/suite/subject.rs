@@ -3,8 +3,7 @@
 use super::Sight;
 use crate::exercise::Limits;
 use contigo::{
-    Driver, Error, Port, Result,
-    own::CpuBuf,
+    CpuBuf, Driver, Error, Port, Result,
     sim::{Model, SimBoard, SimWindow, stream::StreamCounts},
 };
 

@@ -24,7 +24,7 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 
 /// # Safety
 /// As [`Widget::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     // SAFETY: the caller's promise.
     AnyDriver::new(unsafe { Widget::open(parts.device) })
 }

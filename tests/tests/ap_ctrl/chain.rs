@@ -2,10 +2,9 @@
 #![allow(unsafe_code, reason = "a stop program is run on a device that its driver still has")]
 
 use contigo::{
-    Driver, Error, Mmio, OperandSpec, Wait,
+    CpuBuf, Driver, Error, Mmio, OperandSpec, Pool, Queue, Region, Wait,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
     forward,
-    own::{CpuBuf, Pool, Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimWindow},
 };
 use std::time::Duration;

@@ -3,12 +3,11 @@
 
 use super::SCALE;
 use contigo::{
-    Completion, DevSlice, Driver, Error, Mmio, OperandSpec, Port, StopProgram, Wait,
+    Completion, DevSlice, Driver, Error, Mmio, OperandSpec, Pool, Port, Queue, Region, StopProgram, Wait,
     drivers::{
         ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall},
         axi_gate::{AxiGate, Gated, GatedModel, Owed, Part, regs},
     },
-    own::{Pool, Queue, Region},
     sim::{BusError, Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use std::{cell::Cell, time::Duration};

@@ -3,9 +3,8 @@
 
 use super::SCALE;
 use contigo::{
-    Align, Device, Driver, Error, MAX_TIMEOUT, Mmio, OperandSpec, Wait,
+    Align, CpuBuf, Device, Driver, Error, MAX_TIMEOUT, Mmio, Operand, OperandSpec, Pool, Queue, Region, Wait,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
-    own::{CpuBuf, Operand, Pool, Queue, Region},
     sim::{BusError, Faults, SimBoard, SimConfig, SimDevice},
 };
 use std::time::Duration;

@@ -4,8 +4,7 @@
 
 use super::{A_WHILE, Camera, PACKET, camera, camera_of, ring, spec};
 use contigo::{
-    Completion, DevSlice, Driver, Port, Result, forward,
-    own::{Queue, Region},
+    Completion, DevSlice, Driver, Port, Queue, Region, Result, forward,
     sim::{SimBoard, stream::SourceConfig},
 };
 use std::{

@@ -2,9 +2,8 @@
 
 use super::{A_WHILE, PACKET, camera, camera_of, ring, spec};
 use contigo::{
-    Error,
+    Error, Queue, Region, Stream,
     drivers::axi_dma::{AxiDmaModel, CoreSpec},
-    own::{Queue, Region, Stream},
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, packet},

@@ -2,7 +2,7 @@
 //! receives. `axi_dma/side_by_side.rs` has AXI DMA's.
 
 use contigo::{
-    Driver,
+    CpuBuf, Done, Driver, Pool, Queue, Region,
     drivers::{
         axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacModel, DmacConfig, SimAxiDmac, regs::Side as DmacSide},
         axi_mcdma::{Mcdma, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way},
@@ -10,7 +10,6 @@ use contigo::{
         litepcie::{Litepcie, LitepcieConfig, LitepcieModel, LitepcieSpec, Side as LitepcieSide, SimLitepcie},
         msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, SimMsgdma},
     },
-    own::{CpuBuf, Done, Pool, Queue, Region},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},

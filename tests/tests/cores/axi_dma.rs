@@ -15,8 +15,8 @@ mod side_by_side;
 mod tail;
 
 use contigo::{
+    CpuBuf, Region,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
-    own::{CpuBuf, Region},
     sim::{SimBoard, SimWindow},
 };
 use std::time::Duration;
@@ -45,6 +45,6 @@ fn ring(region: &Region) -> CpuBuf {
     region.alloc(4096, contigo::Align::PAGE).unwrap()
 }
 
-fn alone(device: &SimAxiDma, side: Side, memory: Option<CpuBuf>) -> AxiDmaChannel<'static, SimWindow<AxiDmaModel>> {
+fn alone(device: &SimAxiDma, side: Side, memory: Option<CpuBuf>) -> AxiDmaChannel<SimWindow<AxiDmaModel>> {
     AxiDmaChannel::simulated(device.window().unwrap(), side, AxiDmaConfig::default(), memory).unwrap()
 }

@@ -6,9 +6,8 @@ mod flaws;
 mod stops;
 
 use contigo::{
-    Driver, Error, Result,
+    CpuBuf, Driver, Error, Pool, Queue, Region, Result,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacModel, DmacConfig, DmacKind, DmacRows, SimAxiDmac, regs::Side},
-    own::{CpuBuf, Pool, Queue, Region},
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig, packet},

@@ -9,9 +9,9 @@ mod jobs;
 mod refusals;
 
 use contigo::{
+    Region,
     drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way, manual, regs},
     mmio::Register,
-    own::Region,
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig, packet},

@@ -5,9 +5,8 @@
 mod starts;
 
 use contigo::{
-    Align, Driver, Error, Mmio,
+    Align, Driver, Error, Mmio, Queue, Region, Stream,
     drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaCore, AxiVdmaModel, AxiVdmaSpec, Side, SimAxiVdma, regs},
-    own::{Queue, Region, Stream},
     sim::{
         Faults, SimBoard, SimConfig, SimDevice,
         stream::{SourceConfig, StreamConfig, packet},

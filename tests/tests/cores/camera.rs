@@ -2,9 +2,8 @@
 //! Where the program is late, each loss is counted.
 
 use contigo::{
-    Align,
+    Align, Region, Stream,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
-    own::{Region, Stream},
     sim::{
         SimBoard, SimDevice,
         stream::{SourceConfig, StreamCounts, packet},

@@ -2,10 +2,9 @@
 #![allow(unsafe_code, reason = "cards that are not as they should be are models of the test's")]
 
 use contigo::{
-    Driver, Error,
+    Driver, Error, Queue, Region,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, LitepcieModel, LitepcieSpec, Side, SimLitepcie, manual, regs},
     mmio::Register,
-    own::{Queue, Region},
     sim::{
         Faults, Model, SimBoard, SimBus, SimConfig, SimDevice,
         stream::{SourceConfig, StreamConfig, packet},

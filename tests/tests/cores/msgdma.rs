@@ -5,9 +5,8 @@
 mod responses;
 
 use contigo::{
-    Align, Driver, Error, Mmio, Result, Settings, StopProgram,
+    Align, CpuBuf, Driver, Error, Mmio, Pool, Queue, Region, Result, Settings, StopProgram,
     drivers::msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, MsgdmaTransfer, SimMsgdma, regs},
-    own::{CpuBuf, Pool, Queue, Region},
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig, packet},

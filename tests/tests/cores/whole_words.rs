@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "a master without a driver is a model of the test's")]
 
 use contigo::{
-    Align, Error, Mmio,
+    Align, CpuBuf, Error, Mmio, Queue, Region,
     drivers::{
         axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma},
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
@@ -11,7 +11,6 @@ use contigo::{
         axi_mcdma::{Mcdma, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way},
         msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaModel, MsgdmaTransfer, SimMsgdma},
     },
-    own::{CpuBuf, Queue, Region},
     sim::{Model, SimBoard, SimBus, SimDevice, stream::StreamConfig},
 };
 use std::time::Duration;

@@ -5,9 +5,8 @@ use super::{
     jobs::{GEMM, LIMIT, expected, loaded, operands},
 };
 use contigo::{
-    Align, Error,
+    Align, Error, Pool, Queue, Region,
     cuda::{CopyingFunction, CudaHost, Gpu},
-    own::{Pool, Queue, Region},
 };
 use contigo_gemm8::Gemm;
 use contigo_gemm8::cuda::Gemm8Kernel;

@@ -2,9 +2,8 @@
 
 use super::{block, clean, clean_but_for, code, driver, jobs::loaded};
 use contigo::{
-    AnyDriver, Driver, Error, OperandSpec,
+    AnyDriver, Driver, Error, Operand, OperandSpec, Pool, Queue, Region,
     cuda::{CopyingFunction, CudaFunction, Gpu, Launch, Parameter, Signature},
-    own::{Operand, Pool, Queue, Region},
 };
 use fake_cuda::{Config, Controls, Function, code as answers};
 use std::time::Duration;

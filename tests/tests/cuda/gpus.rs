@@ -2,9 +2,8 @@
 
 use super::{block, clean, code, current, driver, function, load};
 use contigo::{
-    Align, Error,
+    Align, Error, Region,
     cuda::{Cuda, CudaHost, Gpu},
-    own::Region,
 };
 use fake_cuda::{Config, Controls, Device, Function, code as answers};
 use std::{ffi::c_void, ptr, thread};

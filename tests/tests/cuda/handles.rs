@@ -5,8 +5,8 @@ use super::{
     jobs::{GEMM, LIMIT, loaded, operands},
 };
 use contigo::{
+    Queue, Region,
     cuda::{CopyingFunction, Cuda, CudaFunction, CudaHost, Gpu, Module},
-    own::{Queue, Region},
 };
 use fake_cuda::{Config, Function};
 use fastrand::Rng;

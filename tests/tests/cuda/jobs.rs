@@ -2,9 +2,8 @@
 
 use super::{block, clean, clean_but_for, code, driver};
 use contigo::{
-    Driver, Error, OperandSpec,
+    Driver, Error, Operand, OperandSpec, Pool, Queue, Region,
     cuda::{CudaFunction, Gpu, Image, Log, Module, Parameter, Signature},
-    own::{Operand, Pool, Queue, Region},
     sim::SimBoard,
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};

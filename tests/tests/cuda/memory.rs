@@ -2,9 +2,8 @@
 
 use super::{block, clean, code, driver, function};
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Error, SyncScope,
+    Align, Backend, BaseAddr, Bus, DevAddr, Error, Region, SyncScope,
     cuda::{CudaHost, Gpu},
-    own::Region,
 };
 use fake_cuda::{Config, Device, Function, code as answers};
 

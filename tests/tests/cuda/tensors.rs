@@ -3,10 +3,9 @@
 
 use super::{block, clean, driver};
 use contigo::{
-    Align, Region,
+    Align, Queue, Region,
     cuda::{Gpu, Log},
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi},
-    own,
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};
@@ -20,7 +19,7 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
     let (controls, cuda) = driver(&Config::default().with_devices(2, Device::default()));
     let gpu = Gpu::primary(&cuda, 1).unwrap();
     let region = Region::new(block(&gpu).unwrap()).unwrap();
-    let mut buf = region.carve(4096, Align::DLPACK).unwrap().into_buf();
+    let mut buf = region.alloc(4096, Align::DLPACK).unwrap();
     let (host, addr) = (buf.as_mut_ptr(), region.dev_addr_of(&gpu.port(), buf.as_mut_ptr(), 4096).unwrap());
     let spec = TensorSpec::new(DataType::F32, Shape::new(&[32, 32]).unwrap());
     let mut lent = TENSORS.lend(buf, &spec).unwrap();
@@ -40,8 +39,8 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
 
     // The GPU's view, of a buffer that the GPU owns: the bytes that a kernel has written.
     let module = Gemm8Module::load(&gpu, &mut Log::new()).unwrap();
-    let mut queue = own::Queue::new(module.kernel().unwrap(), 1).unwrap();
-    let region = own::Region::new(block(&gpu).unwrap()).unwrap();
+    let mut queue = Queue::new(module.kernel().unwrap(), 1).unwrap();
+    let region = Region::new(block(&gpu).unwrap()).unwrap();
     let args = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
     let [a, b, bias, mut c] = [256, 256, 256, 4096].map(|len_bytes| region.alloc(len_bytes, Align::DLPACK).unwrap());
     let addr = region.dev_addr_of(&gpu.port(), c.as_mut_ptr(), 4096).unwrap();

@@ -2,9 +2,8 @@
 
 use super::{data, delete, memory, spec};
 use contigo::{
-    Align, Backend, Direction, Error, Refused,
+    Align, Backend, CpuBuf, Direction, Error, Refused, Region,
     dlpack::{Lendable, Lent, TensorTable, abi::DlManagedTensorVersioned},
-    own::{CpuBuf, Region},
     sim::{Sim, SimBoard},
 };
 use std::{

@@ -2,9 +2,8 @@
 
 use super::{data, delete, import, memory, spec, tensors::Theirs};
 use contigo::{
-    Align, Error, Port, Refused, TensorRule,
+    Align, Error, Port, Refused, Region, TensorRule,
     dlpack::{Contract, DataType, Foreign, Imported, TensorTable, abi::READ_ONLY},
-    own::Region,
     sim::SimBoard,
 };
 

@@ -3,9 +3,8 @@
 
 use super::{memory, spec, tensors::Theirs};
 use contigo::{
-    Align, Error, Refused, TensorRule,
+    Align, Error, Refused, Region, TensorRule,
     dlpack::{Contract, DataType, Description, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    own::Region,
     sim::SimBoard,
 };
 

@@ -7,11 +7,10 @@ use crate::{
     markdown::{Block, dedent, pages, root},
 };
 use contigo::{
-    Error,
+    Error, Queue, Region,
     design::Design,
     drivers::ap_ctrl::{ApCtrl, describe},
     names::{Attach, DeviceName, MemoryName},
-    own::{Queue, Region},
 };
 use std::{fs, io};
 

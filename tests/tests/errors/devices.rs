@@ -6,13 +6,12 @@ use super::{
     jobs::{GEMM, GemmQueue, LIMIT, SLOT, operands, queue, refusal},
 };
 use contigo::{
-    Align, Error, JobError, MmioWindow, OperandSpec, Parts, Port, Settings, Spin, Wired,
+    Align, Error, JobError, MmioWindow, Operand, OperandSpec, Parts, Port, Queue, Region, Settings, Spin, Wired,
     drivers::{
         ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl, describe},
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
     },
     names::{self, Attach, DeviceName, GpuKind, MemoryName, provide, row},
-    own::{Operand, Queue, Region},
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};

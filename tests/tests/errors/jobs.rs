@@ -3,8 +3,7 @@
 
 use super::Watched;
 use contigo::{
-    Align, BaseAddr, Direction, Error, PhysAddr, Port, SyncScope,
-    own::{CpuBuf, Operand, Queue, Region},
+    Align, BaseAddr, CpuBuf, Direction, Error, Operand, PhysAddr, Port, Queue, Region, SyncScope,
     sim::{SimBoard, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};

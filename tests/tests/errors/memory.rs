@@ -2,8 +2,7 @@
 
 use super::Watched;
 use contigo::{
-    Align, BaseAddr, Error, PhysAddr, Port, Requirements, SyncScope,
-    own::{CpuBuf, Limits, Region},
+    Align, BaseAddr, CpuBuf, Error, Limits, PhysAddr, Port, Region, Requirements, SyncScope,
     sim::{SimBoard, SimSpec},
 };
 use std::sync::{

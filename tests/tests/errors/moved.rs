@@ -1,6 +1,6 @@
 //! Memory that is no more where it was when its region was made.
 
-use contigo::{Backend, BaseAddr, Error, Result, Segment, forward, own::Region, sim::SimBoard};
+use contigo::{Backend, BaseAddr, Error, Region, Result, Segment, forward, sim::SimBoard};
 use std::sync::{
     Arc,
     atomic::{AtomicU64, AtomicUsize, Ordering},

@@ -1,10 +1,6 @@
 //! Queues: jobs that are refused for want of a place, and devices that tell what cannot be.
 
-use contigo::{
-    Align, Completion, Error, OperandSpec,
-    own::{Queue, Region},
-    sim::SimBoard,
-};
+use contigo::{Align, Completion, Error, OperandSpec, Queue, Region, sim::SimBoard};
 use contigo_testkit::scripted::Scripted;
 use std::time::Duration;
 

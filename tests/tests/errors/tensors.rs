@@ -1,9 +1,8 @@
 //! Tensors that are refused; the buffer comes back. `tests/dlpack.rs` has every rule.
 
 use contigo::{
-    Align, Error, Refused, TensorRule,
+    Align, Error, Refused, Region, TensorRule,
     dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable},
-    own::Region,
     sim::SimBoard,
 };
 

@@ -2,9 +2,8 @@
 
 use super::{beside_others, gpu, raw::Raw};
 use contigo::{
-    Align, Backend, DevAddr, Port,
+    Align, Backend, DevAddr, Port, Region,
     cuda::{CudaHost, Gpu},
-    own::Region,
     sim::BusError,
 };
 use contigo_testkit::{

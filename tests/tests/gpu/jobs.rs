@@ -7,9 +7,8 @@ use super::{
     say,
 };
 use contigo::{
-    Align, Driver, Error,
+    Align, Driver, Error, Pool, Queue, Region,
     cuda::{CudaHost, Gpu, Log},
-    own::{Pool, Queue, Region},
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output, requantize};

@@ -2,7 +2,7 @@
 //! and what is given back.
 
 use super::{HP0, import, os, syncs_nothing_beyond};
-use contigo::{Align, Backend as _, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, SyncScope, own::Region};
+use contigo::{Align, Backend as _, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Region, SyncScope};
 use contigo_testkit::{
     fake_dma_heap::page_bytes,
     fake_guard::{Call, Event, FakeGuard, GuardConfig, OFFSET},
@@ -99,7 +99,7 @@ fn coherent_memory_asks_the_kernel_for_no_sync() {
         let allocated = Event::Allocated { handle: 1, addr: 0x1000_0000, len_bytes: page_bytes(), coherent: true };
         assert_eq!(kernel.log(), [allocated], "no first touch either");
         let port = contigo::Port { coherent, ..HP0 };
-        let [ring, _other] = [(); 2].map(|()| region.carve(64, Align::LINE).unwrap().into_buf());
+        let [ring, _other] = [(); 2].map(|()| region.alloc(64, Align::LINE).unwrap());
         // SAFETY: no device is given the address.
         drop(unsafe { ring.hand_over(&port, 32, .., Direction::Bidirectional) }.unwrap().into_cpu().unwrap());
         assert_eq!(kernel.log(), []);
@@ -186,7 +186,7 @@ fn an_export_is_the_same_memory_for_another_device() {
     // SAFETY: the fake's devices touch nothing.
     let export = || unsafe { region.export() };
     let fd = export().unwrap().as_fd().try_clone_to_owned().unwrap();
-    let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(64, Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(0xA5);
     let mut bytes = [0; 64];
     File::from(fd.try_clone().unwrap()).read_exact_at(&mut bytes, 0).unwrap();

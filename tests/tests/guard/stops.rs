@@ -3,7 +3,7 @@
 
 use super::os;
 use contigo::{
-    Align, Device, Driver as _, Error, Guard, Mmio, StopProgram, StopStep, Wait,
+    Align, Device, Driver as _, Error, Guard, Mmio, Queue, Region, StopProgram, StopStep, Wait,
     drivers::{
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, regs as axi_dma},
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
@@ -11,7 +11,6 @@ use contigo::{
     },
     forward,
     linux::guard::seam::Step,
-    own::{Queue, Region},
     sim::{SimBoard, SimDevice, SimSpec, stream::SourceConfig},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};

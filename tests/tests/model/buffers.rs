@@ -4,7 +4,7 @@ use crate::{
     machine::{ALLOCATIONS, Held, Machine, REGION_BYTES, SLOT_BYTES, Slots, random_range},
     world::Home,
 };
-use contigo::{Align, Error, own::CpuBuf};
+use contigo::{Align, CpuBuf, Error};
 use contigo_testkit::{
     conformance::{Verdict, rig::random_bytes},
     ensure,

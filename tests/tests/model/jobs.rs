@@ -9,10 +9,7 @@ use crate::{
     reference,
     units::{CAPACITY, Job, Jobs, Unit},
 };
-use contigo::{
-    DevAddr, DevSlice, Error, JobError,
-    own::{CpuBuf, DevBuf, Operand},
-};
+use contigo::{CpuBuf, DevAddr, DevBuf, DevSlice, Error, JobError, Operand};
 use contigo_gemm8::Gemm;
 use contigo_testkit::{
     conformance::{Failure, Verdict},

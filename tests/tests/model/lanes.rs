@@ -6,9 +6,8 @@ use crate::{
     oracle,
 };
 use contigo::{
-    Direction, Error, JobError,
+    Cancelled, CpuBuf, DevBuf, Direction, Error, JobError, Operand, Pool, Queue,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, PacketReport, Side},
-    own::{Cancelled, CpuBuf, DevBuf, Operand, Pool, Queue},
     sim::{SimDevice, SimWindow, stream::packet},
 };
 use contigo_testkit::{
@@ -32,7 +31,7 @@ pub(crate) fn is_packet(number: u32, seen: &[u8]) -> bool {
     seen.get(4..).and_then(packet::number).is_some_and(|whole| packet::begins(number, whole as usize, seen))
 }
 
-type Jobs = Queue<Liar<AxiDmaChannel<'static, SimWindow<AxiDmaModel>>>>;
+type Jobs = Queue<Liar<AxiDmaChannel<SimWindow<AxiDmaModel>>>>;
 
 /// A job in the queue.
 #[derive(Debug)]

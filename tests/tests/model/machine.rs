@@ -7,9 +7,8 @@ use crate::{
     world::{Home, World},
 };
 use contigo::{
-    Align, Backend, DevAddr, Direction, Requirements,
+    Align, Backend, CpuBuf, DevAddr, DevBuf, Direction, Limits, Pool, Region, Requirements,
     drivers::axi_dma::{AxiDmaModel, CoreSpec},
-    own::{CpuBuf, DevBuf, Limits, Pool, Region},
     sim::{Faults, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec, stream::SourceConfig},
 };
 use contigo_gemm8::SimGemm8;

@@ -4,7 +4,7 @@ use crate::{
     machine::{Held, Lent, Machine, Part, random_range},
     reference,
 };
-use contigo::{Direction, Error, JobError, own::Operand};
+use contigo::{Direction, Error, JobError, Operand};
 use contigo_gemm8::{Gemm, Output};
 use contigo_testkit::{
     conformance::{Failure, Verdict},

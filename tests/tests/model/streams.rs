@@ -7,9 +7,8 @@ use crate::{
     machine::{Plan, Tally},
 };
 use contigo::{
-    Align, Error,
+    Align, CpuBuf, Error, Pool, Region, Stream,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, PacketReport, Side},
-    own::{CpuBuf, Pool, Region, Stream},
     sim::{
         SimBoard, SimConfig, SimDevice, SimSpec, SimWindow,
         stream::{SourceConfig, packet},
@@ -25,7 +24,7 @@ use std::{mem, time::Duration};
 const SLOTS: usize = 6;
 const PLACES: usize = 4;
 
-type Frames = Stream<Liar<AxiDmaChannel<'static, SimWindow<AxiDmaModel>>>>;
+type Frames = Stream<Liar<AxiDmaChannel<SimWindow<AxiDmaModel>>>>;
 
 struct World<'d> {
     rng: Rng,

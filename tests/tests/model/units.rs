@@ -4,11 +4,7 @@ use crate::{
     lanes::State,
     machine::{Machine, Part},
 };
-use contigo::{
-    Error,
-    own::{Cancelled, Queue},
-    sim::SimWindow,
-};
+use contigo::{Cancelled, Error, Queue, sim::SimWindow};
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8};
 use contigo_testkit::{
     conformance::{Failure, Verdict},

@@ -2,9 +2,8 @@
 
 use super::{GEMM, JOBS, SLOT, counting::count};
 use contigo::{
-    Align, Error,
+    Align, Error, Queue, Region,
     cuda::{Cuda, CudaHost, Gpu, Log},
-    own::{Queue, Region},
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use std::{ffi::CString, os::unix::ffi::OsStrExt, time::Duration};

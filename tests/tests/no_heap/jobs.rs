@@ -2,10 +2,9 @@
 
 use super::{JOBS, LIMIT, SLOT, board, counting::count};
 use contigo::{
-    Align, Error, Port,
+    Align, Error, Port, Queue, Region, Stream,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
-    own::{Queue, Region, Stream},
     sim::{Faults, SimBoard, SimConfig, SimDevice, stream::SourceConfig},
 };
 use std::{fmt::Write as _, time::Duration};
@@ -80,7 +79,7 @@ fn none_for_tensors_there_and_back() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = board();
     let region = contigo::Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let pool = contigo::Pool::<2>::new(region.carve(2 * SLOT, Align::DLPACK).unwrap(), SLOT).unwrap();
+    let pool = region.pool(2, SLOT).unwrap();
     let frames = || {
         let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[4, 4])?) };
         let (mut buf, mut last) = (pool.take()?, None);

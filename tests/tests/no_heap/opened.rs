@@ -2,10 +2,9 @@
 
 use super::{SLOT, counting::count};
 use contigo::{
-    Align, Error,
+    Align, Error, Queue, Region,
     drivers::zdma::Zdma,
     names::{Attach, DeviceName, Inventory, MemoryName},
-    own::{Queue, Region},
 };
 use contigo_testkit::fake_devices::FakeDevices;
 use std::{fmt::Write as _, time::Duration};

@@ -2,9 +2,9 @@
 
 use super::counting::count;
 use contigo::{
-    Align, AnyDriver, Result,
+    Align, AnyDriver, Limits, Pool, Queue, Region, Result,
     drivers::zdma::{SimZdma, Zdma},
-    own::{Limits, Pool, Queue, Region, queue_bytes},
+    queue_bytes,
     sim::{Sim, SimBoard},
 };
 use std::{mem::MaybeUninit, time::Duration};
@@ -12,7 +12,7 @@ use std::{mem::MaybeUninit, time::Duration};
 struct App {
     region: Region,
     frames: Pool,
-    queue: Queue<AnyDriver<'static>>,
+    queue: Queue<AnyDriver>,
 }
 
 impl App {

@@ -1,11 +1,11 @@
 //! A queue over drivers of simulated devices that touch memory: more jobs than the device takes.
 
 use contigo::{
+    Queue, Region,
     drivers::{
         ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelMap, Protocol, SimApCtrl},
         zdma::{SimZdma, Zdma},
     },
-    own::{Queue, Region},
     sim::SimBoard,
 };
 use std::time::Duration;

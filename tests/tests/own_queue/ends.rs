@@ -2,10 +2,7 @@
 //! of them, whatever ended those jobs.
 
 use super::{FAULT, Rig, Scripted, Shared, at};
-use contigo::{
-    Completion, Error,
-    own::{Queue, Stream},
-};
+use contigo::{Completion, Error, Queue, Stream};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

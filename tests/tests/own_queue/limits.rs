@@ -2,10 +2,7 @@
 //! anything is done.
 
 use super::{Rig, SLOT};
-use contigo::{
-    Completion, Error, MAX_TIMEOUT, Result, Wait,
-    own::{Queue, Stream, queue_bytes},
-};
+use contigo::{Completion, Error, MAX_TIMEOUT, Queue, Result, Stream, Wait, queue_bytes};
 use std::{cell::Cell, mem::MaybeUninit, time::Duration};
 
 const NS: Duration = Duration::from_nanos(1);

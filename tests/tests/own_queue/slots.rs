@@ -1,10 +1,7 @@
 //! A queue's slots and words: which job ended, and what its driver was given.
 
 use super::{Rig, SLOT, at, taken_back};
-use contigo::{
-    Completion, Driver,
-    own::{Queue, Stream},
-};
+use contigo::{Completion, Driver, Queue, Stream};
 use std::time::Duration;
 
 #[test]

@@ -1,7 +1,7 @@
 //! A stream over the same driver: why it cannot begin, and why it cannot go on.
 
 use super::{FAULT, Rig, SLOT};
-use contigo::{Completion, Direction, Error, OperandSpec, own::Stream};
+use contigo::{Completion, Direction, Error, OperandSpec, Stream};
 use std::time::Duration;
 
 #[test]

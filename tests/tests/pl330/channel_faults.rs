@@ -5,10 +5,9 @@ use super::{
     channels::{CHANNELS, arrived, config, copies, random_copy},
 };
 use contigo::{
-    Device, Driver, Error, Mmio, Wait,
+    Device, Driver, Error, Mmio, Queue, Wait,
     drivers::pl330::{Controller, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
-    own::Queue,
     sim::{Faults, SimBoard, SimConfig},
 };
 use contigo_testkit::emulated;

@@ -2,10 +2,9 @@
 
 use super::{Memory, SLOT, WAIT, WAIT_FOR_EVER, scribble};
 use contigo::{
-    Align, Device, Driver, Error, Mmio, Refused, Result, Wait,
+    Align, CpuBuf, Device, Driver, Error, Mmio, Operand, Pool, Queue, Refused, Result, Wait,
     drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
-    own::{CpuBuf, Operand, Pool, Queue},
     sim::SimBoard,
 };
 use contigo_testkit::{emulated, lent::Lent};
@@ -112,7 +111,7 @@ unsafe impl<D: Device> Device for Yielding<D> {
 }
 
 /// `count` copies on `driver`, one after the other.
-pub(crate) fn copies<D: Device>(driver: Pl330Channel<'_, D>, data: &Pool, count: u64) {
+pub(crate) fn copies<D: Device>(driver: Pl330Channel<D>, data: &Pool, count: u64) {
     let number = driver.config().channel;
     let mut rng = Rng::with_seed(number.into());
     let mut queue = Queue::new(driver, 1).unwrap();

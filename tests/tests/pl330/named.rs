@@ -2,9 +2,8 @@
 
 use super::WAIT;
 use contigo::{
-    Align, AnyCore, AnyDriver, Channels, Driver, Error, Parts, Result, Settings, StopProgram,
+    Align, AnyCore, AnyDriver, Channels, Driver, Error, Parts, Queue, Region, Result, Settings, StopProgram,
     names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, row},
-    own::{Queue, Region},
 };
 use std::{
     mem,
@@ -27,7 +26,7 @@ fn memory(device: &OpenDevice) -> Region {
 }
 
 /// The driver that `settings` say, with its program in `region`.
-fn driver(device: &OpenDevice, region: &Region, settings: &str) -> Result<AnyDriver<'static>> {
+fn driver(device: &OpenDevice, region: &Region, settings: &str) -> Result<AnyDriver> {
     let settings = Settings(settings);
     // SAFETY: the model is a PL330, which these drivers alone have.
     let taken = unsafe { device.take(row("pl330")?, settings, None, POLLED)? };
@@ -37,7 +36,7 @@ fn driver(device: &OpenDevice, region: &Region, settings: &str) -> Result<AnyDri
 }
 
 /// One copy of 2,000 bytes.
-fn copies(driver: AnyDriver<'static>, region: &Region) {
+fn copies(driver: AnyDriver, region: &Region) {
     let mut queue = Queue::new(driver, 1).unwrap();
     let [mut from, to] = [(); 2].map(|()| region.alloc(4096, Align::LINE).unwrap());
     from.view_mut::<u8>().unwrap().fill(6);
@@ -103,7 +102,7 @@ impl Drop for Elsewhere {
 }
 
 impl Channels for Elsewhere {
-    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
+    unsafe fn open<'m>(&self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let device = ELSEWHERE.get().unwrap();
         // SAFETY: the model is a PL330, which nobody else drives.
         unsafe { device.take(row("pl330")?, parts.settings, None, POLLED)?.open(parts) }
@@ -115,7 +114,7 @@ impl Channels for Elsewhere {
 
 /// # Safety
 /// None: it drives nothing.
-unsafe fn nothing<'a>(_: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
+unsafe fn nothing(_: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     Err(Error::Busy)
 }
 

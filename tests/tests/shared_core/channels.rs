@@ -2,8 +2,7 @@
 
 use super::{RESET, STATUS, Twin, WAIT, WRONG, copies, core, on};
 use contigo::{
-    Device, Error, Mmio,
-    own::{Queue, Region},
+    Device, Error, Mmio, Queue, Region,
     sim::{SimBoard, SimDevice},
 };
 use contigo_testkit::emulated;

@@ -1,9 +1,8 @@
 //! A kernel of HLS that copies, by both protocols.
 
 use contigo::{
-    Driver, Error, OperandSpec, Result,
+    CpuBuf, Driver, Error, OperandSpec, Result,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol},
-    own::CpuBuf,
     sim::{BusError, SimWindow},
 };
 use contigo_testkit::suite::{Kind, Sight, Subject};

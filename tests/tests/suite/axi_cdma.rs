@@ -3,9 +3,8 @@
 
 use super::page::See;
 use contigo::{
-    Driver, Error, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec},
-    own::CpuBuf,
     sim::SimWindow,
 };
 use contigo_testkit::{

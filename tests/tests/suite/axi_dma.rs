@@ -2,9 +2,8 @@
 
 use super::page::See;
 use contigo::{
-    Driver, Error, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
-    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},

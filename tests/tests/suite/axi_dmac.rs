@@ -2,9 +2,8 @@
 
 use super::page::See;
 use contigo::{
-    Driver, Error, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, DmacConfig, DmacRows, regs::Side},
-    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},

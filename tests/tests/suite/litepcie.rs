@@ -2,9 +2,8 @@
 
 use super::page::See;
 use contigo::{
-    Driver, Error, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieModel, LitepcieSpec, Side},
-    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},

@@ -3,9 +3,8 @@
 
 use super::page::See;
 use contigo::{
-    Driver, Error, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, MsgdmaTransfer},
-    own::CpuBuf,
     sim::{
         SimWindow,
         stream::{SourceConfig, StreamConfig, StreamCounts},

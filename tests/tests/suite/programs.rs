@@ -2,8 +2,7 @@
 
 use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
 use contigo::{
-    Align, Driver as _, StopProgram, StopStep,
-    own::Region,
+    Align, Driver as _, Region, StopProgram, StopStep,
     sim::{SimBoard, SimDevice},
 };
 use contigo_testkit::suite::{Subject, Way};

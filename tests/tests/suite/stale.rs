@@ -4,13 +4,12 @@
 
 use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
 use contigo::{
-    Align, Completion, DevSlice, Driver, Error, Result,
+    Align, Completion, CpuBuf, DevSlice, Driver, Error, Pool, Queue, Region, Result,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330, Pl330Model, Pl330Spec},
         zdma::{Zdma, ZdmaModel},
     },
     forward,
-    own::{CpuBuf, Pool, Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use contigo_testkit::suite::{Kind, SLOT_BYTES, Subject, Way};

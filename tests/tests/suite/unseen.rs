@@ -3,9 +3,8 @@
 //! suite by name, and so does a subject that excuses what its core does.
 
 use contigo::{
-    DevAddr, Driver, Error, Result,
+    CpuBuf, DevAddr, Driver, Error, Result,
     drivers::zdma::{Zdma, ZdmaModel},
-    own::CpuBuf,
     sim::{BusError, Faults, Model, SimBus, SimMemory, SimWindow},
 };
 use contigo_testkit::{

@@ -2,9 +2,8 @@
 
 use super::page::See;
 use contigo::{
-    Driver, Error, Result,
+    CpuBuf, Driver, Error, Result,
     drivers::zdma::{Zdma, ZdmaModel},
-    own::CpuBuf,
     sim::SimWindow,
 };
 use contigo_testkit::suite::{Kind, Subject};

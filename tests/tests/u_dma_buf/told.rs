@@ -1,7 +1,7 @@
 //! A block says what its module says, in every version of the module.
 
 use super::{BLOCK, cpu_write, fake, old, synced};
-use contigo::{Align, Backend, BaseAddr, Bus, Direction, Error, PhysAddr, SyncScope, own::Region};
+use contigo::{Align, Backend, BaseAddr, Bus, Direction, Error, PhysAddr, Region, SyncScope};
 use contigo_testkit::{
     direct::DirectSync as _,
     fake_u_dma_buf::{Command, Config, FakeUDmaBuf},
@@ -81,7 +81,7 @@ fn the_last_block_of_the_address_space_is_possible() {
 #[test]
 fn the_block_is_exported_where_the_module_can() {
     let fake = fake();
-    let region = contigo::own::Region::new(fake.open().unwrap()).unwrap();
+    let region = contigo::Region::new(fake.open().unwrap()).unwrap();
     // SAFETY: nobody imports it.
     let fd = unsafe { region.export() }.unwrap();
     let mut buf = region.alloc(64, contigo::Align::LINE).unwrap();
@@ -92,6 +92,6 @@ fn the_block_is_exported_where_the_module_can() {
     assert_eq!(bytes, [0x3C; 64], "the same memory");
     let old = FakeUDmaBuf::new(old());
     // SAFETY: as above.
-    let refused = unsafe { contigo::own::Region::new(old.open().unwrap()).unwrap().export() }.map(drop);
+    let refused = unsafe { contigo::Region::new(old.open().unwrap()).unwrap().export() }.map(drop);
     assert_eq!(refused, Err(Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno: libc::ENOTTY }));
 }

@@ -9,7 +9,7 @@ use contigo_testkit::fake_vfio::{Call, Event, FakeVfio, Machine, Way};
 use nix::errno::Errno;
 use std::{cell::Cell, mem};
 
-fn open<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<VfioDevice, Error> {
+fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<VfioDevice, Error> {
     VfioDevice::open(vfio, 0, interrupt)
 }
 

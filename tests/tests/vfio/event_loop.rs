@@ -9,9 +9,9 @@ use super::{
     opened,
 };
 use contigo::{
+    Queue, Region,
     drivers::litepcie::{Litepcie, LitepcieConfig, Side},
     linux::vfio::{Interrupt, VfioDevice},
-    own::{Queue, Region},
 };
 use contigo_testkit::fake_vfio::Machine;
 use std::{thread, time::Duration};

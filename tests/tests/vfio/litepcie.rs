@@ -3,10 +3,9 @@
 
 use super::opened;
 use contigo::{
-    Align, Device, Error, Mmio, Port, Result, Wait,
+    Align, Device, Error, Mmio, Port, Queue, Region, Result, Wait,
     drivers::litepcie::{Litepcie, LitepcieConfig, Side, manual},
     linux::vfio::{Interrupt, VfioDevice},
-    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_testkit::fake_vfio::{FakeVfio, Machine, Way};

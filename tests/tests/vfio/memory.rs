@@ -2,9 +2,8 @@
 
 use super::opened;
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Error, PhysAddr,
+    Align, Backend, BaseAddr, Bus, DevAddr, Error, PhysAddr, Region,
     linux::vfio::{VfioMemory, seam::IovaRange},
-    own::Region,
 };
 use contigo_testkit::{
     emulated,

@@ -2,9 +2,8 @@
 
 use super::{opened, refused, unsuitable};
 use contigo::{
-    BaseAddr, Bus, Error,
+    BaseAddr, Bus, Error, Region,
     linux::vfio::{Vfio, seam::IovaRange},
-    own::Region,
 };
 use contigo_testkit::fake_vfio::{ADDRESS, Call, Event, FakeVfio, GROUP, Kind, Machine, PciKind, Way};
 use nix::{errno::Errno, libc};

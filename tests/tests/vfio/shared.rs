@@ -20,7 +20,7 @@ static BUSY_FROM: AtomicU32 = AtomicU32::new(u32::MAX);
 struct Listening(Core<AnyDevice>);
 
 impl Channels for Listening {
-    unsafe fn open<'m>(&self, _: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
+    unsafe fn open<'m>(&self, _: Parts<'_, ()>) -> Result<AnyDriver> {
         Err(Error::Busy)
     }
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
@@ -33,7 +33,7 @@ impl Channels for Listening {
 
 /// # Safety
 /// None: it drives nothing.
-unsafe fn nothing<'a>(_: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
+unsafe fn nothing(_: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     Err(Error::Busy)
 }
 

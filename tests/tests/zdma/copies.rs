@@ -2,9 +2,8 @@
 
 use super::{LIMIT, MODES, Mode, ZdmaQueue, alloc};
 use contigo::{
-    Error,
+    CpuBuf, Error, Pool, Queue, Region,
     drivers::zdma::SimZdma,
-    own::{CpuBuf, Pool, Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimCounts},
 };
 use contigo_testkit::emulated;

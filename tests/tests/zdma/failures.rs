@@ -3,9 +3,8 @@
 
 use super::{LIMIT, MODES, Mode, alloc};
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Driver, Error, Mapping, PhysAddr, Port, SyncScope,
+    Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Driver, Error, Mapping, PhysAddr, Port, Queue, Region, SyncScope,
     drivers::zdma::{SimZdma, Zdma, regs},
-    own::{Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimSpec},
 };
 use contigo_gemm8::SimGemm8;

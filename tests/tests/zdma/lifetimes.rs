@@ -3,9 +3,8 @@
 
 use super::{MODES, Mode, ZdmaQueue, alloc};
 use contigo::{
-    Error, JobError, Mmio,
+    CpuBuf, Done, Error, JobError, Mmio, Operand, Queue, Region,
     drivers::zdma::{SimZdma, Zdma, regs},
-    own::{CpuBuf, Done, Operand, Queue, Region},
     sim::{Faults, SimBoard, SimConfig},
 };
 use std::time::Duration;

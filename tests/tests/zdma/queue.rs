@@ -3,9 +3,8 @@
 
 use super::{LIMIT, Mode, alloc, failures::Hole};
 use contigo::{
-    Align, Driver, Error, QueueCounts,
+    Align, CpuBuf, Driver, Error, Operand, Pool, Queue, QueueCounts, Region,
     drivers::zdma::{SimZdma, regs},
-    own::{CpuBuf, Operand, Pool, Queue, Region},
     sim::{Faults, SimBoard, SimConfig},
 };
 use contigo_testkit::emulated;

@@ -4,9 +4,8 @@
 
 use super::{LIMIT, alloc};
 use contigo::{
-    Device, Error, Mmio, Port, Result, Wait,
+    CpuBuf, Device, Error, Mmio, Port, Queue, Region, Result, Wait,
     drivers::zdma::{Zdma, regs},
-    own::{CpuBuf, Queue, Region},
     sim::SimBoard,
 };
 use std::{
@@ -114,7 +113,7 @@ fn noted(notes: &Rc<Notes>, port: Port) -> Noted {
 }
 
 /// The driver of a device that takes notes.
-fn simple<D: Device>(device: D) -> Result<Zdma<'static, D>> {
+fn simple<D: Device>(device: D) -> Result<Zdma<D>> {
     // SAFETY: the devices of this file touch no memory, whatever is written to them.
     unsafe { Zdma::simple(device) }
 }

@@ -7,10 +7,7 @@ use super::{
 };
 use crate::{Gemm8, SimGemm8};
 use contigo::{
-    Align, Backend, BaseAddr, Driver, Error, Port, QueueCounts, Stats,
-    own::{CpuBuf, DevBuf, Operand, Queue, Region},
-    sim::SimBoard,
-    timeout_us,
+    Align, Backend, BaseAddr, CpuBuf, DevBuf, Driver, Error, Operand, Port, Queue, QueueCounts, Region, Stats, sim::SimBoard, timeout_us,
 };
 use core::time::Duration;
 use std::{

@@ -7,8 +7,7 @@ mod jobs;
 
 use self::jobs::{GRIDS, Job, Product, border_jobs, byte_jobs, longest_jobs, outputs, random_jobs, run};
 use contigo::{
-    Align,
-    own::{Queue, Region},
+    Align, Queue, Region,
     sim::{SimBoard, SimSpec},
 };
 use contigo_gemm8::{Gemm, Gemm8, SimGemm8};

@@ -37,7 +37,7 @@ pub(crate) fn gated() -> AnyModel {
 
 /// # Safety
 /// As [`ApCtrl::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     parts.settings.only(SETTINGS)?;
     let map =
         parts.map.ok_or(Error::Unsupported { what: "ap_ctrl needs the map of its kernel", fix: "give its JSON, x<name>_hw.h or .hwh" })?;

@@ -43,8 +43,8 @@ pub(super) enum Look {
 }
 
 #[derive(Debug)]
-pub(super) struct Chain<'p> {
-    ring: Ring<'p>,
+pub(super) struct Chain {
+    ring: Ring,
     jobs: [Job; DEPTH_MAX],
     depth: usize,
     /// How many descriptors a job may have.
@@ -67,19 +67,19 @@ pub(super) struct Chain<'p> {
     pub(super) tail: Tail,
 }
 
-impl<'p> Chain<'p> {
+impl Chain {
     /// Descriptors in `memory`, for `depth` jobs of pieces of at most `piece_bytes`.
     ///
     /// # Errors
     /// The memory comes back, as from [`Ring::new`].
     pub(super) fn new(
-        memory: CpuBuf<'p>,
+        memory: CpuBuf,
         port: &Port,
         addr_bits: u32,
         depth: Option<usize>,
         piece_bytes: usize,
         is_wide: bool,
-    ) -> Result<Self, Refused<CpuBuf<'p>>> {
+    ) -> Result<Self, Refused<CpuBuf>> {
         let layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_ALIGN, most: DESCRIPTORS_MAX };
         // One more than jobs have: a job's last descriptor is never the one that TAILDESC names
         // already, and the write of TAILDESC always names another.

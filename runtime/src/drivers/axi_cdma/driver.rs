@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
+    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
     mem::{CpuBuf, DevSlice, Port},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result},
@@ -20,7 +20,7 @@ use core::time::Duration;
 /// none.
 ///
 /// ```
-/// use contigo::{Align, drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(256 * 1024)?)?;
@@ -42,13 +42,13 @@ use core::time::Duration;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct AxiCdma<'p, D: Device> {
+pub struct AxiCdma<D: Device> {
     pub(super) device: D,
     pub(super) config: AxiCdmaConfig,
     /// A keyhole's job has the first of them alone.
     operands: [OperandSpec; 2],
     pub(super) keyhole: Option<Keyhole>,
-    pub(super) mode: Mode<'p>,
+    pub(super) mode: Mode,
     /// Between the first job and a stop.
     pub(super) runs: bool,
 }
@@ -56,14 +56,14 @@ pub struct AxiCdma<'p, D: Device> {
 /// Where jobs stand.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one a core, and no heap")]
-pub(super) enum Mode<'p> {
+pub(super) enum Mode {
     /// In registers: the one job, as far as it was not told.
     Simple { at_work: Option<u64>, ended: bool },
     /// In descriptors.
-    Sg(Chain<'p>),
+    Sg(Chain),
 }
 
-impl<'p, D: Device> AxiCdma<'p, D> {
+impl<D: Device> AxiCdma<D> {
     /// The driver of `device`, a copy at a time in its registers. It works also where
     /// scatter-gather is built in.
     ///
@@ -96,7 +96,7 @@ impl<'p, D: Device> AxiCdma<'p, D> {
     ///
     /// # Safety
     /// As [`simple`](Self::simple).
-    pub unsafe fn sg(device: D, config: AxiCdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub unsafe fn sg(device: D, config: AxiCdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         Self::with_descriptors(device, config, None, descriptors)
     }
 
@@ -104,8 +104,8 @@ impl<'p, D: Device> AxiCdma<'p, D> {
         device: D,
         config: AxiCdmaConfig,
         keyhole: Option<Keyhole>,
-        descriptors: CpuBuf<'p>,
-    ) -> Result<Self, Refused<CpuBuf<'p>>> {
+        descriptors: CpuBuf,
+    ) -> Result<Self, Refused<CpuBuf>> {
         let checked = setup::check(&device, &config, keyhole).and_then(|()| setup::has_sg(&device, &config));
         if let Err(error) = checked.and_then(|()| stop::reset(&device, config.stop_us)) {
             return Err(Refused::new(error, descriptors));
@@ -116,7 +116,7 @@ impl<'p, D: Device> AxiCdma<'p, D> {
     }
 
     /// `device` was reset.
-    pub(super) fn of(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>, mode: Mode<'p>) -> Self {
+    pub(super) fn of(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>, mode: Mode) -> Self {
         let longest = match &mode {
             Mode::Simple { .. } => config.longest(),
             Mode::Sg(chain) => chain.longest(),
@@ -170,7 +170,7 @@ impl<'p, D: Device> AxiCdma<'p, D> {
 // `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of the function that
 // made it promised it. 7. The program writes Reset alone. 8. Each poll has a limit. 9. `runs` and
 // the jobs are set before the doorbell, and `stop` resets the core whatever they say.
-unsafe impl<D: Device> Driver for AxiCdma<'_, D> {
+unsafe impl<D: Device> Driver for AxiCdma<D> {
     fn name(&self) -> &'static str {
         "axi_cdma"
     }
@@ -237,13 +237,9 @@ unsafe impl<D: Device> Driver for AxiCdma<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<2> for AxiCdma<'_, D> {
-    crate::job::no_report!();
-}
+forward_as_fd!({D: Device} AxiCdma<D>, device: D);
 
-forward_as_fd!({'p, D: Device} AxiCdma<'p, D>, device: D);
-
-impl<D: Device> Drop for AxiCdma<'_, D> {
+impl<D: Device> Drop for AxiCdma<D> {
     /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
     /// stays leaked.
     fn drop(&mut self) {

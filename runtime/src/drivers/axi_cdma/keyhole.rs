@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     hw::Device,
-    job::{Driver, TypedDriver},
+    job::Driver,
     mem::CpuBuf,
     types::{Error, Refused, Result, forward::forward, platform::forward_as_fd},
 };
@@ -53,11 +53,11 @@ impl Keyhole {
 /// The driver of one core, one side of which stays at one address. Its jobs have one operand, whose
 /// length is whole bus words.
 #[derive(Debug)]
-pub struct AxiCdmaKeyhole<'p, D: Device> {
-    cdma: AxiCdma<'p, D>,
+pub struct AxiCdmaKeyhole<D: Device> {
+    cdma: AxiCdma<D>,
 }
 
-impl<'p, D: Device> AxiCdmaKeyhole<'p, D> {
+impl<D: Device> AxiCdmaKeyhole<D> {
     /// The driver of `device`. With `descriptors` it keeps several jobs in flight, as
     /// [`AxiCdma::sg`]; without, one in registers, as [`AxiCdma::simple`].
     ///
@@ -72,8 +72,8 @@ impl<'p, D: Device> AxiCdmaKeyhole<'p, D> {
         device: D,
         config: AxiCdmaConfig,
         keyhole: Keyhole,
-        descriptors: Option<CpuBuf<'p>>,
-    ) -> Result<Self, Refused<Option<CpuBuf<'p>>>> {
+        descriptors: Option<CpuBuf>,
+    ) -> Result<Self, Refused<Option<CpuBuf>>> {
         let opened = match descriptors {
             Some(descriptors) => AxiCdma::with_descriptors(device, config, Some(keyhole), descriptors)
                 .map_err(|refused| Refused::new(refused.error, Some(refused.returned)))?,
@@ -89,12 +89,8 @@ impl<'p, D: Device> AxiCdmaKeyhole<'p, D> {
 }
 
 // SAFETY: as `AxiCdma`'s, whose methods these are.
-unsafe impl<D: Device> Driver for AxiCdmaKeyhole<'_, D> {
+unsafe impl<D: Device> Driver for AxiCdmaKeyhole<D> {
     forward!(|this| this.cdma => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
 }
 
-impl<D: Device> TypedDriver<1> for AxiCdmaKeyhole<'_, D> {
-    crate::job::no_report!();
-}
-
-forward_as_fd!({'p, D: Device} AxiCdmaKeyhole<'p, D>, cdma: D);
+forward_as_fd!({D: Device} AxiCdmaKeyhole<D>, cdma: D);

@@ -45,7 +45,7 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 
 /// # Safety
 /// As [`AxiCdma::simple`], and with a keyhole as [`AxiCdmaKeyhole::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     let Parts { device, memory, settings, .. } = parts;
     settings.only(SETTINGS)?;
     let config = AxiCdmaConfig::of(settings)?;

@@ -28,7 +28,7 @@ pub(super) fn reset(device: &impl Device, stop_us: u32) -> Result<()> {
     if over { Ok(()) } else { Err(Error::WillNotStop { device: "axi_cdma", status, waited_us: stop_us }) }
 }
 
-impl<D: Device> AxiCdma<'_, D> {
+impl<D: Device> AxiCdma<D> {
     /// Resets the core, and waits for the reset's end.
     pub(super) fn halt(&mut self) -> Result<()> {
         match &mut self.mode {

@@ -17,7 +17,7 @@ use crate::{
 };
 use core::time::Duration;
 
-impl<D: Device> AxiCdma<'_, D> {
+impl<D: Device> AxiCdma<D> {
     /// Gives the core one job.
     ///
     /// # Safety

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     hw::{self, Device},
-    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver},
+    job::{Completion, Driver, OperandSpec, StopProgram},
     mem::{CpuBuf, DevSlice, Port},
     types::{Error, Result, platform::forward_as_fd},
 };
@@ -31,7 +31,7 @@ use core::time::Duration;
 /// which its Idle bit tells.
 ///
 /// ```
-/// use contigo::{Align, drivers::axi_dma::{AxiDmaConfig, AxiDmaCore, Side, SimAxiDma}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::axi_dma::{AxiDmaConfig, AxiDmaCore, Side, SimAxiDma}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
@@ -54,9 +54,9 @@ use core::time::Duration;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct AxiDmaChannel<'p, D: Device> {
+pub struct AxiDmaChannel<D: Device> {
     pub(super) device: D,
-    pub(super) lane: Lane<'p>,
+    pub(super) lane: Lane,
     /// The core's, when the channel got its first job.
     pub(super) epoch: u32,
 }
@@ -85,7 +85,7 @@ impl PacketReport {
     }
 }
 
-impl<'p, D: Device> AxiDmaChannel<'p, D> {
+impl<D: Device> AxiDmaChannel<D> {
     /// The driver of one channel of `device`, which nobody else drives, the other channel neither.
     /// With scatter-gather it needs `memory` for descriptors, 64 bytes each. A core without leaves
     /// it alone.
@@ -100,16 +100,16 @@ impl<'p, D: Device> AxiDmaChannel<'p, D> {
     /// # Safety
     /// The window is an AXI DMA's (PG021), built as `config` says. Nobody else drives it while this
     /// value lives.
-    pub unsafe fn alone(device: D, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf<'p>>) -> Result<Self> {
+    pub unsafe fn alone(device: D, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<Self> {
         let sg = halt::found(&device, &[side], &config)?;
         let ring = ring(sg, memory, device.port(), &config)?;
         Ok(Self::new(device, Lane::new(side, config, ring)))
     }
 }
 
-impl<'p, D: Device> AxiDmaChannel<'p, D> {
+impl<D: Device> AxiDmaChannel<D> {
     /// The channel of `lane`, which was found.
-    pub(super) fn new(device: D, lane: Lane<'p>) -> Self {
+    pub(super) fn new(device: D, lane: Lane) -> Self {
         let epoch = device.reset_epoch();
         Self { device, lane, epoch }
     }
@@ -160,7 +160,7 @@ impl<'p, D: Device> AxiDmaChannel<'p, D> {
 // made it promised it, and `Core` gives each channel to one driver. 7. The program writes 0 and
 // Reset into DMACR. 8. Each wait has a limit. 9. A job's fields say that it is in flight only after
 // its doorbell, and `stop` does not ask them.
-unsafe impl<D: Device> Driver for AxiDmaChannel<'_, D> {
+unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
     fn name(&self) -> &'static str {
         self.lane.side.name()
     }
@@ -232,23 +232,9 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<1> for AxiDmaChannel<'_, D> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = PacketReport;
+forward_as_fd!({D: Device} AxiDmaChannel<D>, device: D);
 
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-
-    fn report(&self, completion: &Completion) -> PacketReport {
-        PacketReport::of(completion.status, completion.words)
-    }
-}
-
-forward_as_fd!({'p, D: Device} AxiDmaChannel<'p, D>, device: D);
-
-impl<D: Device> Drop for AxiDmaChannel<'_, D> {
+impl<D: Device> Drop for AxiDmaChannel<D> {
     /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it
     /// stays leaked.
     fn drop(&mut self) {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     hw::{Device, Mmio, wait::poll_every},
-    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
+    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
     mem::{CpuBuf, DevSlice, Port},
     types::{Error, Result, platform::forward_as_fd},
 };
@@ -29,7 +29,7 @@ use core::time::Duration;
 /// answer finds its operand. Behind a loopback a job copies.
 ///
 /// ```
-/// use contigo::{Align, drivers::axi_dma::{AxiDma, AxiDmaConfig, SimAxiDma}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::axi_dma::{AxiDma, AxiDmaConfig, SimAxiDma}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
@@ -47,17 +47,17 @@ use core::time::Duration;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct AxiDma<'p, D: Device> {
+pub struct AxiDma<D: Device> {
     device: D,
-    send: Lane<'p>,
-    receive: Lane<'p>,
+    send: Lane,
+    receive: Lane,
     operands: [OperandSpec; 2],
     /// So many packets from the oldest job's on are sent; its answer is there.
     sent: usize,
     answer: Option<Completion>,
 }
 
-impl<'p, D: Device> AxiDma<'p, D> {
+impl<D: Device> AxiDma<D> {
     /// The driver of `device`. With scatter-gather it needs `memory` for descriptors, 64 bytes
     /// each, half of them for either channel. A core without leaves it alone.
     ///
@@ -66,7 +66,7 @@ impl<'p, D: Device> AxiDma<'p, D> {
     ///
     /// # Safety
     /// As [`AxiDmaChannel::alone`](super::AxiDmaChannel::alone).
-    pub unsafe fn open(device: D, config: AxiDmaConfig, memory: Option<CpuBuf<'p>>) -> Result<Self> {
+    pub unsafe fn open(device: D, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<Self> {
         let sg = halt::found(&device, &[Side::Mm2s, Side::S2mm], &config)?;
         let (mut first, mut second) = (None, None);
         if let Some(memory) = memory {
@@ -82,7 +82,7 @@ impl<'p, D: Device> AxiDma<'p, D> {
         Ok(Self { device, send, receive, operands: [out, back], sent: 0, answer: None })
     }
 
-    fn both(&mut self) -> [(&mut Lane<'p>, At<'_, D>); 2] {
+    fn both(&mut self) -> [(&mut Lane, At<'_, D>); 2] {
         let at = |side: Side| At { device: &self.device, base: side.base() };
         [(&mut self.receive, at(Side::S2mm)), (&mut self.send, at(Side::Mm2s))]
     }
@@ -100,7 +100,7 @@ impl<'p, D: Device> AxiDma<'p, D> {
 }
 
 /// A look at one channel.
-fn look_at(device: &impl Mmio, lane: &mut Lane<'_>) -> Result<Option<Completion>> {
+fn look_at(device: &impl Mmio, lane: &mut Lane) -> Result<Option<Completion>> {
     let side = lane.side;
     lane.look(&At { device, base: side.base() }).map_err(|error| or_others(device, side, error))
 }
@@ -113,7 +113,7 @@ fn or_others(device: &impl Mmio, side: Side, error: Error) -> Error {
 
 // SAFETY: as `AxiDmaChannel`'s, for both channels: a job has ended when both have told its end, and
 // both are halted and reset by `stop`. Nobody else resets the core.
-unsafe impl<D: Device> Driver for AxiDma<'_, D> {
+unsafe impl<D: Device> Driver for AxiDma<D> {
     fn name(&self) -> &'static str {
         "axi_dma"
     }
@@ -230,13 +230,9 @@ unsafe impl<D: Device> Driver for AxiDma<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<2> for AxiDma<'_, D> {
-    crate::job::no_report!();
-}
+forward_as_fd!({D: Device} AxiDma<D>, device: D);
 
-forward_as_fd!({'p, D: Device} AxiDma<'p, D>, device: D);
-
-impl<D: Device> Drop for AxiDma<'_, D> {
+impl<D: Device> Drop for AxiDma<D> {
     /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
     /// stays leaked.
     fn drop(&mut self) {

@@ -27,7 +27,7 @@ enum Next {
     Failed,
 }
 
-impl Lane<'_> {
+impl Lane {
     /// One look: the end of the oldest job, or nothing, or why the channel cannot go on.
     pub(super) fn look(&mut self, at: &impl Mmio) -> Result<Option<Completion>> {
         if self.in_flight == 0 {

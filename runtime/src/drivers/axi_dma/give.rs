@@ -15,7 +15,7 @@ use crate::{
 };
 use core::time::Duration;
 
-impl Lane<'_> {
+impl Lane {
     /// Gives the channel one job, and starts it where it does not run.
     ///
     /// # Safety

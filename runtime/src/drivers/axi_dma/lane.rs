@@ -17,11 +17,11 @@ pub(super) const MAYBE_TORN: u32 = 1;
 
 /// One channel: its jobs in flight, with descriptors or one at a time in registers.
 #[derive(Debug)]
-pub(super) struct Lane<'p> {
+pub(super) struct Lane {
     pub(super) side: Side,
     pub(super) config: AxiDmaConfig,
     /// `None`: direct register mode.
-    pub(super) ring: Option<Ring<'p>>,
+    pub(super) ring: Option<Ring>,
     pub(super) depth: usize,
     pub(super) operand: [OperandSpec; 1],
     /// Between the first job and a stop.
@@ -66,9 +66,9 @@ pub(super) struct Lane<'p> {
     pub(super) quiet: u32,
 }
 
-impl<'p> Lane<'p> {
+impl Lane {
     /// A channel without jobs. The depth is the configuration's, or one descriptor a job.
-    pub(super) fn new(side: Side, config: AxiDmaConfig, ring: Option<Ring<'p>>) -> Self {
+    pub(super) fn new(side: Side, config: AxiDmaConfig, ring: Option<Ring>) -> Self {
         let descriptors = ring.as_ref().map_or(1, Ring::len);
         let depth = if ring.is_some() { config.depth.unwrap_or(DEPTH_MAX).min(descriptors).min(DEPTH_MAX) } else { 1 };
         let operand = [config.operand(side, descriptors / depth.max(1))];

@@ -76,7 +76,7 @@ fn built(spec: super::CoreSpec) -> AnyModel {
 ///
 /// # Safety
 /// As [`AxiDma::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     let (config, side) = said(parts.settings)?;
     match side {
         // SAFETY: the caller's promise.
@@ -96,7 +96,7 @@ pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> 
 }
 
 impl<D: Device + Send + Sync + 'static> Channels for AxiDmaCore<D> {
-    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
+    unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let (config, side) = said(parts.settings)?;
         // SAFETY: the caller's promise.
         AnyDriver::new(unsafe { self.channel(side.unwrap_or(Side::Mm2s), config, parts.memory)? })

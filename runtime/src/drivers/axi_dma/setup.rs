@@ -17,7 +17,7 @@ const DESCRIPTORS_MAX: usize = 4 * DEPTH_MAX;
 const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_ALIGN_BYTES, most: DESCRIPTORS_MAX };
 
 /// The circle of a core with scatter-gather; `None` where it has none, and the memory goes back.
-pub(super) fn ring<'p>(sg: bool, memory: Option<CpuBuf<'p>>, port: &Port, config: &AxiDmaConfig) -> Result<Option<Ring<'p>>> {
+pub(super) fn ring(sg: bool, memory: Option<CpuBuf>, port: &Port, config: &AxiDmaConfig) -> Result<Option<Ring>> {
     const NO_MEMORY: Error = Error::Unsupported {
         what: "this AXI DMA has scatter-gather, and needs memory for its descriptors",
         fix: "give it 64 bytes for each, 4096 for 64 of them",

@@ -69,12 +69,7 @@ impl<D: Device> AxiDmaCore<D> {
     ///
     /// # Safety
     /// The core is built as `config` says.
-    pub unsafe fn channel<'p>(
-        &self,
-        side: Side,
-        config: AxiDmaConfig,
-        memory: Option<CpuBuf<'p>>,
-    ) -> Result<AxiDmaChannel<'p, CoreChannel<D>>> {
+    pub unsafe fn channel(&self, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<AxiDmaChannel<CoreChannel<D>>> {
         let window = 0..self.core.device().len_bytes().max(side.base() + regs::CHANNEL_BYTES);
         // SAFETY: a channel's driver writes its own registers alone, and Reset by `Siblings::reset`.
         let device = unsafe { self.core.channel(side.index(), window)? };

@@ -12,7 +12,7 @@ use crate::{
     types::Result,
 };
 
-impl<D: Device> AxiDmaChannel<'_, D> {
+impl<D: Device> AxiDmaChannel<D> {
     /// As [`Driver::stop`](crate::Driver::stop).
     pub(super) fn end(&mut self) -> Result<()> {
         let at = At { device: &self.device, base: self.lane.side.base() };

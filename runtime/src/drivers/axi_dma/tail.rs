@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{hw::Mmio, types::Result};
 
-impl Lane<'_> {
+impl Lane {
     /// Makes `tail` the last descriptor.
     ///
     /// # Safety

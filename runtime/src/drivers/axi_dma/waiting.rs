@@ -11,7 +11,7 @@ use crate::{
 };
 use core::time::Duration;
 
-impl<D: Device> AxiDmaChannel<'_, D> {
+impl<D: Device> AxiDmaChannel<D> {
     /// As [`Driver::poll`](crate::Driver::poll).
     #[inline]
     pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {
@@ -24,7 +24,7 @@ impl<D: Device> AxiDmaChannel<'_, D> {
         let base = self.lane.side.base();
         let (lane, mut found) = (&mut self.lane, Ok(None));
         let (step_us, mut ended, mut left) = (lane.step_us(), false, timeout);
-        let look = |lane: &mut Lane<'_>, device: &D| lane.look(&At { device, base });
+        let look = |lane: &mut Lane, device: &D| lane.look(&At { device, base });
         if step_us < u32::MAX {
             let from_us = self.device.now_us();
             poll_every(&self.device, step_us, timeout, |device| {

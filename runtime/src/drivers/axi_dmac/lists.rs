@@ -17,18 +17,18 @@ const PIECES_MAX: usize = 64;
 
 /// The descriptors of four jobs, each with an equal part.
 #[derive(Debug)]
-pub(super) struct Lists<'p> {
-    ring: Ring<'p>,
+pub(super) struct Lists {
+    ring: Ring,
     pieces: usize,
     /// The longest piece: whole bursts, so that the next one begins where a burst may.
     piece_bytes: u64,
     burst_bytes: u64,
 }
 
-impl<'p> Lists<'p> {
+impl Lists {
     /// # Errors
     /// As [`Ring::new`].
-    pub(super) fn new(memory: CpuBuf<'p>, port: &Port, found: &DmacFound) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub(super) fn new(memory: CpuBuf, port: &Port, found: &DmacFound) -> Result<Self, Refused<CpuBuf>> {
         let layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_BYTES, most: PIECES_MAX * regs::IDS };
         let ring = Ring::new(memory, port, found.address_bits, layout, regs::IDS)?;
         let burst = found.address_align as u64;

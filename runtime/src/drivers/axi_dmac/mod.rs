@@ -90,10 +90,10 @@ mod together;
 pub use self::found::{DmacFound, DmacKind};
 #[cfg(feature = "sim")]
 pub use self::model::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, SimAxiDmac};
-pub use self::rows::{DmacConfig, DmacRows, DmacWords};
+pub use self::rows::{DmacConfig, DmacRows};
 use crate::{
     hw::{Device, wait::poll_until},
-    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver},
+    job::{Completion, Driver, OperandSpec, StopProgram},
     mem::{CpuBuf, DevSlice, Port},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result},
@@ -107,7 +107,7 @@ use together::Together;
 /// are none.
 ///
 /// ```
-/// use contigo::{Align, drivers::axi_dmac::{AxiDmac, DmacConfig, SimAxiDmac}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::axi_dmac::{AxiDmac, DmacConfig, SimAxiDmac}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
@@ -122,18 +122,18 @@ use together::Together;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct AxiDmac<'p, D: Device> {
+pub struct AxiDmac<D: Device> {
     device: D,
     config: DmacConfig,
     found: DmacFound,
     operands: [OperandSpec; 2],
     jobs: Jobs,
-    lists: Option<Lists<'p>>,
+    lists: Option<Lists>,
     /// The last call was `stop`, or `open`.
     stopped: bool,
 }
 
-impl<'p, D: Device> AxiDmac<'p, D> {
+impl<D: Device> AxiDmac<D> {
     /// The driver of `device`, a job at a time in its registers.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ impl<'p, D: Device> AxiDmac<'p, D> {
     /// # Safety
     /// As [`open`](Self::open). No program before cleared HWDESC while the core read a descriptor:
     /// the core forgets the read, and no register tells.
-    pub unsafe fn listed(device: D, config: DmacConfig, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub unsafe fn listed(device: D, config: DmacConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         // SAFETY: the caller's promise.
         match unsafe { Self::open(device, config) } {
             Ok(driver) => driver.with_lists(descriptors),
@@ -185,7 +185,7 @@ impl<'p, D: Device> AxiDmac<'p, D> {
     }
 
     /// The same, whose jobs are lists.
-    fn with_lists(mut self, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    fn with_lists(mut self, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         if !self.takes_lists() {
             let (what, fix) = if self.found.lists {
                 ("a list of descriptors has no report of a packet's length", "give no memory: a receiver takes jobs in registers")
@@ -247,7 +247,7 @@ impl<'p, D: Device> AxiDmac<'p, D> {
 // The port belongs to the device. 6. The caller of `open` promised it. 7. The program disables,
 // and leaves HWDESC as well. 8. Each wait has a limit. 9. Its fields count jobs; ends come from
 // registers.
-unsafe impl<D: Device> Driver for AxiDmac<'_, D> {
+unsafe impl<D: Device> Driver for AxiDmac<D> {
     fn name(&self) -> &'static str {
         "axi_dmac"
     }
@@ -327,29 +327,9 @@ unsafe impl<D: Device> Driver for AxiDmac<'_, D> {
     }
 }
 
-/// A packet, or a copy: one row, or several.
-macro_rules! typed {
-    ($operands:literal) => {
-        impl<D: Device> TypedDriver<$operands> for AxiDmac<'_, D> {
-            /// `None`: one row, of all bytes of the first operand.
-            type Args = Option<DmacRows>;
-            type Words = DmacWords;
-            type Report = ();
+forward_as_fd!({D: Device} AxiDmac<D>, device: D);
 
-            fn words(rows: &Option<DmacRows>) -> DmacWords {
-                DmacWords::of(*rows)
-            }
-
-            fn report(&self, _: &Completion) {}
-        }
-    };
-}
-typed!(1);
-typed!(2);
-
-forward_as_fd!({'p, D: Device} AxiDmac<'p, D>, device: D);
-
-impl<D: Device> Drop for AxiDmac<'_, D> {
+impl<D: Device> Drop for AxiDmac<D> {
     /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
     /// stays leaked.
     fn drop(&mut self) {

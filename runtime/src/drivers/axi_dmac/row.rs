@@ -46,7 +46,7 @@ pub(crate) fn camera() -> AnyModel {
 
 /// # Safety
 /// As [`AxiDmac::open`], and where there is memory as [`AxiDmac::listed`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     parts.settings.only(SETTINGS)?;
     let config = DmacConfig::from_settings(&parts.settings)?;
     // SAFETY: the caller's promise.

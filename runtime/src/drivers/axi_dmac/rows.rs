@@ -121,25 +121,6 @@ impl DmacRows {
     }
 }
 
-/// The argument words of a job: none, or those of its rows.
-#[derive(Clone, Copy, Debug)]
-pub struct DmacWords(Option<[u32; 4]>);
-
-impl DmacWords {
-    pub(super) const fn of(rows: Option<DmacRows>) -> Self {
-        Self(match rows {
-            Some(rows) => Some(rows.words()),
-            None => None,
-        })
-    }
-}
-
-impl AsRef<[u32]> for DmacWords {
-    fn as_ref(&self) -> &[u32] {
-        self.0.as_ref().map_or(&[], |words| words)
-    }
-}
-
 /// The job of these operands and words, where the core takes it. `longest`: the most bytes of one
 /// row.
 pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: &[u32]) -> Result<Job> {

@@ -32,7 +32,7 @@ pub(super) fn can_be_seen(device: &impl Device) -> Result<()> {
     Ok(())
 }
 
-impl<D: Device> AxiDmac<'_, D> {
+impl<D: Device> AxiDmac<D> {
     /// Disables the core, and waits until it has reset itself.
     pub(super) fn halt(&self) -> Result<()> {
         halt(&self.device, self.config.stop_us)

@@ -4,7 +4,7 @@
 use super::{gate::AxiGate, shut::Shut};
 use crate::{
     hw::{Mmio, Wait},
-    job::{Completion, Driver, StopProgram, TypedDriver},
+    job::{Completion, Driver, StopProgram},
     mem::DevSlice,
     types::Result,
 };
@@ -97,19 +97,5 @@ impl<D, W: Mmio + Wait> Drop for Gated<D, W> {
             // SAFETY: once, and it is not used after it.
             unsafe { ManuallyDrop::drop(&mut self.driver) }
         }
-    }
-}
-
-impl<D: TypedDriver<OPERANDS>, W: Mmio + Wait, const OPERANDS: usize> TypedDriver<OPERANDS> for Gated<D, W> {
-    type Args = D::Args;
-    type Words = D::Words;
-    type Report = D::Report;
-
-    fn words(args: &D::Args) -> D::Words {
-        D::words(args)
-    }
-
-    fn report(&self, completion: &Completion) -> D::Report {
-        self.driver.report(completion)
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         tail::Tail,
     },
     hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
+    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
     mem::{CpuBuf, DevSlice},
     types::{Error, Refused, Result, forward::forward, platform::forward_as_fd},
 };
@@ -25,9 +25,9 @@ const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: 
 
 /// The driver of one channel. Dropping it stops the channel, and gives it and its descriptors'
 /// memory back; where it will not stop, they stay claimed.
-pub struct McdmaChannel<'p, D: Device> {
+pub struct McdmaChannel<D: Device> {
     pub(super) device: ManuallyDrop<D>,
-    pub(super) ring: Ring<'p>,
+    pub(super) ring: Ring,
     pub(super) regs: &'static regs::Channel,
     pub(super) common: &'static regs::Common,
     pub(super) config: McdmaConfig,
@@ -84,13 +84,13 @@ impl PacketReport {
     }
 }
 
-impl<'p, D: Device> McdmaChannel<'p, D> {
+impl<D: Device> McdmaChannel<D> {
     /// The driver of channel `way` of a core that is built as `config` says, and was reset.
     ///
     /// # Errors
     /// `descriptors` come back with the error of [`McdmaConfig::check`] or of the circle, or
     /// [`Error::Unsupported`] where the core has no such channel.
-    pub(super) fn new(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub(super) fn new(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         let (regs, common, operand) = match parts(&device, way, &config) {
             Ok(parts) => parts,
             Err(error) => return Err(Refused::new(error, descriptors)),
@@ -177,7 +177,7 @@ fn parts(device: &impl Device, way: Way, config: &McdmaConfig) -> Result<(&'stat
 // 5. The port is the device's, and the rest never changes. 6. The caller of the function that made
 // it promised it. 7. The program writes the reset alone. 8. Every wait has a limit. 9. `runs` is
 // set before the first register is written.
-unsafe impl<D: Device> Driver for McdmaChannel<'_, D> {
+unsafe impl<D: Device> Driver for McdmaChannel<D> {
     forward!(|this| *this.device => port, simulated, arm_irq);
 
     fn name(&self) -> &'static str {
@@ -224,23 +224,9 @@ unsafe impl<D: Device> Driver for McdmaChannel<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<1> for McdmaChannel<'_, D> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = PacketReport;
+forward_as_fd!({D: Device} McdmaChannel<D>, device: D);
 
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-
-    fn report(&self, completion: &Completion) -> PacketReport {
-        PacketReport::of(completion.status, completion.words)
-    }
-}
-
-forward_as_fd!({'p, D: Device} McdmaChannel<'p, D>, device: D);
-
-impl<D: Device> Drop for McdmaChannel<'_, D> {
+impl<D: Device> Drop for McdmaChannel<D> {
     fn drop(&mut self) {
         if self.stop_channel().is_ok() {
             // SAFETY: `drop` runs once, nothing uses either after it, and the channel is stopped.
@@ -252,7 +238,7 @@ impl<D: Device> Drop for McdmaChannel<'_, D> {
     }
 }
 
-impl<D: Device> fmt::Debug for McdmaChannel<'_, D> {
+impl<D: Device> fmt::Debug for McdmaChannel<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McdmaChannel").field("port", &self.device.port().name).field("way", &self.way).finish_non_exhaustive()
     }

@@ -21,7 +21,7 @@ use crate::{
 /// failed.
 ///
 /// ```
-/// use contigo::{Align, drivers::axi_mcdma::{Mcdma, SimMcdma, Way}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::axi_mcdma::{Mcdma, SimMcdma, Way}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
@@ -67,18 +67,18 @@ impl<D: Device> Mcdma<D> {
     /// [`Error::Unsupported`] where the core has no such channel, [`Error::Argument`] for a
     /// parameter that no core has. Or with [`Error::BlockSize`], [`Error::Misaligned`], or an error
     /// of [`DriverBuf::new`](crate::DriverBuf::new).
-    pub fn channel<'p>(&self, way: Way, descriptors: CpuBuf<'p>) -> Result<McdmaChannel<'p, CoreChannel<D>>, Refused<CpuBuf<'p>>> {
+    pub fn channel(&self, way: Way, descriptors: CpuBuf) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
         self.channel_as(way, self.config, descriptors)
     }
 
     /// As [`channel`](Self::channel), with parameters of its own: those that no other channel
     /// knows.
-    pub(super) fn channel_as<'p>(
+    pub(super) fn channel_as(
         &self,
         way: Way,
         config: McdmaConfig,
-        descriptors: CpuBuf<'p>,
-    ) -> Result<McdmaChannel<'p, CoreChannel<D>>, Refused<CpuBuf<'p>>> {
+        descriptors: CpuBuf,
+    ) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
         // SAFETY: the window belongs to the core. A channel's driver writes its own registers, and
         // under the lock the enable bits and the common control, in which it changes its own alone.
         let channel = unsafe { self.core.channel(way.index().min(u32::BITS as usize), 0..regs::WINDOW_BYTES) };
@@ -105,7 +105,7 @@ impl<D: Device> Mcdma<D> {
 
 forward_as_fd!({D} Mcdma<D>, core: D);
 
-impl<'p, D: Device> McdmaChannel<'p, D> {
+impl<D: Device> McdmaChannel<D> {
     /// The driver of one channel of a core whose other channels nobody uses. The core is reset.
     /// `descriptors`: as in [`Mcdma::channel`].
     ///
@@ -114,7 +114,7 @@ impl<'p, D: Device> McdmaChannel<'p, D> {
     ///
     /// # Safety
     /// As [`Mcdma::open`].
-    pub unsafe fn open(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self> {
+    pub unsafe fn open(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf) -> Result<Self> {
         begin(&device, Some(way), config)?;
         Ok(Self::new(device, way, config, descriptors)?)
     }

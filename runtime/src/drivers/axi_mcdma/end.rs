@@ -19,7 +19,7 @@ const fn is_good(status: u32) -> bool {
     status & (regs::COMPLETE | regs::FAILED) == regs::COMPLETE
 }
 
-impl<D: Device> McdmaChannel<'_, D> {
+impl<D: Device> McdmaChannel<D> {
     /// As [`Driver::poll`](crate::Driver::poll).
     #[allow(clippy::cast_possible_truncation, reason = "the upper half of an address")]
     pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {
@@ -102,7 +102,7 @@ impl<D: Device> McdmaChannel<'_, D> {
     /// # Errors
     /// [`Error::Fault`]: it says that it sent fewer bytes than it was given. PG288 has it count what it
     /// moved; an AXI DMA that sends does not.
-    fn look(ring: &mut Ring<'_>, index: usize, direction: usize) -> Result<u32> {
+    fn look(ring: &mut Ring, index: usize, direction: usize) -> Result<u32> {
         let mut words = [0; 3];
         ring.read(index, regs::CONTROL_AT, &mut words)?;
         let [control, receive, send] = words;

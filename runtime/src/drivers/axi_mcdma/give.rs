@@ -13,7 +13,7 @@ use crate::{
 };
 use core::time::Duration;
 
-impl<D: Device> McdmaChannel<'_, D> {
+impl<D: Device> McdmaChannel<D> {
     /// As [`Driver::submit`](crate::Driver::submit).
     ///
     /// # Safety

@@ -60,7 +60,7 @@ fn behind(stream: StreamConfig) -> AnyModel {
 ///
 /// # Safety
 /// As [`McdmaChannel::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     let Parts { device, memory, settings, map } = parts;
     let (way, config, memory) = said(Parts { device: (), memory, settings, map })?;
     // SAFETY: the caller's promise.
@@ -78,7 +78,7 @@ pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> 
 
 impl<D: Device + Send + Sync + 'static> Channels for Mcdma<D> {
     /// A channel, whose settings the caller has promised to be the core's.
-    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
+    unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let (way, config, memory) = said(parts)?;
         AnyDriver::new(self.channel_as(way, config, memory)?)
     }
@@ -89,7 +89,7 @@ impl<D: Device + Send + Sync + 'static> Channels for Mcdma<D> {
 }
 
 /// Channel, parameters and descriptors.
-fn said<'a>(parts: Parts<'a, '_, ()>) -> Result<(Way, McdmaConfig, CpuBuf<'a>)> {
+fn said(parts: Parts<'_, ()>) -> Result<(Way, McdmaConfig, CpuBuf)> {
     const NO_MEMORY: Error =
         Error::Unsupported { what: "axi_mcdma needs memory of its own, for its descriptors", fix: "give it a block of 4096 bytes" };
     const { assert!(MEMORY_BYTES == 4096) };

@@ -32,7 +32,7 @@ pub(super) const fn is_halted(status: u32) -> bool {
     status & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED
 }
 
-impl<D: Device> McdmaChannel<'_, D> {
+impl<D: Device> McdmaChannel<D> {
     /// Has a reset, which is over, ended what `submit` began?
     ///
     /// # Errors

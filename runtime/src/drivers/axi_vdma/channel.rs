@@ -7,7 +7,7 @@ use crate::{
         Device, Siblings,
         wait::{poll_every, poll_until},
     },
-    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver, exactly},
+    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, exactly},
     mem::{DevSlice, Port},
     types::{Error, Result, platform::forward_as_fd},
 };
@@ -23,7 +23,7 @@ const START_LOOKS: u32 = 10_000;
 /// ([`AxiVdmaCore::channel`](super::AxiVdmaCore::channel)).
 ///
 /// ```
-/// use contigo::{Align, drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, SimAxiVdma}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, SimAxiVdma}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
@@ -312,10 +312,6 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
             Side::S2mm => Some(self.gaps),
         }
     }
-}
-
-impl<D: Device> TypedDriver<1> for AxiVdmaChannel<D> {
-    crate::job::no_report!();
 }
 
 forward_as_fd!({D: Device} AxiVdmaChannel<D>, device: D);

@@ -67,7 +67,7 @@ fn behind(stream: StreamConfig) -> AnyModel {
 
 /// # Safety
 /// As [`AxiVdmaChannel::alone`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     let (side, config) = said(parts.settings)?;
     // SAFETY: the caller's promise.
     AnyDriver::new(unsafe { AxiVdmaChannel::alone(parts.device, side, config)? })
@@ -83,7 +83,7 @@ pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> 
 }
 
 impl<D: Device + Send + Sync + 'static> Channels for AxiVdmaCore<D> {
-    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
+    unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let (side, config) = said(parts.settings)?;
         // SAFETY: the caller's promise.
         AnyDriver::new(unsafe { self.channel(side, config)? })

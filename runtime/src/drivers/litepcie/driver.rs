@@ -12,7 +12,7 @@ use crate::{
         mmio::{ReadWrite, Register},
         wait::{Settling, poll_settling},
     },
-    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
+    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
     mem::DevSlice,
     types::{Align, Error, Result, forward::forward, platform::forward_as_fd},
 };
@@ -21,7 +21,7 @@ use core::{fmt, mem::ManuallyDrop, time::Duration};
 /// The driver of a part of one DMA of a card.
 ///
 /// ```
-/// use contigo::{Align, drivers::litepcie::{Litepcie, Side, SimLitepcie}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::litepcie::{Litepcie, Side, SimLitepcie}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
@@ -274,14 +274,6 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
             _ => StopProgram::NONE,
         }
     }
-}
-
-impl<D: Device> TypedDriver<1> for Litepcie<D> {
-    crate::job::no_report!();
-}
-
-impl<D: Device> TypedDriver<2> for Litepcie<D> {
-    crate::job::no_report!();
 }
 
 forward_as_fd!({D: Device} Litepcie<D>, device: D);

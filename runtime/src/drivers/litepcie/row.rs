@@ -38,7 +38,7 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 
 /// # Safety
 /// As [`Litepcie::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     let (side, config) = said(parts.settings)?;
     // SAFETY: the caller's promise.
     AnyDriver::new(unsafe { Litepcie::open(parts.device, side, config)? })
@@ -54,7 +54,7 @@ pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> 
 }
 
 impl<D: Device + Send + Sync + 'static> Channels for LitepcieCore<D> {
-    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
+    unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let (side, config) = said(parts.settings)?;
         // SAFETY: the caller's promise: the settings describe the design.
         AnyDriver::new(unsafe { self.channel(side, config)? })

@@ -14,7 +14,7 @@ use crate::{
         Device,
         wait::{Settling, poll_settling},
     },
-    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
+    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
     mem::{CpuBuf, DevSlice, Port},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result},
@@ -25,7 +25,7 @@ use core::time::Duration;
 /// port there is none.
 ///
 /// ```
-/// use contigo::{Align, drivers::msgdma::{Msgdma, MsgdmaConfig, SimMsgdma}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::msgdma::{Msgdma, MsgdmaConfig, SimMsgdma}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
@@ -40,11 +40,11 @@ use core::time::Duration;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Msgdma<'p, D: Device> {
+pub struct Msgdma<D: Device> {
     pub(super) device: D,
     pub(super) config: MsgdmaConfig,
     operands: [OperandSpec; 2],
-    pub(super) way: Way<'p>,
+    pub(super) way: Way,
     /// The last call was `stop`, or `open`.
     stopped: bool,
     /// A stop cut a copy, and the core has not been reset from outside.
@@ -56,12 +56,12 @@ pub struct Msgdma<'p, D: Device> {
 /// How descriptors reach the core.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is no heap, and one lives in each driver")]
-pub(super) enum Way<'p> {
+pub(super) enum Way {
     Slave(Slave),
-    Prefetch(Prefetch<'p>),
+    Prefetch(Prefetch),
 }
 
-impl<'p, D: Device> Msgdma<'p, D> {
+impl<D: Device> Msgdma<D> {
     /// The driver of `device`, whose descriptors go through the descriptor port.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl<'p, D: Device> Msgdma<'p, D> {
     /// # Safety
     /// As [`open`](Self::open). The interconnect answers a write of the prefetcher when it is in
     /// memory, so that none comes after a stop.
-    pub unsafe fn prefetched(device: D, config: MsgdmaConfig, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub unsafe fn prefetched(device: D, config: MsgdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         let Some(at) = config.prefetcher_at else {
             let error = Error::Unsupported { what: "without `prefetcher_at` there is no prefetcher", fix: "say where its CSR port lies" };
             return Err(Refused::new(error, descriptors));
@@ -113,7 +113,7 @@ impl<'p, D: Device> Msgdma<'p, D> {
         Ok(Self::with(device, config, way))
     }
 
-    fn with(device: D, config: MsgdmaConfig, way: Way<'p>) -> Self {
+    fn with(device: D, config: MsgdmaConfig, way: Way) -> Self {
         Self { device, config, operands: config.operands(), way, stopped: true, spoilt: false, marked: false }
     }
 
@@ -151,7 +151,7 @@ impl<'p, D: Device> Msgdma<'p, D> {
 // promised it. 7. The program stops, resets, and waits for the last writes. 8. Each wait has a
 // limit. 9. Its fields count jobs alone: an end is told by registers, or by owner bits that
 // `begin_anew` clears after a reset.
-unsafe impl<D: Device> Driver for Msgdma<'_, D> {
+unsafe impl<D: Device> Driver for Msgdma<D> {
     fn name(&self) -> &'static str {
         "msgdma"
     }
@@ -271,17 +271,9 @@ unsafe impl<D: Device> Driver for Msgdma<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<1> for Msgdma<'_, D> {
-    crate::job::no_report!();
-}
+forward_as_fd!({D: Device} Msgdma<D>, device: D);
 
-impl<D: Device> TypedDriver<2> for Msgdma<'_, D> {
-    crate::job::no_report!();
-}
-
-forward_as_fd!({'p, D: Device} Msgdma<'p, D>, device: D);
-
-impl<D: Device> Drop for Msgdma<'_, D> {
+impl<D: Device> Drop for Msgdma<D> {
     /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
     /// stays leaked.
     fn drop(&mut self) {

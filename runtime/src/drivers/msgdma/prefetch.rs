@@ -25,10 +25,10 @@ use crate::{
 /// The jobs of a core with a prefetcher. The circle has one descriptor more than there are slots,
 /// so that jobs wander through it.
 #[derive(Debug)]
-pub(super) struct Prefetch<'p> {
+pub(super) struct Prefetch {
     config: MsgdmaConfig,
     at: usize,
-    ring: Ring<'p>,
+    ring: Ring,
     /// The descriptor of the oldest job that was not told.
     oldest: usize,
     /// Its slot.
@@ -47,10 +47,10 @@ pub(super) struct Prefetch<'p> {
     written: bool,
 }
 
-impl<'p> Prefetch<'p> {
+impl Prefetch {
     /// # Errors
     /// As [`Ring::new`].
-    pub(super) fn new(config: MsgdmaConfig, at: usize, memory: CpuBuf<'p>, port: &Port) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub(super) fn new(config: MsgdmaConfig, at: usize, memory: CpuBuf, port: &Port) -> Result<Self, Refused<CpuBuf>> {
         let len_bytes = 4 * if config.extended { regs::EXTENDED_WORDS } else { regs::STANDARD_WORDS };
         let most = config.depth.min(JOBS_MAX) + 1;
         let layout = Layout { len_bytes, align_bytes: len_bytes, most };

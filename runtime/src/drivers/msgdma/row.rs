@@ -57,7 +57,7 @@ fn built(config: MsgdmaConfig, stream: StreamConfig) -> AnyModel {
 
 /// # Safety
 /// As [`Msgdma::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     parts.settings.only(SETTINGS)?;
     let config = MsgdmaConfig::from_settings(&parts.settings)?;
     AnyDriver::new(match (config.prefetcher_at, parts.memory) {

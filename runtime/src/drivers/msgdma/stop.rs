@@ -52,7 +52,7 @@ const fn is_late(stopped: Result<()>) -> Result<bool> {
     }
 }
 
-impl<D: Device> Msgdma<'_, D> {
+impl<D: Device> Msgdma<D> {
     /// Waits for `done`, at most for the limit.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     hw::{Device, Wait as _},
-    job::{Completion, Core, CoreChannel, Driver, StopProgram, TypedDriver},
+    job::{Completion, Core, CoreChannel, Driver, StopProgram},
     mem::{CpuBuf, DevSlice},
     types::{Error, Refused, Result, forward::forward, platform::forward_as_fd},
 };
@@ -28,7 +28,7 @@ use core::{fmt, mem::ManuallyDrop, sync::atomic::Ordering, time::Duration};
 /// millisecond at the latest.
 ///
 /// ```
-/// use contigo::{Align, drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Config, SimPl330}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Config, SimPl330}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
@@ -87,7 +87,7 @@ impl<D: Device> Controller<D> {
     /// # Errors
     /// `program` comes back with [`Error::HasDriver`] where the channel or the event is another
     /// driver's, or as from [`Pl330::open_with`](super::Pl330::open_with).
-    pub fn channel<'p>(&self, config: Pl330Config, program: CpuBuf<'p>) -> Result<Pl330Channel<'p, D>, Refused<CpuBuf<'p>>> {
+    pub fn channel(&self, config: Pl330Config, program: CpuBuf) -> Result<Pl330Channel<D>, Refused<CpuBuf>> {
         let (core, device) = match self.claim(config) {
             Ok(claimed) => claimed,
             Err(error) => return Err(Refused::new(error, program)),
@@ -132,9 +132,9 @@ impl<D: Device> Controller<D> {
 
 /// The driver of one channel of a [`Controller`]. Dropping it stops the channel, and gives it, its
 /// event and its program's memory back; where it will not stop, they stay claimed.
-pub struct Pl330Channel<'p, D: Device> {
+pub struct Pl330Channel<D: Device> {
     device: ManuallyDrop<CoreChannel<D>>,
-    thread: Thread<'p>,
+    thread: Thread,
 }
 
 /// The event of `bit` belongs to no channel of the controller any more.
@@ -144,7 +144,7 @@ fn give_back(device: &impl Device, bit: u32) {
     }
 }
 
-impl<D: Device> Pl330Channel<'_, D> {
+impl<D: Device> Pl330Channel<D> {
     /// Which channel and event it uses.
     pub const fn config(&self) -> Pl330Config {
         self.thread.config
@@ -181,7 +181,7 @@ impl<D: Device> Pl330Channel<'_, D> {
 // `poll` starts nothing. 5. The port belongs to the device. 6. `Controller::open`'s caller promised
 // it, and `Core` gives each channel to one driver. 7. The steps kill this channel, and the last one
 // is what `stop` believes.
-unsafe impl<D: Device> Driver for Pl330Channel<'_, D> {
+unsafe impl<D: Device> Driver for Pl330Channel<D> {
     forward!(|this| this.thread => name, addr_bits, operands);
     forward!(|this| *this.device => port, simulated, arm_irq);
 
@@ -224,13 +224,9 @@ unsafe impl<D: Device> Driver for Pl330Channel<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<2> for Pl330Channel<'_, D> {
-    crate::job::no_report!();
-}
+forward_as_fd!({D: Device} Pl330Channel<D>, device: D);
 
-forward_as_fd!({'p, D: Device} Pl330Channel<'p, D>, device: D);
-
-impl<D: Device> Drop for Pl330Channel<'_, D> {
+impl<D: Device> Drop for Pl330Channel<D> {
     fn drop(&mut self) {
         if self.stop().is_ok() {
             // SAFETY: the channel is stopped.
@@ -242,7 +238,7 @@ impl<D: Device> Drop for Pl330Channel<'_, D> {
     }
 }
 
-impl<D: Device> fmt::Debug for Pl330Channel<'_, D> {
+impl<D: Device> fmt::Debug for Pl330Channel<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pl330Channel").field("port", &self.device.port().name).field("config", &self.thread.config).finish_non_exhaustive()
     }

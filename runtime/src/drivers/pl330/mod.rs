@@ -54,7 +54,7 @@ use self::{
 };
 use crate::{
     hw::Device,
-    job::{Completion, Driver, StopProgram, StopStep, TypedDriver},
+    job::{Completion, Driver, StopProgram, StopStep},
     mem::{CpuBuf, DevSlice},
     types::{Refused, Result, forward::forward, platform::forward_as_fd},
 };
@@ -78,7 +78,7 @@ pub struct Pl330Config {
 /// The driver of one controller.
 ///
 /// ```
-/// use contigo::{Align, drivers::{pl330::{PROGRAM_BYTES, Pl330, SimPl330}}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::{pl330::{PROGRAM_BYTES, Pl330, SimPl330}}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
@@ -94,14 +94,14 @@ pub struct Pl330Config {
 /// assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct Pl330<'p, D: Device> {
+pub struct Pl330<D: Device> {
     device: D,
-    thread: Thread<'p>,
+    thread: Thread,
     /// How many of [`regs::CHANNELS`] this controller has.
     channels: u32,
 }
 
-impl<'p, D: Device> Pl330<'p, D> {
+impl<D: Device> Pl330<D> {
     /// The driver of `device`, by channel 0 and event 0. `program` is where the controller fetches
     /// its programs: [`PROGRAM_BYTES`] or more in whole cache lines, on the device's port. It is
     /// the driver's until it is dropped.
@@ -112,7 +112,7 @@ impl<'p, D: Device> Pl330<'p, D> {
     /// # Safety
     /// The window is a DMA-330's, and nobody else drives any of its channels while this value
     /// lives.
-    pub unsafe fn open(device: D, program: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub unsafe fn open(device: D, program: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         // SAFETY: the caller's promise.
         unsafe { Self::open_with(device, program, Pl330Config::default()) }
     }
@@ -135,7 +135,7 @@ impl<'p, D: Device> Pl330<'p, D> {
     ///
     /// # Safety
     /// As [`open`](Self::open): an ID that is right is a hint, and no proof.
-    pub unsafe fn open_with(device: D, program: CpuBuf<'p>, config: Pl330Config) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub unsafe fn open_with(device: D, program: CpuBuf, config: Pl330Config) -> Result<Self, Refused<CpuBuf>> {
         let (found, core) = match Found::at(&device).and_then(|found| Ok((found, found.core(config)?))) {
             Ok(found) => found,
             Err(error) => return Err(Refused::new(error, program)),
@@ -173,7 +173,7 @@ impl<'p, D: Device> Pl330<'p, D> {
     }
 }
 
-forward_as_fd!({'p, D: Device} Pl330<'p, D>, device: D);
+forward_as_fd!({D: Device} Pl330<D>, device: D);
 
 // SAFETY: 1. The program reads `from.len_bytes` bytes from the first operand and writes as many
 // into the second (`microcode`, whose tests execute every program), which `check` found large
@@ -188,7 +188,7 @@ forward_as_fd!({'p, D: Device} Pl330<'p, D>, device: D);
 // 6. The caller of the function that made it promised it. 8. Each poll has a limit. 9. `unsettled`
 //    is set before DMAGO is given. 7. The program's only instruction is DMAKILL, and its last polls
 //    are what `stop` believes: Stopped, of every channel.
-unsafe impl<D: Device> Driver for Pl330<'_, D> {
+unsafe impl<D: Device> Driver for Pl330<D> {
     forward!(|this| this.thread => name, addr_bits, operands);
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -227,11 +227,7 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<2> for Pl330<'_, D> {
-    crate::job::no_report!();
-}
-
-impl<D: Device> Drop for Pl330<'_, D> {
+impl<D: Device> Drop for Pl330<D> {
     /// Stops the controller, and gives the program's memory back where it has stopped.
     fn drop(&mut self) {
         if self.stop().is_ok() {
@@ -242,7 +238,7 @@ impl<D: Device> Drop for Pl330<'_, D> {
     }
 }
 
-impl<D: Device> fmt::Debug for Pl330<'_, D> {
+impl<D: Device> fmt::Debug for Pl330<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pl330")
             .field("port", &self.device.port().name)

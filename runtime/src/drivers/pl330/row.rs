@@ -30,7 +30,7 @@ const EVENTS_MAX: u64 = 32;
 ///
 /// # Safety
 /// As [`Pl330::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     let Parts { device, memory, settings, map } = parts;
     let (config, memory) = said(Parts { device: (), memory, settings, map })?;
     // SAFETY: the caller's promise.
@@ -48,7 +48,7 @@ pub(crate) unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> 
 
 impl<D: Device + Send + Sync + 'static> Channels for Controller<D> {
     /// A channel. No setting can be untrue: it has the channel and the event, or refuses them.
-    unsafe fn open<'m>(&self, parts: Parts<'m, '_, ()>) -> Result<AnyDriver<'m>> {
+    unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let (config, memory) = said(parts)?;
         AnyDriver::new(self.channel(config, memory)?)
     }
@@ -60,7 +60,7 @@ impl<D: Device + Send + Sync + 'static> Channels for Controller<D> {
 
 /// Channel, event and program. A channel has the event of its own number, unless the settings say
 /// another.
-fn said<'a>(parts: Parts<'a, '_, ()>) -> Result<(Pl330Config, CpuBuf<'a>)> {
+fn said(parts: Parts<'_, ()>) -> Result<(Pl330Config, CpuBuf)> {
     parts.settings.only(SETTINGS)?;
     // At most 31, so that it fits.
     let small = |value: Option<u64>| value.and_then(|value| u8::try_from(value).ok());

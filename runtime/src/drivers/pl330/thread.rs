@@ -33,10 +33,10 @@ const DMAGO: u32 = 0xA0;
 const DMAGO_NONSECURE: u32 = 0x02;
 
 #[derive(Debug)]
-pub(super) struct Thread<'p> {
+pub(super) struct Thread {
     /// Leaked by whoever drops it where the channel will not stop: it would execute what the next
     /// owner writes.
-    program: ManuallyDrop<DriverBuf<'p>>,
+    program: ManuallyDrop<DriverBuf>,
     pub(super) core: Core,
     pub(super) config: Pl330Config,
     /// DMAGO was given, and the end of its program was not seen.
@@ -45,12 +45,12 @@ pub(super) struct Thread<'p> {
     epoch: u32,
 }
 
-impl<'p> Thread<'p> {
+impl Thread {
     /// Its programs lie in `program`, on `port`.
     ///
     /// # Errors
     /// `program` comes back with [`Error::BlockSize`], or what [`DriverBuf::new`] says.
-    pub(super) fn new(program: CpuBuf<'p>, port: &Port, core: Core, config: Pl330Config) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub(super) fn new(program: CpuBuf, port: &Port, core: Core, config: Pl330Config) -> Result<Self, Refused<CpuBuf>> {
         if program.len_bytes() < PROGRAM_BYTES {
             let (len_bytes, line_bytes) = (program.len_bytes(), Align::LINE.bytes());
             return Err(Refused::new(Error::BlockSize { len_bytes, need_bytes: PROGRAM_BYTES, line_bytes }, program));

@@ -23,9 +23,9 @@ struct Job {
 }
 
 #[derive(Debug)]
-pub(super) struct Jobs<'p> {
+pub(super) struct Jobs {
     /// `None`: simple mode.
-    memory: Option<DriverBuf<'p>>,
+    memory: Option<DriverBuf>,
     /// How many pieces a job can have.
     pairs: usize,
     /// A power of two.
@@ -41,10 +41,10 @@ pub(super) struct Jobs<'p> {
     fault: Option<Error>,
 }
 
-impl<'p> Jobs<'p> {
+impl Jobs {
     /// One transfer at a time, or lists in `memory`, which has room for [`PAIRS_MIN`] pairs. Each
     /// slot has its own part of it.
-    pub(super) fn new(memory: Option<DriverBuf<'p>>) -> Self {
+    pub(super) fn new(memory: Option<DriverBuf>) -> Self {
         let all = memory.as_ref().map_or(0, |memory| memory.len_bytes() / PAIR_BYTES);
         let mut depth = 1;
         // At most 3 doublings.
@@ -197,7 +197,7 @@ impl<'p> Jobs<'p> {
     }
 
     /// The descriptors' memory.
-    pub(super) fn take_memory(&mut self) -> Option<DriverBuf<'p>> {
+    pub(super) fn take_memory(&mut self) -> Option<DriverBuf> {
         self.memory.take()
     }
 }

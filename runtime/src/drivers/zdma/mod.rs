@@ -60,7 +60,7 @@ mod walk;
 pub use self::model::{SimZdma, ZdmaModel};
 use crate::{
     hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
+    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
     mem::{CpuBuf, DevBuf, DevSlice, DriverBuf, Port},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result},
@@ -74,7 +74,7 @@ use setup::is_zdma;
 /// are none.
 ///
 /// ```
-/// use contigo::{Align, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(256 * 1024)?)?;
@@ -90,14 +90,14 @@ use setup::is_zdma;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Zdma<'p, D: Device> {
+pub struct Zdma<D: Device> {
     device: D,
-    jobs: Jobs<'p>,
+    jobs: Jobs,
     /// The last call was `stop`, or `new`.
     stopped: bool,
 }
 
-impl<'p, D: Device> Zdma<'p, D> {
+impl<D: Device> Zdma<D> {
     /// The driver of `device`, a transfer at a time in its registers.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl<'p, D: Device> Zdma<'p, D> {
     ///
     /// # Safety
     /// As [`simple`](Self::simple).
-    pub unsafe fn linked(device: D, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub unsafe fn linked(device: D, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         if let Err(error) = is_zdma(&device) {
             return Err(Refused::new(error, descriptors));
         }
@@ -161,7 +161,7 @@ impl<'p, D: Device> Zdma<'p, D> {
 // The port belongs to the device. 6. The caller of the function that made it promised it. 7. The
 // program writes an interrupt mask, and waits for what ends a job: EN, which the channel clears at
 // its end, and STATUS. 8. Each poll has a limit. 9. Its fields say no more than registers do.
-unsafe impl<D: Device> Driver for Zdma<'_, D> {
+unsafe impl<D: Device> Driver for Zdma<D> {
     fn name(&self) -> &'static str {
         "zdma"
     }
@@ -243,13 +243,9 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
     }
 }
 
-impl<D: Device> TypedDriver<2> for Zdma<'_, D> {
-    crate::job::no_report!();
-}
+forward_as_fd!({D: Device} Zdma<D>, device: D);
 
-forward_as_fd!({'p, D: Device} Zdma<'p, D>, device: D);
-
-impl<D: Device> Drop for Zdma<'_, D> {
+impl<D: Device> Drop for Zdma<D> {
     /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it
     /// stays leaked.
     fn drop(&mut self) {

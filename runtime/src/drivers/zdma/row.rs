@@ -24,7 +24,7 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 
 /// # Safety
 /// As [`Zdma::simple`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     parts.settings.only(SETTINGS)?;
     AnyDriver::new(match parts.memory {
         // SAFETY: the caller's promise.

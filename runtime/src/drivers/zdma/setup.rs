@@ -22,7 +22,7 @@ pub(super) fn is_zdma(device: &impl Device) -> Result<()> {
     Ok(())
 }
 
-impl<D: Device> Zdma<'_, D> {
+impl<D: Device> Zdma<D> {
     /// The registers that no job changes, also after a reset from outside. The channel is stopped:
     /// while it is enabled they must not change.
     pub(super) fn configure(&self) -> Result<()> {

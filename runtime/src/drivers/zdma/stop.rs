@@ -26,7 +26,7 @@ const STOP_STEP_US: u32 = 50;
 /// STATUS knows of it.
 const IDLE_LOOKS: u32 = 2;
 
-impl<D: Device> Zdma<'_, D> {
+impl<D: Device> Zdma<D> {
     /// Waits for the channel's end, and only where none comes clears EN under it; with its
     /// interrupts masked.
     ///

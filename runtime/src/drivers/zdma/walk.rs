@@ -9,7 +9,7 @@ use crate::{
 };
 use core::time::Duration;
 
-impl<D: Device> Zdma<'_, D> {
+impl<D: Device> Zdma<D> {
     /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or
     /// it goes on.
     pub(super) fn list_ended(&mut self, timeout: Duration) -> Result<bool> {

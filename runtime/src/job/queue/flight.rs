@@ -1,75 +1,192 @@
-#![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over, and come out of their places")]
-//! The way of a job through a queue: into its place, and out of it.
+#![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over")]
+//! The way of a job through a queue: into its place, to the driver, and out again.
 
-use super::Queue;
+use super::{
+    Queue,
+    list::Place,
+    places::{Job, MAX_WORDS, argument},
+};
 use crate::{
     job::{
         Completion, Driver, JobError,
-        prepare::{OperandError, Slices, ended, forget_ends, prepare, received, tell_given},
+        prepare::{OperandError, Slices, at_rest, ended, forget_ends, prepare, received, tell_given},
     },
-    mem::{DevBuf, DevSlice, Operand},
+    mem::{DevSlice, Operand},
     trace::{self, Event, Site},
     types::{Error, Result, barrier, timeout_us},
 };
-use core::{array, ptr, time::Duration};
+use core::{mem, time::Duration};
 use heapless::Vec;
 
-/// The buffers of one job, on the device's side.
-pub(super) type Buffers<'p, T, const OPERANDS: usize> = Vec<DevBuf<'p, T>, OPERANDS>;
-/// The same in flight.
-pub(super) type Given<'p, T, const OPERANDS: usize> = Vec<Operand<'p, T>, OPERANDS>;
-/// A look at a queue: a job that ended, or none, or why there is no such job.
-pub(super) type Look<'p, J, T, const OPERANDS: usize> = Result<Option<J>, JobError<Buffers<'p, T, OPERANDS>>>;
-
-pub(super) struct InFlight<'p, const OPERANDS: usize, T> {
-    /// Given to the device.
-    pub(super) operands: Given<'p, T, OPERANDS>,
-    pub(super) slot: usize,
-    /// The caller's name for it.
-    pub(super) tag: usize,
-    /// Which push it was, to take jobs back in their order.
-    pub(super) serial: u64,
-    /// How many bytes the device may write.
-    pub(super) most_bytes: usize,
-}
-
+/// Whether a queue's device can be given jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     AtWork,
     Stopped,
-    /// It would not stop; or its driver panicked where it starts or stops, and nobody knows what
-    /// the device does. `stop` comes first.
+    /// It would not stop; or its driver panicked where it starts or stops, and nothing is known
+    /// about the device. `stop` comes first.
     MustStop,
 }
 
-impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
-    /// The next job that ended well, and the place where its operands still are.
+/// A look at a queue: the place of a job that ended, or none.
+type Look = Result<Option<(Place, Completion)>, JobError<()>>;
+
+impl<D: Driver> Queue<D> {
+    /// Everything that can be refused, then the caches.
+    fn ready<const N: usize>(
+        &self,
+        operands: &[Operand],
+        slices: &mut Slices<N>,
+        words: &[u32],
+        site: Site,
+    ) -> Result<usize, OperandError> {
+        if self.state != State::AtWork {
+            return Err((None, Error::QueueStopped { in_flight: self.len() }));
+        }
+        if self.is_full() {
+            return Err((None, Error::QueueFull { depth: self.capacity() }));
+        }
+        let each = self.places.operands_each();
+        if operands.len() != each {
+            return Err((None, argument("the count of operands", operands.len(), each, each)));
+        }
+        if words.len() > MAX_WORDS {
+            return Err((None, argument("the count of argument words", words.len(), 0, MAX_WORDS)));
+        }
+        prepare(&self.driver, &self.port, operands, slices, words, site)
+    }
+
+    /// Moves a job's operands into a place, and gives the job to the driver, or lets it wait where
+    /// the driver has as many as it takes. Where it is refused, or the device did not take it and
+    /// was stopped, the operands are in the list again, and the error has buffers.
     #[inline]
-    pub(super) fn ended_well(&mut self, timeout: Duration, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
-        match self.ended(timeout, site)? {
-            Some((place, Completion { failed: Some(what), status, .. })) => {
-                Err(self.failed_alone(place, Error::Fault { device: self.driver.name(), status, what }))
-            }
-            ended => Ok(ended),
+    pub(super) fn enter<const N: usize>(
+        &mut self,
+        operands: &mut Vec<Operand, N>,
+        words: &[u32],
+        tag: usize,
+        site: Site,
+    ) -> Result<(Place, u64), JobError<()>> {
+        let mut slices = Slices::<N>::new();
+        let most_bytes = match self.ready(operands, &mut slices, words, site) {
+            Ok(most_bytes) => most_bytes,
+            Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, ()) }),
+        };
+        for (operand, slice) in operands.iter_mut().zip(&slices) {
+            operand.give(&self.port, slice.addr);
+        }
+        if mem::take(&mut self.forget) {
+            forget_ends(&mut self.driver);
+        }
+        let number = self.counts.pushed;
+        let Some(place) = self.free.pop(&self.places) else { return Err(JobError::gave_back(Error::Busy, ())) };
+        // From here on the operands are in their place, also where the driver panics. It was free,
+        // and `ready` counted them.
+        if !self.places.put(place, Job::new(number, tag, most_bytes), operands) {
+            self.free.push(&mut self.places, place);
+            return Err(JobError::gave_back(Error::Busy, ()));
+        }
+        self.counts.pushed += 1;
+        // Those that wait were here first.
+        if !self.waiting.is_empty() || self.given.len() >= self.slots_used_at_once() {
+            self.places.keep_words(place, words);
+            self.waiting.push(&mut self.places, place);
+            return Ok((place, number));
+        }
+        match self.launch(place, &slices, Some(words), site) {
+            Ok(()) => Ok((place, number)),
+            Err(cause) => Err(self.not_launched(place, cause, operands, site)),
         }
     }
 
-    /// One job's error, with its buffers out of their place.
+    /// Gives the job at `place`, which is in no list, to the driver. `words`: where they are not in
+    /// the place.
+    #[inline]
+    fn launch(&mut self, place: Place, slices: &[DevSlice], words: Option<&[u32]>, site: Site) -> Result<()> {
+        let slot = self.next_slot();
+        if self.port.is_simulated() {
+            let wrong = tell_given(&self.driver, &self.port, self.places.operands(place));
+            // Up to here none of the jobs that the device has has ended with any. Where the board
+            // did not hear of the hand-over, the next end is an error.
+            self.wrong = if self.given.is_empty() || wrong.is_err() { wrong } else { self.wrong };
+        }
+        if let Some(job) = self.places.job_mut(place) {
+            job.slot = slot;
+        }
+        self.given.push(&mut self.places, place);
+        self.slots_used |= slot_bit(slot);
+        let words = words.unwrap_or_else(|| self.places.words(place));
+        // A driver that panics leaves the slot in use, and `next` at it.
+        self.state = State::MustStop;
+        barrier::before_doorbell();
+        // SAFETY: 1. `ready` ran `check` on these slices and words: of a job that waited they are
+        // made again of operands, and copied of words, that have not changed (`feed`). 2. `slot` is
+        // free and below the driver's depth, and follows the one before (`next_slot`). 3. The
+        // operands are in their place, which does not drop them. No view of them exists, and they
+        // keep their memory mapped. They come out only after `poll` told this slot's end, or after
+        // `stop`.
+        let submitted = unsafe { self.driver.submit(slot, slices, words) };
+        self.state = State::AtWork;
+        submitted?;
+        self.next = if slot + 1 >= self.slots { 0 } else { slot + 1 };
+        trace::happened(Event::Submit { port: self.port.name, job: self.count_of(place) }, site);
+        Ok(())
+    }
+
+    /// The device did not take the job at `place`: it is stopped, or the job stays inside.
     #[cold]
-    pub(super) fn failed_alone(&mut self, place: usize, error: Error) -> JobError<Buffers<'p, T, OPERANDS>> {
-        let mut buffers = Vec::new();
-        // There is room for each.
-        let tag = self.hand_out(place, |_, _, buf| drop(buffers.push(buf)));
-        JobError { error, cause: error, operand: None, buffers: tag.map(|_| buffers) }
+    #[inline(never)]
+    fn not_launched<const N: usize>(&mut self, place: Place, cause: Error, back: &mut Vec<Operand, N>, site: Site) -> JobError<()> {
+        let failed = self.channel_failed(cause, site);
+        if self.state == State::MustStop {
+            return failed;
+        }
+        // There is room for each: they were in this list.
+        self.hand_out(place, |_, operand| drop(back.push(Operand::refused(operand.into_dev()))));
+        self.counts.pushed -= 1;
+        JobError::gave_back(cause, ())
+    }
+
+    /// Gives jobs that wait to a driver that can take them. Where the device does not take one, it
+    /// is stopped: the next look returns the error, and all jobs are to be taken back.
+    #[inline]
+    pub(super) fn feed(&mut self, site: Site) {
+        while self.state == State::AtWork && self.given.len() < self.slots_used_at_once() {
+            let Some(place) = self.waiting.pop(&self.places) else { return };
+            if let Err(cause) = self.feed_one(place, site) {
+                let JobError { error, cause, .. } = self.channel_failed(cause, site);
+                self.late = Some((error, cause));
+            }
+        }
+    }
+
+    fn feed_one(&mut self, place: Place, site: Site) -> Result<()> {
+        let mut slices = Slices::<{ crate::job::MAX_OPERANDS }>::new();
+        let addr_bits = self.driver.addr_bits();
+        for (index, operand) in self.places.operands(place).iter().enumerate() {
+            // As in `ready`, which found nothing to refuse. There is room for each.
+            match operand.check(index, &self.port, addr_bits) {
+                Ok(slice) => _ = slices.push(slice),
+                Err(error) => {
+                    self.given.push(&mut self.places, place);
+                    return Err(error);
+                }
+            }
+        }
+        self.launch(place, &slices, None, site)
     }
 
     /// The next job's end, and the place where its operands still are.
     #[inline]
-    pub(super) fn ended(&mut self, timeout: Duration, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
+    pub(super) fn ended(&mut self, timeout: Duration, site: Site) -> Look {
         if let Err(error) = timeout_us(timeout) {
             return Err(JobError::leaked(error, error));
         }
-        if self.len == 0 {
+        self.feed(site);
+        if let Some((error, cause)) = self.late.take() {
+            return Err(JobError::leaked(error, cause));
+        }
+        if self.given.is_empty() {
             return Ok(None);
         }
         let completion = match self.look(timeout) {
@@ -77,26 +194,25 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             Ok(None) => return Ok(None),
             Err(error) => return Err(self.channel_failed(error, site)),
         };
-        let place = if self.in_order { self.oldest } else { completion.slot };
-        let job = self.places.get_mut(place).and_then(Option::as_mut).filter(|job| job.slot == completion.slot);
-        let most_bytes = job.as_ref().map(|job| job.most_bytes);
+        let place = self.place_of(completion.slot);
+        let most_bytes = place.and_then(|place| self.places.job(place)).map(|job| job.most_bytes);
         if let Err(error) = completion.verify(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0)) {
             return Err(self.channel_failed(error, site));
         }
         barrier::after_completion();
-        let Some(InFlight { operands, .. }) = job else { return Ok(None) };
+        let Some(place) = place else { return Ok(None) };
         if self.port.is_simulated()
-            && let Err(error) = ended(&self.driver, operands, completion.failed.is_some(), &mut self.wrong)
+            && let Err(error) = ended(&self.driver, self.places.operands(place), completion.failed.is_some(), &mut self.wrong)
         {
             return Err(self.channel_failed(error, site));
         }
         // The last one, and no other was given: where that is a stop's doing, nothing is lost.
-        if self.len == 1 && self.state != State::Stopped {
+        if self.len() == 1 && self.state != State::Stopped {
             self.counts.ran_dry += 1;
         }
-        trace::happened(Event::Complete { port: self.port.name, job: self.counts.pushed }, site);
+        trace::happened(Event::Complete { port: self.port.name, job: self.count_of(place) }, site);
         if let Some(bytes) = completion.bytes {
-            received(operands, bytes);
+            received(self.places.operands_mut(place), bytes);
         }
         match completion.failed {
             Some(_) => self.counts.failed += 1,
@@ -108,212 +224,121 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// One wait of the driver's. After a stop, one look, and the ends of jobs that were taken back
     /// are passed over: there are as many as slots at most.
     #[inline]
-    pub(super) fn look(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+    fn look(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if self.state != State::Stopped {
             return self.driver.poll(timeout);
         }
         for _ in 0..=self.slots {
             match self.driver.poll(Duration::ZERO)? {
-                Some(end) if !self.places.iter().flatten().any(|job| job.slot == end.slot) => {}
+                Some(end) if self.place_of(end.slot).is_none() => {}
                 ended => return Ok(ended),
             }
         }
         Ok(None)
     }
 
-    /// Gives the buffers at `place` to `each`; the job's tag. The device does not have them.
+    /// Where the job is whose end the driver may tell with `slot`: where they end in order, the
+    /// oldest one.
     #[inline]
-    pub(super) fn hand_out(&mut self, place: usize, mut each: impl FnMut(usize, usize, DevBuf<'p, T>)) -> Option<usize> {
-        let there = self.places.get_mut(place)?;
-        let InFlight { operands, tag, .. } = there.as_mut()?;
-        let (tag, len) = (*tag, operands.len());
-        // SAFETY: so many are there, and the list has none of them from here on: each is read once.
-        // Where `each` panics, the others are leaked.
-        unsafe {
-            operands.set_len(0);
-            let first = operands.as_ptr();
-            (0..len).for_each(|index| each(tag, index, first.add(index).read().into_dev()));
-            // Nothing is left to drop.
-            ptr::from_mut(there).write(None);
+    fn place_of(&self, slot: usize) -> Option<Place> {
+        let is_of = |place: &Place| self.places.job(*place).is_some_and(|job| job.slot == slot);
+        if self.in_order && self.state != State::Stopped {
+            return self.given.first().filter(is_of);
         }
+        self.given.iter(&self.places).find(is_of)
+    }
+
+    /// How many jobs the driver is given at once.
+    const fn slots_used_at_once(&self) -> usize {
+        // Out of order, a bit says which slot is in use.
+        if self.in_order || self.slots < u64::BITS as usize { self.slots } else { u64::BITS as usize }
+    }
+
+    /// The slot of the next job. The driver has fewer than `slots_used_at_once`.
+    const fn next_slot(&self) -> usize {
+        if self.in_order { self.next } else { self.slots_used.trailing_ones() as usize }
+    }
+
+    /// Gives the operands at `place`, which the device does not have, to `each` with its index.
+    /// Where `each` panics, the place is lost with what is left in it.
+    #[inline]
+    pub(super) fn hand_out(&mut self, place: Place, each: impl FnMut(usize, Operand)) {
+        self.leave(place);
+        self.places.take(place, each);
         self.came_out(place);
-        Some(tag)
     }
 
-    /// The values that `each` makes of the operands at `place`, which has as many as a job can
-    /// have.
+    /// The values that `each` makes of them, in an array of as many as a job has.
     #[inline]
-    pub(super) fn take_out<B>(&mut self, place: usize, each: impl Fn(Operand<'p, T>) -> B) -> Option<[B; OPERANDS]> {
-        let there = self.places.get_mut(place)?;
-        let operands = &mut there.as_mut()?.operands;
-        if operands.len() < OPERANDS {
-            return None;
-        }
-        // SAFETY: as in `hand_out`.
-        let taken = unsafe {
-            operands.set_len(0);
-            let first = operands.as_ptr();
-            array::from_fn(|index| each(first.add(index).read()))
-        };
-        *there = None;
+    pub(super) fn hand_out_array<const N: usize, B>(&mut self, place: Place, each: impl Fn(Operand) -> B) -> Option<[B; N]> {
+        let buffers = self.places.take_array(place, each)?;
+        self.leave(place);
         self.came_out(place);
-        Some(taken)
+        Some(buffers)
     }
 
-    /// The place of the oldest job that a stopped device has not ended.
-    pub(super) fn oldest_to_take_back(&self) -> Option<usize> {
-        if self.state != State::Stopped {
-            return None;
-        }
-        let jobs = self.places.iter().enumerate().filter_map(|(place, job)| job.as_ref().map(|job| (job.serial, place)));
-        jobs.min().map(|(_, place)| place)
-    }
-
-    /// Everything that can be refused, then the caches and the barrier before the doorbell. The
-    /// operands are the device's then.
+    /// The job at `place` is in no list any more, and its slot is free.
     #[inline]
-    pub(super) fn ready(
-        &self,
-        operands: &mut [Operand<'_, T>],
-        slices: &mut Slices<OPERANDS>,
-        args: &[u32],
-        site: Site,
-    ) -> Result<usize, OperandError> {
-        if self.state != State::AtWork {
-            return Err((None, Error::QueueStopped { in_flight: self.len }));
+    fn leave(&mut self, place: Place) {
+        let slot = self.places.job(place).map_or(usize::MAX, |job| job.slot);
+        if self.given.remove(&mut self.places, place) {
+            self.slots_used &= !slot_bit(slot);
+        } else {
+            self.waiting.remove(&mut self.places, place);
         }
-        if self.is_full() {
-            return Err((None, Error::QueueFull { depth: self.depth }));
-        }
-        let most_bytes = prepare(&self.driver, &self.port, operands, slices, args, site)?;
-        barrier::before_doorbell();
-        for (operand, slice) in operands.iter_mut().zip(&*slices) {
-            operand.give(&self.port, slice.addr);
-        }
-        Ok(most_bytes)
     }
 
-    /// Moves a job's operands into their place, and rings the doorbell. `ready` succeeded. Where
-    /// the device did not take the job and was stopped, the operands are in the list again, and the
-    /// error has buffers.
+    /// `place` is empty.
     #[inline]
-    pub(super) fn launch(
-        &mut self,
-        operands: &mut Given<'p, T, OPERANDS>,
-        tag: usize,
-        most_bytes: usize,
-        slices: &[DevSlice],
-        args: &[u32],
-        site: Site,
-    ) -> Result<usize, JobError<()>> {
-        let (place, slot) = self.free();
-        // `free` found it, empty: the queue was not full.
-        let Some(there) = self.places.get_mut(place) else { return Err(JobError::leaked(Error::Busy, Error::Busy)) };
-        // From here on the device may have the addresses: the buffers are in their place, also when
-        // the driver panics.
-        let job = there.insert(InFlight { operands: Vec::new(), slot, tag, serial: self.counts.pushed, most_bytes });
-        move_all(operands, &mut job.operands);
-        if self.port.is_simulated() {
-            let wrong = tell_given(&self.driver, &self.port, &job.operands);
-            // Up to here none of the jobs in flight has ended with any. Where the board did
-            // not hear of the hand-over, the next end is an error.
-            self.wrong = if self.len == 0 || wrong.is_err() { wrong } else { self.wrong };
-        }
-        self.len += 1;
-        self.counts.pushed += 1;
-        // A driver that panics leaves the slot in use, and `next_slot` at it.
-        self.state = State::MustStop;
-        // SAFETY: 1. `ready` ran `check` on these slices and arguments. 2. `slot` is free and below
-        // the driver's depth (`free`). 3. The buffers are `DevBuf`s in their place. No view of them
-        // exists, and their region keeps them mapped while they are not dropped. They come out only
-        // after `poll` told this slot's end, or after `stop`.
-        let submitted = unsafe { self.driver.submit(slot, slices, args) };
-        self.state = State::AtWork;
-        if let Err(cause) = submitted {
-            return Err(self.not_launched(place, cause, operands, site));
-        }
-        self.next_slot = if slot + 1 >= self.slots { 0 } else { slot + 1 };
-        trace::happened(Event::Submit { port: self.port.name, job: self.counts.pushed }, site);
-        Ok(slot)
-    }
-
-    /// The device did not take the job at `place`: it is stopped, or the job stays inside.
-    #[cold]
-    #[inline(never)]
-    fn not_launched(&mut self, place: usize, cause: Error, back: &mut Given<'p, T, OPERANDS>, site: Site) -> JobError<()> {
-        let stopped = self.stop();
-        trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
-        if let Err(error) = stopped {
-            return JobError::leaked(error, cause);
-        }
-        // There is room for each: they were in this list.
-        let given_back = |_, _, buf| drop(back.push(Operand::refused(buf)));
-        match self.hand_out(place, given_back) {
-            Some(_) => {
-                self.counts.pushed -= 1;
-                JobError::gave_back(cause, ())
-            }
-            None => JobError::leaked(cause, cause),
-        }
-    }
-
-    /// A free place and its slot. The queue is not full.
-    #[inline]
-    pub(super) fn free(&self) -> (usize, usize) {
-        if self.in_order {
-            let place = self.oldest + self.len;
-            return (if place >= SLOTS { place - SLOTS } else { place }, self.next_slot);
-        }
-        let is_free = |slot: &usize| self.places.get(*slot).is_some_and(Option::is_none);
-        let slot = (self.next_slot..self.depth).chain(0..self.next_slot.min(self.depth)).find(is_free).unwrap_or(SLOTS);
-        (slot, slot)
-    }
-
-    /// The job at `place` came out.
-    #[inline]
-    pub(super) fn came_out(&mut self, place: usize) {
-        self.len -= 1;
-        if place == self.oldest {
-            self.oldest = if place + 1 >= SLOTS { 0 } else { place + 1 };
-        }
+    fn came_out(&mut self, place: Place) {
+        self.free.push(&mut self.places, place);
         self.begin_anew_if_empty();
     }
 
     /// A stopped queue that is empty starts from slot 0 (`Driver`, 12).
     #[inline]
     pub(super) fn begin_anew_if_empty(&mut self) {
-        if self.state == State::Stopped && self.len == 0 {
-            forget_ends(&mut self.driver);
-            // Nobody's bytes are looked at before the last of these looks.
-            barrier::after_completion();
-            (self.state, self.oldest, self.next_slot) = (State::AtWork, 0, 0);
+        if self.state == State::Stopped && self.is_empty() {
+            (self.state, self.next, self.slots_used, self.late, self.forget) = (State::AtWork, 0, 0, None, true);
         }
+    }
+
+    /// Stops the device, whatever it is doing. Jobs that had ended still come out by
+    /// [`wait`](Self::wait); the others, also those that it was never given, by
+    /// [`take_back`](Self::take_back).
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`]: the jobs stay inside. Reset the device from outside, and call it
+    /// again.
+    pub fn stop(&mut self) -> Result<()> {
+        self.counts.stopped += 1;
+        self.state = State::MustStop;
+        self.driver.stop()?;
+        barrier::after_completion();
+        self.state = State::Stopped;
+        if self.port.is_simulated() {
+            self.given.iter(&self.places).for_each(|place| at_rest(self.places.operands(place)));
+        }
+        self.begin_anew_if_empty();
+        Ok(())
+    }
+
+    /// The job at `place` as events count it, from 1.
+    fn count_of(&self, place: Place) -> u64 {
+        self.places.job(place).map_or(0, |job| job.number.saturating_add(1))
     }
 
     /// The channel cannot go on: it is stopped, and the jobs stay inside.
     #[cold]
-    pub(super) fn channel_failed(&mut self, cause: Error, site: Site) -> JobError<Buffers<'p, T, OPERANDS>> {
+    pub(super) fn channel_failed(&mut self, cause: Error, site: Site) -> JobError<()> {
         let stopped = if self.state == State::Stopped { Ok(()) } else { self.stop() };
-        trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
+        let job = self.given.first().map_or(self.counts.pushed, |oldest| self.count_of(oldest));
+        trace::happened(Event::Stop { port: self.port.name, job }, site);
         JobError::leaked(stopped.err().unwrap_or(cause), cause)
     }
 }
 
-/// The buffers of a job, still on the device's side.
-#[inline]
-pub(super) fn buffers<'p, T, const OPERANDS: usize>(operands: Given<'p, T, OPERANDS>) -> Buffers<'p, T, OPERANDS> {
-    operands.into_iter().map(Operand::into_dev).collect()
-}
-
-/// Moves what is in one list to another one, which is empty.
-#[inline]
-fn move_all<T, const N: usize>(from: &mut Vec<T, N>, to: &mut Vec<T, N>) {
-    let len = from.len();
-    // SAFETY: so many are in `from`, which has none of them from here on; `to` is another list, has
-    // room for as many, and none to drop.
-    unsafe {
-        from.set_len(0);
-        ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr(), len);
-        to.set_len(len);
-    }
+/// The bit of `slot` in `Queue::slots_used`; none of those beyond the first 64.
+const fn slot_bit(slot: usize) -> u64 {
+    if slot < u64::BITS as usize { 1 << slot } else { 0 }
 }

@@ -1,247 +1,189 @@
-#![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over")]
-//! Several jobs in flight.
+#![allow(unsafe_code, reason = "a driver can be changed behind a queue only by a promise")]
+//! The queue over one device, which owns its jobs: for the buffers of [`own`](crate::own).
 
-mod counts;
+mod done;
 mod flight;
-mod words;
+mod jobs;
+mod list;
+mod places;
+mod stream;
 
-pub use counts::{Cancelled, QueueCounts};
+pub use done::{Cancelled, Done};
+pub use stream::{Frame, Stream};
 
-use super::{
-    Completion, Done, Driver, JobError, TypedDriver,
-    prepare::{at_rest, forget_ends},
-};
+use super::{Driver, QueueCounts};
 use crate::{
-    mem::{AnyThread, CpuBuf, DevBuf, Operand, Port, WrongAccesses},
+    mem::{
+        Port, WrongAccesses,
+        region::{Given, Memory, wherever},
+    },
     trace::{self, Event, Site},
     types::platform::forward_as_fd,
-    types::{Error, Refused, Result, barrier},
+    types::{Error, Refused, Result},
 };
-use core::{
-    fmt,
-    mem::{ManuallyDrop, MaybeUninit},
-    time::Duration,
-};
-use flight::{Buffers, InFlight, Look, State, buffers};
+use core::{fmt, ptr::NonNull};
+use flight::State;
+use list::{List, Place};
+use places::{Places, Plan};
 
-/// **It owns the buffers of its jobs in flight**: up to `SLOTS` of them, and no more than the
+/// How many bytes [`Queue::with_memory`] needs for `jobs` jobs of `operands` operands each,
+/// wherever they begin. The compiler can work it out, for a static.
+///
+/// # Errors
+/// [`Error::Argument`]: no jobs or more than 4,096, or more than 16 operands.
+pub const fn queue_bytes(jobs: usize, operands: usize) -> Result<usize> {
+    match Plan::new(jobs, operands) {
+        Ok(plan) => Ok(wherever(plan.layout())),
+        Err(error) => Err(error),
+    }
+}
+
+/// **Jobs for one device, and their buffers**: as many as the program asked for, whatever the
 /// device takes at once.
 ///
-/// Nothing borrows the queue for a job, so it can live in a structure. [`push`](Self::push) gives
-/// the device a job, [`next`](Self::next) brings back one that ended. A wait that finds nothing
-/// stops nothing. [`stop`](Self::stop) stops the device; jobs that had ended come out by `next`,
-/// the others by [`take_back`](Self::take_back), and then the queue takes new ones.
+/// [`run`](Self::run) runs one job and waits for it. With [`submit`](Self::submit) and
+/// [`wait`](Self::wait) several are in flight: those that the device cannot take yet wait in the
+/// queue, and a `wait` gives them on as others end. It owns their buffers, so it can live in a
+/// structure beside the pool, and move to a thread. It yields its own jobs and no others'.
 ///
-/// | state | `push` | `next` | `take_back` |
+/// A `wait` that finds nothing stops nothing. [`stop`](Self::stop) stops the device: jobs that had
+/// ended still come by `wait`, the others by [`take_back`](Self::take_back), and then the queue
+/// takes new ones.
+///
+/// | state | `submit` | `wait` | `take_back` |
 /// |---|---|---|---|
-/// | at work | a job more; [`Error::QueueFull`] | the next end, or `None` after the timeout | `None` |
+/// | at work | one job more; [`Error::QueueFull`] | the next end, or `None` after the timeout | `None` |
 /// | stopped, jobs inside | [`Error::QueueStopped`] | ends of before, then `None` | the oldest |
 /// | stopped, empty | starts the device | `None` | `None` |
 /// | will not stop, or the driver panicked | [`Error::QueueStopped`] | as at work | `None`, until [`stop`](Self::stop) succeeds |
 ///
 /// A fault of the channel stops the device. A device that will not stop keeps its buffers inside:
 /// reset it from outside, and call `stop` again. Dropping the queue stops the device and gives the
-/// buffers back, or leaks them where it does not stop. Forgetting it leaks them.
+/// buffers back, or leaks those of a device that does not stop. Forgetting it leaks them.
+///
+/// Arrays of operands say how many there are, and `wait` finds from its result how many buffers
+/// are asked for:
 ///
 /// ```
-/// use contigo::{Align, Pool, Queue, Region, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
+/// use contigo::{Align, drivers::zdma::{SimZdma, Zdma}, Queue, Region, sim::SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE)?, 1024)?;
+/// let pool = region.pool(8, 1024)?;
 /// let channel = SimZdma::new(&board, board.port());
-/// // `SLOTS` is capacity; this channel takes one job at a time.
-/// let mut queue: Queue<'_, _, 4, 2> = Queue::new(Zdma::simple_simulated(channel.window()?)?)?;
+/// let mut queue = Queue::new(Zdma::simple_simulated(channel.window()?)?, 4)?;
 ///
 /// let [mut from, to] = [pool.take()?, pool.take()?];
 /// from.view_mut::<u8>()?.fill(7);
-/// queue.push([from.to_device(..100), to.from_device(..100)], &())?;
-/// let mut looks = 0;
-/// let done = loop {
-///     looks += 1;
-///     match queue.next(Duration::from_millis(1))? {
-///         Some(done) => break done,
-///         None if looks < 20 => {} // nothing came, and nothing was stopped
-///         None => return Err(contigo::Error::Timeout { timeout_us: 20_000 }),
-///     }
-/// };
-/// let [_, to] = done.buffers;
+/// let [from, to] = queue.run([from.to_device(..100), to.from_device(..100)], &[], Duration::from_millis(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..100)?, [7; 100]);
+///
+/// // Three in flight, on a channel that takes one at a time.
+/// for _ in 0..3 {
+///     queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &[])?;
+/// }
+/// while !queue.is_empty() {
+///     let Some(done) = queue.wait(Duration::from_millis(20))? else { break };
+///     let [_from, _to] = done.buffers;
+/// }
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct Queue<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize = 1, T = AnyThread> {
+pub struct Queue<D: Driver> {
     driver: D,
     /// The driver's, read once: what the buffers were checked for is what they are given back for.
     port: Port,
-    /// In order: a circle that begins at `oldest`. Otherwise: a job's place is its slot.
-    ///
-    /// INVARIANT: a buffer is here while its device may touch it, and is taken out only after
-    /// `poll` told its slot's end, or after `stop`.
-    places: ManuallyDrop<[Option<InFlight<'p, OPERANDS, T>>; SLOTS]>,
     in_order: bool,
-    /// How many jobs at most: the smaller of `SLOTS` and what the device takes.
-    depth: usize,
     /// How many slots the driver numbers.
     slots: usize,
-    /// The place of the oldest job, where they end in order.
-    oldest: usize,
-    /// How many are in flight.
-    len: usize,
-    /// The slot of the next job, where they end in order; otherwise where the search for one
-    /// begins.
-    next_slot: usize,
+    /// INVARIANT: operands are here while the device may touch them, and are taken out only after
+    /// `poll` told their slot's end, or after `stop`.
+    places: Places,
+    free: List,
+    /// Jobs that the driver has not been given yet, the oldest first.
+    waiting: List,
+    /// Those that it has, in the order in which it was given them.
+    given: List,
+    /// The slot of the next job, where they end in order.
+    next: usize,
+    /// Bit N: slot N has a job. Of the first 64, where they do not end in order.
+    slots_used: u64,
     state: State,
+    /// The device was stopped, and its driver may keep ends of before.
+    forget: bool,
+    /// The device did not take a job that had waited: what the next look says.
+    late: Option<(Error, Error)>,
     /// On a simulated board: what the device had touched wrongly when the first of the jobs in
     /// flight began.
     wrong: Result<WrongAccesses>,
     counts: QueueCounts,
 }
 
-impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
-    /// Gives the device one job more: all the checks of [`Engine::start`](crate::Engine::start),
-    /// its cache maintenance, and the doorbell. Returns the job's slot.
+impl<D: Driver> Queue<D> {
+    /// A queue of at most `jobs` jobs, 1 to 4,096, over `driver`. They lie in pages from the
+    /// kernel. The device is stopped first: a program that crashed may have left it running.
     ///
     /// # Errors
-    /// The operands come back with [`Error::QueueFull`], [`Error::QueueStopped`], or what
-    /// [`Engine::start`](crate::Engine::start) says. Where the device itself did not take the job,
-    /// it was stopped, and the jobs before are to be taken back. Where it would not stop
-    /// ([`Error::WillNotStop`]), these operands stay inside too.
-    #[inline]
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub fn push(&mut self, operands: [Operand<'p, T>; OPERANDS], args: &D::Args) -> Result<usize, JobError<[Operand<'p, T>; OPERANDS]>> {
-        self.push_words(operands, D::words(args).as_ref())
-    }
-
-    /// The next job that ended, with its buffers on the CPU's side: waits at most for `timeout`.
-    /// `None`: none has ended, and nothing is stopped; or none is in flight, and it did not wait.
-    ///
-    /// # Errors
-    /// - Buffers in the error: this job failed alone ([`Error::Fault`]), or its caches could not be
-    ///   maintained. The others go on.
-    /// - No buffers: the channel failed and was stopped; the jobs are inside, to be taken back.
-    ///   With [`Error::WillNotStop`] it was not stopped.
-    /// - [`Error::Argument`] without buffers: `timeout` is longer than an hour
-    ///   ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)). Nothing was looked at, and all jobs go on.
-    #[inline]
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub fn next(&mut self, timeout: Duration) -> Look<'p, Done<[CpuBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
-        let Some((place, completion)) = self.ended_well(timeout, Site::here())? else { return Ok(None) };
-        let mut operands = self.places.get(place).into_iter().flatten().flat_map(|job| &job.operands);
-        if let Err(error) = operands.try_for_each(|operand| operand.given().sync_for_cpu(Site::here())) {
-            return Err(self.failed_alone(place, error));
-        }
-        self.done(place, Operand::reclaim, completion)
-    }
-
-    /// As [`next`](Self::next), and the buffers stay on the device's side: for the next device,
-    /// with no cache maintenance between.
-    ///
-    /// # Errors
-    /// As [`next`](Self::next).
-    #[inline]
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub fn next_device(&mut self, timeout: Duration) -> Look<'p, Done<[DevBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
-        let Some((place, completion)) = self.ended_well(timeout, Site::here())? else { return Ok(None) };
-        self.done(place, Operand::into_dev, completion)
-    }
-
-    /// A job's end, with what `each` makes of its operands at `place`.
-    #[inline]
-    fn done<B>(
-        &mut self,
-        place: usize,
-        each: impl Fn(Operand<'p, T>) -> B,
-        completion: Completion,
-    ) -> Look<'p, Done<[B; OPERANDS], D::Report>, T, OPERANDS> {
-        match self.take_out(place, each) {
-            Some(buffers) => Ok(Some(Done { buffers, report: self.driver.report(&completion), completion })),
-            // `prepare` compared their count with the driver's, which never changes.
-            None => Err(self.failed_alone(place, Error::Busy)),
-        }
-    }
-}
-
-impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
-    /// A queue over `driver`. The device is stopped first: a program that crashed may have left it
-    /// running.
-    ///
-    /// # Errors
-    /// The driver comes back with [`Error::WillNotStop`], or [`Error::Argument`] where its jobs
-    /// have more than `OPERANDS` operands.
-    pub fn new(driver: D) -> Result<Self, Refused<D>> {
-        let mut place = MaybeUninit::uninit();
-        Self::new_in(&mut place, driver)?;
-        // SAFETY: `new_in` made it.
-        Ok(unsafe { place.assume_init() })
-    }
-
-    /// As [`new`](Self::new), in the caller's memory: for a deep queue, which no stack holds. The
-    /// caller drops it there (`assume_init_drop`), or forgets it, which leaks its buffers.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new); there is no queue in `place` then.
-    pub fn new_in(place: &mut MaybeUninit<Self>, mut driver: D) -> Result<&mut Self, Refused<D>> {
-        const { assert!(1 <= SLOTS, "a queue has a place at least") };
-        const { assert!(1 <= OPERANDS && OPERANDS <= super::MAX_OPERANDS, "a job has 1 to 16 operands") };
-        let (value, max) = (driver.operands().len() as u64, OPERANDS as u64);
-        // A kernel of streams or numbers has none.
-        if value > max {
-            return Err(Refused::new(Error::Argument { name: "the count of operands", value, min: 0, max, multiple_of: 1 }, driver));
-        }
-        if let Err(error) = driver.stop() {
-            return Err(Refused::new(error, driver));
-        }
-        forget_ends(&mut driver);
-        let slots = driver.depth().max(1);
-        let (port, in_order) = (*driver.port(), driver.in_order());
-        let queue = place.as_mut_ptr();
-        // SAFETY: every field is written once, and none is read; `queue` is `place`, which is
-        // borrowed alone. A place is written as none, one after the other.
-        unsafe {
-            (&raw mut (*queue).port).write(port);
-            (&raw mut (*queue).in_order).write(in_order);
-            (&raw mut (*queue).depth).write(slots.min(SLOTS));
-            (&raw mut (*queue).slots).write(slots);
-            (&raw mut (*queue).driver).write(driver);
-            let places = (&raw mut (*queue).places).cast::<Option<InFlight<'p, OPERANDS, T>>>();
-            (0..SLOTS).for_each(|at| places.add(at).write(None));
-            (&raw mut (*queue).oldest).write(0);
-            (&raw mut (*queue).len).write(0);
-            (&raw mut (*queue).next_slot).write(0);
-            (&raw mut (*queue).state).write(State::AtWork);
-            (&raw mut (*queue).wrong).write(Ok(WrongAccesses::default()));
-            (&raw mut (*queue).counts).write(QueueCounts::default());
-            Ok(place.assume_init_mut())
+    /// The driver comes back with [`Error::WillNotStop`]; with [`Error::Argument`] for a count of
+    /// jobs that is out of range, or a driver whose jobs have more than 16 operands; or with
+    /// [`Error::Os`] or [`Error::Unsupported`] where the kernel has no pages, or there is none.
+    pub fn new(mut driver: D, jobs: usize) -> Result<Self, Refused<D>> {
+        let made = Plan::new(jobs, driver.operands().len()).and_then(|plan| {
+            let memory = Memory::from_kernel(plan.layout())?;
+            driver.stop()?;
+            Ok((plan, memory))
+        });
+        match made {
+            // SAFETY: the memory is new, and was made for this plan.
+            Ok((plan, memory)) => Ok(Self::over(driver, unsafe { Places::write(&plan, memory) })),
+            Err(error) => Err(Refused::new(error, driver)),
         }
     }
 
-    /// Stops the device, whatever it is doing. Jobs that had ended still come out by
-    /// [`next`](Self::next); the others by [`take_back`](Self::take_back).
+    /// As [`new`](Self::new), where there is no kernel: the jobs lie in `memory`, which is given
+    /// for ever. [`queue_bytes`] says how much is enough.
     ///
     /// # Errors
-    /// [`Error::WillNotStop`]: the jobs stay inside. Reset the device from outside, and call it
-    /// again.
-    pub fn stop(&mut self) -> Result<()> {
-        self.counts.stopped += 1;
-        self.state = State::MustStop;
-        self.driver.stop()?;
-        barrier::after_completion();
-        self.state = State::Stopped;
-        if self.port.is_simulated() {
-            self.places.iter().flatten().for_each(|job| at_rest(&job.operands));
+    /// As [`new`](Self::new), and the memory comes back with the driver; [`Error::Exhausted`] where
+    /// it is too small.
+    pub fn with_memory(mut driver: D, jobs: usize, memory: Given) -> Result<Self, Refused<(D, Given)>> {
+        // From here on the reference is gone: no use of it can end what is made of the memory.
+        let mut memory = NonNull::from(memory);
+        let made = Plan::new(jobs, driver.operands().len()).and_then(|plan| {
+            // SAFETY: it is given for ever, and comes back only where nothing is made of it.
+            let given = unsafe { Memory::given(plan.layout(), memory)? };
+            driver.stop()?;
+            Ok((plan, given))
+        });
+        match made {
+            // SAFETY: it was made for this plan, and nothing is in it.
+            Ok((plan, given)) => Ok(Self::over(driver, unsafe { Places::write(&plan, given) })),
+            // SAFETY: nothing was made of it. It is the caller's again, for ever.
+            Err(error) => Err(Refused::new(error, (driver, unsafe { memory.as_mut() }))),
         }
-        self.begin_anew_if_empty();
-        Ok(())
     }
 
-    /// The oldest job that a stopped device has not ended, with its buffers still on the device's
-    /// side. `None`: there is none, or the device is at work.
-    pub fn take_back(&mut self) -> Option<Cancelled<Buffers<'p, T, OPERANDS>>> {
-        let place = self.oldest_to_take_back()?;
-        let InFlight { operands, slot, .. } = self.places.get_mut(place).and_then(Option::take)?;
-        self.came_out(place);
-        self.counts.cancelled += 1;
-        Some(Cancelled { slot, buffers: buffers(operands) })
+    fn over(driver: D, places: Places) -> Self {
+        let mut queue = Self {
+            port: *driver.port(),
+            in_order: driver.in_order(),
+            slots: driver.depth().max(1),
+            driver,
+            places,
+            free: List::EMPTY,
+            waiting: List::EMPTY,
+            given: List::EMPTY,
+            next: 0,
+            slots_used: 0,
+            state: State::AtWork,
+            forget: true,
+            late: None,
+            wrong: Ok(WrongAccesses::default()),
+            counts: QueueCounts::default(),
+        };
+        // There are fewer than a `Place` can number.
+        let places = (0..queue.places.count()).filter_map(|at| Place::try_from(at).ok());
+        places.for_each(|place| queue.free.push(&mut queue.places, place));
+        queue
     }
 
     /// Stops the device and drops every job's buffers, which gives them back to their pools.
@@ -250,30 +192,28 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// As [`stop`](Self::stop).
     pub fn clear(&mut self) -> Result<()> {
         self.stop()?;
-        for _ in 0..SLOTS {
-            drop(self.take_back());
-        }
+        while self.take_back_each(|_, _, buf| drop(buf)).is_some() {}
         Ok(())
     }
 
-    /// How many jobs are in flight.
+    /// How many jobs are inside: with the device, and waiting for it.
     pub const fn len(&self) -> usize {
-        self.len
+        self.given.len() + self.waiting.len()
     }
 
-    /// Is none in flight?
+    /// Is none inside?
     pub const fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
-    /// Would a push be refused for want of a place?
+    /// Would a `submit` be refused for want of a place?
     pub const fn is_full(&self) -> bool {
-        self.len == self.depth
+        self.free.is_empty()
     }
 
-    /// How many jobs can be in flight: the smaller of `SLOTS` and what the device takes.
-    pub const fn depth(&self) -> usize {
-        self.depth
+    /// How many jobs can be inside: what the program asked for.
+    pub const fn capacity(&self) -> usize {
+        self.places.count()
     }
 
     /// Does it take no job: is the device stopped with jobs inside, or is it to be stopped first?
@@ -284,11 +224,6 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// How its jobs ended.
     pub fn counts(&self) -> QueueCounts {
         QueueCounts { ran_dry: self.driver.ran_dry().unwrap_or(self.counts.ran_dry), ..self.counts }
-    }
-
-    /// How often the device was stopped.
-    pub(in crate::job) const fn stops(&self) -> u64 {
-        self.counts.stopped
     }
 
     /// The driver, to read what it reports of itself.
@@ -309,7 +244,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     }
 
     /// Readies the interrupt for an event loop: [`Driver::arm_irq`]. Then look
-    /// ([`next`](Self::next) with [`Duration::ZERO`]), and only then sleep.
+    /// ([`try_next`](Self::try_next)), and only then sleep.
     ///
     /// # Errors
     /// The error of the interrupt's file.
@@ -323,32 +258,36 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     }
 }
 
-impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Drop for Queue<'_, D, SLOTS, OPERANDS, T> {
-    /// Stops the device and gives the buffers back, or leaks them.
+impl<D: Driver> Drop for Queue<D> {
+    /// Stops the device and gives the buffers back, or leaks those that it may touch.
     fn drop(&mut self) {
-        if self.len == 0 {
+        if self.is_empty() {
             return;
         }
         if self.state == State::Stopped || self.stop().is_ok() {
-            // SAFETY: `drop` runs once, and the device is stopped.
-            unsafe { ManuallyDrop::drop(&mut self.places) }
-        } else {
-            let all = self.places.iter().flatten().flat_map(|job| &job.operands);
-            let len_bytes = all.map(|operand| operand.given().handed_over_bytes()).sum();
-            trace::happened(Event::Leak { len_bytes }, Site::NONE);
+            while self.take_back_each(|_, _, buf| drop(buf)).is_some() {}
+            return;
+        }
+        let given = self.given.iter(&self.places).flat_map(|place| self.places.operands(place));
+        let len_bytes = given.map(|operand| operand.given().handed_over_bytes()).sum();
+        trace::happened(Event::Leak { len_bytes }, Site::NONE);
+        // The device was never told of these.
+        while let Some(place) = self.waiting.first() {
+            self.hand_out(place, |_, operand| drop(operand.into_dev()));
         }
     }
 }
 
-forward_as_fd!({'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T} Queue<'p, D, SLOTS, OPERANDS, T>, driver: D);
+forward_as_fd!({D: Driver} Queue<D>, driver: D);
 
-impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> fmt::Debug for Queue<'_, D, SLOTS, OPERANDS, T> {
+impl<D: Driver> fmt::Debug for Queue<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue")
             .field("driver", &self.driver.name())
             .field("port", &self.port.name)
-            .field("in_flight", &self.len)
-            .field("depth", &self.depth)
+            .field("with_the_device", &self.given.len())
+            .field("waiting", &self.waiting.len())
+            .field("capacity", &self.capacity())
             .field("state", &self.state)
             .field("counts", &self.counts())
             .finish()

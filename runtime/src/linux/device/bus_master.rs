@@ -37,7 +37,7 @@ impl BusMaster {
     }
 
     /// Lets the function reach memory: once its driver has stopped it
-    /// ([`Engine::new`](crate::Engine::new) does), and before its first job.
+    /// ([`Queue::new`](crate::Queue::new) does), and before its first job.
     ///
     /// # Errors
     /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::Unexpected`] where

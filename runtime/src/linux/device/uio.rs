@@ -51,7 +51,7 @@ struct Map {
 /// [`PciFunction`](crate::PciFunction) opens it.
 ///
 /// ```no_run
-/// use contigo::{Bus, Port, Uio, drivers::zdma::Zdma, own::Queue};
+/// use contigo::{Bus, Port, Uio, drivers::zdma::Zdma, Queue};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// // SAFETY: GDMA's master reaches memory so, and no IOMMU is on.

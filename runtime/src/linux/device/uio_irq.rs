@@ -18,11 +18,11 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 /// It is `AsFd`: poll(2), `mio` and tokio's `AsyncFd` wait for it as for any file. The driver owns
 /// the interrupt, so the loop has a second handle ([`try_clone`](Self::try_clone)). The order
 /// matters: [`arm`](Self::arm) **first**, then look
-/// ([`Running::try_wait`](crate::Running::try_wait)), then sleep. An interrupt before `arm` is
+/// ([`Queue::try_next`](crate::Queue::try_next)), then sleep. An interrupt before `arm` is
 /// forgotten by it, and seen by the look; one after it ends the sleep.
 ///
 /// ```no_run
-/// use contigo::{Align, Bus, Error, Port, UDmaBuf, Uio, Wired, drivers::zdma::Zdma, own::{Queue, Region}};
+/// use contigo::{Align, Bus, Error, Port, UDmaBuf, Uio, Wired, drivers::zdma::Zdma, Queue, Region};
 /// use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// use std::os::fd::AsFd;
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };

@@ -3,15 +3,15 @@
 
 use super::Guard;
 use crate::{
-    job::{Driver, Engine, Queue, own},
+    job::{Driver, Queue},
     types::Error,
 };
 
-impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
+impl<D: Driver> Queue<D> {
     /// Leaves the program that stops the device with the kernel. The kernel runs it when the file
     /// of `guard` goes, by whatever end of this process, and only then gives up the memory that was
     /// imported there. Do it before the first job. A guard has one program: arming it again, from
-    /// another engine or for another window, puts that program in the place of the one before.
+    /// another queue or for another window, puts that program in the place of the one before.
     /// Channels of one core are stopped by one program, which one of them leaves.
     ///
     /// # Errors
@@ -25,53 +25,18 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
     ///
     /// # Safety
-    /// `guard` is the device that this engine drives, and window `window` of it the registers of
-    /// its driver. Where the engine has them from elsewhere (a UIO device, `/dev/mem`), it is not
+    /// `guard` is the device that this queue's driver drives, and window `window` of it the registers of
+    /// its driver. Where the driver has them from elsewhere (a UIO device, `/dev/mem`), it is not
     /// used any more from the moment when `guard` is dropped: the kernel writes its registers then.
     /// For registers that are the guard's own, the kernel waits.
     pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
-        unsafe { arm(self.driver(), guard, window) }
+        let program = self.driver().stop_program();
+        if program.steps().is_empty() {
+            let fix = "poll its stop in the program, or give the driver a stop program";
+            return Err(Error::Unsupported { what: "this driver has no stop program for the kernel", fix });
+        }
+        // SAFETY: the program only stops the device (`Driver`, 7), and the caller says that these
+        // are its registers.
+        unsafe { guard.arm(&program, window) }
     }
-}
-
-impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'_, D, SLOTS, OPERANDS, T> {
-    /// As [`Engine::arm`].
-    ///
-    /// # Errors
-    /// As [`Engine::arm`].
-    ///
-    /// # Safety
-    /// As [`Engine::arm`], of this queue.
-    pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
-        unsafe { arm(self.driver(), guard, window) }
-    }
-}
-
-impl<D: Driver> own::Queue<D> {
-    /// As [`Engine::arm`].
-    ///
-    /// # Errors
-    /// As [`Engine::arm`].
-    ///
-    /// # Safety
-    /// As [`Engine::arm`], of this queue.
-    pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
-        unsafe { arm(self.driver(), guard, window) }
-    }
-}
-
-/// # Safety
-/// As [`Engine::arm`].
-unsafe fn arm<D: Driver>(driver: &D, guard: &Guard, window: u32) -> Result<(), Error> {
-    let program = driver.stop_program();
-    if program.steps().is_empty() {
-        let fix = "poll its stop in the program, or give the driver a stop program";
-        return Err(Error::Unsupported { what: "this driver has no stop program for the kernel", fix });
-    }
-    // SAFETY: the program only stops the device (`Driver`, 7), and the caller says that these are
-    // its registers.
-    unsafe { guard.arm(&program, window) }
 }

@@ -30,7 +30,7 @@ pub(super) type Events = [Once<Fd>; MAX_INTERRUPTS];
 /// an eventfd for each where it has several. Either wakes who waits when the device is taken away.
 ///
 /// ```no_run
-/// use contigo::{Bus, Guard, Port, Wired, drivers::zdma::Zdma, own::Queue};
+/// use contigo::{Bus, Guard, Port, Wired, drivers::zdma::Zdma, Queue};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// let guard = Guard::open("fd500000.dma-controller")?;

@@ -26,7 +26,7 @@ use nix::libc::{EDQUOT, ENOMEM, ENOSPC, EPROTO};
 /// exactly the bytes that change hands: one system call for each hand-over on a port that does not
 /// snoop, none on one that does. Dropping it gives the pages back. On a port that does not snoop,
 /// that may throw away the CPU's writes since they were last handed to the device. Hand over first
-/// what another holder of an [`export`](crate::own::Region::export) is to see.
+/// what another holder of an [`export`](crate::Region::export) is to see.
 ///
 /// A [`Region`](crate::Region) leaks it rather than drop it while anything is out. The mapping then
 /// keeps the guard's file open, as its registers do: the kernel stops the device when the process
@@ -50,7 +50,7 @@ impl Guard {
     /// ([`set_addr_bits`](Self::set_addr_bits)).
     ///
     /// ```no_run
-    /// use contigo::{Guard, own::Region};
+    /// use contigo::{Guard, Region};
     /// let guard = Guard::open("40000000.gemm8")?;
     /// let region = Region::new(guard.allocate(4 << 20)?)?;
     /// let frames = region.pool(8, 256 << 10)?;

@@ -8,7 +8,7 @@
 //!   Guard ──► GuardMemory ──► Region ──► …     allocated for the device: many buffers
 //!     ├─────► DmaBuf ──► Region ──► …          a camera's dma-buf, or a dma-heap's block
 //!     ├─────► Registers, GuardIrq              mapped, and waited for
-//!     └────── Engine::arm: what stops it       run by the kernel when the file goes, before the memory does
+//!     └────── Queue::arm:  what stops it       run by the kernel when the file goes, before the memory does
 //! ```
 
 mod abi;
@@ -69,21 +69,21 @@ use spin::{Mutex, Once};
 ///
 /// When the last handle and the last mapping of it go, by whatever end of the process, the
 /// kernel takes the registers and the interrupts away. It runs the program that
-/// [`Engine::arm`](crate::Engine::arm) has left there, and resets the device, if it can be. Only
+/// [`Queue::arm`](crate::Queue::arm) has left there, and resets the device, if it can be. Only
 /// then it gives up the memory that was allocated or imported. Where neither a program nor a reset
 /// stops the device, the memory is kept until one does.
 ///
 /// An import is held for this device. An engine behind another port needs an import of its own
 /// there, or nobody waits for it after a crash: [`Region::export`](crate::Region::export) and
-/// [`DmaBuf::import`]. Make a [`Region`](crate::Region) of one of the two alone, and carve every
-/// buffer from it; hold the other as long as that engine may have one.
+/// [`DmaBuf::import`]. Make a [`Region`](crate::Region) of one of the two alone, and
+/// allocate every buffer from it; hold the other as long as that device may have one.
 ///
 /// # References
 /// `kernel-helpers/uapi/contigo.h`, the contract; `kernel-helpers/README.md`, how to install the
 /// module and bind a device.
 ///
 /// ```no_run
-/// use contigo::{Bus, Guard, Port, Wired, drivers::zdma::Zdma, own::{Queue, Region}};
+/// use contigo::{Bus, Guard, Port, Wired, drivers::zdma::Zdma, Queue, Region};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// let guard = Guard::open("fd500000.dma-controller")?;
@@ -196,7 +196,7 @@ impl Guard {
 
     /// Resets the device by its reset lines: it is as after power-on, and has let go of all memory.
     /// Memory that was in quarantine for it is given back. An engine that would not stop goes on
-    /// with [`Engine::recover`](crate::Engine::recover).
+    /// with [`Queue::stop`](crate::Queue::stop).
     ///
     /// Stop the engine before, or right after, and start nothing in between. The driver of a core
     /// that takes several jobs (`ap_ctrl_chain`) would take the end of a later job for that of one
@@ -217,7 +217,7 @@ impl Guard {
     }
 
     /// Leaves `program` with the kernel, for the device's register window `window` (its entry in
-    /// `reg`), in the place of the one before. [`Engine::arm`](crate::Engine::arm) does
+    /// `reg`), in the place of the one before. [`Queue::arm`](crate::Queue::arm) does
     /// it with the accelerator's own. An empty program disarms.
     ///
     /// # Errors

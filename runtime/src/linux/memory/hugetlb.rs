@@ -10,7 +10,7 @@ use crate::{
     mem::backend::{Backend, Mapping, Segment, SyncScope},
 };
 use crate::{
-    mem::region::state::contiguous,
+    mem::block::contiguous,
     types::{Align, Direction, Error, PhysAddr},
 };
 use core::ops::Range;

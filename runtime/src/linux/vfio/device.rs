@@ -47,7 +47,7 @@ pub struct VfioDevice {
 
 impl Vfio {
     /// Resets the device from outside, whoever drives it: all of its DMA ends, and its registers
-    /// are as after power-on. Then [`Engine::recover`](crate::Engine::recover).
+    /// are as after power-on. Then [`Queue::stop`](crate::Queue::stop).
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the kernel cannot; [`Error::Os`].

@@ -18,7 +18,7 @@ use memmap2::{MmapOptions, MmapRaw};
 ///
 /// - The pages are ordinary ones, anywhere in memory; they are pinned, count against
 ///   RLIMIT_MEMLOCK, and are not copied into children of fork(2).
-/// - Byte 0 is page-aligned for the process and for the device. A carve may ask for any alignment
+/// - Byte 0 is page-aligned for the process and for the device. A buffer may ask for any alignment
 ///   up to the block's own size (2 MiB at most): both have it at the same places.
 /// - The I/O address is as low as there is room, and never below 64 KiB. So a master with 32
 ///   address lines, or edu with its 28, reaches memory that lies above 4 GiB. Addresses that the

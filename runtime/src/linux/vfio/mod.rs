@@ -4,7 +4,7 @@
 //! ```text
 //!   Vfio ────────┬──► VfioMemory ──► Region ──► …      pages of this process, pinned; one run of I/O addresses
 //!   the device,  │
-//!   in an I/O    └──► VfioDevice ──► a driver ──► Engine    registers, interrupt, port
+//!   in an I/O    └──► VfioDevice ──► a driver ──► Queue     registers, interrupt, port
 //!   address space
 //!   of its own
 //! ```
@@ -59,7 +59,7 @@
 //! `drivers/iommu/iommufd/`; 6.12 and 6.1 read.
 //!
 //! ```no_run
-//! use contigo::{linux::{vfio::{Interrupt, Vfio, VfioDevice}}, own::Region};
+//! use contigo::{linux::{vfio::{Interrupt, Vfio, VfioDevice}}, Region};
 //! let vfio = Vfio::open("0000:01:00.0")?;
 //! let region = Region::new(vfio.memory(1 << 20)?)?;           // ordinary pages, one run for the device
 //! let device = VfioDevice::open(&vfio, 0, Interrupt::Any)?;   // BAR 0; no port to claim

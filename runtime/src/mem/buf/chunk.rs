@@ -6,22 +6,12 @@ use crate::{mem::Holder, types::Bus};
 use crate::{
     mem::{
         Backend, Port,
-        region::{Block, State},
+        block::{Block, State},
         span::Span,
     },
     types::{Align, Direction, Error},
 };
-use core::{mem, ptr::NonNull};
-
-/// Who hands out bytes and takes them back: a region, a pool, an arena.
-pub(crate) trait Owner {
-    /// The block that the bytes are in.
-    fn block(&self) -> &dyn Block;
-    /// One handle to `token`'s bytes is gone. The last one frees them.
-    fn release(&self, token: u32);
-    /// One handle more to `token`'s bytes.
-    fn share(&self, token: u32) -> Result<(), Error>;
-}
+use core::ptr::NonNull;
 
 /// An owner behind a pointer: its type, as functions. A trait object would be called with a
 /// reference, which lives until the call returns; but an owner that counts goes away *during* the
@@ -29,62 +19,37 @@ pub(crate) trait Owner {
 ///
 /// # Safety
 /// Each function is called with the pointer that goes with the table, and with a token of which a
-/// handle is alive. What `block` leads to is used only while that handle is: `'p` says nothing
-/// about that, and is `'static` where the owner counts. `release` ends the handle.
-pub(crate) struct OwnerTable<'p> {
-    pub(crate) block: unsafe fn(NonNull<()>) -> NonNull<dyn Block + 'p>,
+/// handle is alive. What `block` leads to is used only while that handle is. `release` ends the
+/// handle.
+pub(crate) struct OwnerTable {
+    pub(crate) block: unsafe fn(NonNull<()>) -> NonNull<dyn Block>,
     pub(crate) release: unsafe fn(NonNull<()>, u32),
     pub(crate) share: unsafe fn(NonNull<()>, u32) -> Result<(), Error>,
-    /// The owner counts its handles, and is not borrowed.
-    pub(crate) counts: bool,
-}
-
-impl<'p> OwnerTable<'p> {
-    /// The table of an owner that is borrowed for `'p`.
-    const fn of<O: Owner + 'p>() -> &'p Self {
-        const {
-            &Self {
-                // SAFETY: `Chunk::new` made the pointer of a `&'p O`.
-                block: |owner| NonNull::from(unsafe { owner.cast::<O>().as_ref() }.block()),
-                // SAFETY: as above.
-                release: |owner, token| unsafe { owner.cast::<O>().as_ref() }.release(token),
-                // SAFETY: as above.
-                share: |owner, token| unsafe { owner.cast::<O>().as_ref() }.share(token),
-                counts: false,
-            }
-        }
-    }
 }
 
 /// Some bytes of a block, owned by exactly one handle.
 ///
 /// INVARIANT: `extent` lies inside the block, and no other chunk holds any byte of it. The makers
-/// of chunks guarantee it: `State::bump`, a pool's bitmap, an arena's blocks, `own`'s allocator
-/// (`Control::take`) and its pools' bitmaps (`PoolState::take`), and `split`, which divides one
-/// chunk into two.
+/// of chunks guarantee it: a region's allocator (`Control::take`), its pools' bitmaps
+/// (`PoolState::take`), and `split`, which divides one chunk into two.
 // Aligned to 4, so that the four bytes behind `token` are not lost: a buffer keeps what else it
 // knows there, and an operand has 128 bytes (`Operand`).
 #[repr(C, packed(4))]
-pub(crate) struct Chunk<'p> {
+pub(crate) struct Chunk {
     owner: NonNull<()>,
-    table: &'p OwnerTable<'p>,
+    table: &'static OwnerTable,
     pub(crate) extent: Span,
     pub(crate) token: u32,
 }
 
-impl<'p> Chunk<'p> {
-    #[inline]
-    pub(crate) fn new<O: Owner + 'p>(owner: &'p O, token: u32, extent: Span) -> Self {
-        Self { owner: NonNull::from(owner).cast(), table: OwnerTable::of::<O>(), extent, token }
-    }
-
+impl Chunk {
     /// A chunk of an owner that counts.
     ///
     /// # Safety
-    /// `table` says so, and goes with `owner`. The owner counts one handle of `token`, which this is, and it
+    /// `table` goes with `owner`. The owner counts one handle of `token`, which this is, and it
     /// stays where it is until `release` was called for that handle.
     #[inline]
-    pub(crate) unsafe fn counted(owner: NonNull<()>, table: &'p OwnerTable<'p>, token: u32, extent: Span) -> Self {
+    pub(crate) unsafe fn counted(owner: NonNull<()>, table: &'static OwnerTable, token: u32, extent: Span) -> Self {
         Self { owner, table, extent, token }
     }
 
@@ -95,15 +60,7 @@ impl<'p> Chunk<'p> {
         Self { owner: self.owner, table: self.table, extent, token: self.token }
     }
 
-    /// The same handle, where it borrows nothing.
-    pub(super) fn unborrowed(&self) -> Option<Chunk<'static>> {
-        let Self { owner, table, extent, token } = *self;
-        // SAFETY: the table of an owner that counts is `'static` (`counted`).
-        let table = table.counts.then(|| unsafe { mem::transmute::<&'p OwnerTable<'p>, &'static OwnerTable<'static>>(table) });
-        table.map(|table| Chunk { owner, table, extent, token })
-    }
-
-    fn block(&self) -> &(dyn Block + 'p) {
+    fn block(&self) -> &dyn Block {
         // SAFETY: this chunk is a handle of the owner's, and what is returned borrows it.
         unsafe { (self.table.block)(self.owner).as_ref() }
     }
@@ -163,7 +120,7 @@ impl<'p> Chunk<'p> {
 #[cfg(feature = "sim")]
 #[cold]
 #[inline(never)]
-fn tell(chunk: Chunk<'_>, holder: Holder<'_>) {
+fn tell(chunk: Chunk, holder: Holder<'_>) {
     if matches!(chunk.state().mapping.bus, Bus::Sim(_)) {
         let span = chunk.extent;
         chunk.backend().held_by(span.range(), holder);

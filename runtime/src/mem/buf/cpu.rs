@@ -1,16 +1,16 @@
 #![allow(unsafe_code, reason = "views are made here, and nowhere else")]
 //! The CPU's side of a buffer.
 
-use super::{AnyThread, Chunk, OneThread, Operand};
+use super::{Chunk, Operand};
 use crate::{
     mem::{
-        region::Block,
+        block::Block,
         span::{Part, Span},
     },
     trace::{self, Event, Site},
     types::{Bus, Direction, Error, Refused},
 };
-use core::{fmt, marker::PhantomData, mem, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
+use core::{fmt, mem, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A buffer that the CPU owns: it has views, and no address. Dropping it gives it back to its pool.
@@ -21,30 +21,28 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 ///
 /// ```compile_fail,E0505
 /// # use contigo::{CpuBuf, Operand};
-/// fn race(mut buf: CpuBuf<'_>) {
+/// fn race(mut buf: CpuBuf) {
 ///     let view = buf.view_mut::<u8>().unwrap();
 ///     let operand = buf.to_device(..); // error: `buf` is borrowed
 ///     view[0] = 1;
 /// }
 /// ```
 #[must_use = "dropping a buffer gives it back"]
-pub struct CpuBuf<'p, T = AnyThread> {
-    chunk: Chunk<'p>,
+pub struct CpuBuf {
+    chunk: Chunk,
     /// The bytes that views show: the extent, or the slice of it that was asked for.
     span: Span,
-    thread: PhantomData<T>,
 }
 
-impl<'p, T> CpuBuf<'p, T> {
-    /// `chunk` must come from an owner that may be used as `T` says: see `AnyThread` and
-    /// `OneThread`.
-    pub(crate) fn new(chunk: Chunk<'p>) -> Self {
+impl CpuBuf {
+    /// All of `chunk`.
+    pub(crate) fn new(chunk: Chunk) -> Self {
         let span = chunk.extent;
-        Self { chunk, span, thread: PhantomData }
+        Self { chunk, span }
     }
 
-    pub(super) fn with_span(chunk: Chunk<'p>, span: Span) -> Self {
-        Self { chunk, span, thread: PhantomData }
+    pub(super) fn with_span(chunk: Chunk, span: Span) -> Self {
+        Self { chunk, span }
     }
 
     /// How many bytes views show.
@@ -172,22 +170,22 @@ impl<'p, T> CpuBuf<'p, T> {
 
     /// An operand that the device reads: bytes `range` of this buffer are cleaned, no others. The
     /// range is checked when the job starts.
-    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand {
         Operand::from_cpu(self, Part::of(range), Direction::ToDevice)
     }
 
     /// An operand that the device writes: the lines of `range` are cleaned before the job and
     /// invalidated after it, and no other bytes are lost.
-    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand {
         Operand::from_cpu(self, Part::of(range), Direction::FromDevice)
     }
 
     /// An operand that the device reads and writes.
-    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand {
         Operand::from_cpu(self, Part::of(range), Direction::Bidirectional)
     }
 
-    pub(super) fn chunk(&self) -> &Chunk<'p> {
+    pub(super) fn chunk(&self) -> &Chunk {
         &self.chunk
     }
 
@@ -196,18 +194,9 @@ impl<'p, T> CpuBuf<'p, T> {
     }
 
     /// The chunk, without giving it back.
-    pub(super) fn into_chunk(self) -> Chunk<'p> {
+    pub(super) fn into_chunk(self) -> Chunk {
         let this = ManuallyDrop::new(self);
         this.chunk.with_extent(this.chunk.extent)
-    }
-
-    /// The same buffer, where it borrows nothing: it may go to any thread, because an owner that
-    /// counts is used on any.
-    pub(crate) fn unborrowed(self) -> Result<CpuBuf<'static>, Self> {
-        match self.chunk.unborrowed() {
-            Some(chunk) => Ok(CpuBuf::with_span(chunk, ManuallyDrop::new(self).span)),
-            None => Err(self),
-        }
     }
 
     /// The CPU's address of the block.
@@ -234,8 +223,8 @@ impl<'p, T> CpuBuf<'p, T> {
 
     fn bytes(&self) -> &[u8] {
         // SAFETY: 1. The span lies inside the mapping, which is initialised (`Backend`, 2), and
-        // there while this buffer is: the buffer borrows the region, or its unit of the region's
-        // count keeps it (`own::control`). The view borrows `self`, whatever `'p` is. 2. No other
+        // there while this buffer is: its unit of the region's count keeps it
+        // (`region::control`). The view borrows `self`. 2. No other
         // handle holds these bytes (`Chunk`'s invariant), and `&self` keeps `view_mut` away. 3. No
         // device holds their address, because an address exists only in a `DevBuf`. A `DevBuf`
         // becomes this only after the device has stopped: its driver said so (`Driver`, 2), or the
@@ -257,43 +246,23 @@ fn no_view<Elem>(len_bytes: usize) -> Error {
     Error::View { len_bytes, element_bytes: mem::size_of::<Elem>(), align_bytes: mem::align_of::<Elem>() }
 }
 
-impl<T> Drop for CpuBuf<'_, T> {
+impl Drop for CpuBuf {
     fn drop(&mut self) {
         // SAFETY: `drop` runs once, and no view is alive.
         unsafe { self.chunk.release() };
     }
 }
 
-/// A buffer that may move can also stay: so that one job can take buffers of both kinds.
-///
-/// ```
-/// # #[cfg(feature = "sim")] {
-/// use contigo::{Align, CpuBuf, OneThread, Region, sim::SimBoard};
-/// let board = SimBoard::new(1);
-/// let region = Region::new(board.memory(4096)?)?;
-/// let buf: CpuBuf<'_, OneThread> = region.carve(256, Align::LINE)?.into_buf().into();
-/// assert_eq!(buf.len_bytes(), 256);
-/// # }
-/// # Ok::<(), contigo::Error>(())
-/// ```
-impl<'p> From<CpuBuf<'p, AnyThread>> for CpuBuf<'p, OneThread> {
-    fn from(buf: CpuBuf<'p, AnyThread>) -> Self {
-        let span = buf.span;
-        Self::with_span(buf.into_chunk(), span)
-    }
-}
-
-// SAFETY: `T` is `AnyThread` (or the caller's own `Send` type, which nothing constructs). The owner
-// is then a borrowed `Region` or `Pool`, both `Sync`, or a control block of `own`, which is atomics
-// and an allocator behind a lock. From another thread a buffer only calls `release`, `share` and a
-// sync of its owner. A release may be the last use of a control block: it then drops the backend on
-// that thread, which a `Backend` allows (it is `Send`), and no other thread has the control block
-// any more. The bytes are reached through one handle only.
-unsafe impl<T: Send> Send for CpuBuf<'_, T> {}
+// SAFETY: the owner is a control block, which is atomics and an allocator behind a lock. From
+// another thread a buffer only calls `release`, `share` and a sync of its owner. A release may be
+// the last use of a control block: it then drops the backend on that thread, which a `Backend`
+// allows (it is `Send`), and no other thread has the control block any more. The bytes are reached
+// through one handle only.
+unsafe impl Send for CpuBuf {}
 // SAFETY: `&CpuBuf` gives `&[Elem]` and numbers; see `Send` for the rest.
-unsafe impl<T: Send> Sync for CpuBuf<'_, T> {}
+unsafe impl Sync for CpuBuf {}
 
-impl<T> fmt::Debug for CpuBuf<'_, T> {
+impl fmt::Debug for CpuBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CpuBuf").field("offset_bytes", &self.span.start).field("len_bytes", &self.span.len).finish()
     }

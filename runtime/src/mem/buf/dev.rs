@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a buffer's thread marker decides whether it is `Send`")]
 //! The device's side of a buffer.
 
-use super::{AnyThread, Chunk, CpuBuf, Operand};
+use super::{Chunk, CpuBuf, Operand};
 use crate::{
     mem::{
         Handle, Port, WrongAccesses,
@@ -10,7 +10,7 @@ use crate::{
     trace::{self, Event, Site},
     types::{Bus, DevAddr, Direction, Error, Refused, barrier},
 };
-use core::{fmt, marker::PhantomData, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
+use core::{fmt, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
 
 /// One operand as a driver sees it: where the device finds it. A plain number: it gives no right to
 /// the bytes.
@@ -33,7 +33,7 @@ impl DevSlice {
 }
 
 /// A buffer that stays on the device's side between two jobs: it has an address, and no view.
-/// [`wait_device`](crate::Running::wait_device) returns it. So one accelerator's output is the next
+/// [`wait_device`](crate::Queue::wait_device) returns it. So one accelerator's output is the next
 /// one's input, with no cache maintenance and no CPU between them.
 ///
 /// No job is using it while you hold it: dropping it gives it back to its pool, unseen.
@@ -42,15 +42,15 @@ impl DevSlice {
 ///
 /// ```compile_fail,E0599
 /// # use contigo::DevBuf;
-/// fn peek(buf: &DevBuf<'_>) {
+/// fn peek(buf: &DevBuf) {
 ///     buf.view::<u8>(); // error: no such method
 /// }
 /// ```
 #[must_use = "dropping a buffer gives it back"]
 // One layout for every `T`, as `Operand` has it.
 #[repr(C)]
-pub struct DevBuf<'p, T = AnyThread> {
-    chunk: Chunk<'p>,
+pub struct DevBuf {
+    chunk: Chunk,
     /// Does the port of the last hand-over snoop?
     coherent: bool,
     history: History,
@@ -70,7 +70,6 @@ pub struct DevBuf<'p, T = AnyThread> {
     /// the other kind; none where they only read. (Not an `Option`, which is larger: see
     /// `Operand`.)
     written: Span,
-    thread: PhantomData<T>,
 }
 
 /// The history of a buffer among devices.
@@ -84,10 +83,10 @@ enum History {
     Written,
 }
 
-impl<'p, T> DevBuf<'p, T> {
+impl DevBuf {
     /// In this shape, and no device knows of it yet: the CPU's, until `first`.
     #[inline]
-    pub(super) fn unsent(cpu: CpuBuf<'p, T>) -> Self {
+    pub(super) fn unsent(cpu: CpuBuf) -> Self {
         let (cpu_span, addr) = (cpu.span(), DevSlice::EMPTY.addr);
         let written = Span::new(cpu_span.start, 0);
         let (span, last) = (cpu_span, cpu_span);
@@ -102,7 +101,6 @@ impl<'p, T> DevBuf<'p, T> {
             last,
             addr,
             written,
-            thread: PhantomData,
         }
     }
 
@@ -168,7 +166,7 @@ impl<'p, T> DevBuf<'p, T> {
     /// told apart.
     ///
     /// ```
-    /// use contigo::{Align, Direction, sim::SimBoard, own::Region};
+    /// use contigo::{Align, Direction, sim::SimBoard, Region};
     /// let board = SimBoard::new(1);
     /// let region = Region::new(board.memory(64 * 1024)?)?;
     /// let frame = region.alloc(4096, Align::LINE)?;
@@ -209,17 +207,17 @@ impl<'p, T> DevBuf<'p, T> {
     }
 
     /// An operand that the next device reads: `range` of what was handed over first.
-    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand {
         Operand::from_dev(self, Part::of(range), Direction::ToDevice)
     }
 
     /// An operand that the next device writes.
-    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand {
         Operand::from_dev(self, Part::of(range), Direction::FromDevice)
     }
 
     /// An operand that the next device reads and writes.
-    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand {
         Operand::from_dev(self, Part::of(range), Direction::Bidirectional)
     }
 
@@ -230,7 +228,7 @@ impl<'p, T> DevBuf<'p, T> {
     /// change under its reader.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn into_cpu(self) -> Result<CpuBuf<'p, T>, Refused<Self>> {
+    pub fn into_cpu(self) -> Result<CpuBuf, Refused<Self>> {
         // The device's end was seen in its status, and a load of its output may not come before
         // that.
         barrier::after_completion();
@@ -253,7 +251,7 @@ impl<'p, T> DevBuf<'p, T> {
     /// The CPU's again. It is at rest, the barrier after the device's end has been passed, and
     /// `sync_for_cpu` has succeeded.
     #[inline]
-    pub(crate) fn reclaim(self) -> CpuBuf<'p, T> {
+    pub(crate) fn reclaim(self) -> CpuBuf {
         let span = self.cpu_span;
         CpuBuf::with_span(self.into_chunk(), span)
     }
@@ -320,7 +318,7 @@ impl<'p, T> DevBuf<'p, T> {
         unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }
     }
 
-    pub(super) const fn chunk(&self) -> &Chunk<'p> {
+    pub(super) const fn chunk(&self) -> &Chunk {
         &self.chunk
     }
 
@@ -343,25 +341,17 @@ impl<'p, T> DevBuf<'p, T> {
         self.coherent
     }
 
-    /// As [`CpuBuf::unborrowed`].
-    pub(crate) fn unborrowed(self) -> Result<DevBuf<'static>, Self> {
-        let Some(chunk) = self.chunk.unborrowed() else { return Err(self) };
-        let Self { coherent, history, direction, inside, cpu_span, span, last, addr, written, .. } = *ManuallyDrop::new(self);
-        Ok(DevBuf { chunk, coherent, history, direction, inside, cpu_span, span, last, addr, written, thread: PhantomData })
-    }
-
     #[inline]
-    fn into_chunk(self) -> Chunk<'p> {
+    fn into_chunk(self) -> Chunk {
         let this = ManuallyDrop::new(self);
         this.chunk.with_extent(this.chunk.extent)
     }
 }
 
-impl<T> Drop for DevBuf<'_, T> {
+impl Drop for DevBuf {
     /// Gives the bytes back, or leaks them where the caches cannot be made to agree with memory:
-    /// the next owner's view would change under it. A buffer whose job is running is inside
-    /// [`Running`](crate::Running), which forgets it rather than drop it when the device will not
-    /// stop.
+    /// the next owner's view would change under it. A buffer whose job is in flight is inside a
+    /// [`Queue`](crate::Queue), which forgets it rather than drop it when the device will not stop.
     fn drop(&mut self) {
         // The next owner's loads may not come before the look that saw the device's end.
         barrier::after_completion();
@@ -376,11 +366,11 @@ impl<T> Drop for DevBuf<'_, T> {
 }
 
 // SAFETY: as for `CpuBuf`.
-unsafe impl<T: Send> Send for DevBuf<'_, T> {}
+unsafe impl Send for DevBuf {}
 // SAFETY: `&DevBuf` gives numbers only.
-unsafe impl<T: Send> Sync for DevBuf<'_, T> {}
+unsafe impl Sync for DevBuf {}
 
-impl<T> fmt::Debug for DevBuf<'_, T> {
+impl fmt::Debug for DevBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DevBuf").field("slice", &self.slice()).field("handed_over_bytes", &self.span.len).finish()
     }

@@ -27,7 +27,7 @@ use core::{fmt, mem::ManuallyDrop};
 /// writes. A driver that has stopped its device gives them back with [`release`](Self::release).
 ///
 /// ```
-/// use contigo::{Align, DriverBuf, sim::SimBoard, own::Region};
+/// use contigo::{Align, DriverBuf, sim::SimBoard, Region};
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let mut descriptors = DriverBuf::new(region.alloc(256, Align::LINE)?, &board.port(), 32)?;
@@ -41,24 +41,24 @@ use core::{fmt, mem::ManuallyDrop};
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[must_use = "dropping it leaks its memory"]
-pub struct DriverBuf<'p> {
-    buf: ManuallyDrop<DevBuf<'p>>,
+pub struct DriverBuf {
+    buf: ManuallyDrop<DevBuf>,
 }
 
-impl<'p> DriverBuf<'p> {
+impl DriverBuf {
     /// All of `buf`, for a device on `port` whose register for its address has `addr_bits` bits. It
     /// must be whole cache lines: the driver writes it while the device writes other buffers.
     ///
     /// # Errors
     /// The buffer comes back with the errors of an operand that does not suit a port
-    /// ([`Engine::start`](crate::Engine::start)):
+    /// ([`Queue::submit`](crate::Queue::submit)):
     ///
     /// [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`],
     /// [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`], [`Error::BufferSize`]
     /// for no bytes, or the error of the backend's sync. [`Error::Misaligned`] where it does not
     /// begin at a line.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn new(buf: CpuBuf<'p>, port: &Port, addr_bits: u32) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub fn new(buf: CpuBuf, port: &Port, addr_bits: u32) -> Result<Self, Refused<CpuBuf>> {
         let (start, line) = (buf.span().start, buf.chunk().line());
         if !line.divides(start as u64) {
             return Err(Refused::new(Error::Misaligned { addr: start as u64, align_bytes: line.bytes() }, buf));
@@ -92,7 +92,7 @@ impl<'p> DriverBuf<'p> {
 
     /// Writes `words` at `offset_bytes`, a multiple of 4, and makes them visible to the device:
     /// cleaned where its port does not snoop, and ordered before whatever register is written next.
-    /// ([`Engine::start`](crate::Engine::start) has its barrier before the driver's turn.)
+    /// ([`Queue::submit`](crate::Queue::submit) has its barrier before the driver's turn.)
     ///
     /// The whole lines around them are cleaned: what the device wrote there since the last
     /// [`read`](Self::read) is lost.
@@ -167,13 +167,13 @@ impl<'p> DriverBuf<'p> {
     ///
     /// # Safety
     /// The device fetches none of it any more, and will not before it is told of other memory.
-    pub unsafe fn release(self) -> DevBuf<'p> {
+    pub unsafe fn release(self) -> DevBuf {
         self.buf.at_rest();
         ManuallyDrop::into_inner(self.buf)
     }
 }
 
-impl fmt::Debug for DriverBuf<'_> {
+impl fmt::Debug for DriverBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DriverBuf").field("addr", &self.addr_at(0)).field("len_bytes", &self.len_bytes()).finish()
     }

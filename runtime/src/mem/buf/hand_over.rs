@@ -19,14 +19,7 @@ use core::ops::RangeBounds;
 
 /// Every check of `span` of a chunk against a port, and where the device will find it.
 #[inline]
-pub(super) fn check(
-    chunk: &Chunk<'_>,
-    span: Span,
-    direction: Direction,
-    index: usize,
-    port: &Port,
-    addr_bits: u32,
-) -> Result<DevSlice, Error> {
+pub(super) fn check(chunk: &Chunk, span: Span, direction: Direction, index: usize, port: &Port, addr_bits: u32) -> Result<DevSlice, Error> {
     if span.len == 0 {
         return Err(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
     }
@@ -57,7 +50,7 @@ pub(super) fn check(
 /// The cache maintenance before a device uses `span` of a chunk that belonged to the CPU. `check`
 /// passed.
 #[inline]
-pub(super) fn prepare(chunk: &Chunk<'_>, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+pub(super) fn prepare(chunk: &Chunk, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
     if port.coherent {
         return Ok(());
     }
@@ -68,7 +61,7 @@ pub(super) fn prepare(chunk: &Chunk<'_>, span: Span, direction: Direction, port:
 /// The checks, the caches, and the barrier before a doorbell: what a job does for its operands, for
 /// one buffer.
 fn ready(
-    chunk: &Chunk<'_>,
+    chunk: &Chunk,
     span: Result<Span, Error>,
     direction: Direction,
     (port, addr_bits): (&Port, u32),
@@ -81,14 +74,14 @@ fn ready(
     Ok((span, slice.addr))
 }
 
-impl<'p, T> CpuBuf<'p, T> {
+impl CpuBuf {
     /// Hands bytes `range` of this buffer to a device behind `port`, without a job: all the checks
-    /// of [`Engine::start`](crate::Engine::start), its cache maintenance, and the barrier before a
+    /// of [`Queue::submit`](crate::Queue::submit), its cache maintenance, and the barrier before a
     /// doorbell. `addr_bits` is the width of the device's register for an address.
     /// [`DevBuf::slice`] says where the device finds the bytes.
     ///
     /// It is for devices that a program drives by itself: registers with no driver, another
-    /// language's driver, a framework. With a driver in Rust an [`Engine`](crate::Engine) does the
+    /// language's driver, a framework. With a driver in Rust a [`Queue`](crate::Queue) does the
     /// same, and knows when the device has stopped.
     ///
     /// A `?` after the doorbell would drop the buffer under a running device. Where the device will
@@ -97,7 +90,7 @@ impl<'p, T> CpuBuf<'p, T> {
     /// the device keeps to what it was given.
     ///
     /// ```
-    /// use contigo::{Align, Direction, sim::SimBoard, own::Region};
+    /// use contigo::{Align, Direction, sim::SimBoard, Region};
     /// let board = SimBoard::new(1);
     /// let region = Region::new(board.memory(64 * 1024)?)?;
     /// let mut packet = region.alloc(1500, Align::LINE)?;
@@ -130,7 +123,7 @@ impl<'p, T> CpuBuf<'p, T> {
         addr_bits: u32,
         range: impl RangeBounds<usize>,
         direction: Direction,
-    ) -> Result<DevBuf<'p, T>, Refused<Self>> {
+    ) -> Result<DevBuf, Refused<Self>> {
         let (part, site) = (self.span().part(Part::of(range)), Site::here());
         let prepare = |span| prepare(self.chunk(), span, direction, port, site);
         match ready(self.chunk(), part, direction, (port, addr_bits), prepare) {
@@ -145,7 +138,7 @@ impl<'p, T> CpuBuf<'p, T> {
     }
 }
 
-impl<T> DevBuf<'_, T> {
+impl DevBuf {
     /// Hands it on to a device behind `port`, maybe another one: bytes `range` of what was handed
     /// over first. The caches are touched only where this device writes what the one before only
     /// read, or where one port snoops and the other does not.

@@ -9,20 +9,8 @@ mod driver;
 mod hand_over;
 mod operand;
 
-pub(crate) use chunk::{Chunk, Owner, OwnerTable};
+pub(crate) use chunk::{Chunk, OwnerTable};
 pub use cpu::CpuBuf;
 pub use dev::{DevBuf, DevSlice};
 pub use driver::DriverBuf;
 pub use operand::Operand;
-
-use core::marker::PhantomData;
-
-/// Marks a buffer that may move to another thread: from a [`Region`](crate::Region) or a
-/// [`Pool`](crate::Pool).
-#[derive(Clone, Copy, Debug)]
-pub struct AnyThread;
-
-/// Marks a buffer that stays on its thread: from a [`LocalPool`](crate::LocalPool) or an
-/// [`Arena`](crate::Arena), which use no atomics.
-#[derive(Clone, Copy, Debug)]
-pub struct OneThread(PhantomData<*const ()>);

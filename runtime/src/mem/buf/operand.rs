@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a buffer is taken out of an operand that is not dropped then")]
 //! A buffer on its way into a job.
 
-use super::{AnyThread, Chunk, CpuBuf, DevBuf, DevSlice, hand_over};
+use super::{Chunk, CpuBuf, DevBuf, DevSlice, hand_over};
 use crate::{
     mem::{
         Port,
@@ -17,15 +17,13 @@ use core::{fmt, mem::ManuallyDrop};
 /// A buffer on its way into a job: which bytes of it, and what the device does with them. It has no
 /// view and no address.
 ///
-/// Everything about it is checked by [`Engine::start`](crate::Engine::start), and nothing is done
+/// Everything about it is checked by [`Queue::submit`](crate::Queue::submit), and nothing is done
 /// to the caches before all operands have passed. Dropped without a job, it gives its buffer back.
 #[must_use = "an operand does nothing until a job starts"]
-// One layout for every `T`: an engine keeps the operands of its job whatever their `T` is.
-#[repr(C)]
-pub struct Operand<'p, T = AnyThread> {
+pub struct Operand {
     /// In the shape of a device's from the start, so that a job changes it where it lies. It is
     /// unsent until the job starts where it belonged to the CPU.
-    buf: ManuallyDrop<DevBuf<'p, T>>,
+    buf: ManuallyDrop<DevBuf>,
     /// Which bytes; where they are not all there, the first and the last one asked for.
     asked: Span,
 }
@@ -33,23 +31,23 @@ pub struct Operand<'p, T = AnyThread> {
 /// A compiler moves so many bytes by itself, and more by a call: each operand of a job is moved
 /// several times (x86-64, eight registers of 16 bytes).
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(mem::size_of::<Operand<'_>>() <= 128, "an operand is moved without a call");
+const _: () = assert!(mem::size_of::<Operand>() <= 128, "an operand is moved without a call");
 
-impl<'p, T> Operand<'p, T> {
+impl Operand {
     #[inline]
-    pub(super) fn from_cpu(buf: CpuBuf<'p, T>, part: Part, direction: Direction) -> Self {
+    pub(super) fn from_cpu(buf: CpuBuf, part: Part, direction: Direction) -> Self {
         Self::from_dev(DevBuf::unsent(buf), part, direction)
     }
 
     #[inline]
-    pub(super) fn from_dev(mut buf: DevBuf<'p, T>, part: Part, direction: Direction) -> Self {
+    pub(super) fn from_dev(mut buf: DevBuf, part: Part, direction: Direction) -> Self {
         let (asked, inside) = part.within(buf.span());
         (buf.direction, buf.inside) = (direction, inside);
         Self { buf: ManuallyDrop::new(buf), asked }
     }
 
     /// All of a buffer whose job was refused by the device itself: it may have been written.
-    pub(crate) fn refused(buf: DevBuf<'p, T>) -> Self {
+    pub(crate) fn refused(buf: DevBuf) -> Self {
         Self::from_dev(buf, Part::of(..), Direction::Bidirectional)
     }
 
@@ -64,7 +62,7 @@ impl<'p, T> Operand<'p, T> {
     ///
     /// # Errors
     /// None: `Err` is the other kind of buffer.
-    pub fn into_buf(self) -> Result<CpuBuf<'p, T>, DevBuf<'p, T>> {
+    pub fn into_buf(self) -> Result<CpuBuf, DevBuf> {
         if self.buf.is_unsent() { Ok(self.reclaim()) } else { Err(self.into_dev()) }
     }
 
@@ -74,7 +72,7 @@ impl<'p, T> Operand<'p, T> {
     /// # Errors
     /// As [`DevBuf::into_cpu`].
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn into_cpu(self) -> Result<CpuBuf<'p, T>, Refused<DevBuf<'p, T>>> {
+    pub fn into_cpu(self) -> Result<CpuBuf, Refused<DevBuf>> {
         self.into_buf().or_else(DevBuf::into_cpu)
     }
 
@@ -134,19 +132,19 @@ impl<'p, T> Operand<'p, T> {
 
     /// The device's side of it, once it was given.
     #[inline]
-    pub(crate) fn given(&self) -> &DevBuf<'p, T> {
+    pub(crate) fn given(&self) -> &DevBuf {
         &self.buf
     }
 
     /// As `given`.
     #[inline]
-    pub(crate) fn given_mut(&mut self) -> &mut DevBuf<'p, T> {
+    pub(crate) fn given_mut(&mut self) -> &mut DevBuf {
         &mut self.buf
     }
 
     /// The buffer, in the shape of a device's.
     #[inline]
-    pub(crate) fn into_dev(self) -> DevBuf<'p, T> {
+    pub(crate) fn into_dev(self) -> DevBuf {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not dropped and not used after this, so that the buffer is taken once.
         unsafe { ManuallyDrop::take(&mut this.buf) }
@@ -154,17 +152,17 @@ impl<'p, T> Operand<'p, T> {
 
     /// The buffer, the CPU's again: the caller did what `DevBuf::reclaim` asks for.
     #[inline]
-    pub(crate) fn reclaim(self) -> CpuBuf<'p, T> {
+    pub(crate) fn reclaim(self) -> CpuBuf {
         self.into_dev().reclaim()
     }
 
     #[inline]
-    fn chunk(&self) -> &Chunk<'p> {
+    fn chunk(&self) -> &Chunk {
         self.buf.chunk()
     }
 }
 
-impl<T> Drop for Operand<'_, T> {
+impl Drop for Operand {
     fn drop(&mut self) {
         // SAFETY: `drop` runs once, and the buffer is not used after it.
         let buf = unsafe { ManuallyDrop::take(&mut self.buf) };
@@ -174,7 +172,7 @@ impl<T> Drop for Operand<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Operand<'_, T> {
+impl fmt::Debug for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operand")
             .field("direction", &self.buf.direction)

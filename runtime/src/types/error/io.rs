@@ -14,7 +14,7 @@ extern crate std;
 /// fn read() -> std::io::Result<()> {
 ///     let board = contigo::sim::SimBoard::new(1);
 ///     let region = contigo::Region::new(board.memory(4096)?)?;
-///     region.carve(8192, contigo::Align::LINE)?;
+///     region.alloc(8192, contigo::Align::LINE)?;
 ///     Ok(())
 /// }
 /// let error = read().unwrap_err();

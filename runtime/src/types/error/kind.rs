@@ -6,7 +6,7 @@
 /// use contigo::{Align, Error, ErrorKind, Region, sim::SimBoard};
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(4096)?)?;
-/// let refused = region.carve(8192, Align::LINE).map(drop).unwrap_err();
+/// let refused = region.alloc(8192, Align::LINE).map(drop).unwrap_err();
 /// assert_eq!((refused.kind(), refused.errno()), (ErrorKind::Memory, 12));
 /// assert_eq!(refused.row().name, "EXHAUSTED");
 /// # Ok::<(), Error>(())

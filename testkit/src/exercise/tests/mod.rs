@@ -6,8 +6,7 @@ mod copy;
 
 use super::{ground::PLACES, *};
 use contigo::{
-    Error,
-    own::{Queue, Region},
+    Error, Queue, Region,
     sim::{SimBoard, SimDevice},
 };
 use copy::{Bug, Copy, CopyModel, Forgetful};

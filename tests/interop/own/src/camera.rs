@@ -72,7 +72,7 @@ pub(crate) fn camera_runs() -> bool {
 
 /// # Safety
 /// As [`AxiDmaChannel::alone`]; and there are registers behind the channel's, at [`WRONG`].
-unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice>) -> Result<AnyDriver<'a>> {
+unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     use contigo::Mmio;
     let Parts { device, memory, settings, .. } = parts;
     let number = |name| number(settings, name);
@@ -108,7 +108,7 @@ struct Lies {
 
 /// The camera's driver, which says now and then what is not so.
 struct Lying<'p> {
-    camera: AxiDmaChannel<'p, AnyDevice>,
+    camera: AxiDmaChannel<AnyDevice>,
     lies: Lies,
     refuses_at: u32,
     jobs: u32,

@@ -6,10 +6,7 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{
-    Driver, Error,
-    own::{Queue, Region},
-};
+use contigo::{Driver, Error, Queue, Region};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Line, Outcome, Tally};
 

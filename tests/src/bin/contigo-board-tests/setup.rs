@@ -4,14 +4,13 @@
 
 use crate::machine::{Engine, Memory};
 use contigo::{
-    Align, Bus, Device, Driver, Error, Guard, Port, Result,
+    Align, Bus, Device, Driver, Error, Guard, Port, Queue, Region, Result,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
     },
     linux::vfio::Interrupt,
     names::{Attach, OpenDevice},
-    own::{Queue, Region},
 };
 use contigo_boards::DmaKind;
 use contigo_testkit::{
@@ -87,7 +86,7 @@ pub(crate) trait Bench {
     ///
     /// # Errors
     /// The error of stopping the engine at first.
-    fn on_pl330<D: Device>(self, region: &Region, driver: Pl330<'static, D>, line: Line<'_>) -> Result<Self::Out>
+    fn on_pl330<D: Device>(self, region: &Region, driver: Pl330<D>, line: Line<'_>) -> Result<Self::Out>
     where
         Self: Sized,
     {

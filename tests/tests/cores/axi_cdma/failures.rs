@@ -3,9 +3,8 @@
 
 use super::{DEFAULT, DRE, LIMIT, carve, narrow};
 use contigo::{
-    Driver, Error,
+    Driver, Error, Queue, Region,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma, regs},
-    own::{Queue, Region},
     sim::{Faults, SimBoard, SimConfig, SimDevice},
 };
 use std::{collections::BTreeSet, time::Duration};

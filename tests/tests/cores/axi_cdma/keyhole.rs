@@ -2,9 +2,8 @@
 
 use super::{DEFAULT, LIMIT, carve};
 use contigo::{
-    Error,
+    Error, Queue, Region,
     drivers::axi_cdma::{AxiCdmaConfig, AxiCdmaKeyhole, FIFO_ADDR, Keyhole, SimAxiCdma},
-    own::{Queue, Region},
     sim::SimBoard,
 };
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use super::{DRE, LIMIT, carve, narrow};
 use contigo::{
+    Queue, Region,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma},
-    own::{Queue, Region},
     sim::SimBoard,
 };
 use std::time::Duration;

@@ -3,9 +3,8 @@
 
 use super::{DEFAULT, DRE, carve};
 use contigo::{
-    Align, Device, Driver, Error, Mmio, Port, Result, Wait,
+    Align, Device, Driver, Error, Mmio, Port, Queue, Region, Result, Wait,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaKeyhole, AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, Keyhole, SimAxiCdma, regs},
-    own::{Queue, Region},
     sim::{SimBoard, SimDevice},
 };
 

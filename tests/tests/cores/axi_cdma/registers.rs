@@ -19,7 +19,7 @@ fn opening_resets_the_core() {
     for way in 0..3 {
         write(&window, CONTROL, regs::SG_MODE);
         let memory = board.memory(4096).unwrap();
-        let region = contigo::own::Region::new(memory).unwrap();
+        let region = contigo::Region::new(memory).unwrap();
         let descriptors = region.alloc(4096, contigo::Align::PAGE).unwrap();
         // SAFETY: the model is built so, and has no memory at the FIFO's address.
         unsafe {

@@ -4,8 +4,8 @@
 use super::{DRE, LIMIT, carve};
 use crate::refusing::Refusing;
 use contigo::{
+    Queue, Region,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma, regs},
-    own::{Queue, Region},
     sim::SimBoard,
 };
 use contigo_testkit::lent::Preempted;

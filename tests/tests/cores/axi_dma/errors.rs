@@ -2,10 +2,9 @@
 
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
-    Align, BaseAddr, Device, Driver, Error, Parts, PhysAddr, Port, Result, Settings, Wait,
+    Align, BaseAddr, Device, Driver, Error, Parts, PhysAddr, Port, Queue, Region, Result, Settings, Wait,
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma, StatusStream},
     names::{Attach, DeviceName, row},
-    own::{Queue, Region},
     sim::{
         SimBoard, SimSpec,
         stream::{SourceConfig, StreamConfig},

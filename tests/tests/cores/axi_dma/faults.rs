@@ -2,9 +2,8 @@
 
 use super::{DIRECT, WITH_SG, core, ring};
 use contigo::{
-    Error,
+    Error, Queue, Region,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, CoreSpec, Side},
-    own::{Queue, Region},
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig},

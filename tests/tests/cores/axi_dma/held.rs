@@ -3,9 +3,8 @@
 
 use super::{DIRECT, SOON, WITH_SG, core, ring};
 use contigo::{
-    Error, JobError, Mmio,
+    Error, JobError, Mmio, Queue, Region,
     drivers::axi_dma::{AxiDma, AxiDmaConfig, AxiDmaCore, CoreSpec, Side, regs},
-    own::{Queue, Region},
     sim::SimBoard,
 };
 
@@ -188,7 +187,7 @@ fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_st
             let device = core(&board, spec);
             let config = AxiDmaConfig { address_bits, ..config() };
             let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
-            let mut queue = contigo::own::Queue::new(driver, 1).unwrap();
+            let mut queue = contigo::Queue::new(driver, 1).unwrap();
             for _ in 0..10 {
                 let operands = [pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)];
                 let Err(JobError { cause: error, .. }) = queue.run(operands, &[], SOON) else { continue };

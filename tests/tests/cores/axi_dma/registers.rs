@@ -2,9 +2,8 @@
 
 use super::{DIRECT, WITH_SG, core};
 use contigo::{
-    Align, Direction, Mmio,
+    Align, Direction, Mmio, Region,
     drivers::axi_dma::{model::manual, regs},
-    own::Region,
     sim::SimBoard,
 };
 

@@ -2,9 +2,8 @@
 
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
-    Driver, Error,
+    CpuBuf, Done, Driver, Error, Queue, Region,
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, PacketReport, Side, regs},
-    own::{CpuBuf, Done, Queue, Region},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},

@@ -2,8 +2,8 @@
 
 use super::{SOON, WITH_SG, alone, core, ring};
 use contigo::{
+    Queue, Region,
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, CoreSpec, Side, model::manual},
-    own::{Queue, Region},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig},

@@ -2,9 +2,8 @@
 
 use super::{CONFIG, LIMIT, copier, core, pattern, receiver, with};
 use contigo::{
-    DevAddr, DevSlice, Driver, Error, Result, Settings,
+    DevAddr, DevSlice, Driver, Error, Queue, Result, Settings,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, DmacConfig, DmacRows, regs::Side},
-    own::Queue,
     sim::{
         Faults,
         stream::{FNV_START, fnv1a, packet},

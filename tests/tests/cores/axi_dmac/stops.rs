@@ -3,9 +3,8 @@
 
 use super::{CONFIG, LIMIT, copier, core, pattern, with};
 use contigo::{
-    Driver, Mmio,
+    Driver, Mmio, Queue,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, regs},
-    own::Queue,
     sim::Faults,
 };
 use std::time::Duration;

@@ -1,10 +1,7 @@
 //! Channels that share the core.
 
 use super::*;
-use contigo::{
-    Driver, Error,
-    own::{CpuBuf, Done, Queue},
-};
+use contigo::{CpuBuf, Done, Driver, Error, Queue};
 use contigo_testkit::emulated;
 use std::{
     sync::atomic::{AtomicBool, AtomicU32, Ordering},

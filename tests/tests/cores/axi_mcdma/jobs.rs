@@ -1,12 +1,7 @@
 //! Packets out and in.
 
 use super::*;
-use contigo::{
-    Driver, Error,
-    drivers::axi_mcdma::PacketReport,
-    own::{CpuBuf, Done, Queue},
-    sim::stream::StreamCounts,
-};
+use contigo::{CpuBuf, Done, Driver, Error, Queue, drivers::axi_mcdma::PacketReport, sim::stream::StreamCounts};
 
 fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
     PacketReport::of(done.status, done.words)

@@ -3,9 +3,8 @@
 
 use super::*;
 use contigo::{
-    Align, Driver, Error, Parts, Refused, Settings,
+    Align, Driver, Error, Parts, Queue, Refused, Settings,
     names::{Attach, DeviceName, row},
-    own::Queue,
     sim::{Model, SimBus, SimDevice},
 };
 use std::sync::atomic::{AtomicBool, Ordering};

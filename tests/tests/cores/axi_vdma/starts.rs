@@ -3,9 +3,8 @@
 
 use super::{CONFIG, LIMIT, camera};
 use contigo::{
-    Align, Error, Mmio,
+    Align, Error, Mmio, Queue, Region,
     drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side, SimAxiVdma, regs},
-    own::{Queue, Region},
     sim::{
         SimBoard, SimDevice,
         stream::{SourceConfig, StreamConfig, packet},

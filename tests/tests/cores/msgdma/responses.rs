@@ -3,9 +3,8 @@
 
 use super::{COPY, FETCHED, LIMIT, RECEIVE, core, source, with};
 use contigo::{
-    Driver, Error, Mmio, Result,
+    CpuBuf, Driver, Error, Mmio, Pool, Queue, Result,
     drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaModel, SimMsgdma, regs},
-    own::{CpuBuf, Pool, Queue},
     sim::{
         Faults, SimWindow,
         stream::{StreamConfig, packet},
@@ -20,7 +19,7 @@ const WAYS: [MsgdmaConfig; 3] = [COPY, MsgdmaConfig { resp_at: Some(0x40), ..COP
 const LOOKS: usize = 2_000;
 
 type Window<'w> = Lent<'w, SimWindow<MsgdmaModel>>;
-type Copies<'w> = Queue<Msgdma<'static, Window<'w>>>;
+type Copies<'w> = Queue<Msgdma<Window<'w>>>;
 
 fn open(window: &SimWindow<MsgdmaModel>, config: MsgdmaConfig, own: CpuBuf) -> Result<Copies<'_>> {
     // SAFETY: the model is built so, or waits for more than that.
@@ -215,7 +214,7 @@ fn watched<'w>(
     watch: &'w Watch,
     config: MsgdmaConfig,
     own: CpuBuf,
-) -> Result<Queue<Msgdma<'static, Watched<'w, SimWindow<MsgdmaModel>>>>> {
+) -> Result<Queue<Msgdma<Watched<'w, SimWindow<MsgdmaModel>>>>> {
     // SAFETY: the model is built so.
     let driver = unsafe {
         match config.prefetcher_at {

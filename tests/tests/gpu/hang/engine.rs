@@ -3,9 +3,8 @@
 use super::{BEGUN, ENDED, Flag, SOON, Word, forbidden, module, say, shared, spin};
 use crate::{alone, cuda, raw::Raw};
 use contigo::{
-    Align, Driver, Error,
+    Align, CpuBuf, Driver, Error, Queue, Region,
     cuda::{CudaFunction, CudaHost, Gpu, Log},
-    own::{CpuBuf, Queue, Region},
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};

@@ -7,14 +7,10 @@ mod check;
 mod handshake;
 mod stop;
 
-use super::{
-    KernelMap, Protocol,
-    map::{MAX_RESULTS, MAX_WORDS},
-    regs,
-};
+use super::{KernelMap, Protocol, map::MAX_WORDS, regs};
 use crate::{
     hw::{Device, wait::poll_until},
-    job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, TypedDriver},
+    job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram},
     mem::{DevSlice, Port},
     types::platform::forward_as_fd,
     types::{DevAddr, Error, Result, timeout_us},
@@ -30,7 +26,7 @@ const CHAIN: usize = 2;
 ///
 /// ```
 /// # #[cfg(feature = "sim")] {
-/// use contigo::{Align, OperandSpec, sim::SimBoard, own::{Queue, Region}};
+/// use contigo::{Align, OperandSpec, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
 /// use contigo::drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelMap, Protocol, SimApCtrl};
 ///
@@ -267,23 +263,6 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
 
     fn stop_program(&self) -> StopProgram {
         self.program()
-    }
-}
-
-impl<D: Device, const OPERANDS: usize> TypedDriver<OPERANDS> for ApCtrl<D> {
-    /// The scalars in the map's order, one word each, two where one has more than 32 bits.
-    type Args = [u32];
-    type Words = Vec<u32, { MAX_WORDS + 1 }>;
-    /// The results in the map's order.
-    type Report = [u32; MAX_RESULTS];
-
-    /// One word more than any map takes keeps what is too long too long.
-    fn words(args: &[u32]) -> Self::Words {
-        args.iter().copied().take(MAX_WORDS + 1).collect()
-    }
-
-    fn report(&self, completion: &Completion) -> [u32; MAX_RESULTS] {
-        completion.words
     }
 }
 

@@ -38,7 +38,7 @@ const GARBAGE: u8 = 0xEE;
 /// A simulated AXI CDMA.
 pub type SimAxiCdma = SimDevice<AxiCdmaModel>;
 
-impl<'p> AxiCdma<'p, SimWindow<AxiCdmaModel>> {
+impl AxiCdma<SimWindow<AxiCdmaModel>> {
     /// As [`simple`](AxiCdma::simple), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
@@ -53,17 +53,13 @@ impl<'p> AxiCdma<'p, SimWindow<AxiCdmaModel>> {
     ///
     /// # Errors
     /// As [`sg`](AxiCdma::sg).
-    pub fn sg_simulated(
-        window: SimWindow<AxiCdmaModel>,
-        config: AxiCdmaConfig,
-        descriptors: CpuBuf<'p>,
-    ) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub fn sg_simulated(window: SimWindow<AxiCdmaModel>, config: AxiCdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         // SAFETY: as in `simple_simulated`.
         unsafe { Self::sg(window, config, descriptors) }
     }
 }
 
-impl<'p> AxiCdmaKeyhole<'p, SimWindow<AxiCdmaModel>> {
+impl AxiCdmaKeyhole<SimWindow<AxiCdmaModel>> {
     /// As [`open`](AxiCdmaKeyhole::open), and safe: the model's fixed bursts reach no memory, and a
     /// FIFO at [`FIFO_ADDR`] alone.
     ///
@@ -73,8 +69,8 @@ impl<'p> AxiCdmaKeyhole<'p, SimWindow<AxiCdmaModel>> {
         window: SimWindow<AxiCdmaModel>,
         config: AxiCdmaConfig,
         keyhole: Keyhole,
-        descriptors: Option<CpuBuf<'p>>,
-    ) -> Result<Self, Refused<Option<CpuBuf<'p>>>> {
+        descriptors: Option<CpuBuf>,
+    ) -> Result<Self, Refused<Option<CpuBuf>>> {
         // SAFETY: as in `AxiCdma::simple_simulated`, and as the comment above says.
         unsafe { Self::open(window, config, keyhole, descriptors) }
     }

@@ -36,25 +36,25 @@ const RESET_NS: u64 = 300;
 /// A simulated AXI DMA.
 pub type SimAxiDma = SimDevice<AxiDmaModel>;
 
-impl<'p> AxiDma<'p, SimWindow<AxiDmaModel>> {
+impl AxiDma<SimWindow<AxiDmaModel>> {
     /// As [`open`](AxiDma::open), and safe: the type of the window says what is behind it, and a
     /// configuration that is not the model's is an error of the model's.
     ///
     /// # Errors
     /// As [`open`](AxiDma::open).
-    pub fn open_simulated(window: SimWindow<AxiDmaModel>, config: AxiDmaConfig, memory: Option<CpuBuf<'p>>) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<AxiDmaModel>, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<Self> {
         // SAFETY: the model is an AXI DMA, and `SimDevice::window` gives one window at a time. It
         // touches no byte outside of the lengths that it was told, whatever its register holds.
         unsafe { Self::open(window, config, memory) }
     }
 }
 
-impl<'p> AxiDmaChannel<'p, SimWindow<AxiDmaModel>> {
+impl AxiDmaChannel<SimWindow<AxiDmaModel>> {
     /// As [`alone`](AxiDmaChannel::alone), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
     /// As [`alone`](AxiDmaChannel::alone).
-    pub fn simulated(window: SimWindow<AxiDmaModel>, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf<'p>>) -> Result<Self> {
+    pub fn simulated(window: SimWindow<AxiDmaModel>, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<Self> {
         // SAFETY: as in `AxiDma::open_simulated`.
         unsafe { Self::alone(window, side, config, memory) }
     }

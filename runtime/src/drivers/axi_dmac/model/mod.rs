@@ -192,7 +192,7 @@ impl AxiDmacModel {
     }
 }
 
-impl<'p> AxiDmac<'p, SimWindow<AxiDmacModel>> {
+impl AxiDmac<SimWindow<AxiDmacModel>> {
     /// As [`open`](AxiDmac::open), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
@@ -206,11 +206,7 @@ impl<'p> AxiDmac<'p, SimWindow<AxiDmacModel>> {
     ///
     /// # Errors
     /// As [`listed`](AxiDmac::listed).
-    pub fn listed_simulated(
-        window: SimWindow<AxiDmacModel>,
-        config: DmacConfig,
-        descriptors: CpuBuf<'p>,
-    ) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub fn listed_simulated(window: SimWindow<AxiDmacModel>, config: DmacConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         // SAFETY: as in `open_simulated`.
         unsafe { Self::listed(window, config, descriptors) }
     }

@@ -40,12 +40,12 @@ impl Mcdma<SimWindow<McdmaModel>> {
     }
 }
 
-impl<'p> McdmaChannel<'p, SimWindow<McdmaModel>> {
+impl McdmaChannel<SimWindow<McdmaModel>> {
     /// As [`open`](Self::open), and safe: the type of the window says what is behind it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_simulated(window: SimWindow<McdmaModel>, way: Way, descriptors: CpuBuf<'p>) -> Result<Self> {
+    pub fn open_simulated(window: SimWindow<McdmaModel>, way: Way, descriptors: CpuBuf) -> Result<Self> {
         let config = window.ask(McdmaModel::config)?;
         // SAFETY: the model is this core, built so, and has one window at a time.
         unsafe { Self::open(window, way, config, descriptors) }

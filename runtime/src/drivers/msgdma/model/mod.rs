@@ -140,7 +140,7 @@ enum Slave {
     Prefetcher,
 }
 
-impl<'p> Msgdma<'p, SimWindow<MsgdmaModel>> {
+impl Msgdma<SimWindow<MsgdmaModel>> {
     /// As [`open`](Msgdma::open), and safe: the type of the window says what is behind it, and a
     /// configuration that differs is the model's own to be wrong with.
     ///
@@ -159,8 +159,8 @@ impl<'p> Msgdma<'p, SimWindow<MsgdmaModel>> {
     pub fn prefetched_simulated(
         window: SimWindow<MsgdmaModel>,
         config: MsgdmaConfig,
-        descriptors: CpuBuf<'p>,
-    ) -> Result<Self, Refused<CpuBuf<'p>>> {
+        descriptors: CpuBuf,
+    ) -> Result<Self, Refused<CpuBuf>> {
         // SAFETY: as in `open_simulated`.
         unsafe { Self::prefetched(window, config, descriptors) }
     }

@@ -52,12 +52,12 @@ impl SimPl330 {
     }
 }
 
-impl<'p> Pl330<'p, SimWindow<Pl330Model>> {
+impl Pl330<SimWindow<Pl330Model>> {
     /// As [`open`](Pl330::open), and safe: the type of the window says that a DMA-330 is behind it.
     ///
     /// # Errors
     /// As [`open`](Pl330::open).
-    pub fn open_simulated(window: SimWindow<Pl330Model>, program: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub fn open_simulated(window: SimWindow<Pl330Model>, program: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         // SAFETY: the model is a DMA-330, and `SimDevice::window` gives one window at a time.
         unsafe { Self::open(window, program) }
     }

@@ -34,7 +34,7 @@ const CTRL0_BITS: u32 = 0xFC;
 /// A simulated ZDMA channel.
 pub type SimZdma = SimDevice<ZdmaModel>;
 
-impl<'p> Zdma<'p, SimWindow<ZdmaModel>> {
+impl Zdma<SimWindow<ZdmaModel>> {
     /// As [`simple`](Zdma::simple), and safe: the type of the window says that a channel is behind
     /// it.
     ///
@@ -50,7 +50,7 @@ impl<'p> Zdma<'p, SimWindow<ZdmaModel>> {
     ///
     /// # Errors
     /// As [`linked`](Zdma::linked).
-    pub fn linked_simulated(window: SimWindow<ZdmaModel>, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    pub fn linked_simulated(window: SimWindow<ZdmaModel>, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         // SAFETY: as in `simple_simulated`.
         unsafe { Self::linked(window, descriptors) }
     }

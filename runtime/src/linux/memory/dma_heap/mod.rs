@@ -141,7 +141,7 @@ impl DmaHeap {
     /// # Errors
     /// As [`allocate_for`](DmaHeap::allocate_for).
     #[cfg(feature = "testkit")]
-    pub fn allocate_for_from<'g>(kernel: Test<dyn HeapKernel>, guard: &'g Guard, name: &str, len_bytes: usize) -> Result<DmaBuf, Error> {
+    pub fn allocate_for_from(kernel: Test<dyn HeapKernel>, guard: &Guard, name: &str, len_bytes: usize) -> Result<DmaBuf, Error> {
         Self::imported(&Kernel::Test(kernel), guard, name, len_bytes)
     }
 

@@ -2,10 +2,7 @@
 
 use super::{Verdict, Wrong, ensure, ok};
 use crate::setup::Bench;
-use contigo::{
-    Align, Driver,
-    own::{CpuBuf, Queue, Region},
-};
+use contigo::{Align, CpuBuf, Driver, Queue, Region};
 use contigo_testkit::exercise::{JOB_TIMEOUT, Line};
 
 /// How many bytes are copied, from an odd address to another.

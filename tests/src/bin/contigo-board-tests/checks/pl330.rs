@@ -9,11 +9,7 @@ use super::{
     ensure, ok,
 };
 use crate::setup::Bench;
-use contigo::{
-    Device, Driver, Error, Result,
-    drivers::pl330::Pl330,
-    own::{Queue, Region},
-};
+use contigo::{Device, Driver, Error, Queue, Region, Result, drivers::pl330::Pl330};
 use contigo_testkit::exercise::Line;
 use std::time::Duration;
 
@@ -38,7 +34,7 @@ impl Bench for Trial {
         Err(Wrong::Failed("this engine is no PL330".into()))
     }
 
-    fn on_pl330<D: Device>(self, region: &Region, mut driver: Pl330<'static, D>, _line: Line<'_>) -> Result<Verdict> {
+    fn on_pl330<D: Device>(self, region: &Region, mut driver: Pl330<D>, _line: Line<'_>) -> Result<Verdict> {
         driver.stop()?;
         let seen = match self {
             Self::Fault => fault(&mut driver),
@@ -53,7 +49,7 @@ impl Bench for Trial {
     }
 }
 
-fn fault<D: Device>(driver: &mut Pl330<'_, D>) -> Verdict {
+fn fault<D: Device>(driver: &mut Pl330<D>) -> Verdict {
     // SAFETY: an instruction that is none touches nothing.
     ok(unsafe { driver.run_program(&[UNDEFINED]) })?;
     match driver.poll(Duration::from_secs(1)) {
@@ -65,7 +61,7 @@ fn fault<D: Device>(driver: &mut Pl330<'_, D>) -> Verdict {
     }
 }
 
-fn killed<D: Device>(driver: &mut Pl330<'_, D>) -> Verdict {
+fn killed<D: Device>(driver: &mut Pl330<D>) -> Verdict {
     // SAFETY: it waits, and touches nothing.
     ok(unsafe { driver.run_program(&WAIT_FOR_NOBODY) })?;
     let ended = driver.poll(Duration::from_millis(50));

@@ -6,11 +6,7 @@ use super::{
     ensure, ok,
 };
 use crate::setup::Bench;
-use contigo::{
-    Driver, Error,
-    names::DeviceName,
-    own::{Queue, Region},
-};
+use contigo::{Driver, Error, Queue, Region, names::DeviceName};
 use contigo_testkit::exercise::Line;
 
 /// A job whose bytes the engine does not reach.

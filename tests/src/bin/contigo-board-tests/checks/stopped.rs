@@ -10,10 +10,9 @@ use crate::{
     setup::{Bench, Place},
 };
 use contigo::{
-    Device, Driver, Result,
+    Device, Driver, Queue, Region, Result,
     drivers::pl330::{Pl330, regs},
     names::Attach,
-    own::{Queue, Region},
 };
 use contigo_testkit::exercise::Line;
 use std::{
@@ -32,7 +31,7 @@ impl Bench for Endless {
         Err(Wrong::Failed("this engine is no PL330".into()))
     }
 
-    fn on_pl330<D: Device>(mut self, _: &Region, mut driver: Pl330<'static, D>, _: Line<'_>) -> Result<Verdict> {
+    fn on_pl330<D: Device>(mut self, _: &Region, mut driver: Pl330<D>, _: Line<'_>) -> Result<Verdict> {
         driver.stop()?;
         // SAFETY: it waits, and touches nothing.
         unsafe { driver.run_program(&WAIT_FOR_NOBODY)? };

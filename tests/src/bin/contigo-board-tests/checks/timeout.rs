@@ -6,10 +6,7 @@ use super::{
     ensure, ok,
 };
 use crate::setup::Bench;
-use contigo::{
-    Driver, Error,
-    own::{Queue, Region},
-};
+use contigo::{Driver, Error, Queue, Region};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::{Line, refresh};
 use std::{thread::sleep, time::Duration};

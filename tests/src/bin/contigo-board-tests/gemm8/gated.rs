@@ -9,10 +9,9 @@ use super::{
 };
 use crate::{setup::virt_port, vfio::Seen};
 use contigo::{
-    Align, Result,
+    Align, Queue, Result,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
     names::{AnyDevice, Attach, DeviceName, OpenDevice},
-    own::Queue,
 };
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;

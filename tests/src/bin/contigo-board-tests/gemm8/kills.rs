@@ -12,10 +12,9 @@ use crate::{
     vfio::Seen,
 };
 use contigo::{
-    Backend as _, DevAddr, Error, GuardMemory, Result, StopProgram, StopStep,
+    Backend as _, DevAddr, Error, GuardMemory, Queue, Result, StopProgram, StopStep,
     drivers::axi_gate::regs,
     names::{AnyDevice, DeviceName, OpenDevice},
-    own::Queue,
 };
 use std::{
     fs,

@@ -3,10 +3,7 @@
 //! comparison with the processor's arithmetic.
 
 use crate::vfio::Seen;
-use contigo::{
-    Align, Driver, Error, Result,
-    own::{CpuBuf, Operand, Queue, Region},
-};
+use contigo::{Align, CpuBuf, Driver, Error, Operand, Queue, Region, Result};
 use contigo_gemm8::{Gemm, Output, requantize};
 use fastrand::Rng;
 use std::{thread::sleep, time::Duration};

@@ -7,10 +7,7 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{
-    Driver, Error,
-    own::{Queue, Region},
-};
+use contigo::{Driver, Error, Queue, Region};
 use contigo_bringup::{
     machine::Machine,
     power::{self, Rail, STEP},

@@ -5,10 +5,7 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{
-    Align, Driver, Error,
-    own::{DevBuf, Queue, Region},
-};
+use contigo::{Align, DevBuf, Driver, Error, Queue, Region};
 use contigo_testkit::exercise::{Events, JOB_TIMEOUT, Line};
 use serde::{Deserialize, Serialize};
 use std::{

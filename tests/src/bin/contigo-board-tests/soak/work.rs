@@ -5,10 +5,7 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{
-    Driver, Error,
-    own::{Queue, Region},
-};
+use contigo::{Driver, Error, Queue, Region};
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, JOB_TIMEOUT, Limits, Line};
 use fastrand::Rng;
 use std::time::{Duration, Instant};

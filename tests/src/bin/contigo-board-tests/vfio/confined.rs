@@ -6,9 +6,8 @@ use super::{
     raw_address::{self, RawAddress},
 };
 use contigo::{
-    Align, BaseAddr, Bus, DevAddr, Error, Result,
+    Align, BaseAddr, Bus, DevAddr, Error, Queue, Region, Result,
     linux::vfio::{Interrupt, Vfio},
-    own::{Queue, Region},
 };
 use contigo_testkit::edu::{FaultLog, Unwatched};
 use std::fs;

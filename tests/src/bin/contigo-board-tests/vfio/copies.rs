@@ -3,9 +3,8 @@
 use super::{LIMIT, NARROW, Seen, WIDE, open_edu};
 use crate::jobs::{SLOW_JOBS, SLOW_LIMITS};
 use contigo::{
-    Result,
+    Queue, Region, Result,
     linux::vfio::{Interrupt, Vfio},
-    own::{Queue, Region},
 };
 use contigo_testkit::{
     edu::Unwatched,

@@ -8,9 +8,8 @@ use super::{
     raw_address::{self, RawAddress},
 };
 use contigo::{
-    Align, AnyDriver, BaseAddr, Bus, DevAddr, Error, HugeTlb, Port, Result, Spin, Wired,
+    Align, AnyDriver, BaseAddr, Bus, CpuBuf, DevAddr, Error, HugeTlb, Operand, Port, Queue, Region, Result, Spin, Wired,
     linux::vfio::{Interrupt, Vfio},
-    own::{CpuBuf, Operand, Queue, Region},
 };
 use contigo_testkit::edu::{Edu, Unwatched};
 
@@ -129,7 +128,7 @@ fn forced(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region>, 
 
 type Ended = Result<[CpuBuf; 2], (Error, Option<[CpuBuf; 2]>)>;
 
-fn run(queue: &mut Queue<AnyDriver<'_>>, operands: [Operand; 2]) -> Ended {
+fn run(queue: &mut Queue<AnyDriver>, operands: [Operand; 2]) -> Ended {
     queue.run(operands, &[], LIMIT).map(|done| done.buffers).map_err(|failed| {
         let back = failed.buffers.map(|buffers| buffers.map(Operand::into_cpu));
         match back {

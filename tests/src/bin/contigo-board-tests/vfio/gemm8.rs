@@ -9,9 +9,8 @@ use super::{
 };
 use crate::gemm8::product::{A_WHILE, LIMIT, SLOTS, fill, lens, long_operands, operands, product, random, run, timeouts};
 use contigo::{
-    Align, DevAddr, Error, Result,
+    Align, DevAddr, Error, Queue, Region, Result,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
-    own::{Queue, Region},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;

@@ -2,9 +2,8 @@
 
 use super::{LEN, LIMIT, Seen, WIDE, open_edu};
 use contigo::{
-    Align, Error, Result,
+    Align, Error, Queue, Region, Result,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
-    own::{Queue, Region},
 };
 use contigo_testkit::edu::Unwatched;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

@@ -12,10 +12,9 @@ use super::{
     pages::pages,
 };
 use contigo::{
-    Align, Backend as _, BaseAddr, DevAddr, Error, Mmio, Result,
+    Align, Backend as _, BaseAddr, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side, manual},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
-    own::{CpuBuf, Queue, Region},
 };
 use std::{
     fs,

@@ -7,10 +7,9 @@ use super::{
     open_device, open_edu,
 };
 use contigo::{
-    Align, DevAddr, Driver, Error, Mmio as _, Result,
+    Align, DevAddr, Driver, Error, Mmio as _, Queue, Region, Result,
     drivers::axi_gate::Part,
     linux::vfio::{Interrupt, Vfio},
-    own::{Queue, Region},
 };
 use contigo_testkit::edu::{Edu, FaultWatch as _, IommuFault, Unwatched};
 use std::{

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     mem::{
-        arena::tlsf::{MAX_BLOCKS, Node, Tlsf},
-        pool::bitmap::WORD_BITS,
+        region::bitmap::WORD_BITS,
+        region::tlsf::{MAX_BLOCKS, Node, Tlsf},
     },
     types::{Error, Result, atomic::AtomicUsize},
 };
@@ -58,7 +58,7 @@ impl Limits {
     /// the type `B`, wherever they begin. The compiler can work it out, for a static.
     ///
     /// ```
-    /// use contigo::{own::Limits, sim::Sim};
+    /// use contigo::{Limits, sim::Sim};
     /// use core::mem::MaybeUninit;
     ///
     /// const LIMITS: Limits = Limits { allocations: 16 };

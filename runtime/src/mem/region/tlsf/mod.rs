@@ -76,6 +76,7 @@ pub(crate) enum Full {
 }
 
 /// The allocator of at most `BLOCKS` blocks, a figure of the program's text.
+#[cfg(test)]
 pub(crate) type Fixed<const BLOCKS: usize> = Tlsf<[Node; BLOCKS]>;
 
 /// The most blocks that there can be. Links are 16 bits wide and two of their values are taken;
@@ -103,6 +104,7 @@ pub(crate) struct Tlsf<N: ?Sized> {
     nodes: N,
 }
 
+#[cfg(test)]
 impl<const BLOCKS: usize> Fixed<BLOCKS> {
     /// An allocator of no memory, which refuses everything until [`init`](Self::init).
     pub(crate) const fn new() -> Self {

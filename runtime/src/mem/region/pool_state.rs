@@ -15,7 +15,7 @@ use super::{
 use crate::{
     mem::{
         buf::{Chunk, OwnerTable},
-        pool::bitmap::WORD_BITS,
+        region::bitmap::WORD_BITS,
         span::Span,
     },
     trace::{self, Event, Site},
@@ -62,7 +62,7 @@ const _: () = assert!(offset_of!(PoolState, hot) == LINE && size_of::<Hot>() == 
 
 /// A slot as its chunk sees its owner: the pool's control block. A constant, so that a drop which
 /// the compiler sees beside its take is no indirect call.
-const SLOTS: &OwnerTable<'static> = &OwnerTable {
+const SLOTS: &OwnerTable = &OwnerTable {
     // SAFETY: `PoolState::take` made the pointer; a slot that is out keeps the pool's control
     // block.
     block: |owner| unsafe { owner.cast::<PoolState>().as_ref() }.control,
@@ -70,7 +70,6 @@ const SLOTS: &OwnerTable<'static> = &OwnerTable {
     release: |owner, token| unsafe { PoolState::release(owner.cast(), token) },
     // SAFETY: as above.
     share: |owner, token| unsafe { owner.cast::<PoolState>().as_ref() }.state().share(token as usize),
-    counts: true,
 };
 
 impl PoolState {
@@ -120,7 +119,7 @@ impl PoolState {
     /// # Safety
     /// The caller has a handle of the pool.
     #[inline]
-    pub(super) unsafe fn take(this: NonNull<Self>, site: Site) -> Result<Chunk<'static>> {
+    pub(super) unsafe fn take(this: NonNull<Self>, site: Site) -> Result<Chunk> {
         // SAFETY: the handle keeps it.
         let pool = unsafe { this.as_ref() };
         let token = pool.state().claim().ok_or(Error::NoSlots { slots: pool.slots })?;

@@ -19,13 +19,3 @@ pub struct QueueCounts {
     /// job ended before the next one was pushed.
     pub ran_dry: u64,
 }
-
-/// A job that had not ended when the device was stopped.
-#[derive(Debug)]
-#[must_use = "it holds the job's buffers"]
-pub struct Cancelled<B> {
-    /// Which slot it was in.
-    pub slot: usize,
-    /// Its buffers: the device may have written them in part.
-    pub buffers: B,
-}

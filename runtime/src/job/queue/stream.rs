@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     job::{Driver, QueueCounts},
-    mem::{CpuBuf, DevBuf, own::Pool},
+    mem::{CpuBuf, DevBuf, Pool},
     trace::Site,
     types::platform::forward_as_fd,
     types::{Direction, Error, Refused, Result, timeout_us},
@@ -32,7 +32,7 @@ use heapless::Vec;
 /// `None`, and the frame comes later.
 ///
 /// ```
-/// use contigo::{Driver, Result, own::Stream};
+/// use contigo::{Driver, Result, Stream};
 /// use core::time::Duration;
 /// /// The mean of 1,000 frames' first bytes, of any camera.
 /// fn mean(camera: &mut Stream<impl Driver>) -> Result<u32> {
@@ -62,7 +62,7 @@ pub struct Stream<D: Driver> {
     /// Between `start` and a stop.
     running: bool,
     /// A frame that has arrived, and that the last call could not take back from the device.
-    arrived: Option<Done<DevBuf<'static>>>,
+    arrived: Option<Done<DevBuf>>,
 }
 
 /// One frame: its bytes, on the CPU's side, and what the device said.
@@ -71,7 +71,7 @@ pub struct Stream<D: Driver> {
 pub struct Frame {
     /// Its view shows the bytes received. [`CpuBuf::whole`] shows the rest of the buffer too, in
     /// which nothing new is.
-    pub buf: CpuBuf<'static>,
+    pub buf: CpuBuf,
     /// The device's status for this frame, as the driver's documentation has it; 0 where it has
     /// none.
     pub status: u32,
@@ -174,7 +174,7 @@ impl<D: Driver> Stream<D> {
     /// The error of [`Queue::submit`]; the buffer is in its pool.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn give_back(&mut self, buf: CpuBuf<'static>) -> Result<()> {
+    pub fn give_back(&mut self, buf: CpuBuf) -> Result<()> {
         if !self.running || self.queue.is_full() {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl<D: Driver> Stream<D> {
     }
 
     /// The oldest buffer that a stopped device has not filled.
-    pub fn take_back(&mut self) -> Option<DevBuf<'static>> {
+    pub fn take_back(&mut self) -> Option<DevBuf> {
         // Its jobs have one buffer.
         let Cancelled { buffers: [buf], .. } = self.queue.take_back().ok()??;
         Some(buf)

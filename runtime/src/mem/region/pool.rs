@@ -1,8 +1,8 @@
 #![allow(unsafe_code, reason = "a handle is a pointer that counts")]
 //! Equal slots of a region, for any number of threads.
 
-use super::{CpuBuf, limits, pool_state::PoolState};
-use crate::{mem::buf::CpuBuf as Buf, trace::Site, types::Result};
+use super::{limits, pool_state::PoolState};
+use crate::{mem::CpuBuf, trace::Site, types::Result};
 use core::{fmt, ptr::NonNull};
 
 /// A handle to equal slots of a [`Region`](super::Region). A take and a drop are one atomic
@@ -13,7 +13,7 @@ use core::{fmt, ptr::NonNull};
 /// outlive all handles:
 ///
 /// ```
-/// use contigo::{Error, own::Region, sim::SimBoard};
+/// use contigo::{Error, Region, sim::SimBoard};
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let frames = region.pool(2, 4096)?;
@@ -58,7 +58,7 @@ impl Pool {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn take(&self) -> Result<CpuBuf> {
         // SAFETY: `self` is a handle, and stays one until the slot is out.
-        unsafe { PoolState::take(self.state, Site::here()) }.map(Buf::new)
+        unsafe { PoolState::take(self.state, Site::here()) }.map(CpuBuf::new)
     }
 
     /// How many bytes a slot has: what was asked for, rounded up to whole cache lines.

@@ -24,10 +24,10 @@ use super::{
 use crate::{
     mem::{
         Backend,
-        arena::tlsf::{Node, Tlsf},
+        block::{Block, Requirements, State},
         buf::{Chunk, OwnerTable},
-        pool::{bitmap::WORD_BITS, parts},
-        region::{Block, Requirements, State},
+        region::tlsf::{Node, Tlsf},
+        region::{bitmap::WORD_BITS, parts},
         span::Span,
     },
     trace::{self, Event, Site},
@@ -83,7 +83,7 @@ impl Block for Control {
 }
 
 /// A buffer of `alloc` as its chunk sees its owner: the region's control block itself.
-const BLOCKS: &OwnerTable<'static> = &OwnerTable {
+const BLOCKS: &OwnerTable = &OwnerTable {
     block: |owner| owner.cast::<Control>(),
     // SAFETY: `Control::buffer` made the pointer. The handle is gone: its share of the unit is the
     // function's.
@@ -91,7 +91,6 @@ const BLOCKS: &OwnerTable<'static> = &OwnerTable {
     // SAFETY: `Control::buffer` made the pointer, and a block with a handle has a unit of the
     // count, which keeps the control block.
     share: |owner, token| unsafe { owner.cast::<Control>().as_ref() }.part(token).ok_or(parts::REFUSAL).and_then(parts::one_more),
-    counts: true,
 };
 
 impl Control {
@@ -181,7 +180,7 @@ impl Control {
     ///
     /// # Safety
     /// `this` is valid, and the unit that `take` added becomes the chunk's.
-    pub(super) unsafe fn buffer(this: NonNull<Self>, (id, span): (u16, Span)) -> Chunk<'static> {
+    pub(super) unsafe fn buffer(this: NonNull<Self>, (id, span): (u16, Span)) -> Chunk {
         // SAFETY: the table is for regions' control blocks, and the unit keeps this one.
         unsafe { Chunk::counted(this.cast(), BLOCKS, id.into(), span) }
     }

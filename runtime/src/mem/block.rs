@@ -1,8 +1,6 @@
 #![allow(unsafe_code, reason = "the only calls of a backend's syncs, and a pointer that crosses threads as a number")]
-//! The part of a region that is the same for every backend: the block's facts, the pieces that are
-//! out, and the syncs.
+//! The block behind a region: its facts, whatever the backend, and the syncs.
 
-use super::Requirements;
 use crate::{
     mem::{
         Backend, Mapping, Port, SyncScope,
@@ -16,16 +14,46 @@ use crate::{
 };
 use core::ptr::NonNull;
 
+/// The requirements on a block, for [`Region::with`](crate::Region::with).
+///
+/// ```
+/// use contigo::{Align, Requirements};
+/// // DLPack's alignment, below 4 GiB, and room for one 1080p frame.
+/// let needs = Requirements { align: Align::DLPACK, addr_bits: 32, len_bytes: 1920 * 1080 * 4 };
+/// assert_eq!(Requirements::default(), Requirements { align: Align::LINE, addr_bits: 64, len_bytes: 1 });
+/// # let _ = needs;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Requirements {
+    /// The block's address must be a multiple of this. At least one cache line is required in any
+    /// case.
+    pub align: Align,
+    /// The block's last byte must be reachable with so many address bits.
+    pub addr_bits: u32,
+    /// The block must have so many bytes at least.
+    pub len_bytes: usize,
+}
+
+impl Default for Requirements {
+    fn default() -> Self {
+        Self { align: Align::LINE, addr_bits: 64, len_bytes: 1 }
+    }
+}
+
+/// A block behind one type, for what holds bytes of it.
+pub(crate) trait Block: Sync {
+    fn state(&self) -> &State;
+    fn backend(&self) -> &dyn Backend;
+}
+
 /// The part of a region that is the same for every backend.
 pub(crate) struct State {
     pub(crate) mapping: Mapping,
-    /// No line belongs to two owners: carves, slots and arena blocks are whole lines.
+    /// No line belongs to two owners: buffers, pools and slots are whole lines.
     pub(crate) line: Align,
-    /// Everything below is given out. Only grows: carving is a plan, made once. (Under `Whole` it
-    /// begins anew once all came back.)
-    pub(in crate::mem) carved_bytes: AtomicUsize,
-    /// Carves, and buffers made of them, that have not come back.
-    pub(super) live: AtomicUsize,
+    /// How many bytes are out, in buffers and pools.
+    pub(in crate::mem) taken_bytes: AtomicUsize,
     pub(crate) counters: Counters,
 }
 
@@ -59,8 +87,7 @@ impl State {
             Some(last) if last <= reach => {}
             _ => return Err(Error::TooHigh { last: last.unwrap_or(u64::MAX), addr_bits: needs.addr_bits }),
         }
-        let (carved_bytes, live, counters) = (AtomicUsize::new(0), AtomicUsize::new(0), Counters::default());
-        let state = Self { mapping, line, carved_bytes, live, counters };
+        let state = Self { mapping, line, taken_bytes: AtomicUsize::new(0), counters: Counters::default() };
         if matches!(mapping.scope, SyncScope::Range { .. } | SyncScope::Whole) {
             let whole = Maintenance { range: 0..len_bytes, direction: Direction::Bidirectional };
             state.sync_for_device(backend, &whole, site)?;
@@ -68,46 +95,6 @@ impl State {
         }
         trace::happened(Event::Map { memory: backend.name(), base, len_bytes }, site);
         Ok(state)
-    }
-
-    /// Takes the next bytes. `fetch_update` repeats only while other threads carve at the same
-    /// time, which set-up code does a bounded number of times: each repetition is another thread's
-    /// success.
-    pub(super) fn bump(&self, len_bytes: usize, align: Align) -> Result<Span> {
-        let align = align.max(self.line);
-        let capacity_bytes = self.mapping.len_bytes;
-        if len_bytes == 0 {
-            return Err(Error::Argument { name: "the length of a carve", value: 0, min: 1, max: capacity_bytes as u64, multiple_of: 1 });
-        }
-        let phase = self.phase(align)?;
-        // Counted before the bytes are taken, so that of two threads under `Whole` at least one
-        // sees the other.
-        let others = self.live.fetch_add(1, Ordering::SeqCst);
-        let carved = self.carved_bytes.load(Ordering::SeqCst);
-        if self.mapping.scope == SyncScope::Whole && others > 0 {
-            self.release();
-            return Err(Error::WholeBlock { shared_bytes: carved });
-        }
-        if self.mapping.scope == SyncScope::Whole {
-            // The only piece: what was carved before has come back, and nobody else gets past the
-            // check above.
-            self.carved_bytes.store(0, Ordering::SeqCst);
-        }
-        let mut span = None;
-        let taken = self.carved_bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |carved| {
-            let start = align.round_up(carved.checked_add(phase)?)? - phase;
-            let end = start.checked_add(self.line.round_up(len_bytes)?)?;
-            span = Some(Span::new(start, end - start));
-            (end <= capacity_bytes).then_some(end)
-        });
-        match (taken, span) {
-            (Ok(_), Some(span)) => Ok(span),
-            _ => {
-                self.release();
-                Err(Error::Exhausted { need_bytes: len_bytes, capacity_bytes })
-            }
-        }
-        .inspect(|_| self.counters.carves.add(1))
     }
 
     /// How far the block's first byte is past a multiple of `align`, for the device and for the
@@ -150,35 +137,10 @@ impl State {
         }
     }
 
-    /// One carve, or one part of one, came back.
-    pub(crate) fn release(&self) {
-        self.live.fetch_sub(1, Ordering::Release);
-    }
-
-    /// One part more of a carve is out, for as long as it is remembered: a pool or an arena that
-    /// lost a buffer, once.
-    pub(crate) fn share(&self) {
-        self.live.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// One part more of a buffer. Bounded, because forgotten parts stay counted, and a count that
-    /// wraps would free the block under a device (on 32 bits after 2^32 `split_at`s, which is a
-    /// minute).
-    pub(crate) fn one_more(&self) -> Result<()> {
-        /// Far above what anybody holds, and far below where threads that add at once could wrap
-        /// it.
-        const MAX_PARTS: usize = 1 << 20;
-        if self.live.load(Ordering::Relaxed) >= MAX_PARTS {
-            return Err(Error::TooManyParts { limit: 1 << 20 });
-        }
-        self.live.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
     /// Under `Whole`, does somebody else have bytes of this block?
     pub(crate) fn shared_with_others(&self, extent: Span) -> Option<Error> {
-        let carved = self.carved_bytes.load(Ordering::SeqCst);
-        (extent.len < carved).then_some(Error::WholeBlock { shared_bytes: carved - extent.len })
+        let taken = self.taken_bytes.load(Ordering::SeqCst);
+        (extent.len < taken).then_some(Error::WholeBlock { shared_bytes: taken - extent.len })
     }
 
     pub(crate) fn sync_for_device(&self, backend: &dyn Backend, what: &Maintenance, site: Site) -> Result<()> {
@@ -188,7 +150,7 @@ impl State {
         self.counters.bytes_synced_for_device.add(what.range.len());
         // SAFETY: where the device writes, `what` is whole lines of one chunk (`span.rs`). The only
         // handle of that chunk is an `Operand` or a `DevBuf`, which have no views. Or `what` is the
-        // whole block, before anything was carved from it.
+        // whole block, before any buffer of it was given out.
         let done = unsafe { backend.sync_for_device(what.range.clone(), what.direction) };
         trace::happened(event, site);
         done

@@ -9,7 +9,7 @@
 //! It knows no memory, so that the model checker can run every interleaving of it.
 
 use crate::{
-    mem::pool::{
+    mem::region::{
         bitmap::{self, WORD_BITS},
         parts,
     },

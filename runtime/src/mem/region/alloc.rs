@@ -5,8 +5,8 @@ use super::control::Control;
 use crate::{
     mem::{
         SyncScope,
-        arena::tlsf::{Full, Node, Tlsf},
-        pool::bitmap::WORD_BITS,
+        region::bitmap::WORD_BITS,
+        region::tlsf::{Full, Node, Tlsf},
         span::Span,
     },
     types::{Align, Error, Result, atomic::Ordering, lock},
@@ -41,7 +41,7 @@ impl Control {
         if len_bytes == 0 {
             return Err(Error::Argument { name: "the length of a buffer", value: 0, min: 1, max: capacity_bytes as u64, multiple_of: 1 });
         }
-        let shared_bytes = self.state.carved_bytes.load(Ordering::Relaxed);
+        let shared_bytes = self.state.taken_bytes.load(Ordering::Relaxed);
         if self.state.mapping.scope == SyncScope::Whole && shared_bytes > 0 {
             return Err(Error::WholeBlock { shared_bytes });
         }
@@ -55,7 +55,7 @@ impl Control {
             Full::Memory => exhausted,
         })?;
         let span = Span::new(block.start as usize * line.bytes(), block.len as usize * line.bytes());
-        self.state.carved_bytes.fetch_add(span.len, Ordering::Relaxed);
+        self.state.taken_bytes.fetch_add(span.len, Ordering::Relaxed);
         self.state.counters.carves.add(1);
         Ok((block.id, span))
     }
@@ -76,7 +76,7 @@ impl Control {
     fn free_locked(&self, table: &mut Tlsf<[Node]>, id: u16) {
         if let Some((_, lines)) = table.start_len(id) {
             table.free(id);
-            self.state.carved_bytes.fetch_sub(lines as usize * self.state.line.bytes(), Ordering::Relaxed);
+            self.state.taken_bytes.fetch_sub(lines as usize * self.state.line.bytes(), Ordering::Relaxed);
         }
     }
 
@@ -104,6 +104,6 @@ impl Control {
         if let Some(mut guard) = self.hot.table.try_lock() {
             self.settle(locked(&mut guard));
         }
-        self.state.mapping.len_bytes - self.state.carved_bytes.load(Ordering::Relaxed)
+        self.state.mapping.len_bytes - self.state.taken_bytes.load(Ordering::Relaxed)
     }
 }

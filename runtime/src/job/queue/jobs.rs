@@ -33,10 +33,10 @@ impl<D: Driver> Queue<D> {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn run<const N: usize>(
         &mut self,
-        operands: [Operand<'static>; N],
+        operands: [Operand; N],
         words: &[u32],
         timeout: Duration,
-    ) -> Result<Done<[CpuBuf<'static>; N]>, JobError<[Operand<'static>; N]>> {
+    ) -> Result<Done<[CpuBuf; N]>, JobError<[Operand; N]>> {
         let site = Site::here();
         let timeout_us = match timeout_us(timeout) {
             Ok(_) if !self.is_empty() => return Err(JobError::gave_back(Error::Busy, operands)),
@@ -61,7 +61,7 @@ impl<D: Driver> Queue<D> {
 
     /// The only job of the queue did not end well. It comes out, if the device does not have it.
     #[cold]
-    fn run_failed<const N: usize>(&mut self, place: Place, failed: JobError<()>) -> JobError<[Operand<'static>; N]> {
+    fn run_failed<const N: usize>(&mut self, place: Place, failed: JobError<()>) -> JobError<[Operand; N]> {
         let JobError { error, cause, operand, .. } = failed;
         if self.state == State::MustStop {
             return JobError::leaked(error, cause);
@@ -90,11 +90,7 @@ impl<D: Driver> Queue<D> {
     /// inside too.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn submit<const N: usize>(
-        &mut self,
-        operands: [Operand<'static>; N],
-        words: &[u32],
-    ) -> Result<u64, JobError<[Operand<'static>; N]>> {
+    pub fn submit<const N: usize>(&mut self, operands: [Operand; N], words: &[u32]) -> Result<u64, JobError<[Operand; N]>> {
         let mut list = Vec::from_array(operands);
         match self.enter(&mut list, words, 0, Site::here()) {
             Ok((_, number)) => Ok(number),
@@ -110,12 +106,7 @@ impl<D: Driver> Queue<D> {
     /// again.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn submit_list<const N: usize>(
-        &mut self,
-        operands: &mut Vec<Operand<'static>, N>,
-        words: &[u32],
-        tag: usize,
-    ) -> Result<u64, JobError<()>> {
+    pub fn submit_list<const N: usize>(&mut self, operands: &mut Vec<Operand, N>, words: &[u32], tag: usize) -> Result<u64, JobError<()>> {
         self.enter(operands, words, tag, Site::here()).map(|(_, number)| number)
     }
 
@@ -132,10 +123,7 @@ impl<D: Driver> Queue<D> {
     ///   Nothing was looked at, and all jobs go on.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn wait<const N: usize>(
-        &mut self,
-        timeout: Duration,
-    ) -> Result<Option<Done<[CpuBuf<'static>; N]>>, JobError<[DevBuf<'static>; N]>> {
+    pub fn wait<const N: usize>(&mut self, timeout: Duration) -> Result<Option<Done<[CpuBuf; N]>>, JobError<[DevBuf; N]>> {
         let site = Site::here();
         self.wait_for(timeout, site, |queue, place, end| {
             queue.succeeded(place, end, site)?;
@@ -150,10 +138,7 @@ impl<D: Driver> Queue<D> {
     /// As [`wait`](Self::wait).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn wait_device<const N: usize>(
-        &mut self,
-        timeout: Duration,
-    ) -> Result<Option<Done<[DevBuf<'static>; N]>>, JobError<[DevBuf<'static>; N]>> {
+    pub fn wait_device<const N: usize>(&mut self, timeout: Duration) -> Result<Option<Done<[DevBuf; N]>>, JobError<[DevBuf; N]>> {
         let site = Site::here();
         self.wait_for(timeout, site, |queue, place, end| {
             queue.no_fault(end)?;
@@ -167,7 +152,7 @@ impl<D: Driver> Queue<D> {
     /// As [`wait`](Self::wait).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn try_next<const N: usize>(&mut self) -> Result<Option<Done<[CpuBuf<'static>; N]>>, JobError<[DevBuf<'static>; N]>> {
+    pub fn try_next<const N: usize>(&mut self) -> Result<Option<Done<[CpuBuf; N]>>, JobError<[DevBuf; N]>> {
         self.wait(Duration::ZERO)
     }
 
@@ -177,7 +162,7 @@ impl<D: Driver> Queue<D> {
         timeout: Duration,
         site: Site,
         out: impl FnOnce(&mut Self, Place, &Completion) -> Result<Done<[B; N]>, Error>,
-    ) -> Result<Option<Done<[B; N]>>, JobError<[DevBuf<'static>; N]>> {
+    ) -> Result<Option<Done<[B; N]>>, JobError<[DevBuf; N]>> {
         if let Err(error) = self.is_count(N) {
             return Err(JobError::leaked(error, error));
         }
@@ -202,7 +187,7 @@ impl<D: Driver> Queue<D> {
     pub fn wait_each(
         &mut self,
         timeout: Duration,
-        mut each: impl FnMut(usize, usize, DevBuf<'static>),
+        mut each: impl FnMut(usize, usize, DevBuf),
     ) -> Result<Option<(usize, Completion)>, JobError<()>> {
         let site = Site::here();
         let Some((place, completion)) = self.ended(timeout, site)? else { return Ok(None) };
@@ -217,7 +202,7 @@ impl<D: Driver> Queue<D> {
     ///
     /// # Errors
     /// [`Error::Argument`]: jobs have another count of buffers than `N`.
-    pub fn take_back<const N: usize>(&mut self) -> Result<Option<Cancelled<[DevBuf<'static>; N]>>> {
+    pub fn take_back<const N: usize>(&mut self) -> Result<Option<Cancelled<[DevBuf; N]>>> {
         self.is_count(N)?;
         let Some(place) = self.oldest_to_take_back() else { return Ok(None) };
         let job = self.places.job(place).map_or(0, |job| job.number);
@@ -226,7 +211,7 @@ impl<D: Driver> Queue<D> {
 
     /// As [`take_back`](Self::take_back), and each buffer goes from its place to `each`, with its
     /// job's tag and its index. The answer is the tag.
-    pub fn take_back_each(&mut self, mut each: impl FnMut(usize, usize, DevBuf<'static>)) -> Option<usize> {
+    pub fn take_back_each(&mut self, mut each: impl FnMut(usize, usize, DevBuf)) -> Option<usize> {
         let place = self.oldest_to_take_back()?;
         let tag = self.places.job(place).map_or(0, |job| job.tag);
         self.hand_out(place, |index, operand| each(tag, index, operand.into_dev()));
@@ -262,7 +247,7 @@ impl<D: Driver> Queue<D> {
 
     /// A job's end, with what `each` makes of its operands at `place`, which are `N`.
     #[inline]
-    fn out<const N: usize, B>(&mut self, place: Place, end: &Completion, each: impl Fn(Operand<'static>) -> B) -> Result<Done<[B; N]>> {
+    fn out<const N: usize, B>(&mut self, place: Place, end: &Completion, each: impl Fn(Operand) -> B) -> Result<Done<[B; N]>> {
         let number = self.places.job(place).map_or(0, |job| job.number);
         let buffers = self.hand_out_array(place, each).ok_or(Error::Busy)?;
         Ok(Done::new(buffers, number, end))
@@ -270,7 +255,7 @@ impl<D: Driver> Queue<D> {
 
     /// One job's error, with its buffers out of their place.
     #[cold]
-    fn failed_alone<const N: usize>(&mut self, place: Place, error: Error) -> JobError<[DevBuf<'static>; N]> {
+    fn failed_alone<const N: usize>(&mut self, place: Place, error: Error) -> JobError<[DevBuf; N]> {
         let mut buffers = Vec::<_, N>::new();
         // There is room for each: they are `N`.
         self.hand_out(place, |_, operand| drop(buffers.push(operand.into_dev())));
@@ -290,7 +275,7 @@ impl<D: Driver> Queue<D> {
 
 /// The refusal of a list that was an array.
 #[cold]
-fn in_array<const N: usize>(failed: JobError<()>, list: Vec<Operand<'static>, N>) -> JobError<[Operand<'static>; N]> {
+fn in_array<const N: usize>(failed: JobError<()>, list: Vec<Operand, N>) -> JobError<[Operand; N]> {
     let JobError { error, cause, operand, buffers } = failed;
     // They are as many as they were.
     JobError { error, cause, operand, buffers: buffers.and_then(|()| list.into_array().ok()) }

@@ -9,12 +9,12 @@
 )]
 
 use super::{
-    CpuBuf, Limits, Pool, Region,
+    Limits, Pool, Region,
     slots::{Slots, WORD_SLOTS, slot_of, words_for},
 };
 use crate::{
     dlpack::{DataType, Shape, TensorSpec, TensorTable, abi::DlManagedTensorVersioned},
-    mem::{Backend, Mapping, Port, SyncScope, pool::bitmap::WORD_BITS, region::Requirements},
+    mem::{Backend, CpuBuf, Mapping, Port, SyncScope, block::Requirements, region::bitmap::WORD_BITS},
     types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr, Result, atomic::AtomicU8},
 };
 use core::{mem, mem::MaybeUninit, ops::Range, ptr, ptr::NonNull};

@@ -5,7 +5,7 @@
 use super::list::{Links, NONE, Place};
 use crate::{
     job::MAX_OPERANDS,
-    mem::{Operand, own::Memory},
+    mem::{Operand, region::Memory},
     types::{Error, Result},
 };
 use core::alloc::Layout;
@@ -67,10 +67,10 @@ impl Plan {
         if operands_each > MAX_OPERANDS {
             return Err(argument("the count of operands", operands_each, 0, MAX_OPERANDS));
         }
-        const { assert!(align_of::<Operand<'static>>() >= align_of::<u32>() && align_of::<Job>() <= LINE) };
+        const { assert!(align_of::<Operand>() >= align_of::<u32>() && align_of::<Job>() <= LINE) };
         // No sum overflows: 4,096 times 16 times 128 bytes is 8 MiB.
-        let operands = (count * size_of::<Job>()).next_multiple_of(align_of::<Operand<'static>>());
-        let words = operands + count * operands_each * size_of::<Operand<'static>>();
+        let operands = (count * size_of::<Job>()).next_multiple_of(align_of::<Operand>());
+        let words = operands + count * operands_each * size_of::<Operand>();
         match Layout::from_size_align(words + count * MAX_WORDS * size_of::<u32>(), LINE) {
             Ok(layout) => Ok(Self { count, operands_each, operands, words, layout }),
             Err(_) => Err(argument("the count of jobs", count, 1, MAX_JOBS)),
@@ -96,21 +96,21 @@ pub(super) struct Places {
     jobs: NonNull<Job>,
     /// INVARIANT: room for `jobs` times `operands_each`, of which those of a job that `is_here` are
     /// initialized.
-    operands: NonNull<Operand<'static>>,
+    operands: NonNull<Operand>,
     /// INVARIANT: `jobs` times `MAX_WORDS`, all initialized.
     words: NonNull<u32>,
     count: usize,
     operands_each: usize,
 }
 
-// SAFETY: it owns what it points to, and `Operand<'static>` is `Send`.
+// SAFETY: it owns what it points to, and `Operand` is `Send`.
 unsafe impl Send for Places {}
-// SAFETY: nothing changes through a shared reference, and `Operand<'static>` is `Sync`.
+// SAFETY: nothing changes through a shared reference, and `Operand` is `Sync`.
 unsafe impl Sync for Places {}
 
 const _: () = {
     const fn is_send_and_sync<T: Send + Sync>() {}
-    is_send_and_sync::<Operand<'static>>();
+    is_send_and_sync::<Operand>();
 };
 
 impl Places {
@@ -157,7 +157,7 @@ impl Places {
     }
 
     /// The first operand of a job at `place`, and of the next one's.
-    fn operands_at(&self, place: Place) -> Option<NonNull<Operand<'static>>> {
+    fn operands_at(&self, place: Place) -> Option<NonNull<Operand>> {
         // SAFETY: `place` is below `count`, so that it is inside the pages.
         (usize::from(place) < self.count).then(|| unsafe { self.operands.add(usize::from(place) * self.operands_each) })
     }
@@ -165,7 +165,7 @@ impl Places {
     /// Moves `job` and its operands, exactly as many as a job has, from the list into `place`,
     /// which has none. False where it has, or where there are more or fewer.
     #[inline]
-    pub(super) fn put<const N: usize>(&mut self, place: Place, job: Job, from: &mut heapless::Vec<Operand<'static>, N>) -> bool {
+    pub(super) fn put<const N: usize>(&mut self, place: Place, job: Job, from: &mut heapless::Vec<Operand, N>) -> bool {
         let Some(first) = self.operands_at(place) else { return false };
         let len = from.len();
         if len != self.operands_each || self.job(place).is_none_or(|job| job.is_here) {
@@ -185,7 +185,7 @@ impl Places {
 
     /// The operands of the job at `place`; none where there is no job.
     #[inline]
-    pub(super) fn operands(&self, place: Place) -> &[Operand<'static>] {
+    pub(super) fn operands(&self, place: Place) -> &[Operand] {
         match (self.operands_at(place), self.job(place)) {
             // SAFETY: the invariant of `operands`; borrowed as `self` is.
             (Some(first), Some(job)) if job.is_here => unsafe { slice::from_raw_parts(first.as_ptr(), self.operands_each) },
@@ -195,7 +195,7 @@ impl Places {
 
     /// As `operands`.
     #[inline]
-    pub(super) fn operands_mut(&mut self, place: Place) -> &mut [Operand<'static>] {
+    pub(super) fn operands_mut(&mut self, place: Place) -> &mut [Operand] {
         match (self.operands_at(place), self.job(place)) {
             // SAFETY: as in `operands`, and `self` is borrowed alone.
             (Some(first), Some(job)) if job.is_here => unsafe { slice::from_raw_parts_mut(first.as_ptr(), self.operands_each) },
@@ -206,7 +206,7 @@ impl Places {
     /// Takes the operands at `place` out, each by a call of `each` with its index, once. Where
     /// `each` panics, the others are leaked.
     #[inline]
-    pub(super) fn take(&mut self, place: Place, mut each: impl FnMut(usize, Operand<'static>)) {
+    pub(super) fn take(&mut self, place: Place, mut each: impl FnMut(usize, Operand)) {
         let Some(first) = self.operands_at(place) else { return };
         let Some(job) = self.job_mut(place) else { return };
         if mem::take(&mut job.is_here) {
@@ -219,7 +219,7 @@ impl Places {
     /// The values that `each` makes of the operands at `place`, which are not here any more.
     /// `None`: there is no job, or jobs do not have `N` of them.
     #[inline]
-    pub(super) fn take_array<const N: usize, B>(&mut self, place: Place, each: impl Fn(Operand<'static>) -> B) -> Option<[B; N]> {
+    pub(super) fn take_array<const N: usize, B>(&mut self, place: Place, each: impl Fn(Operand) -> B) -> Option<[B; N]> {
         let (first, each_has) = (self.operands_at(place)?, self.operands_each);
         let job = self.job_mut(place).filter(|job| job.is_here && each_has == N)?;
         job.is_here = false;

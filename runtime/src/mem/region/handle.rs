@@ -2,7 +2,7 @@
 //! A region: a handle to one block of DMA memory.
 
 use super::{
-    CpuBuf, Limits, Pool,
+    Limits, Pool,
     control::Control,
     limits::{Plan, PoolPlan},
     memory::{Given, Memory},
@@ -10,9 +10,8 @@ use super::{
 };
 use crate::{
     mem::{
-        Backend, Port, SyncScope,
-        buf::CpuBuf as Buf,
-        region::{Block, Requirements, State, state},
+        Backend, CpuBuf, Port, SyncScope,
+        block::{self, Block, Requirements, State},
     },
     trace::{self, Event, Site, Stats},
     types::{Align, BaseAddr, DevAddr, Error, Refused, Result, platform::OwnedFd},
@@ -31,7 +30,7 @@ use core::{fmt, ptr::NonNull};
 /// "Programs that fork".
 ///
 /// ```
-/// use contigo::{Align, own::{CpuBuf, Pool, Region}, sim::SimBoard};
+/// use contigo::{Align, CpuBuf, Pool, Region, sim::SimBoard};
 ///
 /// struct App { region: Region, frames: Pool, weights: CpuBuf } // no lifetime
 ///
@@ -152,7 +151,7 @@ impl Region {
         trace::happened(Event::Take { slot: id.into(), len_bytes: span.len }, Site::here());
         // SAFETY: this handle keeps the control block, and `take` added the unit that the buffer
         // has.
-        Ok(Buf::new(unsafe { Control::buffer(self.control, (id, span)) }))
+        Ok(CpuBuf::new(unsafe { Control::buffer(self.control, (id, span)) }))
     }
 
     /// A pool of `slots` slots of `slot_bytes`, rounded up to whole cache lines, in memory of this
@@ -247,7 +246,7 @@ impl Region {
     /// [`Error::NotContiguous`]: from byte `offset_bytes` on the block is elsewhere. Stop the
     /// device. Or what the backend's `segment` says, where it cannot know any more.
     pub fn verify(&self) -> Result<()> {
-        state::contiguous(self.control().backend(), &self.state().mapping)
+        block::contiguous(self.control().backend(), &self.state().mapping)
     }
 
     /// A descriptor of a dma-buf that holds the block, for another importer: a camera's or a
@@ -267,7 +266,7 @@ impl Region {
     ///
     /// ```no_run
     /// # #[cfg(all(feature = "linux", target_os = "linux"))] {
-    /// use contigo::{DmaHeap, own::Region};
+    /// use contigo::{DmaHeap, Region};
     /// let region = Region::new(DmaHeap::allocate("linux,cma", 4 << 20)?)?;
     /// // SAFETY: nothing is allocated from it yet; the camera has it alone until VIDIOC_DQBUF.
     /// let fd = unsafe { region.export()? };   // V4L2's VIDIOC_QBUF with V4L2_MEMORY_DMABUF, DRM's PRIME
