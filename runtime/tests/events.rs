@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, Engine, Pool, Region,
+    Queue, Region,
     drivers::zdma::{SimZdma, Zdma},
     sim::SimBoard,
 };
@@ -31,13 +31,12 @@ fn every_step_of_a_job_is_an_event() {
 
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let pool = Pool::<4>::new(region.carve(1024, Align::LINE).unwrap(), 256).unwrap();
+    let pool = region.pool(4, 256).unwrap();
     let core = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::simple_simulated(core.window().unwrap()).unwrap()).unwrap();
+    let mut queue = Queue::new(Zdma::simple_simulated(core.window().unwrap()).unwrap(), 1).unwrap();
     let [mut from, _, _, to] = [(); 4].map(|()| pool.take().unwrap());
     from.copy_from_slice(&[1; 16]).unwrap();
-    let job = engine.start([from.to_device(..16), to.from_device(..64)], &()).unwrap();
-    drop(job.wait(Duration::from_millis(1)).unwrap());
+    drop(queue.run([from.to_device(..16), to.from_device(..64)], &[], Duration::from_millis(1)).unwrap());
 
     let heard = HEARD.lock().unwrap().join("\n");
     for event in [

@@ -8,7 +8,7 @@ use contigo::{Align, Region, sim::SimBoard};
 fn events_that_nobody_hears_are_no_error() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
-    let mut buf = region.carve(1024, Align::LINE).unwrap().into_buf();
+    let mut buf = region.alloc(1024, Align::LINE).unwrap();
     buf.copy_from_slice(&[7; 16]).unwrap();
     assert!(buf.view::<u8>().unwrap().starts_with(&[7; 16]));
 }

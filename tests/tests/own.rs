@@ -9,8 +9,9 @@
 )]
 
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, CpuBuf, DmaHeap, HugeTlb, PhysAddr, Pool, Queue, Region,
+    Align, AnyDriver, Backend, BaseAddr, CpuBuf, DmaHeap, HugeTlb, Parts, PhysAddr, Pool, Queue, Region, Settings,
     drivers::zdma::{SimZdma, Zdma},
+    names::{AnyMemory, Attach, DeviceName, row},
     sim::{SimBoard, SimSpec},
 };
 use contigo_testkit::{
@@ -37,12 +38,11 @@ struct App {
 }
 
 impl App {
-    fn new(backend: impl Backend + 'static, device: Option<SimZdma>) -> Self {
+    fn new(backend: impl Backend + 'static, driver: Option<AnyDriver>) -> Self {
         let region = Region::new(backend).map_err(|refused| refused.error).unwrap();
         let frames = region.pool(4, SLOT).unwrap();
         let weights = region.alloc(10_000, Align::DLPACK).unwrap();
-        let queue =
-            device.map(|device| Queue::new(AnyDriver::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap(), 8).unwrap());
+        let queue = driver.map(|driver| Queue::new(driver, 8).unwrap());
         Self { region, frames, weights, queue }
     }
 
@@ -56,6 +56,26 @@ impl App {
         assert_eq!(to.view::<u8>().unwrap(), [7; SLOT]);
         to
     }
+}
+
+/// The driver of a simulated channel.
+fn zdma(device: &SimZdma) -> AnyDriver {
+    AnyDriver::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap()
+}
+
+/// Memory of the device called `name`, and its driver. Neither keeps more of it than it needs.
+fn by_name(name: &str, settings: &str) -> (AnyMemory, Option<AnyDriver>) {
+    let device = name.parse::<DeviceName>().unwrap().open().unwrap();
+    let memory = |len_bytes| device.memory(&"sim".parse().unwrap(), len_bytes).unwrap();
+    let row = row(name.trim_start_matches("sim:")).unwrap();
+    let own = (row.memory_bytes > 0).then(|| Region::new(memory(4096)).unwrap().alloc(row.memory_bytes, Align::LINE).unwrap());
+    let settings = Settings(settings);
+    // SAFETY: the model is what the row is for, and nobody else drives it.
+    let driver = unsafe {
+        let taken = device.take(row, settings, None, Attach::default()).unwrap();
+        taken.open(Parts { device: (), memory: own, settings, map: None }).unwrap()
+    };
+    (memory(64 << 10), Some(driver))
 }
 
 /// What the process has, as the kernel counts it.
@@ -80,11 +100,11 @@ impl Footprint {
 }
 
 /// Ten thousand apps, each moved to a thread and dropped there, and its last buffer dropped here.
-fn ten_thousand<B: Backend + 'static>(name: &str, mut open: impl FnMut() -> (B, Option<SimZdma>)) {
+fn ten_thousand<B: Backend + 'static>(name: &str, mut open: impl FnMut() -> (B, Option<AnyDriver>)) {
     let rounds = if emulated::why().is_some() { 100 } else { ROUNDS };
     let mut round = || {
-        let (backend, device) = open();
-        let mut app = App::new(backend, device);
+        let (backend, driver) = open();
+        let mut app = App::new(backend, driver);
         let last = thread::spawn(move || {
             let last = app.run();
             assert_eq!(app.region.users(), 3, "the region, the pool, the weights");
@@ -111,12 +131,14 @@ fn ten_thousand_apps_leave_the_process_as_it_was() {
     let device = SimZdma::new(&board, board.port());
     // At one address: the board gives each block that asks for none a new one, below 4 GiB.
     let spec = SimSpec { len_bytes: 64 << 10, base: Some(BaseAddr::Phys(PhysAddr(0x1000_0000))), ..SimSpec::default() };
-    ten_thousand("simulated memory, with a queue", || (board.memory_with(spec).unwrap(), Some(device.clone())));
+    ten_thousand("simulated memory, with a queue", || (board.memory_with(spec).unwrap(), Some(zdma(&device))));
     // The region and the driver's window are all that is left of the board and of the device.
     ten_thousand("a simulated board of its own, with a queue", || {
         let board = SimBoard::new(7);
-        (board.memory(64 << 10).unwrap(), Some(SimZdma::new(&board, board.port())))
+        (board.memory(64 << 10).unwrap(), Some(zdma(&SimZdma::new(&board, board.port()))))
     });
+    ten_thousand("a device by its name", || by_name("sim:zdma", ""));
+    ten_thousand("a channel of a device by its name", || by_name("sim:pl330", "channel=3"));
     ten_thousand("dma-heap (fake)", || (DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 64 << 10).unwrap(), None));
     let fake = FakeUDmaBuf::new(Config { size_bytes: 64 << 10, coherent: Some(true), ..Config::default() });
     ten_thousand("u-dma-buf (fake)", || (fake.open().unwrap(), None));

@@ -150,7 +150,7 @@ impl Gpu {
         // SAFETY: the context is one until the last handle is dropped: retained, or as `adopt`'s
         // caller promised.
         check("cuCtxPushCurrent", unsafe { (api.context_push)(*context) })?;
-        // Nobody else's code runs in `act`, so that it does not panic.
+        // `act` does not panic: it calls the driver, and a listener of events, which must not.
         let done = act(api);
         let mut popped = ptr::null_mut();
         // It may report the failure of an earlier launch, which the next call reports again. The

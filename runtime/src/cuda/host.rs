@@ -80,7 +80,7 @@ impl CudaHost {
     /// A thread that writes to a buffer of it, and then lets another thread of the CPU read it,
     /// calls `core::sync::atomic::fence(SeqCst)` between the two. On x86-64 a release store does
     /// not order write-combined stores before it (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need
-    /// nothing: the engine's barrier is one.
+    /// nothing: the queue's barrier is one.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn allocate_write_combined(gpu: &Gpu, len_bytes: usize, align: Align) -> Result<Self> {
         Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP | WRITE_COMBINED)

@@ -75,7 +75,7 @@ impl<W: Mmio, I: Wait> Wired<W, I> {
     /// # Safety
     /// The device behind `window` reaches memory through `port` and no other way: the port's
     /// offset, window and coherency are those of the hardware as it is configured now. No IOMMU and
-    /// no `dma-ranges` translates its addresses, unless all memory given to its engine has a
+    /// no `dma-ranges` translates its addresses, unless all memory given to its queue has a
     /// [`BaseAddr::Dev`](crate::BaseAddr::Dev) made for it.
     #[must_use]
     pub const unsafe fn new(window: W, irq: I, port: Port) -> Self {

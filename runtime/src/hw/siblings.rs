@@ -45,7 +45,8 @@ impl Siblings {
 
     /// Does, under the lock, what ends every channel's jobs. Drivers that have jobs in flight see
     /// the change of the [`epoch`](Self::epoch), before `act` begins and also where it fails; those
-    /// that sleep are woken.
+    /// that sleep are woken. The epoch says that a reset was tried: `act` may have failed or done
+    /// nothing, so a driver's `stop` stops its channel all the same.
     ///
     /// # Errors
     /// [`Error::Contended`], or what `act` returns.

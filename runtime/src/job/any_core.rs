@@ -2,7 +2,7 @@
 //! A device whose channels have a driver each, of any type as one type.
 
 use super::{AnyDriver, Parts};
-use crate::types::{Result, boxed::Boxed};
+use crate::types::{Result, shared::Shared};
 use core::fmt;
 
 /// A device that several drivers share, one a channel: a [`Core`](crate::Core), and what its
@@ -27,8 +27,9 @@ pub trait Channels: Send + Sync {
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()>;
 }
 
-/// **A core of any type**, in pages from the kernel.
-pub struct AnyCore(Boxed<dyn Channels>);
+/// **A core of any type**, in pages from the kernel. Clones are the same core.
+#[derive(Clone)]
+pub struct AnyCore(Shared<dyn Channels>);
 
 impl AnyCore {
     /// `core`, of any size.
@@ -37,7 +38,7 @@ impl AnyCore {
     /// As [`AnyDriver::new`].
     pub fn new<C: Channels + 'static>(core: C) -> Result<Self> {
         // SAFETY: the pointer is unsized, and returned.
-        unsafe { Boxed::<dyn Channels>::unsized_by(core, |inner| inner) }.map(Self)
+        unsafe { Shared::<dyn Channels>::unsized_by(core, |inner| inner) }.map(Self)
     }
 
     /// The core.

@@ -2,7 +2,7 @@
 
 use crate::types::Error;
 
-/// The end of one job, as its driver read it from the device. The engine or the queue distrusts it:
+/// The end of one job, as its driver read it from the device. The queue distrusts it:
 /// a slot that has no job, one that ended already, and more bytes than were handed over are
 /// [`Error::BadCompletion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -190,8 +190,7 @@ pub unsafe trait Driver {
     fn addr_bits(&self) -> u32;
 
     /// The specification of each operand of a job, in their order: at most 16
-    /// ([`MAX_OPERANDS`](crate::MAX_OPERANDS)). A driver whose jobs have none is for a
-    /// [`Queue`](crate::Queue), by [`push_list`](crate::Queue::push_list).
+    /// ([`MAX_OPERANDS`](crate::MAX_OPERANDS)). A driver's jobs may have none.
     fn operands(&self) -> &[OperandSpec];
 
     /// How many jobs the device takes at once, 1 at least. Slots are 0 to one less. The default: 1.
@@ -238,7 +237,7 @@ pub unsafe trait Driver {
     /// # Errors
     /// The channel as a whole cannot go on: [`Error::Fault`], or what the interrupt's file says.
     /// The caller stops the device then. A job that failed alone is a [`Completion`] whose `failed`
-    /// says why. A longer `timeout` is [`Error::Argument`]; an engine or a queue refuses it first.
+    /// says why. A longer `timeout` is [`Error::Argument`]; a queue refuses it first.
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>>;
 
     /// Stops the device, in bounded time, whatever it was doing.

@@ -5,7 +5,7 @@ use crate::{
     types::{Align, Direction, Error},
 };
 
-/// One operand of a driver's jobs, as data: the engine compares each job with it, and so do C and
+/// One operand of a driver's jobs, as data: the queue compares each job with it, and so do C and
 /// Python, which know nothing else of the driver.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! The steps before a doorbell that an engine and a queue share: every check, then the caches.
+//! The steps before a doorbell: every check, then the caches.
 
 use super::{Driver, OperandSpec};
 use crate::{
@@ -42,7 +42,7 @@ pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
             Ok(slice) => slice,
             Err(error) => return Err((Some(index), error)),
         };
-        // There is room: neither an engine nor a queue has a driver with more operands.
+        // There is room: no queue has a driver with more operands.
         let _ = slices.push(slice);
         let sum = if spec.direction.device_writes() { &mut writes } else { &mut reads };
         *sum = sum.saturating_add(slice.len_bytes);

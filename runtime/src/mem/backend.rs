@@ -58,7 +58,7 @@ pub struct Segment {
 ///
 /// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend.
 /// A region leaks its backend rather than drop it while anything carved from it is still out. The
-/// backend of an [`Region`](crate::Region) is dropped by the last of the region's
+/// backend of a [`Region`](crate::Region) is dropped by the last of the region's
 /// handles, buffers and pools, on whichever thread that is, maybe in a buffer's drop: so its drop
 /// does not panic, and does not wait long. (Where it panics all the same, what is left is leaked.)
 ///
@@ -71,10 +71,7 @@ pub struct Segment {
 ///    itself is moved.
 /// 2. `cpu .. cpu + len_bytes` is mapped, readable, writable and initialised, and stays so until
 ///    `self` is dropped: for ever, if it never is. A region leaks its backend where a device may
-///    still write, and the lifetimes in the backend's type end all the same. So the memory is the
-///    backend's own, or `'static`; a backend over a borrowed slice breaks this. It may borrow what
-///    it needs for its calls, and the device's way to the memory: a simulated board, a port. The
-///    bytes are accessed only by the holder of the mapping and by the devices that they are handed
+///    still write. The bytes are accessed only by the holder of the mapping and by the devices that they are handed
 ///    to. They change under a view for no other reason.
 /// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the
 ///    granule where the device writes. Where the device only reads, they read no byte outside

@@ -19,8 +19,8 @@ pub enum Holder<'a> {
 
 /// How often simulated devices touched what was not handed over to them.
 ///
-/// An engine and a queue compare the counts when a job ends well with those when the first of their
-/// jobs in flight began, and fail the job where they differ
+/// A queue compares the counts when a job ends well with those when the first of its jobs in flight
+/// began, and fail the job where they differ
 /// ([`Error::WrongAccess`](crate::Error::WrongAccess)):
 ///
 /// - The count is of the device, and so of all its channels: a wrong access of one fails the jobs

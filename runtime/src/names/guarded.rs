@@ -62,12 +62,17 @@ impl Guarded {
         let window = self.windows.get(usize::from(how.window)).ok_or(no_such)?;
         let registers = match window.get() {
             Some(registers) => registers,
-            // No closure, so that the trace names the program's line. Where two callers are here,
-            // one mapping is dropped again. The lock: `Once` alone would spin without a bound.
+            // No closure, so that the trace names the program's line. The lock: `Once` alone would
+            // spin without a bound, and a window is given once.
             None => {
-                let mapped = self.guard.registers(how.window.into())?;
                 let _alone = lock::acquire(&self.mapping)?;
-                window.call_once(|| mapped)
+                match window.get() {
+                    Some(registers) => registers,
+                    None => {
+                        let mapped = self.guard.registers(how.window.into())?;
+                        window.call_once(|| mapped)
+                    }
+                }
             }
         };
         let irq = how.interrupt.then(|| self.guard.irq(0)).transpose()?;

@@ -169,8 +169,8 @@ impl OpenDevice {
     }
 
     /// Resets the device from outside, whoever drives it, as VFIO, the module `contigo` or the
-    /// simulated board can. It is as after power-on, and has let go of all memory. An engine that
-    /// would not stop goes on with [`Queue::stop`](crate::Queue::stop); stop it before, or
+    /// simulated board can. It is as after power-on, and has let go of all memory. The queue of
+    /// a device that would not stop goes on with [`Queue::stop`](crate::Queue::stop); stop it before, or
     /// right after ([`Guard::reset`]). A PCI function masters the bus as before.
     ///
     /// # Errors
@@ -178,7 +178,7 @@ impl OpenDevice {
     /// and [`Vfio::reset`]. [`Error::Contended`].
     ///
     /// # Safety
-    /// As [`Guard::reset`]: nobody calls an engine, a queue or a stream of it meanwhile. Drivers
+    /// As [`Guard::reset`]: no other thread calls a queue or a stream of it meanwhile. Drivers
     /// that share it (the setting `channel`) may go on, because their core keeps them away.
     pub unsafe fn reset(&self) -> Result<(), Error> {
         const NONE: Error =
@@ -445,13 +445,8 @@ impl OpenDevice {
     pub unsafe fn load(&self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
         match &self.0.opened {
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-            Opened::Gpu(gpu) => {
-                let kept = core::ptr::from_ref(gpu);
-                core::mem::forget(self.clone());
-                // SAFETY: one of its handles was forgotten, so it stays where it is for ever. The
-                // rest is the caller's promise.
-                unsafe { super::gpu::load_cuda(&*kept, code, log) }
-            }
+            // SAFETY: the caller's promise.
+            Opened::Gpu(gpu) => unsafe { super::gpu::load_cuda(gpu, code, log) },
             // SAFETY: the caller's promise.
             Opened::Provided(gpu) => unsafe { gpu.load(code, log) },
             _ => Err(Error::Unsupported { what: "code is loaded for a GPU", fix: "open one: cuda:0, vulkan or opencl" }),

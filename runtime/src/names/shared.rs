@@ -50,8 +50,9 @@ impl SharedCore {
 
     /// Pulls a reset line, of which the drivers hear that share the device.
     pub(super) fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        match &*lock::acquire(&self.opened)? {
-            Some(opened) => opened.core.get().reset(pull),
+        let core = lock::acquire(&self.opened)?.as_ref().map(|opened| opened.core.clone());
+        match core {
+            Some(core) => core.get().reset(pull),
             None => pull(),
         }
     }
@@ -232,11 +233,11 @@ impl Taken {
                 }
             }
             Share::Channel(counted) => {
-                let opened = lock::acquire(&self.device.core().opened)?;
-                // Counted, so there is one.
-                let opened = opened.as_ref().ok_or(Error::HasDriver)?;
+                // Counted, so there is one. A handle to it, so that others are not kept waiting while
+                // this driver is opened.
+                let core = lock::acquire(&self.device.core().opened)?.as_ref().map(|opened| opened.core.clone());
                 // SAFETY: the caller's promise.
-                let driver = unsafe { opened.core.get().open(Parts { device: (), memory, settings, map })? };
+                let driver = unsafe { core.ok_or(Error::HasDriver)?.get().open(Parts { device: (), memory, settings, map })? };
                 AnyDriver::new(OfChannel { driver, _counted: counted })
             }
         }

@@ -2,16 +2,19 @@
 #![allow(unsafe_code, reason = "cards that are not as they should be are models of the test's")]
 
 use contigo::{
-    Driver, Error, Queue, Region,
+    Device, Driver, Error, Mmio, Queue, Region, Wait,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, LitepcieModel, LitepcieSpec, Side, SimLitepcie, manual, regs},
     mmio::Register,
     sim::{
-        Faults, Model, SimBoard, SimBus, SimConfig, SimDevice,
+        Faults, Model, SimBoard, SimBus, SimConfig, SimDevice, SimWindow,
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
 use contigo_testkit::lent::{Watch, Watched};
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 const LIMIT: Duration = Duration::from_millis(5);
 
@@ -155,6 +158,53 @@ fn both_sides_work_side_by_side_in_threads() {
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| card.reset()).unwrap();
     assert_eq!(queue.wait::<1>(LIMIT).map(drop).map_err(|failed| failed.error), Err(Error::EndedByReset { device: "litepcie" }));
+}
+
+/// A window, after one register of which something happens once.
+struct Interrupted {
+    window: SimWindow<LitepcieModel>,
+    then: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+}
+
+/// The second word of a descriptor of the reader's table.
+const VALUE_LOW: usize = 0x6028;
+
+// SAFETY: the window's registers.
+unsafe impl Mmio for Interrupted {
+    contigo::forward!(|this| this.window => len_bytes, read32);
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.window.write32(offset, value) };
+        let then = (offset == VALUE_LOW).then(|| self.then.lock().unwrap().take()).flatten();
+        then.into_iter().for_each(|then| then());
+    }
+}
+impl Wait for Interrupted {
+    contigo::forward!(|this| this.window => now_us, wait_at_most, arm_irq, looks_before_clock);
+}
+// SAFETY: the window's port.
+unsafe impl Device for Interrupted {
+    contigo::forward!(|this| this.window => port, simulated);
+}
+
+/// It came between a descriptor's words, and the card ran a descriptor of address 0.
+#[test]
+fn reset_does_not_come_between_a_jobs_registers() {
+    let board = SimBoard::new(1);
+    ground!(board, pool);
+    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
+    let then: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>> = Arc::default();
+    // SAFETY: the model is this card, which nobody else drives.
+    let core = Arc::new(unsafe { LitepcieCore::open(Interrupted { window: card.window().unwrap(), then: then.clone() }) }.unwrap());
+    // SAFETY: the model is built so.
+    let mut queue = Queue::new(unsafe { core.channel(Side::Reader, LitepcieConfig::default()) }.unwrap(), 4).unwrap();
+    let (told, seen) = std::sync::mpsc::channel();
+    *then.lock().unwrap() = Some(Box::new({
+        let (core, card) = (core.clone(), card.clone());
+        move || told.send(std::thread::spawn(move || core.reset(|| card.reset())).join().unwrap()).unwrap()
+    }));
+    queue.submit([pool.take().unwrap().to_device(..)], &[]).unwrap();
+    assert!(matches!(seen.recv().unwrap(), Err(Error::Contended { .. })));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use contigo::{
     drivers::ap_ctrl::{ApCtrl, describe},
     names::{Attach, DeviceName, MemoryName},
 };
-use std::{fs, io};
+use std::{error, fs, io};
 
 const MAP: &[u8] = include_bytes!("../../../docs/examples/copy.json");
 /// It is read at a glance, and pasted whole.
@@ -47,11 +47,37 @@ fn of_contigo(file: &str) -> contigo::Result<()> {
     Ok(())
 }
 
+fn of_any(file: &str) -> Result<(), Box<dyn error::Error>> {
+    the_readmes_lines!();
+    Design::read(&fs::read(file)?)?;
+    Ok(())
+}
+
+/// An error as anyhow has it: its `From` asks for the same.
+#[derive(Debug)]
+struct Anyhow(Box<dyn error::Error + Send + Sync>);
+
+impl<E: error::Error + Send + Sync + 'static> From<E> for Anyhow {
+    fn from(error: E) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+fn of_anyhow(file: &str) -> Result<(), Anyhow> {
+    the_readmes_lines!();
+    Design::read(&fs::read(file)?)?;
+    Ok(())
+}
+
 #[test]
-fn a_main_of_either_result_has_the_readmes_lines_and_reads_files() {
+fn a_main_of_any_result_has_the_readmes_lines_and_reads_files() {
     let design = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/design.hwh");
     of_std(design).unwrap();
     of_contigo(design).unwrap();
+    of_any(design).unwrap();
+    of_anyhow(design).unwrap();
+    assert!(of_any("/no/such/file").unwrap_err().is::<io::Error>());
+    assert!(of_anyhow("/no/such/file").unwrap_err().0.is::<io::Error>());
     assert_eq!(of_std("/no/such/file").unwrap_err().kind(), io::ErrorKind::NotFound);
     assert_eq!(of_contigo("/no/such/file"), Err(Error::Os { call: "a call of std::io", errno: 2 }));
     let no_design = of_std(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap_err();

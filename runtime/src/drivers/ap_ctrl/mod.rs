@@ -21,7 +21,7 @@
 //!
 //! **Auto-restart.** A kernel that a program left with bit 7 of CTRL on runs again and again. It is
 //! never idle. Each write of this driver to CTRL turns it off, and stopping begins with such a
-//! write. A run that the kernel had begun by itself ends before the engine opens.
+//! write. A run that the kernel had begun by itself ends before the driver opens.
 //!
 //! # References
 //! UG1399, "S_AXILITE Control Register Map" and "Block-Level Control Protocols"; the control block

@@ -16,8 +16,7 @@ use crate::{
 };
 use core::time::Duration;
 
-/// The driver of one core. `'p` is how long its descriptors' memory lives; in simple mode there are
-/// none.
+/// The driver of one core. It owns its descriptors' memory; in simple mode there is none.
 ///
 /// ```
 /// use contigo::{Align, drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma}, sim::SimBoard, Queue, Region};

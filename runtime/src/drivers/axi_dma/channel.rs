@@ -18,8 +18,8 @@ use crate::{
 };
 use core::time::Duration;
 
-/// The driver of one channel. `'p` is how long its descriptors' memory lives. It may share its core
-/// with a sibling ([`AxiDmaCore::channel`](super::AxiDmaCore::channel)).
+/// The driver of one channel. It owns its descriptors' memory, and may share its core with a
+/// sibling ([`AxiDmaCore::channel`](super::AxiDmaCore::channel)).
 ///
 /// | channel | operand | direction |
 /// |---|---|---|
@@ -238,8 +238,11 @@ impl<D: Device> Drop for AxiDmaChannel<D> {
     /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it
     /// stays leaked.
     fn drop(&mut self) {
-        let stopped = !self.lane.runs || self.stop().is_ok();
-        if let (true, Some(ring)) = (stopped, &mut self.lane.ring) {
+        // Also where a sibling's reset is said to have stopped it: that may have failed.
+        if (self.lane.runs || self.lane.ring.is_some())
+            && self.stop().is_ok()
+            && let Some(ring) = &mut self.lane.ring
+        {
             // SAFETY: the channel is halted, and is told of other descriptors before it runs.
             unsafe { ring.release() }
         }

@@ -61,7 +61,7 @@ impl Lane {
             unsafe { self.start(at)? };
         }
         let (low, high) = halves(operand.addr.0);
-        // SAFETY: the operand was handed over, and the engine and `operand` found its length fit.
+        // SAFETY: the operand was handed over, and the queue and `operand` found its length fit.
         // The transfer before it has ended.
         unsafe {
             regs::ADDRESS.write(at, low);

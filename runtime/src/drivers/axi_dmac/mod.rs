@@ -64,7 +64,7 @@
 //!   refused.
 //! - HWDESC at 0 together with ENABLE makes the core forget the read of a descriptor under way. Its
 //!   answer goes into the next list, so a stop leaves HWDESC as it is.
-//! - AXI errors are not reported: a transfer to where no memory is ends well. The engine gives no
+//! - AXI errors are not reported: a transfer to where no memory is ends well. The queue gives no
 //!   such address.
 //! - Cyclic transfers are not used: they never end.
 //! - A stop in the middle of a packet leaves its rest in the stream, and no end says so. Throw the
@@ -103,8 +103,7 @@ use jobs::{Job, Jobs};
 use lists::Lists;
 use together::Together;
 
-/// The driver of one core. `'p` is how long the memory of its descriptors lives; in registers there
-/// are none.
+/// The driver of one core. It owns the memory of its descriptors; in registers there is none.
 ///
 /// ```
 /// use contigo::{Align, drivers::axi_dmac::{AxiDmac, DmacConfig, SimAxiDmac}, sim::SimBoard, Queue, Region};

@@ -214,7 +214,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
     pub(super) fn failure(&self, settled: bool) -> Option<Error> {
         let status = if settled { self.status_once(regs::IDLE, regs::IDLE, OWED_US) } else { regs::STATUS.read(&self.window) };
         let what = if status & regs::STOPPED != 0 {
-            Some("somebody else shut the gate, as a stop program does; stop the engine, which opens it")
+            Some("somebody else shut the gate, as a stop program does; stop the queue, which opens it")
         } else if settled && status & regs::IDLE == 0 {
             Some("the core said that its job is done, and memory still owes it an answer")
         } else {

@@ -318,7 +318,7 @@ forward_as_fd!({D: Device} AxiVdmaChannel<D>, device: D);
 
 impl<D: Device> Drop for AxiVdmaChannel<D> {
     fn drop(&mut self) {
-        // The engine or the queue has stopped it before, where it had jobs.
+        // The queue has stopped it before, where it had jobs.
         let _ = self.halt();
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     hw::{
-        Device,
+        Device, Siblings,
         mmio::{ReadWrite, Register},
         wait::{Settling, poll_settling},
     },
@@ -85,21 +85,14 @@ impl<D: Device> Litepcie<D> {
         let (reader, writer) = (Lane::new(config.reader_at, true, &config), Lane::new(config.writer_at, false, &config));
         let (given, told, runs, epoch) = (0, 0, false, 0);
         let mut this = Self { device: ManuallyDrop::new(device), side, config, reader, writer, operands, given, told, runs, epoch };
-        let (lanes, device) = this.lanes();
-        for lane in lanes {
+        let device = &*this.device;
+        for lane in lanes(side, &mut this.writer, &mut this.reader) {
             lane.find(device)?;
             // SAFETY: it is stopped right away, and its old jobs belong to nobody who lives.
             unsafe { lane.prepare(device) };
             lane.stop(device)?;
         }
         Ok(this)
-    }
-
-    /// Its lanes, the writer first: it is ready before anything is sent to it.
-    fn lanes(&mut self) -> (impl Iterator<Item = &mut Lane>, &D) {
-        let writer = (self.side != Side::Reader).then_some(&mut self.writer);
-        let reader = (self.side != Side::Writer).then_some(&mut self.reader);
-        (writer.into_iter().chain(reader), &*self.device)
     }
 
     /// How many jobs are over. A copy is when its bytes have come back.
@@ -138,6 +131,13 @@ impl<D: Device> Litepcie<D> {
         self.runs = false;
         Ok(())
     }
+}
+
+/// The lanes of `side`, the writer first: it is ready before anything is sent to it.
+fn lanes<'l>(side: Side, writer: &'l mut Lane, reader: &'l mut Lane) -> impl Iterator<Item = &'l mut Lane> {
+    let writer = (side != Side::Reader).then_some(writer);
+    let reader = (side != Side::Writer).then_some(reader);
+    writer.into_iter().chain(reader)
 }
 
 /// Turns the loopback on or off, and the interrupts on.
@@ -200,15 +200,18 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let Some(first) = operands.first() else { return Ok(()) };
-        let runs = self.runs;
-        if runs && self.device.reset_epoch() != self.epoch {
+        let (runs, len_bytes) = (self.runs, first.len_bytes);
+        // A reset between a descriptor's words would leave one of address 0 in the table.
+        let _lock = self.device.siblings().map(Siblings::lock).transpose()?;
+        let epoch = self.device.reset_epoch();
+        if runs && epoch != self.epoch {
             return Err(Error::EndedByReset { device: DEVICE });
         }
         if !runs {
-            (self.runs, self.epoch, self.given, self.told) = (true, self.device.reset_epoch(), 0, 0);
+            (self.runs, self.epoch, self.given, self.told) = (true, epoch, 0, 0);
         }
-        let len_bytes = first.len_bytes;
-        let (lanes, device) = self.lanes();
+        let device = &*self.device;
+        let lanes = lanes(self.side, &mut self.writer, &mut self.reader);
         // The last operand is the writer's, and the first one the reader's.
         for (lane, slice) in lanes.zip(operands.iter().rev()) {
             // SAFETY: the operands were handed over, the second is large enough, and the table has

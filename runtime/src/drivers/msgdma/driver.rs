@@ -21,8 +21,8 @@ use crate::{
 };
 use core::time::Duration;
 
-/// The driver of one core. `'p` is how long the memory of its descriptors lives; by the descriptor
-/// port there is none.
+/// The driver of one core. It owns the memory of its descriptors; by the descriptor port there is
+/// none.
 ///
 /// ```
 /// use contigo::{Align, drivers::msgdma::{Msgdma, MsgdmaConfig, SimMsgdma}, sim::SimBoard, Queue, Region};

@@ -68,7 +68,7 @@
 //! - A prefetcher takes a descriptor with old words where one becomes owned while it reads. So no
 //!   descriptor gets an owner before RUN has cleared itself (`prefetch.rs`).
 //! - Avalon's masters see no error of a memory: a copy from an address where nothing is ends well,
-//!   with wrong bytes. The engine gives no such address.
+//!   with wrong bytes. The queue gives no such address.
 //! - A stop in the middle of a packet leaves its rest in the stream, and no end says so. Throw the
 //!   first packet after a stop away.
 //! - A packet that is sent has ended when its buffer was read. The core may have its last beats.

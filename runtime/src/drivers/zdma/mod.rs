@@ -70,8 +70,7 @@ use jobs::Jobs;
 use list::{PAIR_BYTES, PAIRS_MIN};
 use setup::is_zdma;
 
-/// The driver of one channel. `'p` is how long its descriptors' memory lives; in simple mode there
-/// are none.
+/// The driver of one channel. It owns its descriptors' memory; in simple mode there is none.
 ///
 /// ```
 /// use contigo::{Align, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard, Queue, Region};

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a driver can be changed behind a queue only by a promise")]
-//! The queue over one device, which owns its jobs: for the buffers of [`own`](crate::own).
+//! The queue over one device, which owns its jobs.
 
 mod done;
 mod flight;

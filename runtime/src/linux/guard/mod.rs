@@ -73,7 +73,7 @@ use spin::{Mutex, Once};
 /// then it gives up the memory that was allocated or imported. Where neither a program nor a reset
 /// stops the device, the memory is kept until one does.
 ///
-/// An import is held for this device. An engine behind another port needs an import of its own
+/// An import is held for this device. A device behind another port needs an import of its own
 /// there, or nobody waits for it after a crash: [`Region::export`](crate::Region::export) and
 /// [`DmaBuf::import`]. Make a [`Region`](crate::Region) of one of the two alone, and
 /// allocate every buffer from it; hold the other as long as that device may have one.
@@ -195,10 +195,10 @@ impl Guard {
     }
 
     /// Resets the device by its reset lines: it is as after power-on, and has let go of all memory.
-    /// Memory that was in quarantine for it is given back. An engine that would not stop goes on
-    /// with [`Queue::stop`](crate::Queue::stop).
+    /// Memory that was in quarantine for it is given back. The queue of a device that would not stop
+    /// goes on with [`Queue::stop`](crate::Queue::stop).
     ///
-    /// Stop the engine before, or right after, and start nothing in between. The driver of a core
+    /// Stop the queue before, or right after, and submit nothing in between. The driver of a core
     /// that takes several jobs (`ap_ctrl_chain`) would take the end of a later job for that of one
     /// that the reset ended, whose output nobody wrote.
     ///
@@ -207,7 +207,7 @@ impl Guard {
     /// reset driver's.
     ///
     /// # Safety
-    /// Nobody calls an engine, a queue or a stream of this device meanwhile: to start a job, to
+    /// No other thread calls a queue or a stream of this device meanwhile: to start a job, to
     /// poll, or to wait. Some drivers start jobs while they wait. The kernel holds a thread that
     /// touches a register until the reset is over. Between a job's addresses and its doorbell, it
     /// would then start a job with cleared addresses. Where no IOMMU confines the device, memory is

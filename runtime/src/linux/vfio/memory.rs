@@ -102,11 +102,15 @@ impl VfioMemory {
     fn take_from_device(&self) -> Result<(), Error> {
         let mut table = lock::acquire(&self.vfio.0.table)?;
         let len_bytes = self.map.len() as u64;
-        if table.get(self.iova).is_none_or(|block| block.state != State::Revoked) {
+        let is_mapped = table.get(self.iova).is_none_or(|block| block.state != State::Revoked);
+        if is_mapped {
             self.vfio.0.space.unmap(&self.vfio.0.kernel, self.iova, len_bytes)?;
-            trace::happened(Event::UnmapForDevice { iova: self.iova, len_bytes: self.map.len() }, Site::NONE);
         }
         table.remove(self.iova);
+        drop(table);
+        if is_mapped {
+            trace::happened(Event::UnmapForDevice { iova: self.iova, len_bytes: self.map.len() }, Site::NONE);
+        }
         Ok(())
     }
 

@@ -274,6 +274,7 @@ impl Vfio {
         block.state = State::Revoked;
         #[allow(clippy::cast_possible_truncation, reason = "a block of this process")]
         let event = Event::UnmapForDevice { iova: block.iova, len_bytes: block.len_bytes as usize };
+        drop(table);
         trace::happened(event, Site::here());
         Ok(())
     }

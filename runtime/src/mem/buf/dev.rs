@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "a buffer's thread marker decides whether it is `Send`")]
+#![allow(unsafe_code, reason = "a buffer goes to any thread, and gives its bytes back")]
 //! The device's side of a buffer.
 
 use super::{Chunk, CpuBuf, Operand};
@@ -47,8 +47,6 @@ impl DevSlice {
 /// }
 /// ```
 #[must_use = "dropping a buffer gives it back"]
-// One layout for every `T`, as `Operand` has it.
-#[repr(C)]
 pub struct DevBuf {
     chunk: Chunk,
     /// Does the port of the last hand-over snoop?

@@ -2,9 +2,9 @@
 //! The hand-over: the one way from the CPU to a device, and from one device on to the next.
 //!
 //! Three steps, each in one place: [`check`] compares memory with port and touches nothing;
-//! `prepare` does the cache maintenance; `DevBuf::new` and `DevBuf::again` put the buffer on the
-//! device's side. An engine takes each step for all operands of a job before the next; the
-//! functions here take the three for one buffer.
+//! `prepare` does the cache maintenance; `DevBuf::first` and `DevBuf::again` put the buffer on the
+//! device's side. A queue takes each step for all operands of a job before the next; the functions
+//! here take the three for one buffer.
 
 use super::{Chunk, CpuBuf, DevBuf, DevSlice};
 use crate::{

@@ -17,8 +17,7 @@
 //! 3. There is no heap. A region's control block lies in pages from the kernel, as many as its
 //!    [`Limits`] ask for, and so does a pool's; without a kernel the program gives the memory.
 //!
-//! The buffers' types are those of the crate's root, of an owner that is not borrowed. A
-//! [`Queue`](crate::Queue) runs jobs with them on any driver.
+//! A [`Queue`](crate::Queue) runs jobs with the buffers, on any driver.
 //!
 //! ```
 //! use contigo::{Align, Queue, Region};

@@ -35,7 +35,7 @@ pub(crate) struct Slots<'a> {
     pub(crate) words: &'a [AtomicUsize],
     /// The handles of each token beyond the first: a buffer can be split.
     pub(crate) parts: &'a [AtomicU8],
-    /// As in `Bitmap`.
+    /// The word that was last released into: where a free bit is likely. A hint.
     pub(crate) likely: &'a AtomicUsize,
     /// [`UNCOUNTED`] until the pool was closed; then, how many slots are out.
     pub(crate) pending: &'a AtomicUsize,

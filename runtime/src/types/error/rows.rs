@@ -391,7 +391,7 @@ Port {
 Device {
     /// A job is under way here, or one was forgotten.
     Busy(-123 BUSY Busy EBUSY)
-    "a job is under way here, or was forgotten: wait for it, or recover the engine";
+    "a job is under way here, or was forgotten: wait for it, or stop the queue";
 
     /// The device or the channel has a driver already, or had one that was forgotten.
     HasDriver(-162 HAS_DRIVER Busy EBUSY)
@@ -516,7 +516,7 @@ Device {
         /// How long it was given.
         waited_us: u32,
     } "{device} did not stop within {waited_us} us (control {status:#010x}): it keeps its buffers; reset \
-       it from outside, then recover the engine, or stop the queue and take them back";
+       it from outside, then stop the queue and take them back";
 
     /// The register window is too small: this is another device.
     RegisterWindow(-128 REGISTER_WINDOW Device ENODEV) {
