@@ -6,7 +6,7 @@
 //! says what the *silicon* reaches, so a board with less memory than that never hands out the rest.
 //!
 //! ```
-//! use contigo::{BaseAddr, DevAddr, Error, PhysAddr};
+//! use contigo::{DevAddr, Error, PhysAddr, types::BaseAddr};
 //! use contigo_boards::{cyclone_v, zynq7000};
 //!
 //! // The same byte has another address through each port.

@@ -3,10 +3,11 @@
 
 use crate::handle::Kind;
 use contigo::{
-    Error, Refused,
+    Error,
     design::{DesignError, Name, Near},
     drivers::ap_ctrl::MapError,
     names::{DeviceName, Inventory, MemoryName, NameError},
+    types::Refused,
 };
 use core::fmt;
 

@@ -4,7 +4,7 @@ use crate::{
     fault::{Fault, Misuse},
     status::{CONTIGO_OK, contigo_status},
 };
-use contigo::{Error, same_process};
+use contigo::{Error, linux::same_process};
 use core::{
     cell::RefCell,
     fmt::{self, Write as _},

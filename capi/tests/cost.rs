@@ -12,9 +12,11 @@ mod common;
 
 use common::*;
 use contigo::{
-    Align, AnyDriver, Completion, DevSlice, Device, Driver, OperandSpec, Parts, Port, Queue, Region, Result,
+    Align, Completion, Device, Driver, OperandSpec, Port, Queue, Region, Result,
     dlpack::abi::DlManagedTensorVersioned,
     drivers::zdma::ZdmaModel,
+    job::{AnyDriver, Parts},
+    mem::DevSlice,
     names::{AnyDevice, AnyMemory, DriverRow, register},
     sim::{AnyModel, SimBoard},
 };

@@ -14,8 +14,10 @@ mod common;
 
 use common::*;
 use contigo::{
-    AnyDriver, Completion, DevSlice, Device, Driver, Error, Parts, Result,
+    Completion, Device, Driver, Error, Result,
     drivers::zdma::{Zdma, ZdmaModel},
+    job::{AnyDriver, Parts},
+    mem::DevSlice,
     names::{AnyDevice, DriverRow, register},
     sim::AnyModel,
 };

@@ -1,8 +1,9 @@
 //! The errors that stop a command, in one line that says what to do.
 
 use contigo::{
-    Error, JobError, Refused,
+    Error, JobError,
     names::{DeviceName, Inventory, MemoryName},
+    types::Refused,
 };
 use contigo_bringup::{
     clocks::ClockError,

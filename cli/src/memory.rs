@@ -3,7 +3,8 @@
 use crate::{failure::Failure, output};
 use clap::Args;
 use contigo::{
-    Mapping, Port, SyncScope,
+    Port,
+    mem::{Mapping, SyncScope},
     names::{AnyMemory, DeviceName, Inventory, MemoryName, OpenDevice},
 };
 use contigo_boards::sim::{WIDE, WIDE_COHERENT};

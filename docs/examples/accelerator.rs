@@ -6,9 +6,11 @@ use contigo::{
         ap_ctrl::{ApCtrl, describe},
         axi_dma::{AxiDma, AxiDmaConfig},
     },
-    mmio::{Pointer, ReadClears, ReadWrite, Register},
+    hw::{
+        mmio::{Pointer, ReadClears, ReadWrite, Register},
+        wait::poll_until,
+    },
     names::{Attach, DeviceName},
-    wait::poll_until,
 };
 use core::time::Duration;
 

@@ -1,8 +1,9 @@
 //! Pages "Install on a board", "Jobs" and "When a program dies": compiled, and not run.
 
 use contigo::{
-    DmaBuf, Error, Queue, Result, UDmaBuf,
+    Error, Queue, Result,
     drivers::ap_ctrl::{ApCtrl, describe},
+    linux::{guard::DmaBuf, memory::UDmaBuf},
     names::{Attach, DeviceName},
 };
 use contigo_boards::zynq7000::HP0;

@@ -1,8 +1,9 @@
 //! Page "Where does an offset go, where the handle is opaque?".
 
 use contigo::{
-    Error, Queue, Region, Result, TensorRule,
+    Error, Queue, Region, Result,
     dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable},
+    types::TensorRule,
 };
 use contigo_gemm8::{Gemm, Output, opencl::Gemm8Module};
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClMemory};

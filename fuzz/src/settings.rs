@@ -1,5 +1,6 @@
 use contigo::{
-    Align, Parts, Region, Settings,
+    Align, Region,
+    job::{Parts, Settings},
     names::{Attach, DeviceName, DriverRow, each_row},
 };
 
@@ -21,13 +22,13 @@ pub fn run(bytes: &[u8]) {
         let _ = settings.name(place);
     }
     let name: DeviceName = format!("sim:{}", row.name).parse().expect("a row with a model has a name");
-    let device = std::pin::pin!(name.open().expect("a simulated device"));
+    let device = name.open().expect("a simulated device");
     let region = Region::new(device.memory(&"sim".parse().expect("a name"), 1 << 16).expect("memory")).expect("a region");
-    let memory = (row.memory_bytes > 0).then(|| region.carve(row.memory_bytes, Align::LINE).expect("room").into_buf());
+    let memory = (row.memory_bytes > 0).then(|| region.alloc(row.memory_bytes, Align::LINE).expect("room"));
     let map = (row.name == "ap_ctrl").then_some(MAP);
     // SAFETY: the model is this driver's core, and this function alone drives it.
     let opened = unsafe {
-        let taken = device.as_ref().take(row, settings, None, Attach { window: 0, interrupt: false });
+        let taken = device.take(row, settings, None, Attach { window: 0, interrupt: false });
         taken.and_then(|taken| taken.open(Parts { device: (), memory, settings, map }))
     };
     match opened {

@@ -1,6 +1,6 @@
 //! The addresses of a bus of objects: an object's number and an offset in it.
 
-use contigo::{Bus, DevAddr, DevSlice, Error, Port, Result};
+use contigo::{Bus, DevAddr, Error, Port, Result, mem::DevSlice};
 use spin::{Mutex, MutexGuard};
 use std::{
     sync::atomic::{AtomicU32, Ordering},

@@ -1,7 +1,11 @@
 #![allow(unsafe_code, reason = "a backend")]
 //! Ordinary pages of this process.
 
-use contigo::{Backend, BaseAddr, Bus, DevAddr, Direction, Error, Mapping, Result, SyncScope};
+use contigo::{
+    Backend, Bus, DevAddr, Direction, Error, Result,
+    mem::{Mapping, SyncScope},
+    types::BaseAddr,
+};
 use core::{ops::Range, ptr::NonNull};
 use memmap2::{Advice, MmapMut, MmapOptions};
 

@@ -6,7 +6,7 @@
 
 use contigo::{
     Error, OperandSpec, Queue, Region,
-    kernel::{Launch, Parameter::Operand, Signature},
+    job::{Launch, Parameter::Operand, Signature},
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use contigo_testkit::exercise::{CountingHeap, on_this_thread};

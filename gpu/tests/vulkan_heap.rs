@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "a shader")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
-use contigo::{Error, Queue, Region, kernel::Launch};
+use contigo::{Error, Queue, Region, job::Launch};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 use contigo_testkit::{
     emulated::skipped,

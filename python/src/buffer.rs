@@ -12,9 +12,8 @@ use crate::{
     renamed::renamed,
 };
 use contigo::{
-    Align, Direction,
+    Align, CpuBuf, Direction,
     dlpack::{Shape, abi::DlDevice},
-    CpuBuf,
 };
 use pyo3::{
     exceptions::PyValueError,

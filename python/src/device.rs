@@ -15,9 +15,11 @@ use crate::{
     shared::{Shared, limit, seconds},
 };
 use contigo::{
-    Driver, Error, Mmio, Parts, Settings, StopProgram, Wait,
+    Driver, Error, Mmio, Wait,
+    hw::poll_until,
+    job::{Parts, Settings, StopProgram},
+    linux::same_process,
     names::{AnyDevice, Attach, DeviceName},
-    poll_until, same_process,
 };
 use pyo3::{
     prelude::*,

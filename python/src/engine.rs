@@ -10,7 +10,7 @@ use crate::{
     operand::given,
     shared::{Shared, limit, seconds},
 };
-use contigo::{AnyDriver, Completion, OperandSpec};
+use contigo::{Completion, OperandSpec, job::AnyDriver};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,

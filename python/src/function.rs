@@ -7,8 +7,8 @@ use crate::{
     names::{kept, kept_bytes},
 };
 use contigo::{
-    AnyDriver, OperandSpec,
-    kernel::{Parameter, Signature},
+    OperandSpec,
+    job::{AnyDriver, Parameter, Signature},
     names::{AnyModule, OpenDevice},
 };
 use pyo3::{exceptions::PyValueError, prelude::*};

@@ -6,8 +6,9 @@ use crate::{
     region::Memory,
 };
 use contigo::{
-    Error, TensorRule,
+    Error,
     dlpack::{Contract, Description, Foreign, Place, Shape, abi::device},
+    types::TensorRule,
 };
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},

@@ -9,9 +9,9 @@ use crate::{
     region::Memory,
 };
 use contigo::{
-    Api, Bus, Direction,
+    Bus, CpuBuf, DevBuf, Direction,
     dlpack::abi::{DlDevice, device},
-    CpuBuf, DevBuf,
+    mem::Api,
 };
 use pyo3::prelude::*;
 use std::sync::{

@@ -8,8 +8,8 @@ use crate::{
     lock::Kept,
 };
 use contigo::{
-    AnyDriver, Completion, Direction, Driver, Error, JobError, OperandSpec, QueueCounts,
-    CpuBuf, DevBuf, Queue,
+    Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, Queue,
+    job::{AnyDriver, QueueCounts},
 };
 use std::{
     collections::VecDeque,
@@ -198,8 +198,8 @@ impl Jobs {
 
     /// Takes all buffers, or none, and gives the device a job.
     pub(crate) fn push(&mut self, given: Vec<Given>, words: &[u32], taker: Option<&Taker>) -> Result<Arc<Record>, Refusal> {
-        if given.len() > contigo::MAX_OPERANDS {
-            return Err(of_class("Buffer", format!("{} operands: a job has {} at most", given.len(), contigo::MAX_OPERANDS)));
+        if given.len() > contigo::job::MAX_OPERANDS {
+            return Err(of_class("Buffer", format!("{} operands: a job has {} at most", given.len(), contigo::job::MAX_OPERANDS)));
         }
         if let Some(taker) = taker
             && self.untaken_of(taker) >= UNTAKEN
@@ -220,7 +220,7 @@ impl Jobs {
         let mut operands = operands.collect();
         // The queue refuses a job more than there are places.
         let tag = self.flying.iter().position(Option::is_none).unwrap_or(SLOTS);
-        let pushed = self.queue.submit_list::<{ contigo::MAX_OPERANDS }>(&mut operands, words, tag);
+        let pushed = self.queue.submit_list::<{ contigo::job::MAX_OPERANDS }>(&mut operands, words, tag);
         let record = Arc::new(Record {
             buffers: given.into_iter().map(|(buffer, ..)| buffer).collect(),
             taker: taker.map(|taker| taker.name()),

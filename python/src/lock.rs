@@ -13,9 +13,9 @@
 
 use crate::{error::Refusal, jobs::Record};
 use contigo::{
-    Error, QueueCounts,
+    CpuBuf, Error,
+    job::QueueCounts,
     names::{AnyModule, OpenDevice},
-    CpuBuf,
 };
 use pyo3::prelude::*;
 use std::{

@@ -3,7 +3,7 @@
 //! nor drops it.
 
 use crate::error::{Refusal, raised};
-use contigo::same_process;
+use contigo::linux::same_process;
 use std::mem::ManuallyDrop;
 
 /// A value that a child of fork does not get.

@@ -8,7 +8,9 @@ use crate::{
     shared::limit,
 };
 use contigo::{
-    Bus, Error, Guard, Port, StopProgram, StopStep,
+    Bus, Error, Port,
+    job::{StopProgram, StopStep},
+    linux::guard::Guard,
     names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
@@ -91,7 +93,7 @@ pub(crate) fn stop_step(step: &Bound<'_, PyTuple>) -> PyResult<StopStep> {
     let offset = || word(1).map(|offset| offset as usize);
     let timeout_us = || -> PyResult<u32> {
         let timeout = limit(step.get_item(4).and_then(|seconds| seconds.extract()).map_err(|_| wrong())?)?;
-        Ok(contigo::timeout_us(timeout).map_err(raised)?)
+        Ok(contigo::types::timeout_us(timeout).map_err(raised)?)
     };
     match (kind.as_str(), step.len()) {
         ("write", 3) => Ok(StopStep::write(offset()?, u32::MAX, word(2)?)),

@@ -13,11 +13,11 @@ use crate::{
     renamed::renamed,
 };
 use contigo::{
-    Align, Backend, Error, Port, Requirements,
+    Align, Backend, Error, Limits, Port,
     dlpack::abi::device,
+    linux::same_process,
+    mem::Requirements,
     names::{Inventory, MemoryName, OpenDevice},
-    Limits,
-    same_process,
 };
 use pyo3::{
     exceptions::PyValueError,

@@ -98,7 +98,7 @@ impl<T: Send> Shared<T> {
 /// A limit in seconds, as Python says it: 0 is one look, and an hour is the most.
 pub(crate) fn limit(timeout_s: f64) -> Result<Duration, Refusal> {
     let limit = Duration::try_from_secs_f64(timeout_s).map_err(|_| Refusal::Value(format!("timeout={timeout_s}: {LIMIT}")))?;
-    contigo::timeout_us(limit).map_err(raised)?;
+    contigo::types::timeout_us(limit).map_err(raised)?;
     Ok(limit)
 }
 

@@ -2,9 +2,13 @@
 //! The driver of LiteX's DMA reader and writer, joined by a FIFO (`cores/litex`): they copy.
 
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, exactly,
-    mmio::{ReadOnly, ReadWrite, Register},
-    poll_every,
+    Align, Completion, Device, Driver, Error, OperandSpec, Result,
+    hw::{
+        mmio::{ReadOnly, ReadWrite, Register},
+        poll_every,
+    },
+    job::exactly,
+    mem::DevSlice,
 };
 use core::time::Duration;
 

@@ -3,9 +3,13 @@
 //! core's memory map: scratch, scores, pixels, weights.
 
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, exactly,
-    mmio::{ReadOnly, ReadWrite, Register},
-    poll_until,
+    Align, Completion, Device, Driver, Error, OperandSpec, Result,
+    hw::{
+        mmio::{ReadOnly, ReadWrite, Register},
+        poll_until,
+    },
+    job::exactly,
+    mem::DevSlice,
 };
 use core::time::Duration;
 

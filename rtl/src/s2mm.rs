@@ -3,9 +3,13 @@
 //! waits, each into a buffer.
 
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, exactly,
-    mmio::{ReadOnly, ReadWrite, Register},
-    poll_every, poll_until,
+    Align, Completion, Device, Driver, Error, OperandSpec, Result,
+    hw::{
+        mmio::{ReadOnly, ReadWrite, Register},
+        poll_every, poll_until,
+    },
+    job::exactly,
+    mem::DevSlice,
 };
 use core::time::Duration;
 

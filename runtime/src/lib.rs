@@ -22,15 +22,16 @@
 //! Regions, pools, buffers, queues and opened devices own what they use, by handles that count, as
 //! an `Arc` does: they have no lifetime, lie in one structure, and are dropped in any order.
 //!
-//! Each folder is a wing. A wing imports only from wings above it in this table:
+//! The names that most programs use are at the root. Everything else is in the wing that has it. Each
+//! folder is a wing. A wing imports only from wings above it in this table:
 //!
 //! | wing | what it is |
 //! |---|---|
-//! | `types/` | words that everybody speaks: addresses, each space a type; the one error; the barrier |
+//! | [`types`] | words that everybody speaks: addresses, each space a type; the one error; the barrier |
 //! | [`trace`](trace/index.html) | the steps of a run, such as copies and syncs, by the line that asked for them |
-//! | `mem/` | memory, and its owners: [`Backend`], [`Region`], [`Pool`], [`CpuBuf`], [`DevBuf`] |
-//! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`wait`]), its [`Port`] |
-//! | `job/` | [`Driver`], all that a driver author writes; [`Queue`], [`Stream`] |
+//! | [`mem`] | memory, and its owners: [`Backend`], [`Region`], [`Pool`], [`CpuBuf`], [`DevBuf`] |
+//! | [`hw`] | one device: typed registers ([`hw::mmio`]), waiting ([`hw::wait`]), its [`Port`] |
+//! | [`job`] | [`Driver`], all that a driver author writes; [`Queue`], [`Stream`] |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //! | `design/` | a block design of Vivado's, from its `.hwh`: cores, registers, ports, interrupts (feature `describe`) |
 //! | [`drivers`] | a folder a core: its registers, its driver, its model |
@@ -117,22 +118,17 @@ pub mod cuda;
 pub mod design;
 pub mod dlpack;
 pub mod drivers;
-mod hw;
-mod job;
+pub mod hw;
+pub mod job;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub mod linux;
-mod mem;
+pub mod mem;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub mod names;
 #[cfg(feature = "sim")]
 pub mod sim;
 pub mod trace;
-mod types;
-
-/// Kernels of GPUs, as data: what CUDA, Vulkan and OpenCL launch.
-pub mod kernel {
-    pub use crate::job::{Argument, Launch, Parameter, Signature, Words, collected};
-}
+pub mod types;
 
 /// Pages for people: how to write a driver, and how a program holds what it opened.
 #[cfg(feature = "sim")]
@@ -147,44 +143,7 @@ pub mod guide {
     pub mod event_loop {}
 }
 
-pub use hw::{CoreLock, Device, Mmio, MmioWindow, Siblings, Wait, Wired, mmio, poll_every, poll_until, wait};
-pub use job::{
-    AnyCore, AnyDriver, Cancelled, Channels, Completion, Core, CoreChannel, Done, Driver, Frame, JobError, MAX_OPERANDS, OperandSpec,
-    Parts, Queue, QueueCounts, Settings, StopProgram, StopStep, Stream, exactly, queue_bytes,
-};
-pub use mem::{
-    Api, Backend, CpuBuf, DevBuf, DevSlice, DriverBuf, Handle, Holder, Limits, MAX_HANDLES, Mapping, Operand, Pool, Port, Region,
-    Requirements, Segment, SimulatedDevice, SyncScope, WrongAccesses,
-};
-pub use trace::Stats;
-pub use types::{
-    Align, Among, BaseAddr, Bus, DevAddr, Direction, Error, ErrorKind, ErrorRow, MAX_TIMEOUT, PhysAddr, Refused, Result, TensorRule,
-    timeout_us,
-};
-
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub use linux::{
-    Spin,
-    device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
-    guard::{DmaBuf, Guard, GuardInfo, GuardIrq, GuardMemory},
-    memory::{DmaHeap, HugeTlb, UDmaBuf},
-    same_process,
-};
-
-/// The drivers, as 0.1 called them.
-#[doc(hidden)]
-pub use drivers as accel;
-/// Waiting, as 0.1 called it.
-#[doc(hidden)]
-pub use hw::wait as irq;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-#[doc(hidden)]
-pub use linux::{guard as kernel_port, vfio};
-/// A [`Guard`], as 0.1 called it.
-#[cfg(all(feature = "linux", target_os = "linux"))]
-#[doc(hidden)]
-#[deprecated(since = "0.1.0", note = "it is `Guard`")]
-pub type KernelPort = Guard;
-/// The trace of a run, as 0.1 called it.
-#[doc(hidden)]
-pub use trace as audit;
+pub use hw::{Device, Mmio, Wait};
+pub use job::{Completion, Done, Driver, JobError, OperandSpec, Queue, Stream};
+pub use mem::{Backend, CpuBuf, DevBuf, Limits, Operand, Pool, Port, Region};
+pub use types::{Align, Bus, DevAddr, Direction, Error, ErrorKind, PhysAddr, Result};

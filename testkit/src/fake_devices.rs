@@ -2,7 +2,10 @@
 //! whose registers are ordinary files.
 #![allow(unsafe_code, clippy::unwrap_used, reason = "a tree that cannot be built is a failed test; setfsuid is a system call")]
 
-use contigo::{Error, PciFunction, Uio};
+use contigo::{
+    Error,
+    linux::device::{PciFunction, Uio},
+};
 use std::{
     fs,
     os::unix::fs::{FileExt, PermissionsExt, symlink},

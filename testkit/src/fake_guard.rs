@@ -11,11 +11,14 @@
 
 use crate::fake_dma_heap::page_bytes;
 use contigo::{
-    Error, Guard,
-    linux::guard::seam::{
-        ALLOC_COHERENT, Alloc, Fd, GuardKernel, INFO_ARMED, INFO_COHERENT, INFO_RESET, INFO_TRANSLATED, Info, MAX_BUFFERS, MAX_STEPS,
-        MAX_WINDOWS, Request, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step, SyncRange, WINDOW_MMAP, WINDOW_STOP,
-        Window,
+    Error,
+    linux::guard::{
+        Guard,
+        seam::{
+            ALLOC_COHERENT, Alloc, Fd, GuardKernel, INFO_ARMED, INFO_COHERENT, INFO_RESET, INFO_TRANSLATED, Info, MAX_BUFFERS, MAX_STEPS,
+            MAX_WINDOWS, Request, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step, SyncRange, WINDOW_MMAP, WINDOW_STOP,
+            Window,
+        },
     },
 };
 use nix::{

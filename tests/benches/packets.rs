@@ -7,9 +7,11 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "memory that stands for a board's, and a device that is plain memory")]
 
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Bus, Device, Direction, Driver, Error, Mapping, Mmio, PhysAddr, Pool, Port, Queue, Region,
-    SyncScope, Wait,
+    Align, Backend, Bus, Device, Direction, Driver, Error, Mmio, PhysAddr, Pool, Port, Queue, Region, Wait,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
+    job::AnyDriver,
+    mem::{Mapping, SyncScope},
+    types::BaseAddr,
 };
 use std::{
     alloc::{Layout, alloc_zeroed},

@@ -5,10 +5,12 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a benchmark stops where something is wrong")]
 
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Bus, Completion, CpuBuf, DevSlice, Direction, Driver, Error, Limits, Mapping, OperandSpec,
-    PhysAddr, Port, Queue, Region, Requirements, SyncScope,
+    Align, Backend, Bus, Completion, CpuBuf, Direction, Driver, Error, Limits, OperandSpec, PhysAddr, Port, Queue, Region,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
+    job::AnyDriver,
+    mem::{DevSlice, Mapping, Requirements, SyncScope},
     sim::{SimBoard, SimSpec},
+    types::BaseAddr,
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};

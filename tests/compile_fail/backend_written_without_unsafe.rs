@@ -1,6 +1,6 @@
 // error: E0200
 // A backend is a promise about memory.
-use contigo::{Backend, Direction, Mapping, Result};
+use contigo::{Backend, Direction, Result, mem::Mapping};
 use std::ops::Range;
 
 struct Mine(Mapping);

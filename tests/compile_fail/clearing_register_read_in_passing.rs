@@ -1,6 +1,6 @@
 // error: E0599
 // A register that clears when it is read is read under that name.
-use contigo::mmio::{Mmio, ReadClears, Register};
+use contigo::hw::mmio::{Mmio, ReadClears, Register};
 
 const CTRL: Register<ReadClears> = Register::at(0x00);
 

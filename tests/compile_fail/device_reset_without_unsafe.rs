@@ -1,6 +1,6 @@
 // error: E0133
 // That nobody is starting a job on the device is a claim.
-use contigo::{Guard, linux::vfio::Vfio, names::OpenDevice};
+use contigo::{linux::{guard::Guard, vfio::Vfio}, names::OpenDevice};
 
 fn by_the_kernel_module(guard: &Guard) {
     let _ = guard.reset();

@@ -1,6 +1,6 @@
 // error: E0599
 // A register that is read only cannot be written.
-use contigo::mmio::{Mmio, ReadOnly, Register};
+use contigo::hw::mmio::{Mmio, ReadOnly, Register};
 
 const STATUS: Register<ReadOnly> = Register::at(0x04);
 

@@ -1,6 +1,6 @@
 // error: E0133
 // Writing a register may start a transfer.
-use contigo::mmio::{Mmio, ReadWrite, Register};
+use contigo::hw::mmio::{Mmio, ReadWrite, Register};
 
 const CTRL: Register<ReadWrite> = Register::at(0x00);
 

@@ -8,9 +8,10 @@
 )]
 
 use contigo::{
-    Align, Backend, DriverBuf, Error, Queue, Region,
+    Align, Backend, Error, Queue, Region,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
+    mem::DriverBuf,
     sim::{Faults, SimBoard, SimConfig},
     trace::{self, Count, Event, Kind, Ledger, Listener},
 };

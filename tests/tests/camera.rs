@@ -8,8 +8,9 @@ mod panics;
 mod states;
 
 use contigo::{
-    Align, CpuBuf, Driver as _, Error, Frame, Port, Queue, Region, Stream,
+    Align, CpuBuf, Driver as _, Error, Port, Queue, Region, Stream,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, PacketReport, Side},
+    job::Frame,
     sim::{
         SimBoard, SimDevice, SimSpec, SimWindow,
         stream::{SourceConfig, packet},

@@ -9,11 +9,14 @@
 )]
 
 use contigo::{
-    Align, Backend, BaseAddr, Completion, DevSlice, Device, Direction, DmaHeap, Driver, DriverBuf, Error, Mapping, Mmio, OperandSpec,
-    PhysAddr, Port, Queue, Region, Result, Spin, SyncScope, Wait, Wired,
+    Align, Backend, Completion, Device, Direction, Driver, Error, Mmio, OperandSpec, PhysAddr, Port, Queue, Region, Result, Wait,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     forward,
+    hw::Wired,
+    linux::{Spin, memory::DmaHeap},
+    mem::{DevSlice, DriverBuf, Mapping, SyncScope},
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
+    types::BaseAddr,
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
 use contigo_testkit::{

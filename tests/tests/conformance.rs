@@ -2,7 +2,9 @@
 #![allow(clippy::panic, reason = "this is how a test fails")]
 
 use contigo::{
-    Align, CpuBuf, DevAddr, Error, HugeTlb, Port, Queue, Region, SyncScope,
+    Align, CpuBuf, DevAddr, Error, Port, Queue, Region,
+    linux::memory::HugeTlb,
+    mem::SyncScope,
     names::{AnyMemory, MemoryName},
     sim::{SimBoard, SimSpec},
 };

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, BaseAddr, CpuBuf, DevAddr, DevBuf, Error, Limits, Operand, PhysAddr, Pool, Port, Queue, Region, Requirements, queue_bytes,
+    Align, CpuBuf, DevAddr, DevBuf, Error, Limits, Operand, PhysAddr, Pool, Port, Queue, Region,
+    job::queue_bytes,
+    mem::Requirements,
     sim::{Faults, Sim, SimBoard, SimConfig, SimSpec, SimWindow},
+    types::BaseAddr,
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use std::{mem::MaybeUninit, time::Duration};

@@ -22,12 +22,13 @@ mod refused;
 mod tensors;
 
 use contigo::{
-    Align, Error, Queue, Refused, Region, TensorRule,
+    Align, Error, Queue, Region,
     dlpack::{
         ByteOffset, Contract, DataType, Foreign, Imported, Place, Shape, TensorSpec, TensorTable,
         abi::{DlManagedTensorVersioned, IS_COPIED, READ_ONLY},
     },
     sim::{Sim, SimBoard},
+    types::{Refused, TensorRule},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 use std::{ptr::NonNull, time::Duration};

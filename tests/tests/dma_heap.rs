@@ -2,7 +2,7 @@
 //! capability, out of memory.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo::{Backend, BaseAddr, Direction, DmaHeap, Error, PhysAddr, SyncScope};
+use contigo::{Backend, Direction, Error, PhysAddr, linux::memory::DmaHeap, mem::SyncScope, types::BaseAddr};
 use contigo_testkit::direct::DirectSync as _;
 use contigo_testkit::fake_dma_heap::{Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes};
 use nix::errno::Errno;

@@ -3,9 +3,11 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, BaseAddr, Bus, DevAddr, Device, DriverBuf, Error, PhysAddr, Port, Region, SyncScope,
-    mmio::{Pointer, ReadOnly, ReadWrite, Register},
+    Align, Bus, DevAddr, Device, Error, PhysAddr, Port, Region,
+    hw::mmio::{Pointer, ReadOnly, ReadWrite, Register},
+    mem::{DriverBuf, SyncScope},
     sim::{Model, SimBoard, SimBus, SimDevice, SimSpec},
+    types::BaseAddr,
 };
 
 /// A device that fetches or writes one word at a time.

@@ -2,11 +2,11 @@
 //! refused, what cannot be stopped.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo::{BaseAddr, PhysAddr};
 use contigo::{
     Bus, Error, Mmio, Port, Queue, Region,
     sim::{SimBoard, SimDevice, SimSpec},
 };
+use contigo::{PhysAddr, types::BaseAddr};
 use contigo_testkit::edu::{Edu, EduModel, FaultWatch, IommuFault};
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
@@ -146,7 +146,7 @@ fn what_is_no_edu_is_refused() {
     ] {
         #[allow(unsafe_code, reason = "a port is a claim")]
         // SAFETY: it reaches nothing.
-        let wired = unsafe { contigo::Wired::new(Nothing(len_bytes), contigo::Spin, port) };
+        let wired = unsafe { contigo::hw::Wired::new(Nothing(len_bytes), contigo::linux::Spin, port) };
         #[allow(unsafe_code, reason = "the kind of a window is a claim")]
         // SAFETY: a write to it goes nowhere.
         let opened = unsafe { Edu::<_, 28>::open(wired) };

@@ -70,7 +70,7 @@ const KERNEL: [(Error, &str); 22] = [
     (Error::PinLimit { need_bytes: 8192, limit_bytes: 4096 }, include_str!("vfio/memory.rs")),
     (Error::Forked { owner_pid: 77 }, include_str!("../../runtime/src/types/platform/process.rs")),
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
-    (Error::NotFound { what: "UIO device", among: contigo::Among::of(3) }, include_str!("uio.rs")),
+    (Error::NotFound { what: "UIO device", among: contigo::types::Among::of(3) }, include_str!("uio.rs")),
     (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),
     (Error::NotBuiltIn { kind: "cuda", feature: "cuda" }, include_str!("../../runtime/src/names/memory.rs")),
     (Error::NeedsDevice { kind: "vfio" }, include_str!("names.rs")),

@@ -8,11 +8,16 @@
 )]
 
 use contigo::{
-    Align, Backend, Bus, Completion, DevSlice, Device, DmaBuf, DmaHeap, Driver, HugeTlb, Mmio, OperandSpec, Port, Queue, Region, Result,
-    Spin, Wired,
+    Align, Backend, Bus, Completion, Device, Driver, Mmio, OperandSpec, Port, Queue, Region, Result,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     drivers::zdma::{SimZdma, Zdma},
-    poll_until,
+    hw::{Wired, poll_until},
+    linux::{
+        Spin,
+        guard::DmaBuf,
+        memory::{DmaHeap, HugeTlb},
+    },
+    mem::DevSlice,
     sim::SimBoard,
 };
 use contigo_testkit::{

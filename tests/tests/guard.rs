@@ -20,10 +20,18 @@ mod memory;
 mod stops;
 
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Direction, DmaBuf, DmaHeap, Error, Guard, PhysAddr, Port, Queue, Region, Spin, StopProgram,
-    StopStep, SyncScope, Wired,
+    Align, Backend, Bus, DevAddr, Direction, Error, PhysAddr, Port, Queue, Region,
     drivers::zdma::{SimZdma, Zdma},
+    hw::Wired,
+    job::{StopProgram, StopStep},
+    linux::{
+        Spin,
+        guard::{DmaBuf, Guard},
+        memory::DmaHeap,
+    },
+    mem::SyncScope,
     sim::SimBoard,
+    types::BaseAddr,
 };
 use contigo_testkit::{
     fake_dma_heap::{self, FakeHeap, HEAP, Pages},

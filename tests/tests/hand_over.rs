@@ -9,10 +9,11 @@
 )]
 
 use contigo::{
-    Align, BaseAddr, Completion, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, Driver, DriverBuf, Error, Operand, OperandSpec, Port, Queue,
-    Refused, Region,
+    Align, Completion, CpuBuf, DevAddr, DevBuf, Direction, Driver, Error, Operand, OperandSpec, Port, Queue, Region,
     dlpack::{ByteOffset, DataType, Lendable, Lent, Shape, TensorSpec, TensorTable},
+    mem::{DevSlice, DriverBuf},
     sim::{SimBoard, SimSpec},
+    types::{BaseAddr, Refused},
 };
 use contigo_testkit::{
     conformance::{

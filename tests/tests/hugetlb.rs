@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed; a skipped one says so")]
 #![allow(unsafe_code, reason = "fork(2), and bytes of a raw mapping")]
 
-use contigo::{Backend, Direction, Error, HugeTlb, PhysAddr, SyncScope};
+use contigo::{Backend, Direction, Error, PhysAddr, linux::memory::HugeTlb, mem::SyncScope};
 use contigo_testkit::{direct::DirectSync as _, emulated};
 use nix::{
     errno::Errno,
@@ -100,7 +100,7 @@ fn a_block_is_whole_pages_at_addresses_that_the_kernel_confirms() {
         assert!(segment.len_bytes >= HugeTlb::PAGE_BYTES - 4100);
     }
     let [first, second] = addr;
-    assert_eq!(mapping.base, contigo::BaseAddr::Phys(PhysAddr(first)));
+    assert_eq!(mapping.base, contigo::types::BaseAddr::Phys(PhysAddr(first)));
     let one_run = second == first + HugeTlb::PAGE_BYTES as u64;
     assert_eq!(block.segment(0).unwrap().len_bytes, if one_run { 4 << 20 } else { 2 << 20 });
     assert!(matches!(block.segment(4 << 20), Err(Error::OutOfRange { .. })));

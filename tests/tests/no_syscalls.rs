@@ -13,9 +13,11 @@
 )]
 
 use contigo::{
-    Align, Backend, Bus, DevAddr, Error, HugeTlb, Mmio, MmioWindow, Pool, Port, Queue, Region, Result, Spin, Stream, Wired,
+    Align, Backend, Bus, DevAddr, Error, Mmio, Pool, Port, Queue, Region, Result, Stream,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
     forward,
+    hw::{MmioWindow, Wired},
+    linux::{Spin, memory::HugeTlb},
     sim::{SimBoard, SimDevice, stream::SourceConfig},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};

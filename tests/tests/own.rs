@@ -9,10 +9,13 @@
 )]
 
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, CpuBuf, DmaHeap, HugeTlb, Parts, PhysAddr, Pool, Queue, Region, Settings,
+    Align, Backend, CpuBuf, PhysAddr, Pool, Queue, Region,
     drivers::zdma::{SimZdma, Zdma},
+    job::{AnyDriver, Parts, Settings},
+    linux::memory::{DmaHeap, HugeTlb},
     names::{AnyMemory, Attach, DeviceName, row},
     sim::{SimBoard, SimSpec},
+    types::BaseAddr,
 };
 use contigo_testkit::{
     emulated,

@@ -24,7 +24,8 @@ mod stream;
 mod waiting;
 
 use contigo::{
-    Cancelled, Completion, CpuBuf, DevSlice, Done, Driver, Error, Operand, OperandSpec, Pool, Queue, Region, Result, forward, sim::SimBoard,
+    Completion, CpuBuf, Done, Driver, Error, Operand, OperandSpec, Pool, Queue, Region, Result, forward, job::Cancelled, mem::DevSlice,
+    sim::SimBoard,
 };
 use contigo_testkit::scripted;
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};

@@ -3,7 +3,10 @@
 //! kernel they are tested on the lab's boards.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo::{Bus, Device, Error, Mmio, PciFunction, Port, UioIrq, Wait};
+use contigo::{
+    Bus, Device, Error, Mmio, Port, Wait,
+    linux::device::{PciFunction, UioIrq},
+};
 use contigo_testkit::{
     emulated,
     fake_devices::{FakeDevices, as_nobody},
@@ -28,7 +31,7 @@ const EDU: &str = "0000:00:01.0";
 const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
 const IN_USE: Error = Error::InUse { errno: libc::EWOULDBLOCK };
 const NOT_BOUND: Error =
-    Error::NotFound { what: "UIO device of this PCI function (bind uio_pci_generic to it)", among: contigo::Among::of(0) };
+    Error::NotFound { what: "UIO device of this PCI function (bind uio_pci_generic to it)", among: contigo::types::Among::of(0) };
 
 /// One function, like QEMU's edu.
 fn edu() -> FakeDevices {
@@ -312,7 +315,7 @@ fn an_event_loop_has_a_handle_of_its_own() {
     let irq = function.uio_irq().unwrap();
     let bell: UioIrq = irq.try_clone().unwrap();
     // SAFETY: no driver is made of it.
-    let device = unsafe { contigo::Wired::new(function.bar(0).unwrap(), irq, PORT) };
+    let device = unsafe { contigo::hw::Wired::new(function.bar(0).unwrap(), irq, PORT) };
     let master = function.bus_master().unwrap();
     assert_eq!(tree.inherited(), 0, "a program that is started drives no device");
     drop((function, master));

@@ -26,11 +26,12 @@ mod refused;
 
 use bent::Bent;
 use contigo::{
-    Align, BaseAddr, Completion, CpuBuf, DevAddr, DevSlice, Device, Done, Driver, Error, JobError, Mmio, PhysAddr, Pool, Queue, Refused,
-    Region, Result, Wait,
+    Align, Completion, CpuBuf, DevAddr, Device, Done, Driver, Error, JobError, Mmio, PhysAddr, Pool, Queue, Region, Result, Wait,
     drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
+    mem::DevSlice,
     sim::{Faults, SimBoard, SimConfig, SimCounts},
+    types::{BaseAddr, Refused},
 };
 use contigo_testkit::emulated;
 use fastrand::Rng;

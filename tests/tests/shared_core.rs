@@ -15,9 +15,13 @@ mod bell;
 mod channels;
 
 use contigo::{
-    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Pool, Queue, Result, exactly,
-    mmio::{ReadOnly, ReadWrite, Register},
-    poll_every, poll_until,
+    Completion, DevAddr, Device, Driver, Error, OperandSpec, Pool, Queue, Result,
+    hw::{
+        mmio::{ReadOnly, ReadWrite, Register},
+        poll_every, poll_until,
+    },
+    job::{Core, CoreChannel, exactly},
+    mem::DevSlice,
     sim::{Model, SimBus, SimDevice, SimWindow},
 };
 use std::{thread, time::Duration};

@@ -2,7 +2,10 @@
 //! and that nothing stays open. With a real kernel they are tested on the lab's boards.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo::{Bus, Device, Error, Mmio, PhysAddr, Port, Registers, Uio, Wait};
+use contigo::{
+    Bus, Device, Error, Mmio, PhysAddr, Port, Wait,
+    linux::device::{Registers, Uio},
+};
 use contigo_testkit::{
     emulated,
     fake_devices::{FakeDevices, as_nobody},
@@ -207,7 +210,7 @@ fn this_machines_own_devices_can_be_asked_for() {
     // On every machine: there is no device of this name, and the answer says how many others there
     // are.
     let others = fs::read_dir("/sys/class/uio").map_or(0, Iterator::count);
-    let among = contigo::Among::of(u32::try_from(others).unwrap());
+    let among = contigo::types::Among::of(u32::try_from(others).unwrap());
     assert_eq!(Uio::find("no-such-device@0").map(drop), Err(Error::NotFound { what: "UIO device", among }));
 }
 
@@ -237,7 +240,7 @@ fn looks_come_before_the_clock_where_the_clock_is_dear() {
     for (before, looks_needed, clock_calls) in [(100, 100, 0), (100, 101, 0), (100, 1, 0), (100, 102, 2), (0, 1, 0), (0, 2, 2)] {
         let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before };
         let mut looks = 0;
-        let done = contigo::poll_until(&irq, Duration::from_millis(1), |_| {
+        let done = contigo::hw::poll_until(&irq, Duration::from_millis(1), |_| {
             looks += 1;
             looks >= looks_needed
         });
@@ -249,19 +252,19 @@ fn looks_come_before_the_clock_where_the_clock_is_dear() {
     }
     // The limit begins after them: so many looks longer, and no more.
     let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
-    assert_eq!(contigo::poll_until(&irq, Duration::from_micros(10), |_| false), Ok(false));
+    assert_eq!(contigo::hw::poll_until(&irq, Duration::from_micros(10), |_| false), Ok(false));
     assert_eq!((irq.asked.get(), irq.waits.get()), (11, 100 + 9), "1 us a call");
     // However many an interrupt asks for.
     let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: u32::MAX };
-    assert_eq!(contigo::poll_until(&irq, Duration::from_micros(1), |_| false), Ok(false));
+    assert_eq!(contigo::hw::poll_until(&irq, Duration::from_micros(1), |_| false), Ok(false));
     assert_eq!((irq.asked.get(), irq.waits.get()), (2, 10_000));
     // One look is one look.
     let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
-    assert_eq!(contigo::poll_until(&irq, Duration::ZERO, |_| false), Ok(false));
+    assert_eq!(contigo::hw::poll_until(&irq, Duration::ZERO, |_| false), Ok(false));
     assert_eq!((irq.asked.get(), irq.waits.get()), (0, 0));
     // A device passes on what its interrupt says.
     // SAFETY: no driver is made of it.
-    let wired = unsafe { contigo::Wired::new(NoRegisters, Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 }, PORT) };
+    let wired = unsafe { contigo::hw::Wired::new(NoRegisters, Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 }, PORT) };
     assert_eq!(wired.looks_before_clock(), 100);
 }
 

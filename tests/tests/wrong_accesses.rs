@@ -6,11 +6,15 @@
 mod source;
 
 use contigo::{
-    Completion, Core, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result, SimulatedDevice, Stream,
+    Completion, DevAddr, Device, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result, Stream,
     drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl},
-    mmio::{ReadOnly, ReadWrite, Register},
+    hw::{
+        mmio::{ReadOnly, ReadWrite, Register},
+        poll_until,
+    },
+    job::Core,
+    mem::{DevSlice, SimulatedDevice},
     names::{Attach, DeviceName},
-    poll_until,
     sim::{Model, SimBoard, SimBus, SimDevice},
 };
 use contigo_gemm8::{Gemm8, SimGemm8};

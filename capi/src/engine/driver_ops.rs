@@ -2,13 +2,13 @@
 //! A driver whose methods are C functions.
 
 use crate::{ffi::contigo_completion, ffi::contigo_dev_slice, status::contigo_status};
-use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result};
+use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, mem::DevSlice};
 use core::{ffi::c_void, mem};
 use heapless::Vec;
 use std::time::Duration;
 
 /// Operands of one job at most.
-pub(crate) const MAX_OPERANDS: usize = contigo::MAX_OPERANDS;
+pub(crate) const MAX_OPERANDS: usize = contigo::job::MAX_OPERANDS;
 
 /// The functions.
 #[derive(Clone, Copy)]
@@ -94,7 +94,7 @@ unsafe impl Driver for DriverOps {
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let timeout_us = contigo::timeout_us(timeout)?;
+        let timeout_us = contigo::types::timeout_us(timeout)?;
         let mut done = contigo_completion { struct_size: mem::size_of::<contigo_completion>(), ..contigo_completion::default() };
         let mut ended = 0;
         // SAFETY: as in `check`.

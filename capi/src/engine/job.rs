@@ -56,7 +56,7 @@ pub(crate) fn start(engine: u64, parts: impl Parts, args: &[u32], handle: &mut u
 /// Ends a job, or leaves it as it is where it goes on.
 #[inline]
 pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Fault> {
-    let timeout_us = contigo::timeout_us(how.timeout)?;
+    let timeout_us = contigo::types::timeout_us(how.timeout)?;
     let Handle { index, generation } = Handle::of(raw, Kind::Job)?;
     let stale = Misuse::Stale { kind: Kind::Job };
     let mut locked = ENGINES.slot(index / JOBS).ok_or(stale)?.lock_whichever(Kind::Job)?;
@@ -77,7 +77,7 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
 /// The next job that ended, in that order, with its handle; where none has, they go on.
 #[inline]
 pub(crate) fn next(engine: u64, timeout: Duration, handle: &mut u64, outcome: &mut Outcome) -> Result<(), Fault> {
-    contigo::timeout_us(timeout)?;
+    contigo::types::timeout_us(timeout)?;
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut locked = slot.lock(Kind::Engine, generation)?;
     let engine = locked.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;

@@ -7,7 +7,11 @@ use crate::{
     object::{device::UsedDevice, gpu, region::REGIONS},
 };
 use contigo::{
-    Align, AnyDriver, Error, Parts, Settings, design::Name, drivers::ap_ctrl::describe, kernel::Parameter, names, names::GateAt,
+    Align, Error,
+    design::Name,
+    drivers::ap_ctrl::describe,
+    job::{AnyDriver, Parameter, Parts, Settings},
+    names::{self, GateAt},
 };
 use core::ffi::CStr;
 

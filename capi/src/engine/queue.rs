@@ -18,7 +18,10 @@ use crate::{
     },
     table::{Claimed, JobHold, Lease, Object, Table},
 };
-use contigo::{AnyDriver, Direction, Driver, Error, JobError, Operand, Queue, QueueCounts};
+use contigo::{
+    Direction, Driver, Error, JobError, Operand, Queue,
+    job::{AnyDriver, QueueCounts},
+};
 use core::{
     ffi::c_int,
     mem::{self, MaybeUninit},

@@ -14,7 +14,7 @@ use crate::{
     },
     status::contigo_status,
 };
-use contigo::{DevAddr, DevSlice, Direction};
+use contigo::{DevAddr, Direction, mem::DevSlice};
 use core::{ffi::c_void, mem, ptr};
 
 /// A buffer: some bytes of a region. Either the CPU owns them or a device does, never both. While

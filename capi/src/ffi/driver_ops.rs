@@ -14,7 +14,7 @@ use crate::{
     object::port::{get, keep},
     status::contigo_status,
 };
-use contigo::{Align, AnyDriver, OperandSpec};
+use contigo::{Align, OperandSpec, job::AnyDriver};
 use core::{
     ffi::{c_char, c_void},
     mem,

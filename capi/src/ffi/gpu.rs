@@ -14,7 +14,7 @@ use crate::{
     object::{gpu, port::get},
     status::contigo_status,
 };
-use contigo::kernel::{Parameter, Signature};
+use contigo::job::{Parameter, Signature};
 use core::ffi::{CStr, c_char};
 use heapless::Vec;
 

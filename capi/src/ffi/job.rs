@@ -13,7 +13,7 @@ use crate::{
     limits::MAX_ARGS,
     status::{CONTIGO_E_CANCELLED, contigo_status},
 };
-use contigo::{Completion, MAX_OPERANDS};
+use contigo::{Completion, job::MAX_OPERANDS};
 use core::{mem, slice};
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ use crate::{
     },
     status::contigo_status,
 };
-use contigo::{Align, DevAddr, Requirements};
+use contigo::{Align, DevAddr, mem::Requirements};
 use core::{
     ffi::{c_char, c_int, c_void},
     mem, ptr,

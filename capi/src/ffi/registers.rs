@@ -13,7 +13,7 @@ use crate::{
     object::device::{Attached, REGISTERS},
     status::contigo_status,
 };
-use contigo::{Error, Mmio, Wait, names::Attach, poll_until};
+use contigo::{Error, Mmio, Wait, hw::poll_until, names::Attach};
 use core::ffi::c_int;
 use std::time::Duration;
 
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn contigo_registers_wait_until(
 pub extern "C" fn contigo_registers_wait(registers: contigo_registers, timeout_us: u32) -> contigo_status {
     call(|| {
         on(registers, |attached| {
-            let timeout_us = contigo::timeout_us(Duration::from_micros(timeout_us.into()))?;
+            let timeout_us = contigo::types::timeout_us(Duration::from_micros(timeout_us.into()))?;
             Ok(attached.device.wait_at_most(timeout_us)?)
         })
     })

@@ -220,7 +220,7 @@ unsafe fn read_spec(options: *const contigo_tensor_options) -> Result<(TensorSpe
 }
 
 fn too_many(ndim: u32) -> Fault {
-    let (rule, need) = (contigo::TensorRule::Dims, limits::DIMS as u64);
+    let (rule, need) = (contigo::types::TensorRule::Dims, limits::DIMS as u64);
     contigo::Error::Tensor { rule, found: ndim.into(), need }.into()
 }
 

@@ -9,7 +9,7 @@ use crate::{
     table::{Lease, Object, Table},
 };
 use contigo::{
-    Settings,
+    job::Settings,
     names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken},
     sim::SimBoard,
 };

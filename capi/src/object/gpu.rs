@@ -13,8 +13,8 @@ use crate::{
     table::{Lease, Object, Table},
 };
 use contigo::{
-    AnyDriver, Bus, Error, Port,
-    kernel::{Parameter, Signature},
+    Bus, Error, Port,
+    job::{AnyDriver, Parameter, Signature},
     names::{self, AnyModule, DeviceName, NO_PORT},
 };
 use core::ffi::CStr;

@@ -16,7 +16,7 @@ use crate::{
     table::{Object, Table},
 };
 /// The kernel's node of a device.
-pub(crate) use contigo::Guard;
+pub(crate) use contigo::linux::guard::Guard;
 use contigo::{drivers::ap_ctrl::KernelMap, sim::SimBoard};
 
 /// Opens a guard by its name; in this crate's own tests a fake's.

@@ -9,7 +9,9 @@ use crate::{
     table::{Lease, Object, Table},
 };
 use contigo::{
-    Align, DmaHeap, Error, Limits, Requirements, UDmaBuf,
+    Align, Error, Limits,
+    linux::memory::{DmaHeap, UDmaBuf},
+    mem::Requirements,
     names::{AnyMemory, MemoryName},
     sim::SimBoard,
 };

@@ -148,7 +148,7 @@ mod tests {
         let codes: BTreeSet<_> = names().map(|(code, _)| code).collect();
         assert_eq!(codes.len(), names().count());
         assert!(names().all(|(code, _)| code < 0 || code == CONTIGO_OK));
-        let known = |row: &contigo::ErrorRow| names().any(|(code, _)| code == row.code);
+        let known = |row: &contigo::types::ErrorRow| names().any(|(code, _)| code == row.code);
         assert!(Error::ROWS.iter().all(known), "each row of the runtime's has its name");
         assert_eq!((name(CONTIGO_E_STALE), name(1), name(-50)), (c"CONTIGO_E_STALE", c"?", c"?"));
     }

@@ -8,9 +8,10 @@ use super::{
 };
 use crate::{doctor::Entry, failure::Failure};
 use contigo::{
-    Completion, DevSlice, Device, Driver, OperandSpec, Queue, Region, Result,
+    Completion, Device, Driver, OperandSpec, Queue, Region, Result,
     drivers::zdma::{SimZdma, Zdma},
-    exactly,
+    job::exactly,
+    mem::DevSlice,
     names::NameError,
     sim::SimBoard,
 };

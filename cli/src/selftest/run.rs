@@ -7,9 +7,12 @@ use super::{
 };
 use crate::{failure::Failure, memory};
 use contigo::{
-    Align, Backend as _, BaseAddr, Driver, Error, Guard, OperandSpec, Parts, Port, Queue, Region, Settings,
+    Align, Backend as _, Driver, Error, OperandSpec, Port, Queue, Region,
+    job::{Parts, Settings},
+    linux::guard::Guard,
     names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
     sim::OnBoard,
+    types::BaseAddr,
 };
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, IrqEvents, Limits, Line, Outcome, Tried};
 use std::{

@@ -2,7 +2,8 @@
 //! Engines, wired to the ports that their boards' constants or the user name.
 
 use contigo::{
-    PhysAddr, Port, Registers, Result,
+    PhysAddr, Port, Result,
+    linux::device::Registers,
     names::{AnyDevice, Attach, OpenDevice},
 };
 

@@ -14,9 +14,10 @@
 
 use crate::regs;
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep,
+    Align, Completion, Device, Driver, Error, OperandSpec, Result,
     drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol},
-    exactly,
+    job::{StopProgram, StopStep, exactly},
+    mem::DevSlice,
 };
 use core::time::Duration;
 

@@ -4,8 +4,9 @@
 
 use crate::{Gemm, driver::OPERANDS, regs};
 use contigo::{
-    DevSlice, Driver, Result, exactly, forward,
-    kernel::{Launch, Parameter, Signature, Words},
+    Driver, Result, forward,
+    job::{Launch, Parameter, Signature, Words, exactly},
+    mem::DevSlice,
 };
 
 /// `gemm8` on a GPU: operands, arguments and argument words are those of the FPGA's engine

@@ -2,7 +2,7 @@
 //! "S_AXILITE Control Register Map", block-level protocol `ap_ctrl_hs`). The table that hardware is
 //! built to is `examples/gemm8/README.md`.
 
-use contigo::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
+use contigo::hw::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The window: one 4 KiB page would do; so much of it is used.
 pub const WINDOW_BYTES: usize = 0x90;

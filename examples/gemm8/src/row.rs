@@ -7,7 +7,8 @@ use crate::Gemm8Model;
 #[cfg(feature = "sim")]
 use contigo::sim::AnyModel;
 use contigo::{
-    AnyDriver, Parts, Result,
+    Result,
+    job::{AnyDriver, Parts},
     names::{AnyDevice, DriverRow},
 };
 

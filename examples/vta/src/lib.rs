@@ -10,7 +10,8 @@ mod model;
 use contigo_c as _;
 
 use contigo::{
-    AnyDriver, Error, Parts, Result,
+    Error, Result,
+    job::{AnyDriver, Parts},
     names::{AnyDevice, DriverRow, register},
     sim::AnyModel,
 };

@@ -4,7 +4,7 @@
 use super::error::{check, error};
 use cl3::event::{CL_COMPLETE, CL_EVENT_COMMAND_EXECUTION_STATUS, cl_event, get_event_info, release_event, retain_event, wait_for_events};
 use cl3::info_type::InfoType;
-use contigo::{Error, Result, Spin, poll_until};
+use contigo::{Error, Result, hw::poll_until, linux::Spin};
 use core::time::Duration;
 
 /// The event of a command: released when it is dropped, whether or not the command has ended.

@@ -14,8 +14,9 @@ use cl3::{
     types::{cl_kernel, cl_mem},
 };
 use contigo::{
-    Completion, DevSlice, Driver, Error, OperandSpec, Port, Result,
-    kernel::{Argument, Launch, Signature},
+    Completion, Driver, Error, OperandSpec, Port, Result,
+    job::{Argument, Launch, Signature},
+    mem::DevSlice,
 };
 use core::{
     ffi::{CStr, c_void},
@@ -48,7 +49,7 @@ use core::{
 ///
 /// ```no_run
 /// use contigo::{OperandSpec, Queue, Region};
-/// use contigo::kernel::{Launch, Parameter::{Operand, Words}, Signature};
+/// use contigo::job::{Launch, Parameter::{Operand, Words}, Signature};
 /// use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 /// use core::time::Duration;
 /// let gpu = OpenClGpu::open(0)?;
@@ -147,7 +148,7 @@ impl OpenClKernel {
         let (kernel, gpu) = (self.launches.kernel(), self.gpu());
         let (launch, arguments) = self.signature.arguments(words)?;
         // Released once the launch was given, which keeps them: at the end of this call.
-        let mut parts = [const { None::<SubBuffer> }; contigo::MAX_OPERANDS];
+        let mut parts = [const { None::<SubBuffer> }; contigo::job::MAX_OPERANDS];
         for ((argument, bytes), index) in arguments.zip(&self.sizes).zip(0..) {
             let buffer: cl_mem;
             let mut scalar = [0_u8; 4 * Signature::MAX_WORDS];

@@ -12,7 +12,12 @@ use cl3::{
     kernel::release_kernel,
     types::{cl_command_queue, cl_kernel},
 };
-use contigo::{DevSlice, Error, MAX_OPERANDS, Result, Spin, Wait, kernel::Launch};
+use contigo::{
+    Error, Result, Wait,
+    job::{Launch, MAX_OPERANDS},
+    linux::Spin,
+    mem::DevSlice,
+};
 use core::{ffi::CStr, mem, ptr, time::Duration};
 use std::collections::VecDeque;
 

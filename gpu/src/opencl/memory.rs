@@ -14,7 +14,11 @@ use cl3::{
     types::CL_FALSE,
 };
 use contigo::{
-    Api, Backend, BaseAddr, DevAddr, Direction, Error, Handle, Holder, Mapping, Refused, Result, Spin, SyncScope, WrongAccesses, poll_until,
+    Backend, DevAddr, Direction, Error, Result,
+    hw::poll_until,
+    linux::Spin,
+    mem::{Api, Handle, Holder, Mapping, SyncScope, WrongAccesses},
+    types::{BaseAddr, Refused},
 };
 use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration};
 

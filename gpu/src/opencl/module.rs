@@ -11,7 +11,11 @@ use cl3::{
     program::{CL_PROGRAM_BUILD_LOG, build_program, create_program_with_source, get_program_build_data, release_program},
     types::{cl_kernel, cl_program},
 };
-use contigo::{AnyDriver, Error, Result, kernel::Signature, names::GpuModule};
+use contigo::{
+    Error, Result,
+    job::{AnyDriver, Signature},
+    names::GpuModule,
+};
 use core::{ffi::CStr, fmt, ptr};
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use cl3::{
     memory::{release_mem_object, set_mem_object_destructor_callback},
     types::cl_mem,
 };
-use contigo::{Result, Spin, poll_until};
+use contigo::{Result, hw::poll_until, linux::Spin};
 use core::{
     cell::UnsafeCell,
     ffi::c_void,

@@ -18,12 +18,15 @@ use ash::vk::{
     PipelineStageFlags as Stage,
 };
 use contigo::{
-    Align, Backend, BaseAddr, CpuBuf, DevAddr, DevSlice, DmaHeap, Driver, Error, OperandSpec, Queue, Region, SyncScope,
-    kernel::{
+    Align, Backend, CpuBuf, DevAddr, Driver, Error, OperandSpec, Queue, Region,
+    job::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
+    linux::memory::DmaHeap,
+    mem::{DevSlice, SyncScope},
+    types::BaseAddr,
 };
 use contigo_testkit::{
     fake_dma_heap,

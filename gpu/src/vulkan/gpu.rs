@@ -6,8 +6,8 @@ use crate::objects::{Objects, acquire};
 use ash::{ext, khr, prelude::VkResult, vk};
 use contigo::{
     Align, Bus, Error, Port, Result,
+    linux::same_process,
     names::{AnyModule, GpuDevice, OwnedMemory},
-    same_process,
 };
 use core::{
     fmt,
@@ -21,7 +21,7 @@ use spin::Mutex;
 /// A child of fork uses nothing of it, because Vulkan's drivers do not survive a fork. There
 /// [`open`](Self::open), imports, modules and jobs answer [`Error::Forked`], and drops leak
 /// everything. A child opens devices of its own only where its parent has neither used this module
-/// nor called [`contigo::same_process`].
+/// nor called [`contigo::linux::same_process`].
 ///
 /// ```no_run
 /// use contigo::Region;

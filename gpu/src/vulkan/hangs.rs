@@ -9,7 +9,7 @@ use super::{
 };
 use crate::Pages;
 use ash::vk;
-use contigo::{BaseAddr, CpuBuf, Error, JobError, Queue, Region, kernel::Launch};
+use contigo::{CpuBuf, Error, JobError, Queue, Region, job::Launch, types::BaseAddr};
 
 /// Memory that may still be written stays mapped, and so does all else of that device.
 fn stays(gpu: &'static VulkanGpu, end: impl FnOnce(Queue<VulkanKernel>, [CpuBuf; 2])) {

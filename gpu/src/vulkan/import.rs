@@ -3,7 +3,11 @@
 
 use super::{VulkanGpu, gpu::Object};
 use ash::vk;
-use contigo::{Align, Error, Mapping, Result, SyncScope, same_process};
+use contigo::{
+    Align, Error, Result,
+    linux::same_process,
+    mem::{Mapping, SyncScope},
+};
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 /// The uses of a block: by a kernel, or by a copy of the GPU.

@@ -3,7 +3,7 @@
 
 use contigo::{
     Error, Result,
-    kernel::{Argument, Signature},
+    job::{Argument, Signature},
 };
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -226,7 +226,7 @@ const fn unsupported<T>(what: &'static str, fix: &'static str) -> Result<T> {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use contigo::{OperandSpec, kernel::Parameter::Operand};
+    use contigo::{OperandSpec, job::Parameter::Operand};
 
     /// A module of these instructions, without their first halves.
     fn module(instructions: &[&[u32]]) -> Interface {
@@ -261,7 +261,7 @@ mod tests {
         let shader = [&int[..], &of_two, &pointer, &words, far];
         let name = "the place in bytes of a shader's push constant, which lies inside one parameter,";
         assert_eq!(refused(&shader), Some(Error::Argument { name, value: 0, min: 0, max: 0, multiple_of: 1 }));
-        let two = Signature::new("two", &[Operand(OperandSpec::in_out()), contigo::kernel::Parameter::Words(1)]).unwrap();
+        let two = Signature::new("two", &[Operand(OperandSpec::in_out()), contigo::job::Parameter::Words(1)]).unwrap();
         let wrong = Error::Argument { name, value: (u32::MAX - 3).into(), min: 0, max: 0, multiple_of: 1 };
         assert_eq!(module(&shader).check(&two), Err(wrong));
     }
@@ -299,7 +299,7 @@ mod tests {
         ];
         let mut shader = module(&shader);
         shader.read(&words);
-        let two = Signature::new("two", &[Operand(OperandSpec::in_out()), contigo::kernel::Parameter::Words(1)]).unwrap();
+        let two = Signature::new("two", &[Operand(OperandSpec::in_out()), contigo::job::Parameter::Words(1)]).unwrap();
         assert!(matches!(shader.check(&two), Err(Error::Argument { value: 1, max: 0, .. })));
     }
 }

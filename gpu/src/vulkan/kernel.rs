@@ -8,9 +8,10 @@ use super::{
     launch,
 };
 use contigo::{
-    Completion, DevSlice, Direction, Driver, Error, MAX_OPERANDS, OperandSpec, Port, Result,
-    kernel::{Argument, Signature},
-    same_process,
+    Completion, Direction, Driver, Error, OperandSpec, Port, Result,
+    job::{Argument, MAX_OPERANDS, Signature},
+    linux::same_process,
+    mem::DevSlice,
 };
 use core::{ffi::CStr, fmt, time::Duration};
 
@@ -42,7 +43,7 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// 256 ([`VulkanGpu::is_hung`](super::VulkanGpu::is_hung)).
 ///
 /// ```no_run
-/// use contigo::{OperandSpec, kernel::{Launch, Parameter::{Operand, Words}, Signature}, Queue, Region};
+/// use contigo::{OperandSpec, Queue, Region, job::{Launch, Parameter::{Operand, Words}, Signature}};
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 /// use core::time::Duration;
 /// let gpu = VulkanGpu::open(0)?;
@@ -107,7 +108,7 @@ impl VulkanKernel {
         let facts = module.gpu().facts();
         let push_bytes = push_bytes(&signature)?;
         if let Some(declared) = module.entry(entry)?.local {
-            let given = contigo::kernel::Launch { grid: [1; 3], block: local, shared_bytes: 0 };
+            let given = contigo::job::Launch { grid: [1; 3], block: local, shared_bytes: 0 };
             launch::launch(facts, declared, &given)?;
         }
         launch::kernel(facts, local, signature.operands().len(), push_bytes)?;

@@ -3,7 +3,12 @@
 
 use super::{VulkanGpu, VulkanModule, bound::Bound};
 use ash::vk;
-use contigo::{Error, MAX_OPERANDS, Result, Spin, Wait, poll_until, same_process};
+use contigo::{
+    Error, Result, Wait,
+    hw::poll_until,
+    job::MAX_OPERANDS,
+    linux::{Spin, same_process},
+};
 use core::{ffi::CStr, mem, time::Duration};
 use std::collections::VecDeque;
 

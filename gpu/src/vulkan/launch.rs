@@ -1,7 +1,7 @@
 //! The limits of a device, compared with a kernel and its jobs.
 
 use super::VulkanFacts;
-use contigo::{DevSlice, Error, Result, kernel::Launch};
+use contigo::{Error, Result, job::Launch, mem::DevSlice};
 
 const GROUPS: [&str; 3] = ["workgroups of a launch in x", "workgroups of a launch in y", "workgroups of a launch in z"];
 const THREADS: [&str; 3] = ["threads of a workgroup in x", "threads of a workgroup in y", "threads of a workgroup in z"];

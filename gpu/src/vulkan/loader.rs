@@ -3,7 +3,7 @@
 
 use super::{VulkanFacts, VulkanGpu, error::error, facts};
 use ash::vk;
-use contigo::{Error, Result, same_process};
+use contigo::{Error, Result, linux::same_process};
 use spin::{Mutex, MutexGuard};
 use std::{thread, time::Duration};
 

@@ -6,7 +6,11 @@ use super::{
     import::{self, Imported},
 };
 use crate::Pages;
-use contigo::{Api, Backend, BaseAddr, DevAddr, Direction, Error, Handle, Holder, Mapping, Refused, Result, SyncScope, WrongAccesses};
+use contigo::{
+    Backend, DevAddr, Direction, Error, Result,
+    mem::{Api, Handle, Holder, Mapping, SyncScope, WrongAccesses},
+    types::{BaseAddr, Refused},
+};
 use core::{fmt, mem::ManuallyDrop, ops::Range};
 use std::os::fd::AsFd;
 
@@ -23,7 +27,7 @@ use std::os::fd::AsFd;
 /// [`handle`](Backend::handle) is the `VkBuffer`.
 ///
 /// ```no_run
-/// use contigo::{HugeTlb, Region};
+/// use contigo::{Region, linux::memory::HugeTlb};
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanMemory};
 /// let gpu = VulkanGpu::open(0)?;
 /// let own = Region::new(VulkanMemory::allocate(gpu, 1 << 20)?)?;

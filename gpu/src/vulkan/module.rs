@@ -7,7 +7,12 @@ use super::{
     spirv::{self, Entry},
 };
 use ash::vk;
-use contigo::{AnyDriver, Error, Result, kernel::Signature, names::GpuModule, same_process};
+use contigo::{
+    Error, Result,
+    job::{AnyDriver, Signature},
+    linux::same_process,
+    names::GpuModule,
+};
 use core::{ffi::CStr, fmt};
 use std::sync::Arc;
 
@@ -74,7 +79,7 @@ impl VulkanModule {
     /// # Errors
     /// [`Error::NotFound`].
     pub(super) fn entry(&self, name: &CStr) -> Result<&Entry> {
-        let among = contigo::Among::of(u32::try_from(self.0.entries.len()).unwrap_or(u32::MAX));
+        let among = contigo::types::Among::of(u32::try_from(self.0.entries.len()).unwrap_or(u32::MAX));
         self.0
             .entries
             .iter()

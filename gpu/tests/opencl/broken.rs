@@ -2,7 +2,7 @@
 //! numbers, in bounded time.
 
 use super::{WAIT, built, child, device, in_place, is_child, keyed, memory::Part, module, region};
-use contigo::{Backend, CpuBuf, DevBuf, Direction, Error, JobError, Queue, Region, kernel::Launch};
+use contigo::{Backend, CpuBuf, DevBuf, Direction, Error, JobError, Queue, Region, job::Launch};
 use contigo_gpu::opencl::{OpenClGpu, OpenClKernel, OpenClMemory};
 use contigo_testkit::emulated;
 use std::{
@@ -187,7 +187,7 @@ fn flipping(work: impl FnOnce(&mut Queue<OpenClKernel>, CpuBuf) -> bool) -> bool
     work(&mut queue, buf)
 }
 
-pub(super) fn words() -> contigo::kernel::Words {
+pub(super) fn words() -> contigo::job::Words {
     Launch::of(64, 64).with(&[])
 }
 

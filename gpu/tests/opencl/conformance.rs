@@ -9,7 +9,7 @@ use cl3::{
     platform::get_platform_ids,
     types::{CL_TRUE, cl_mem},
 };
-use contigo::{Backend, DevAddr, Mapping, Port, sim::BusError};
+use contigo::{Backend, DevAddr, Port, mem::Mapping, sim::BusError};
 use contigo_gpu::opencl::{OpenClGpu, OpenClMemory};
 use contigo_testkit::{
     conformance,

@@ -5,7 +5,7 @@
 use super::{WAIT, built, child, device, in_place, is_child, module, region, run_there};
 use contigo::{
     Error, OperandSpec, Queue,
-    kernel::{Launch, Parameter::Operand, Signature},
+    job::{Launch, Parameter::Operand, Signature},
 };
 use contigo_gpu::opencl::OpenClKernel;
 use contigo_testkit::emulated;

@@ -2,16 +2,17 @@
 
 use super::{WAIT, device, in_place, keyed, module, region};
 use contigo::{
-    DevAddr, DevSlice, Driver, Error, OperandSpec, Queue,
-    kernel::{
+    DevAddr, Driver, Error, OperandSpec, Queue,
+    job::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
+    mem::DevSlice,
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClModule};
 
-const ANY: contigo::kernel::Parameter = Operand(OperandSpec::in_out());
+const ANY: contigo::job::Parameter = Operand(OperandSpec::in_out());
 
 #[test]
 fn there_is_no_such_device() {

@@ -9,8 +9,10 @@ use super::{
     module, region, run_there,
 };
 use contigo::{
-    Backend, BaseAddr, DevSlice, Direction, Driver, Error, OperandSpec, Queue,
-    kernel::{Parameter::Operand, Signature},
+    Backend, Direction, Driver, Error, OperandSpec, Queue,
+    job::{Parameter::Operand, Signature},
+    mem::DevSlice,
+    types::BaseAddr,
 };
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 use contigo_testkit::emulated;

@@ -3,7 +3,7 @@
 use super::{SOURCE, WAIT, device, in_place, keyed, module, region, run_there};
 use contigo::{
     OperandSpec, Queue,
-    kernel::{
+    job::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
@@ -14,7 +14,7 @@ use contigo_gpu::opencl::OpenClKernel;
 use fastrand::Rng;
 use std::{mem, time::Duration};
 
-fn words(count: usize, key: u8) -> contigo::kernel::Words {
+fn words(count: usize, key: u8) -> contigo::job::Words {
     let count = u32::try_from(count).unwrap();
     Launch::of(count.div_ceil(64), 64).with(&[count, key.into()])
 }

@@ -16,7 +16,7 @@ mod tensors;
 
 use contigo::{
     DevBuf, Error, OperandSpec, Queue, Region,
-    kernel::{
+    job::{
         Parameter::{Operand, Words},
         Signature,
     },

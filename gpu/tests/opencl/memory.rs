@@ -2,8 +2,11 @@
 
 use super::{WAIT, device, in_place, module, region, run_there};
 use contigo::{
-    Api, Backend, BaseAddr, Bus, Direction, Error, Handle, Holder, Mapping, Queue, Region, Result, SyncScope, kernel::Launch,
+    Backend, Bus, Direction, Error, Queue, Region, Result,
+    job::Launch,
+    mem::{Api, Handle, Holder, Mapping, SyncScope},
     names::DeviceName,
+    types::BaseAddr,
 };
 use contigo_gpu::{
     Pages,

@@ -1,7 +1,7 @@
 //! A kernel that never ends, in a process of its own, which the parent ends.
 
 use super::{child, device, in_place, is_child, memory::Part, module, region};
-use contigo::{Backend, DevSlice, Direction, Driver, Error, Queue, kernel::Launch};
+use contigo::{Backend, Direction, Driver, Error, Queue, job::Launch, mem::DevSlice};
 use contigo_gpu::opencl::{OpenClKernel, OpenClMemory};
 use std::{
     io::{BufRead, BufReader},

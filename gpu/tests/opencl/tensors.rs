@@ -2,9 +2,13 @@
 
 use super::{built, child, device, in_place, is_child, memory::mapped, module, region, run_there};
 use contigo::{
-    CpuBuf, DevBuf, Error, Queue, TensorRule,
-    dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable, abi, abi::DlManagedTensorVersioned},
-    kernel::Launch,
+    CpuBuf, DevBuf, Error, Queue,
+    dlpack::{
+        ByteOffset, DataType, Shape, TensorSpec, TensorTable,
+        abi::{self, DlManagedTensorVersioned},
+    },
+    job::Launch,
+    types::TensorRule,
 };
 use contigo_gpu::opencl::{OpenClGpu, OpenClKernel};
 use libloading::Library;

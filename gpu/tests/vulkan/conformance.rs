@@ -3,13 +3,15 @@
 
 use super::{LIMIT, gpu, kernel, shaders, shaders::BYTES};
 use contigo::{
-    Backend, BaseAddr, DevAddr, DevSlice, Driver, OperandSpec, Port,
-    kernel::{
+    Backend, DevAddr, Driver, OperandSpec, Port,
+    job::{
         Launch,
         Parameter::{Operand, Words},
         Signature,
     },
+    mem::DevSlice,
     sim::BusError,
+    types::BaseAddr,
 };
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 use contigo_testkit::{

@@ -5,7 +5,12 @@ use super::{
     shaders::{XOR, compiled, xor},
     with_shader,
 };
-use contigo::{Backend, BaseAddr, DevAddr, DevSlice, Direction, Driver, Error, Mapping, Queue, Result, kernel::Launch};
+use contigo::{
+    Backend, DevAddr, Direction, Driver, Error, Queue, Result,
+    job::Launch,
+    mem::{DevSlice, Mapping},
+    types::BaseAddr,
+};
 use contigo_gpu::{
     Pages,
     vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule},

@@ -7,7 +7,7 @@ use super::{
 };
 use contigo::{
     Error, OperandSpec, Queue, Region,
-    kernel::{Launch, Parameter::Operand, Signature},
+    job::{Launch, Parameter::Operand, Signature},
 };
 use contigo_gpu::vulkan::{VulkanKernel, VulkanMemory};
 use std::{
@@ -69,7 +69,7 @@ fn is_mapped(addr: usize) -> bool {
 }
 
 fn first_byte(region: &Region) -> usize {
-    let contigo::BaseAddr::Dev(base) = region.base() else { panic!("{:?}", region.base()) };
+    let contigo::types::BaseAddr::Dev(base) = region.base() else { panic!("{:?}", region.base()) };
     let port = contigo_gpu::vulkan::VulkanGpu::open(0).unwrap().port();
     region.host_ptr_of(&port, base).unwrap().as_ptr().addr()
 }

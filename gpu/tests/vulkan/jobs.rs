@@ -7,14 +7,14 @@ use super::{
 };
 use contigo::{
     CpuBuf, Driver, Error, OperandSpec, Queue, Region,
-    kernel::{Launch, Parameter::Operand, Signature},
+    job::{Launch, Parameter::Operand, Signature},
     names::DeviceName,
 };
 use contigo_gpu::vulkan::VulkanKernel;
 use fastrand::Rng;
 use std::{collections::VecDeque, thread, time::Duration};
 
-fn words(count: usize, value: u32) -> contigo::kernel::Words {
+fn words(count: usize, value: u32) -> contigo::job::Words {
     let count = u32::try_from(count).unwrap();
     Launch::of(count.div_ceil(64), 64).with(&[count, value])
 }

@@ -20,7 +20,7 @@ mod refused;
 mod shaders;
 mod validation;
 
-use contigo::{Error, Region, kernel::Signature};
+use contigo::{Error, Region, job::Signature};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 use std::{
     io::{self, Write as _},

@@ -6,11 +6,14 @@ use super::{
     skipped, with_shader,
 };
 use contigo::{
-    Api, Backend, BaseAddr, Bus, Direction, Error, HugeTlb, Mapping, Queue, Refused, Region, TensorRule,
+    Backend, Bus, Direction, Error, Queue, Region,
     dlpack::{ByteOffset, DataType, Shape, TensorSpec, TensorTable},
-    kernel::Launch,
+    job::Launch,
+    linux::memory::HugeTlb,
+    mem::{Api, Mapping},
     names::{DeviceName, MemoryName},
     sim::SimBoard,
+    types::{BaseAddr, Refused, TensorRule},
 };
 use contigo_gpu::{
     Pages,

@@ -7,7 +7,7 @@ use super::{
 };
 use contigo::{
     Error, OperandSpec, Queue,
-    kernel::{
+    job::{
         Launch,
         Parameter::{Operand, Words},
         Signature,

@@ -2,7 +2,7 @@
 
 use contigo::{
     OperandSpec,
-    kernel::{
+    job::{
         Parameter::{Operand, Words},
         Signature,
     },

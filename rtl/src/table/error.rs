@@ -1,7 +1,7 @@
 //! The reason why a row has no figures.
 
 use crate::core::NoCore;
-use contigo::{Error, JobError, Refused};
+use contigo::{Error, JobError, types::Refused};
 use contigo_gemm8::demo::DemoError;
 use std::{fmt, io};
 

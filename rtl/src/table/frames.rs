@@ -10,8 +10,9 @@ use crate::{
     s2mm::{DEPTH, S2mm, WINDOW_BYTES},
 };
 use contigo::{
-    Error, Frame, Region, Stream,
-    mmio::{ReadWrite, Register},
+    Error, Region, Stream,
+    hw::mmio::{ReadWrite, Register},
+    job::Frame,
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig, packet},

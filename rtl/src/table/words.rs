@@ -7,11 +7,14 @@ use super::{
     jobs::{self, Bytes, Job, Plan, STOP_EVERY},
 };
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result,
+    Align, Completion, Device, Driver, Error, OperandSpec, Result,
     drivers::axi_gate::{self, AxiGate, Gated, Part},
-    exactly,
-    mmio::{ReadWrite, Register},
-    poll_every,
+    hw::{
+        mmio::{ReadWrite, Register},
+        poll_every,
+    },
+    job::exactly,
+    mem::DevSlice,
     sim::SimBoard,
 };
 use fastrand::Rng;

@@ -2,7 +2,7 @@
 //! Two promises of a driver, where no job tells of them: `check` starts nothing, and a stop program
 //! stops the core of a program that is gone.
 
-use contigo::{DevAddr, DevSlice, Driver, Queue, Region, drivers::axi_gate::Part, sim::SimBoard};
+use contigo::{DevAddr, Driver, Queue, Region, drivers::axi_gate::Part, mem::DevSlice, sim::SimBoard};
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
 use contigo_rtl::{
     RtlModel,

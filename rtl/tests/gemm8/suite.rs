@@ -2,7 +2,11 @@
 //! The driver, unchanged, through the suite for drivers. Its jobs are copies: A times the unit
 //! matrix, with no bias and no shift. Unit matrix and bias are the driver's own memory.
 
-use contigo::{Completion, CpuBuf, DevSlice, Driver, DriverBuf, Error, OperandSpec, Result, sim::SimWindow};
+use contigo::{
+    Completion, CpuBuf, Driver, Error, OperandSpec, Result,
+    mem::{DevSlice, DriverBuf},
+    sim::SimWindow,
+};
 use contigo_gemm8::Gemm8;
 use contigo_rtl::{
     RtlConfig, RtlModel,

@@ -20,7 +20,7 @@ pub struct Cuda {
 
 impl Cuda {
     /// The oldest driver that is taken: CUDA 10.2, which is `JetPack` 4's, for Jetson Nano and TX2.
-    pub const OLDEST: u32 = 10_020;
+    pub(crate) const OLDEST: u32 = 10_020;
 
     /// Loads the machine's driver.
     ///

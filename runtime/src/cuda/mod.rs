@@ -13,7 +13,7 @@
 //! **Owners.** As with every other memory here, a buffer belongs to the CPU or to a device. The CPU
 //! sees a kernel's output after the driver has said that the kernel is finished, by an event or a
 //! stream (CUDA C++ Programming Guide, "Mapped Memory"). Then no cache needs maintenance, so the
-//! scope is [`SyncScope::Coherent`](crate::SyncScope). Below compute capability 7.2 an integrated
+//! scope is [`SyncScope::Coherent`](crate::mem::SyncScope). Below compute capability 7.2 an integrated
 //! GPU gets that by leaving the CPU uncached ([`GpuFacts::cpu_uncached`]): correct, and slow to
 //! read.
 //!

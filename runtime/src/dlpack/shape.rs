@@ -10,7 +10,7 @@ pub const MAX_DIMS: usize = 8;
 /// first (C's order).
 ///
 /// ```
-/// use contigo::{Error, TensorRule, dlpack::Shape};
+/// use contigo::{Error, dlpack::Shape, types::TensorRule};
 /// let image = Shape::new(&[1, 3, 224, 224])?;
 /// assert_eq!((image.dims(), image.elements()), ([1, 3, 224, 224].as_slice(), 150_528));
 /// assert_eq!(Shape::new(&[2, -1]), Err(Error::Tensor { rule: TensorRule::Dimension, found: -1_i64 as u64, need: i64::MAX as u64 }));

@@ -39,7 +39,7 @@ pub unsafe trait Device: Mmio + Wait {
     }
 
     /// Itself, where it is simulated: its board counts what it touches that was not handed over
-    /// ([`WrongAccesses`](crate::WrongAccesses)). `None`, the default: it is real, or it does not
+    /// ([`WrongAccesses`](crate::mem::WrongAccesses)). `None`, the default: it is real, or it does not
     /// pass on the device below it, and is counted with all of the board.
     fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         None
@@ -51,7 +51,7 @@ pub unsafe trait Device: Mmio + Wait {
 /// kernel gives to user space; it is `AsFd` where its interrupt is.
 ///
 /// ```
-/// use contigo::{Bus, Device, Error, Mmio, Port, Wait, Wired, drivers::zdma::Zdma};
+/// use contigo::{Bus, Device, Error, Mmio, Port, Wait, drivers::zdma::Zdma, hw::Wired};
 /// /// UG1085, "I/O Coherency": not coherent, and never; 40 bits, no offset.
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 ///
@@ -76,7 +76,7 @@ impl<W: Mmio, I: Wait> Wired<W, I> {
     /// The device behind `window` reaches memory through `port` and no other way: the port's
     /// offset, window and coherency are those of the hardware as it is configured now. No IOMMU and
     /// no `dma-ranges` translates its addresses, unless all memory given to its queue has a
-    /// [`BaseAddr::Dev`](crate::BaseAddr::Dev) made for it.
+    /// [`BaseAddr::Dev`](crate::types::BaseAddr::Dev) made for it.
     #[must_use]
     pub const unsafe fn new(window: W, irq: I, port: Port) -> Self {
         Self { window, irq, port }

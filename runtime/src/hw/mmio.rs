@@ -5,7 +5,7 @@
 //! offsets:
 //!
 //! ```
-//! use contigo::mmio::{Mmio, ReadOnly, ReadWrite, Register};
+//! use contigo::hw::mmio::{Mmio, ReadOnly, ReadWrite, Register};
 //! /// UG585, table B.4: control. Read and write.
 //! const CTRL: Register<ReadWrite> = Register::at(0x00);
 //! /// UG585, table B.5: status. Read only: `STATUS.write(…)` does not compile.
@@ -33,7 +33,7 @@ use core::{marker::PhantomData, ptr::NonNull};
 ///    of another page. A driver believes a register that it does not write, with a bit in it that
 ///    the device never sets.
 /// 2. Nobody else writes them as long as this value lives. (Drivers that share a window share a
-///    [`Core`](crate::Core), which gives each of them a value of its own.)
+///    [`Core`](crate::job::Core), which gives each of them a value of its own.)
 pub unsafe trait Mmio {
     /// How many bytes of registers there are. A driver checks it once, when it is opened.
     fn len_bytes(&self) -> usize;

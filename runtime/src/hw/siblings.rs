@@ -13,7 +13,7 @@ const CHANNELS_MAX: usize = 32;
 
 /// What the drivers of one device's channels share beside its registers: a lock, the account of its
 /// resets, and its one interrupt. [`Device::siblings`](crate::Device::siblings) gives it to the
-/// driver of a [`CoreChannel`](crate::CoreChannel).
+/// driver of a [`CoreChannel`](crate::job::CoreChannel).
 pub struct Siblings {
     block: Mutex<()>,
     /// Bit N: channel N is claimed.

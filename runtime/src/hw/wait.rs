@@ -7,7 +7,7 @@ use core::time::Duration;
 /// A clock, and perhaps an interrupt: all that a bounded wait for one device needs.
 ///
 /// Its methods take a shared reference, so that threads whose channels share one interrupt
-/// ([`Core`](crate::Core)) can wait side by side.
+/// ([`Core`](crate::job::Core)) can wait side by side.
 ///
 /// `Spin` has no interrupt: its wait is a short pause. `UioIrq` has a real interrupt, and
 /// `sim::SimWindow` has the simulated board's.
@@ -56,7 +56,7 @@ const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 ///
 /// # Errors
 /// [`Error::Argument`], before the first look: `timeout` is longer than an hour
-/// ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)). The error of the wait.
+/// ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)). The error of the wait.
 pub fn poll_until<I: Wait>(device: &I, timeout: Duration, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
     poll_every(device, u32::MAX, timeout, done)
 }

@@ -5,7 +5,7 @@ use super::{AnyDriver, Parts};
 use crate::types::{Result, shared::Shared};
 use core::fmt;
 
-/// A device that several drivers share, one a channel: a [`Core`](crate::Core), and what its
+/// A device that several drivers share, one a channel: a [`Core`](crate::job::Core), and what its
 /// drivers know of each other. [`AnyCore`] is what a row of the registry makes of it.
 pub trait Channels: Send + Sync {
     /// Opens the driver of the channel that the settings name. `parts` has no device: the driver
@@ -20,7 +20,7 @@ pub trait Channels: Send + Sync {
     unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver>;
 
     /// Resets the device by `pull`, from outside. Drivers that have jobs in flight learn of it, as
-    /// [`Core::reset`](crate::Core::reset) says.
+    /// [`Core::reset`](crate::job::Core::reset) says.
     ///
     /// # Errors
     /// [`Error::Contended`](crate::Error::Contended), or what `pull` returns.

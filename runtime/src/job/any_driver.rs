@@ -9,7 +9,7 @@ use core::fmt;
 /// for all drivers, with no heap.
 ///
 /// ```
-/// use contigo::{AnyDriver, Driver, drivers::zdma::{SimZdma, Zdma}, Queue, sim::SimBoard};
+/// use contigo::{Driver, Queue, drivers::zdma::{SimZdma, Zdma}, job::AnyDriver, sim::SimBoard};
 /// let board = SimBoard::new(1);
 /// let channel = SimZdma::new(&board, board.port());
 /// let driver = AnyDriver::new(Zdma::simple_simulated(channel.window()?)?)?;

@@ -45,7 +45,7 @@ use core::{fmt, mem::MaybeUninit, ops::Range};
 ///    `wait` meanwhile.
 ///
 /// ```
-/// use contigo::{Core, Device, Error, Mmio, mmio::{ReadWrite, Register}, poll_until};
+/// use contigo::{Device, Error, Mmio, hw::{mmio::{ReadWrite, Register}, poll_until}, job::Core};
 /// use core::time::Duration;
 /// # #[cfg(feature = "sim")] {
 /// # use contigo::sim::{Model, SimBoard, SimBus, SimDevice};

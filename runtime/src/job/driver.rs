@@ -21,9 +21,9 @@ use core::time::Duration;
 ///
 /// ```
 /// # #[cfg(all(feature = "sim", feature = "linux"))] {
-/// use contigo::{Completion, DevAddr, DevSlice, Device, Driver, Error, OperandSpec, Queue, Region, Result, exactly, forward, poll_until};
+/// use contigo::{Completion, DevAddr, Device, Driver, Error, OperandSpec, Queue, Region, Result, forward, hw::poll_until, job::exactly, mem::DevSlice};
 /// use core::time::Duration;
-/// use contigo::mmio::{Pointer, ReadClears, ReadWrite, Register};
+/// use contigo::hw::mmio::{Pointer, ReadClears, ReadWrite, Register};
 /// use contigo::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
 ///
 /// // The register map, by UG1399: start is bit 0, done bit 1 (clears when read), idle bit 2.
@@ -190,7 +190,7 @@ pub unsafe trait Driver {
     fn addr_bits(&self) -> u32;
 
     /// The specification of each operand of a job, in their order: at most 16
-    /// ([`MAX_OPERANDS`](crate::MAX_OPERANDS)). A driver's jobs may have none.
+    /// ([`MAX_OPERANDS`](crate::job::MAX_OPERANDS)). A driver's jobs may have none.
     fn operands(&self) -> &[OperandSpec];
 
     /// How many jobs the device takes at once, 1 at least. Slots are 0 to one less. The default: 1.

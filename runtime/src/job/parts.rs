@@ -24,7 +24,7 @@ pub struct Parts<'t, D> {
 /// Settings as text: `name=number`, separated by commas, each once.
 ///
 /// ```
-/// use contigo::Settings;
+/// use contigo::job::Settings;
 /// let settings = Settings("channel=2,event=0x3");
 /// assert_eq!(settings.number("channel", 0, 7)?, Some(2));
 /// assert_eq!(settings.number("width", 0, 64)?, None);

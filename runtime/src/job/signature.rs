@@ -30,7 +30,7 @@ impl Launch {
 
     /// As the first seven argument words of a job: grid, block, bytes of shared memory.
     #[must_use]
-    pub const fn words(&self) -> [u32; 7] {
+    pub(crate) const fn words(&self) -> [u32; 7] {
         let ([gx, gy, gz], [bx, by, bz]) = (self.grid, self.block);
         [gx, gy, gz, bx, by, bz, self.shared_bytes]
     }
@@ -65,7 +65,7 @@ pub enum Parameter {
 /// launches any kernel.
 ///
 /// ```
-/// use contigo::{OperandSpec, kernel::{Launch, Parameter::{Operand, Words}, Signature}};
+/// use contigo::{OperandSpec, job::{Launch, Parameter::{Operand, Words}, Signature}};
 /// // __global__ void scale(const float *from, float *to, unsigned count, float by)
 /// let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
 /// let signature = Signature::new("scale", &[from, to, Words(1), Words(1)])?

@@ -154,7 +154,7 @@ impl StopProgram {
     /// and to reset it by its own register where it does not.
     ///
     /// ```
-    /// use contigo::{StopProgram, StopStep};
+    /// use contigo::job::{StopProgram, StopStep};
     /// // Of the status at 0x04 bit 0 is "halted", and bits 31:8 are always 0.
     /// let halted = StopStep::poll_until(0x04, 0xFFFF_FF01, 1, 10_000);
     /// let ask = StopProgram::new(&[StopStep::write(0x00, 1, 0), halted])?;

@@ -17,7 +17,7 @@ use core::ptr::NonNull;
 /// The requirements on a block, for [`Region::with`](crate::Region::with).
 ///
 /// ```
-/// use contigo::{Align, Requirements};
+/// use contigo::{Align, mem::Requirements};
 /// // DLPack's alignment, below 4 GiB, and room for one 1080p frame.
 /// let needs = Requirements { align: Align::DLPACK, addr_bits: 32, len_bytes: 1920 * 1080 * 4 };
 /// assert_eq!(Requirements::default(), Requirements { align: Align::LINE, addr_bits: 64, len_bytes: 1 });

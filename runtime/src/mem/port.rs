@@ -11,7 +11,7 @@ use core::ops::RangeInclusive;
 /// one more constant.
 ///
 /// ```
-/// use contigo::{BaseAddr, Bus, DevAddr, PhysAddr, Port};
+/// use contigo::{Bus, DevAddr, PhysAddr, Port, types::BaseAddr};
 /// /// Cyclone V HPS Technical Reference Manual, "ACP ID Mapper": DDR appears at 0x8000_0000, 1 GiB, coherent.
 /// const ACP: Port = Port { name: "cyclone-v-acp", bus: Bus::Soc, offset: 0x8000_0000, addr_bits: 32,
 ///                          window: (0x8000_0000, 0xBFFF_FFFF), coherent: true };

@@ -27,7 +27,7 @@ pub trait GpuModule: Send + Sync {
 /// from its user. [`OpenDevice::load`](super::OpenDevice::load) makes one. It takes no heap.
 ///
 /// ```no_run
-/// use contigo::{OperandSpec, kernel::{Parameter::{Operand, Words}, Signature}, names::DeviceName, Queue};
+/// use contigo::{OperandSpec, Queue, job::{Parameter::{Operand, Words}, Signature}, names::DeviceName};
 /// # let code: &[u8] = &[];
 /// let mut log = String::new();
 /// let gpu = "cuda:0".parse::<DeviceName>()?.open()?; // or "vulkan", or "opencl:1"

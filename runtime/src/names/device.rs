@@ -17,9 +17,9 @@ use crate::types::Error;
 ///
 /// | name | device |
 /// |---|---|
-/// | `uio:axi_dma@40400000`, `uio:axi_dma`, `uio:0` | [`Uio`](crate::Uio), by its node, its driver's name for it, or its number |
-/// | `guard:f8003000`, `guard:gemm8`, `guard:gemm8@40000000`, `guard:40000000.gemm8` | [`Guard`](crate::Guard), by its registers' address, its node where that is the only one, or the kernel's name |
-/// | `pci:0000:01:00.0` | [`PciFunction`](crate::PciFunction) |
+/// | `uio:axi_dma@40400000`, `uio:axi_dma`, `uio:0` | [`Uio`](crate::linux::device::Uio), by its node, its driver's name for it, or its number |
+/// | `guard:f8003000`, `guard:gemm8`, `guard:gemm8@40000000`, `guard:40000000.gemm8` | [`Guard`](crate::linux::guard::Guard), by its registers' address, its node where that is the only one, or the kernel's name |
+/// | `pci:0000:01:00.0` | [`PciFunction`](crate::linux::device::PciFunction) |
 /// | `vfio:0000:01:00.0` | [`Vfio`](crate::linux::vfio::Vfio) |
 /// | `cuda`, `cuda:1` | `cuda::Gpu`, for its memory (feature `cuda`) |
 /// | `vulkan`, `vulkan:1`, `opencl`, `opencl:1` | a GPU, for its memory (crate `contigo-gpu`) |
@@ -70,7 +70,7 @@ impl DeviceName {
     /// As [`open`](Self::open).
     ///
     /// # Safety
-    /// As [`Uio::find_under`](crate::Uio::find_under).
+    /// As [`Uio::find_under`](crate::linux::device::Uio::find_under).
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn open_under(&self, root: &str) -> Result<OpenDevice, Error> {
         self.open_at(root)
@@ -83,7 +83,7 @@ impl DeviceName {
     /// As [`open`](Self::open).
     ///
     /// # Safety
-    /// As [`Uio::find_under`](crate::Uio::find_under).
+    /// As [`Uio::find_under`](crate::linux::device::Uio::find_under).
     #[cfg(feature = "testkit")]
     pub unsafe fn open_guard_with(
         &self,
@@ -112,7 +112,7 @@ impl DeviceName {
     }
 
     /// Every form that a name has, and a sentence about each, for a program's help.
-    pub fn syntaxes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    pub(crate) fn syntaxes() -> impl Iterator<Item = (&'static str, &'static str)> {
         DEVICES.iter().map(|row| (row.syntax, row.help))
     }
 

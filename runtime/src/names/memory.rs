@@ -82,7 +82,7 @@ impl MemoryName {
     }
 
     /// Every form that a name has, and a sentence about each, for a program's help.
-    pub fn syntaxes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    pub(crate) fn syntaxes() -> impl Iterator<Item = (&'static str, &'static str)> {
         MEMORIES.iter().map(|row| (row.syntax, row.help))
     }
 

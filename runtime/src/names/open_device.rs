@@ -312,11 +312,11 @@ impl OpenDevice {
     /// # Errors
     /// - As [`attach`](Self::attach).
     /// - The errors of [`Guard::registers`] and [`Guard::irq`], of
-    ///   [`Uio::find`](crate::Uio::find), or of [`PciFunction::open`](crate::PciFunction::open) and
-    ///   [`PciFunction::bar`](crate::PciFunction::bar).
+    ///   [`Uio::find`](crate::linux::device::Uio::find), or of [`PciFunction::open`](crate::linux::device::PciFunction::open) and
+    ///   [`PciFunction::bar`](crate::linux::device::PciFunction::bar).
     ///
     /// # Safety
-    /// As [`Wired::new`](crate::Wired::new): the device reaches memory through `port`, or, where
+    /// As [`Wired::new`](crate::hw::Wired::new): the device reaches memory through `port`, or, where
     /// the module guards it, through [`seen_through`](Self::seen_through) of it, and no other way.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn attach_wired(&self, port: Port, how: Attach) -> Result<AnyDevice, Error> {
@@ -377,10 +377,10 @@ impl OpenDevice {
     /// Its driver has stopped it before ([`Queue::new`](crate::Queue::new) does).
     ///
     /// # Errors
-    /// The errors of [`BusMaster::enable`](crate::BusMaster::enable).
+    /// The errors of [`BusMaster::enable`](crate::linux::device::BusMaster::enable).
     ///
     /// # Safety
-    /// As [`BusMaster::enable`](crate::BusMaster::enable).
+    /// As [`BusMaster::enable`](crate::linux::device::BusMaster::enable).
     pub unsafe fn enable_bus_master(&self) -> Result<(), Error> {
         match &self.0.opened {
             // SAFETY: the caller's promise.

@@ -19,7 +19,7 @@ use spin::Mutex;
 /// C and Python open it as they open a built-in one.
 ///
 /// ```
-/// use contigo::{AnyDriver, Parts, Result, drivers::zdma::Zdma, names::{AnyDevice, DriverRow, register, row}};
+/// use contigo::{Result, drivers::zdma::Zdma, job::{AnyDriver, Parts}, names::{AnyDevice, DriverRow, register, row}};
 ///
 /// /// # Safety
 /// /// The device is a ZDMA channel, and nobody else drives it.

@@ -111,7 +111,7 @@ impl OpenDevice {
     /// ([`Queue::arm`](crate::Queue::arm)).
     ///
     /// ```
-    /// use contigo::{Align, Parts, Settings, names::{Attach, DeviceName, row}, Queue, Region};
+    /// use contigo::{Align, Queue, Region, job::{Parts, Settings}, names::{Attach, DeviceName, row}};
     /// use core::time::Duration;
     /// let device = "sim:pl330".parse::<DeviceName>()?.open()?;
     /// let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?;

@@ -108,7 +108,7 @@ pub struct SimCounts {
     /// Dirty lines that left the cache over what a device had written: each is a sync that was
     /// missing.
     pub evictions: u64,
-    /// Lines of a driver's own memory ([`DriverBuf`](crate::DriverBuf)) that were cleaned over what
+    /// Lines of a driver's own memory ([`DriverBuf`](crate::mem::DriverBuf)) that were cleaned over what
     /// a device had written beside the words meant: each is a status that nobody will see.
     pub lost_writes: u64,
     /// Bytes that devices read.

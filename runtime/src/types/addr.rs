@@ -87,7 +87,7 @@ pub enum Direction {
 impl Direction {
     /// Does the device read these bytes?
     #[must_use]
-    pub const fn device_reads(self) -> bool {
+    pub(crate) const fn device_reads(self) -> bool {
         matches!(self, Self::ToDevice | Self::Bidirectional)
     }
 

@@ -72,12 +72,12 @@ macro_rules! forward {
         }
     };
     (@ mapping $to:tt) => {
-        fn mapping(&self) -> $crate::Mapping {
+        fn mapping(&self) -> $crate::mem::Mapping {
             $crate::forward!(@@ self $to inner => inner.mapping())
         }
     };
     (@ segment $to:tt) => {
-        fn segment(&self, offset_bytes: usize) -> $crate::Result<$crate::Segment> {
+        fn segment(&self, offset_bytes: usize) -> $crate::Result<$crate::mem::Segment> {
             $crate::forward!(@@ self $to inner => inner.segment(offset_bytes))
         }
     };
@@ -99,18 +99,18 @@ macro_rules! forward {
         }
     };
     (@ handle $to:tt) => {
-        fn handle(&self) -> ::core::option::Option<$crate::Handle> {
+        fn handle(&self) -> ::core::option::Option<$crate::mem::Handle> {
             $crate::forward!(@@ self $to inner => inner.handle())
         }
     };
     (@ held_by $to:tt) => {
-        fn held_by(&self, range: ::core::ops::Range<usize>, holder: $crate::Holder<'_>) {
+        fn held_by(&self, range: ::core::ops::Range<usize>, holder: $crate::mem::Holder<'_>) {
             $crate::forward!(@@ self $to inner => inner.held_by(range, holder))
         }
     };
 
     (@ wrong_accesses $to:tt) => {
-        fn wrong_accesses(&self) -> $crate::Result<$crate::WrongAccesses> {
+        fn wrong_accesses(&self) -> $crate::Result<$crate::mem::WrongAccesses> {
             $crate::forward!(@@ self $to inner => inner.wrong_accesses())
         }
     };
@@ -174,12 +174,12 @@ macro_rules! forward {
         }
     };
     (@ check $to:tt) => {
-        fn check(&self, operands: &[$crate::DevSlice], args: &[u32]) -> $crate::Result<()> {
+        fn check(&self, operands: &[$crate::mem::DevSlice], args: &[u32]) -> $crate::Result<()> {
             $crate::forward!(@@ self $to inner => inner.check(operands, args))
         }
     };
     (@ submit $to:tt) => {
-        unsafe fn submit(&mut self, slot: usize, operands: &[$crate::DevSlice], args: &[u32]) -> $crate::Result<()> {
+        unsafe fn submit(&mut self, slot: usize, operands: &[$crate::mem::DevSlice], args: &[u32]) -> $crate::Result<()> {
             // SAFETY: the caller's promise.
             $crate::forward!(@@@ self $to inner => unsafe { inner.submit(slot, operands, args) })
         }
@@ -195,7 +195,7 @@ macro_rules! forward {
         }
     };
     (@ stop_program $to:tt) => {
-        fn stop_program(&self) -> $crate::StopProgram {
+        fn stop_program(&self) -> $crate::job::StopProgram {
             $crate::forward!(@@ self $to inner => inner.stop_program())
         }
     };
@@ -214,14 +214,14 @@ macro_rules! forward {
 
     // ---- Device.
     (@ siblings $to:tt) => {
-        fn siblings(&self) -> ::core::option::Option<&$crate::Siblings> {
+        fn siblings(&self) -> ::core::option::Option<&$crate::hw::Siblings> {
             $crate::forward!(@@ self $to inner => inner.siblings())
         }
     };
 
     // ---- Device and Driver.
     (@ simulated $to:tt) => {
-        fn simulated(&self) -> ::core::option::Option<&dyn $crate::SimulatedDevice> {
+        fn simulated(&self) -> ::core::option::Option<&dyn $crate::mem::SimulatedDevice> {
             $crate::forward!(@@ self $to inner => inner.simulated())
         }
     };

@@ -151,7 +151,7 @@ impl Among {
 
     /// Shows the names that are most like the one that is not there, the nearest first: eight at
     /// most, and none where the error does not have them.
-    pub fn each(&self, mut show: impl FnMut(&str)) {
+    pub(crate) fn each(&self, mut show: impl FnMut(&str)) {
         let Some(every) = self.every else { return };
         for place in self.nearest.into_iter().filter(|place| *place != Self::NONE) {
             let mut at = 0;

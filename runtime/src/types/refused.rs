@@ -22,7 +22,7 @@ impl<T> Refused<T> {
 /// It drops the value that came back.
 ///
 /// ```
-/// use contigo::{Error, Refused};
+/// use contigo::{Error, types::Refused};
 /// let refused = Refused { error: Error::Busy, returned: "a buffer" };
 /// assert_eq!(Error::from(refused), Error::Busy);
 /// ```

@@ -17,9 +17,9 @@ const MAX_TIMEOUT_US: u64 = 3_600_000_000;
 ///
 /// ```
 /// use core::time::Duration;
-/// assert_eq!(contigo::timeout_us(Duration::from_nanos(1)), Ok(1));
-/// assert_eq!(contigo::timeout_us(contigo::MAX_TIMEOUT), Ok(3_600_000_000));
-/// assert!(contigo::timeout_us(Duration::MAX).is_err());
+/// assert_eq!(contigo::types::timeout_us(Duration::from_nanos(1)), Ok(1));
+/// assert_eq!(contigo::types::timeout_us(contigo::types::MAX_TIMEOUT), Ok(3_600_000_000));
+/// assert!(contigo::types::timeout_us(Duration::MAX).is_err());
 /// ```
 #[inline]
 pub const fn timeout_us(timeout: Duration) -> Result<u32> {

@@ -5,7 +5,7 @@ use super::{
     rig::{Rig, WAIT, ended, expect, expect_bytes, keyed, on_the_device, scribble},
 };
 use crate::ensure;
-use contigo::{Error, Region, SyncScope};
+use contigo::{Error, Region, mem::SyncScope};
 use fastrand::Rng;
 use std::ops::Range;
 

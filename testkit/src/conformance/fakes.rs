@@ -8,11 +8,13 @@ use crate::{
     fake_vfio::{ADDRESS, FakeVfio, Machine},
 };
 use contigo::{
-    Backend as _, Bus, DevAddr, DmaBuf, Guard, GuardMemory, Port, Result, SyncScope,
+    Backend as _, Bus, DevAddr, Port, Result,
     linux::{
+        guard::{DmaBuf, Guard, GuardMemory},
         memory::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
         vfio::{Vfio, VfioMemory},
     },
+    mem::SyncScope,
     sim::BusError,
 };
 use std::sync::{

@@ -7,7 +7,7 @@ use super::{
     xor::START_FAILED,
 };
 use crate::ensure;
-use contigo::{Backend, DevBuf, Error, Region, SyncScope};
+use contigo::{Backend, DevBuf, Error, Region, mem::SyncScope};
 use fastrand::Rng;
 use std::{mem, thread};
 

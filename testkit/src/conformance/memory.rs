@@ -6,7 +6,11 @@ use super::{
     rig::{Rig, WAIT, expect, on_the_device, scribble},
 };
 use crate::ensure;
-use contigo::{Align, Backend, BaseAddr, CpuBuf, DevAddr, Error, Mapping, Region, SyncScope};
+use contigo::{
+    Align, Backend, CpuBuf, DevAddr, Error, Region,
+    mem::{Mapping, SyncScope},
+    types::BaseAddr,
+};
 
 /// `mapping` says the same at every call, also after the backend was moved; both of its addresses
 /// are whole lines; two blocks share no byte.

@@ -29,7 +29,11 @@ pub mod mutant;
 pub mod rig;
 pub mod xor;
 
-use contigo::{Backend, BaseAddr, DevAddr, Error, JobError, Port, Refused, Result, sim::BusError};
+use contigo::{
+    Backend, DevAddr, Error, JobError, Port, Result,
+    sim::BusError,
+    types::{BaseAddr, Refused},
+};
 use std::fmt;
 
 /// One kind of memory, and a bus master that reaches it.

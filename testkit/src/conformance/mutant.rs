@@ -2,7 +2,11 @@
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend, and breaks its third rule on purpose")]
 
 use super::{Failure, Harness};
-use contigo::{Backend, DevAddr, Direction, Error, Mapping, Port, Result, SyncScope, forward, sim::BusError};
+use contigo::{
+    Backend, DevAddr, Direction, Error, Port, Result, forward,
+    mem::{Mapping, SyncScope},
+    sim::BusError,
+};
 use std::{
     ops::Range,
     sync::atomic::{AtomicU64, Ordering},

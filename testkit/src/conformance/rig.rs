@@ -2,7 +2,10 @@
 
 use super::{Failure, Harness, Verdict, xor::Xor};
 use crate::ensure;
-use contigo::{Align, CpuBuf, DevBuf, Driver, Limits, Operand, Queue, Region, Requirements, SyncScope};
+use contigo::{
+    Align, CpuBuf, DevBuf, Driver, Limits, Operand, Queue, Region,
+    mem::{Requirements, SyncScope},
+};
 use std::time::Duration;
 
 /// The longest wait for a job of the suite.

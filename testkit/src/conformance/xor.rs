@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 
 use super::Harness;
-use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, exactly};
+use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, job::exactly, mem::DevSlice};
 use std::time::Duration;
 
 /// With one operand it works in place, with two it copies, with three it mixes.

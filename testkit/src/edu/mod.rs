@@ -25,8 +25,11 @@ pub use self::{
 };
 
 use contigo::{
-    Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep, exactly, poll_until, timeout_us,
-    wait::poll_every,
+    Completion, Device, Driver, Error, OperandSpec, Result,
+    hw::{poll_until, wait::poll_every},
+    job::{StopProgram, StopStep, exactly},
+    mem::DevSlice,
+    types::timeout_us,
 };
 use std::time::Duration;
 

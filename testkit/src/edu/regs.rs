@@ -1,6 +1,6 @@
 //! The registers of `edu`, by QEMU's `docs/specs/edu.rst`, "MMIO area spec"; offsets in BAR 0.
 
-use contigo::mmio::{ReadOnly, ReadWrite, Register};
+use contigo::hw::mmio::{ReadOnly, ReadWrite, Register};
 
 /// So much of BAR 0, which has 1 MiB, is used.
 pub const WINDOW_BYTES: usize = 0x9C;

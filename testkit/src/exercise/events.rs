@@ -2,8 +2,8 @@
 
 use contigo::{
     Error, Result,
+    hw::poll_until,
     names::{AnyDevice, AnyIrq},
-    poll_until,
 };
 use core::{fmt, time::Duration};
 
@@ -52,7 +52,7 @@ impl Events for IrqEvents {
         let before = self.came();
         match poll_until(&self.0, timeout, |irq| irq.interrupts() > before)? {
             true => Ok(()),
-            false => Err(Error::Timeout { timeout_us: contigo::timeout_us(timeout)? }),
+            false => Err(Error::Timeout { timeout_us: contigo::types::timeout_us(timeout)? }),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{
     places::{Blamed, Places, Way},
     tally::{Budget, Job, Mode, Stopped, Tally},
 };
-use contigo::{CpuBuf, DevBuf, Direction, Driver, Error, Queue, Result, timeout_us};
+use contigo::{CpuBuf, DevBuf, Direction, Driver, Error, Queue, Result, types::timeout_us};
 use core::{hint, ops::Range};
 use fastrand::Rng;
 use std::time::{Duration, Instant};

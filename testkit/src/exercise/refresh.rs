@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a buffer goes to the device's side and back with no job between, which is a promise that no job ran")]
 //! The bytes that memory really holds, behind the CPU's caches.
 
-use contigo::{CpuBuf, DriverBuf, Port, Result};
+use contigo::{CpuBuf, Port, Result, mem::DriverBuf};
 
 /// The same buffer, its lines written back and fetched anew: a view of it shows what memory holds,
 /// not what the caches remember. Without this, a byte that a device wrote where it should not,

@@ -2,7 +2,7 @@
 //! their ends, which no region reaches.
 
 use super::{Case, switch};
-use contigo::{Error, TensorRule, dlpack::Place};
+use contigo::{Error, dlpack::Place, types::TensorRule};
 
 /// A tensor as a consumer is told of it.
 pub(super) struct Told<'c> {

@@ -8,12 +8,13 @@ use super::{
     theirs::Theirs,
 };
 use contigo::{
-    Align, CpuBuf, DevAddr, Error, Pool, Refused, Region, Result, TensorRule,
+    Align, CpuBuf, DevAddr, Error, Pool, Region, Result,
     dlpack::{
         DataType, Foreign, Imported, Lendable, Lent, Shape, TensorSpec, TensorTable,
         abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlVersion, MAJOR, MINOR, READ_ONLY, device},
     },
     sim::SimBoard,
+    types::{Refused, TensorRule},
 };
 use std::{cell::RefCell, fmt, ptr, ptr::NonNull};
 

@@ -3,8 +3,8 @@
 
 use super::{Case, origin, switch};
 use contigo::{
-    TensorRule,
     dlpack::abi::{DlVersion, device},
+    types::TensorRule,
 };
 
 /// The required result of a seed's import.

@@ -3,11 +3,13 @@
 
 use super::SCALE;
 use contigo::{
-    Completion, DevSlice, Driver, Error, Mmio, OperandSpec, Pool, Port, Queue, Region, StopProgram, Wait,
+    Completion, Driver, Error, Mmio, OperandSpec, Pool, Port, Queue, Region, Wait,
     drivers::{
         ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall},
         axi_gate::{AxiGate, Gated, GatedModel, Owed, Part, regs},
     },
+    job::StopProgram,
+    mem::DevSlice,
     sim::{BusError, Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use std::{cell::Cell, time::Duration};

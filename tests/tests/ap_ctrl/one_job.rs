@@ -3,9 +3,10 @@
 
 use super::SCALE;
 use contigo::{
-    Align, CpuBuf, Device, Driver, Error, MAX_TIMEOUT, Mmio, Operand, OperandSpec, Pool, Queue, Region, Wait,
+    Align, CpuBuf, Device, Driver, Error, Mmio, Operand, OperandSpec, Pool, Queue, Region, Wait,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
     sim::{BusError, Faults, SimBoard, SimConfig, SimDevice},
+    types::MAX_TIMEOUT,
 };
 use std::time::Duration;
 
@@ -90,7 +91,7 @@ fn a_job_that_leaves_its_operands_is_refused_before_a_register_is_written() {
         let from = pool.take().unwrap().into_dev_at(2);
         let error = queue.submit([from, pool.take().unwrap().from_device(..60)], &[1, 1, 1, 0]).unwrap_err().error;
         assert!(matches!(error, Error::BufferAlign { index: 0, align_bytes: 4, .. }), "{error}");
-        let pointer = contigo::mmio::Register::<contigo::mmio::ReadOnly>::at(0x1C);
+        let pointer = contigo::hw::mmio::Register::<contigo::hw::mmio::ReadOnly>::at(0x1C);
         assert_eq!(pointer.read(queue.driver().device()), u32::MAX, "no pointer was written");
     });
 }

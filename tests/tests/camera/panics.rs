@@ -4,7 +4,8 @@
 
 use super::{A_WHILE, Camera, PACKET, camera, camera_of, ring, spec};
 use contigo::{
-    Completion, DevSlice, Driver, Port, Queue, Region, Result, forward,
+    Completion, Driver, Port, Queue, Region, Result, forward,
+    mem::DevSlice,
     sim::{SimBoard, stream::SourceConfig},
 };
 use std::{

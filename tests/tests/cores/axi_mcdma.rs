@@ -11,7 +11,7 @@ mod refusals;
 use contigo::{
     Region,
     drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way, manual, regs},
-    mmio::Register,
+    hw::mmio::Register,
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig, packet},

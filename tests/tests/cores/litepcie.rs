@@ -4,7 +4,7 @@
 use contigo::{
     Device, Driver, Error, Mmio, Queue, Region, Wait,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, LitepcieModel, LitepcieSpec, Side, SimLitepcie, manual, regs},
-    mmio::Register,
+    hw::mmio::Register,
     sim::{
         Faults, Model, SimBoard, SimBus, SimConfig, SimDevice, SimWindow,
         stream::{SourceConfig, StreamConfig, packet},
@@ -160,10 +160,13 @@ fn both_sides_work_side_by_side_in_threads() {
     assert_eq!(queue.wait::<1>(LIMIT).map(drop).map_err(|failed| failed.error), Err(Error::EndedByReset { device: "litepcie" }));
 }
 
+/// What happens once, between two writes of registers.
+type Once = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
 /// A window, after one register of which something happens once.
 struct Interrupted {
     window: SimWindow<LitepcieModel>,
-    then: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    then: Once,
 }
 
 /// The second word of a descriptor of the reader's table.
@@ -193,7 +196,7 @@ fn reset_does_not_come_between_a_jobs_registers() {
     let board = SimBoard::new(1);
     ground!(board, pool);
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
-    let then: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>> = Arc::default();
+    let then: Once = Arc::default();
     // SAFETY: the model is this card, which nobody else drives.
     let core = Arc::new(unsafe { LitepcieCore::open(Interrupted { window: card.window().unwrap(), then: then.clone() }) }.unwrap());
     // SAFETY: the model is built so.

@@ -5,8 +5,9 @@
 mod responses;
 
 use contigo::{
-    Align, CpuBuf, Driver, Error, Mmio, Pool, Queue, Region, Result, Settings, StopProgram,
+    Align, CpuBuf, Driver, Error, Mmio, Pool, Queue, Region, Result,
     drivers::msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, MsgdmaTransfer, SimMsgdma, regs},
+    job::{Settings, StopProgram},
     sim::{
         Faults, SimBoard, SimConfig,
         stream::{SourceConfig, StreamConfig, packet},

@@ -2,8 +2,9 @@
 
 use super::{block, clean, clean_but_for, code, driver, jobs::loaded};
 use contigo::{
-    AnyDriver, Driver, Error, Operand, OperandSpec, Pool, Queue, Region,
+    Driver, Error, Operand, OperandSpec, Pool, Queue, Region,
     cuda::{CopyingFunction, CudaFunction, Gpu, Launch, Parameter, Signature},
+    job::AnyDriver,
 };
 use fake_cuda::{Config, Controls, Function, code as answers};
 use std::time::Duration;

@@ -2,8 +2,10 @@
 
 use super::{block, clean, code, driver, function};
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Error, Region, SyncScope,
+    Align, Backend, Bus, DevAddr, Error, Region,
     cuda::{CudaHost, Gpu},
+    mem::SyncScope,
+    types::BaseAddr,
 };
 use fake_cuda::{Config, Device, Function, code as answers};
 

@@ -2,9 +2,10 @@
 
 use super::{data, delete, memory, spec};
 use contigo::{
-    Align, Backend, CpuBuf, Direction, Error, Refused, Region,
+    Align, Backend, CpuBuf, Direction, Error, Region,
     dlpack::{Lendable, Lent, TensorTable, abi::DlManagedTensorVersioned},
     sim::{Sim, SimBoard},
+    types::Refused,
 };
 use std::{
     ptr::NonNull,

@@ -1,7 +1,7 @@
 //! The inputs that a fuzzer found worth keeping, and those that people thought of, imported again;
 //! and the inputs near them. `fuzz/` has the fuzzer.
 
-use contigo::{Error, TensorRule};
+use contigo::{Error, types::TensorRule};
 use contigo_testkit::{
     emulated,
     fuzz_dlpack::{Case, Outcome, Rig, Want, seeds},

@@ -2,9 +2,10 @@
 
 use super::{data, delete, import, memory, spec, tensors::Theirs};
 use contigo::{
-    Align, Error, Port, Refused, Region, TensorRule,
+    Align, Error, Port, Region,
     dlpack::{Contract, DataType, Foreign, Imported, TensorTable, abi::READ_ONLY},
     sim::SimBoard,
+    types::{Refused, TensorRule},
 };
 
 #[test]

@@ -3,9 +3,10 @@
 
 use super::{memory, spec, tensors::Theirs};
 use contigo::{
-    Align, Error, Refused, Region, TensorRule,
+    Align, Error, Region,
     dlpack::{Contract, DataType, Description, Foreign, Imported, Shape, TensorSpec, TensorTable},
     sim::SimBoard,
+    types::{Refused, TensorRule},
 };
 
 const fn wrong(rule: TensorRule, found: u64, need: u64) -> Error {

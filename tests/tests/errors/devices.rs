@@ -6,11 +6,14 @@ use super::{
     jobs::{GEMM, GemmQueue, LIMIT, SLOT, operands, queue, refusal},
 };
 use contigo::{
-    Align, Error, JobError, MmioWindow, Operand, OperandSpec, Parts, Port, Queue, Region, Settings, Spin, Wired,
+    Align, Error, JobError, Operand, OperandSpec, Port, Queue, Region,
     drivers::{
         ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl, describe},
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
     },
+    hw::{MmioWindow, Wired},
+    job::{Parts, Settings},
+    linux::Spin,
     names::{self, Attach, DeviceName, GpuKind, MemoryName, provide, row},
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };

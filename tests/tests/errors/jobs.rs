@@ -3,8 +3,10 @@
 
 use super::Watched;
 use contigo::{
-    Align, BaseAddr, CpuBuf, Direction, Error, Operand, PhysAddr, Port, Queue, Region, SyncScope,
+    Align, CpuBuf, Direction, Error, Operand, PhysAddr, Port, Queue, Region,
+    mem::SyncScope,
     sim::{SimBoard, SimSpec, SimWindow},
+    types::BaseAddr,
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use std::{

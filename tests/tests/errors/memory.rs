@@ -2,8 +2,10 @@
 
 use super::Watched;
 use contigo::{
-    Align, BaseAddr, CpuBuf, Error, Limits, PhysAddr, Port, Region, Requirements, SyncScope,
+    Align, CpuBuf, Error, Limits, PhysAddr, Port, Region,
+    mem::{Requirements, SyncScope},
     sim::{SimBoard, SimSpec},
+    types::BaseAddr,
 };
 use std::sync::{
     Arc,

@@ -1,6 +1,6 @@
 //! Memory that is no more where it was when its region was made.
 
-use contigo::{Backend, BaseAddr, Error, Region, Result, Segment, forward, sim::SimBoard};
+use contigo::{Backend, Error, Region, Result, forward, mem::Segment, sim::SimBoard, types::BaseAddr};
 use std::sync::{
     Arc,
     atomic::{AtomicU64, AtomicUsize, Ordering},

@@ -1,9 +1,10 @@
 //! Tensors that are refused; the buffer comes back. `tests/dlpack.rs` has every rule.
 
 use contigo::{
-    Align, Error, Refused, Region, TensorRule,
+    Align, Error, Region,
     dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable},
     sim::SimBoard,
+    types::{Refused, TensorRule},
 };
 
 #[test]

@@ -1,7 +1,11 @@
 //! A guard's registers and its reset: what one file serves.
 
 use super::{heap, os};
-use contigo::{DmaHeap, Error, Mmio, Region, Spin, Wired};
+use contigo::{
+    Error, Mmio, Region,
+    hw::Wired,
+    linux::{Spin, memory::DmaHeap},
+};
 use contigo_gemm8::Gemm8;
 use contigo_testkit::{
     fake_dma_heap::HEAP,

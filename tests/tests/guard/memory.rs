@@ -2,7 +2,7 @@
 //! and what is given back.
 
 use super::{HP0, import, os, syncs_nothing_beyond};
-use contigo::{Align, Backend as _, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Region, SyncScope};
+use contigo::{Align, Backend as _, Bus, DevAddr, Direction, Error, PhysAddr, Region, mem::SyncScope, types::BaseAddr};
 use contigo_testkit::{
     fake_dma_heap::page_bytes,
     fake_guard::{Call, Event, FakeGuard, GuardConfig, OFFSET},

@@ -3,14 +3,15 @@
 
 use super::os;
 use contigo::{
-    Align, Device, Driver as _, Error, Guard, Mmio, Queue, Region, StopProgram, StopStep, Wait,
+    Align, Device, Driver as _, Error, Mmio, Queue, Region, Wait,
     drivers::{
         axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, regs as axi_dma},
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
         zdma::{SimZdma, Zdma, regs as zdma},
     },
     forward,
-    linux::guard::seam::Step,
+    job::{StopProgram, StopStep},
+    linux::guard::{Guard, seam::Step},
     sim::{SimBoard, SimDevice, SimSpec, stream::SourceConfig},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};

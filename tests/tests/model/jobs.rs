@@ -9,7 +9,7 @@ use crate::{
     reference,
     units::{CAPACITY, Job, Jobs, Unit},
 };
-use contigo::{CpuBuf, DevAddr, DevBuf, DevSlice, Error, JobError, Operand};
+use contigo::{CpuBuf, DevAddr, DevBuf, Error, JobError, Operand, mem::DevSlice};
 use contigo_gemm8::Gemm;
 use contigo_testkit::{
     conformance::{Failure, Verdict},

@@ -6,8 +6,9 @@ use crate::{
     oracle,
 };
 use contigo::{
-    Cancelled, CpuBuf, DevBuf, Direction, Error, JobError, Operand, Pool, Queue,
+    CpuBuf, DevBuf, Direction, Error, JobError, Operand, Pool, Queue,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, PacketReport, Side},
+    job::Cancelled,
     sim::{SimDevice, SimWindow, stream::packet},
 };
 use contigo_testkit::{

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise, which these drivers break where a test asks for it")]
 //! A driver around another: it tells ends out of order where it is asked to, or breaks one rule.
 
-use contigo::{Completion, DevSlice, Driver, OperandSpec, Port, Result, StopProgram};
+use contigo::{Completion, Driver, OperandSpec, Port, Result, job::StopProgram, mem::DevSlice};
 use fastrand::Rng;
 use std::{collections::VecDeque, time::Duration};
 

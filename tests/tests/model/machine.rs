@@ -7,8 +7,9 @@ use crate::{
     world::{Home, World},
 };
 use contigo::{
-    Align, Backend, CpuBuf, DevAddr, DevBuf, Direction, Limits, Pool, Region, Requirements,
+    Align, Backend, CpuBuf, DevAddr, DevBuf, Direction, Limits, Pool, Region,
     drivers::axi_dma::{AxiDmaModel, CoreSpec},
+    mem::Requirements,
     sim::{Faults, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec, stream::SourceConfig},
 };
 use contigo_gemm8::SimGemm8;

@@ -4,7 +4,7 @@ use crate::{
     lanes::State,
     machine::{Machine, Part},
 };
-use contigo::{Cancelled, Error, Queue, sim::SimWindow};
+use contigo::{Error, Queue, job::Cancelled, sim::SimWindow};
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8};
 use contigo_testkit::{
     conformance::{Failure, Verdict},

@@ -5,7 +5,14 @@ use super::{
     counting::{Uncounted, count},
     none_on, wide,
 };
-use contigo::{DmaHeap, Guard, HugeTlb, Mmio as _, Port, UDmaBuf, Wait as _, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
+use contigo::{
+    Mmio as _, Port, Wait as _,
+    linux::{
+        guard::Guard,
+        memory::{DmaHeap, HugeTlb, UDmaBuf, u_dma_buf::seam::Roots},
+    },
+    sim::OnBoard,
+};
 use contigo_testkit::{
     emulated,
     fake_dma_heap::{FakeHeap, HEAP, Pages},

@@ -2,9 +2,9 @@
 
 use super::counting::count;
 use contigo::{
-    Align, AnyDriver, Limits, Pool, Queue, Region, Result,
+    Align, Limits, Pool, Queue, Region, Result,
     drivers::zdma::{SimZdma, Zdma},
-    queue_bytes,
+    job::{AnyDriver, queue_bytes},
     sim::{Sim, SimBoard},
 };
 use std::{mem::MaybeUninit, time::Duration};

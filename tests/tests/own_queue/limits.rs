@@ -2,7 +2,7 @@
 //! anything is done.
 
 use super::{Rig, SLOT};
-use contigo::{Completion, Error, MAX_TIMEOUT, Queue, Result, Stream, Wait, queue_bytes};
+use contigo::{Completion, Error, Queue, Result, Stream, Wait, job::queue_bytes, types::MAX_TIMEOUT};
 use std::{cell::Cell, mem::MaybeUninit, time::Duration};
 
 const NS: Duration = Duration::from_nanos(1);
@@ -38,20 +38,20 @@ impl Wait for Clock {
 fn a_wait_lasts_as_long_as_its_limit_says() {
     for (limit, us) in FINE {
         let (clock, mut looks) = (Clock::default(), 0);
-        let done = contigo::poll_until(&clock, limit, |_| {
+        let done = contigo::hw::poll_until(&clock, limit, |_| {
             looks += 1;
             false
         });
-        assert_eq!((done, clock.now_us.get(), contigo::timeout_us(limit)), (Ok(false), us.into(), Ok(us)), "{limit:?}");
+        assert_eq!((done, clock.now_us.get(), contigo::types::timeout_us(limit)), (Ok(false), us.into(), Ok(us)), "{limit:?}");
         if limit.is_zero() {
             assert_eq!((looks, clock.asked.get()), (1, 0), "one look, and no system call");
         }
     }
     for (limit, value) in TOO_LONG {
         let (clock, refused) = (Clock::default(), Err(refusal(value)));
-        assert_eq!(contigo::poll_until(&clock, limit, |_| panic!("a look")), refused);
-        assert_eq!(contigo::poll_every(&clock, 1, limit, |_| panic!("a look")), refused);
-        assert_eq!((clock.asked.get(), contigo::timeout_us(limit)), (0, Err(refusal(value))));
+        assert_eq!(contigo::hw::poll_until(&clock, limit, |_| panic!("a look")), refused);
+        assert_eq!(contigo::hw::poll_every(&clock, 1, limit, |_| panic!("a look")), refused);
+        assert_eq!((clock.asked.get(), contigo::types::timeout_us(limit)), (0, Err(refusal(value))));
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::{Memory, SLOT, WAIT, WAIT_FOR_EVER, scribble};
 use contigo::{
-    Align, CpuBuf, Device, Driver, Error, Mmio, Operand, Pool, Queue, Refused, Result, Wait,
+    Align, CpuBuf, Device, Driver, Error, Mmio, Operand, Pool, Queue, Result, Wait,
     drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
     sim::SimBoard,
+    types::Refused,
 };
 use contigo_testkit::{emulated, lent::Lent};
 use fastrand::Rng;

@@ -2,7 +2,8 @@
 
 use super::WAIT;
 use contigo::{
-    Align, AnyCore, AnyDriver, Channels, Driver, Error, Parts, Queue, Region, Result, Settings, StopProgram,
+    Align, Driver, Error, Queue, Region, Result,
+    job::{AnyCore, AnyDriver, Channels, Parts, Settings, StopProgram},
     names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, row},
 };
 use std::{

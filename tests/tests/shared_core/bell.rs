@@ -1,6 +1,11 @@
 //! The shared interrupt in real time, on a device that has nothing else.
 
-use contigo::{Core, CoreChannel, Device, Mmio, Port, Result, Wait, forward, poll_until, sim::SimBoard};
+use contigo::{
+    Device, Mmio, Port, Result, Wait, forward,
+    hw::poll_until,
+    job::{Core, CoreChannel},
+    sim::SimBoard,
+};
 use std::{
     sync::{
         Condvar, Mutex,
@@ -31,7 +36,7 @@ unsafe impl Mmio for &Bell {
 }
 
 impl Wait for &Bell {
-    forward!(|_this| contigo::Spin => now_us);
+    forward!(|_this| contigo::linux::Spin => now_us);
     fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "one thread at a time");
         let rings = self.rings.lock().unwrap();

@@ -2,7 +2,8 @@
 
 use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
 use contigo::{
-    Align, Driver as _, Region, StopProgram, StopStep,
+    Align, Driver as _, Region,
+    job::{StopProgram, StopStep},
     sim::{SimBoard, SimDevice},
 };
 use contigo_testkit::suite::{Subject, Way};

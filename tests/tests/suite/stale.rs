@@ -4,12 +4,13 @@
 
 use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
 use contigo::{
-    Align, Completion, CpuBuf, DevSlice, Driver, Error, Pool, Queue, Region, Result,
+    Align, Completion, CpuBuf, Driver, Error, Pool, Queue, Region, Result,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330, Pl330Model, Pl330Spec},
         zdma::{Zdma, ZdmaModel},
     },
     forward,
+    mem::DevSlice,
     sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use contigo_testkit::suite::{Kind, SLOT_BYTES, Subject, Way};

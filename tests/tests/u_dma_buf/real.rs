@@ -2,8 +2,11 @@
 
 use super::old;
 use contigo::{
-    Direction, Error, UDmaBuf,
-    linux::memory::u_dma_buf::seam::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl},
+    Direction, Error,
+    linux::memory::{
+        UDmaBuf,
+        u_dma_buf::seam::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl},
+    },
 };
 use contigo_testkit::{direct::DirectSync as _, fake_u_dma_buf::FakeUDmaBuf};
 use std::{

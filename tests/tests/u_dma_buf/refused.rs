@@ -2,8 +2,11 @@
 
 use super::{BLOCK, fake, old};
 use contigo::{
-    Error, UDmaBuf,
-    linux::memory::u_dma_buf::seam::{DevInfo, RealIoctl, Roots},
+    Error,
+    linux::memory::{
+        UDmaBuf,
+        u_dma_buf::seam::{DevInfo, RealIoctl, Roots},
+    },
 };
 use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
 use std::{fs, sync::Arc};

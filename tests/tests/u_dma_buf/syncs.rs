@@ -2,8 +2,9 @@
 
 use super::{BLOCK, cpu_read, cpu_write, fake, old, synced};
 use contigo::{
-    Align, Backend, Direction, Error, SyncScope,
+    Align, Backend, Direction, Error,
     linux::memory::u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
+    mem::SyncScope,
 };
 use contigo_testkit::{
     direct::DirectSync as _,

@@ -1,7 +1,7 @@
 //! A block says what its module says, in every version of the module.
 
 use super::{BLOCK, cpu_write, fake, old, synced};
-use contigo::{Align, Backend, BaseAddr, Bus, Direction, Error, PhysAddr, Region, SyncScope};
+use contigo::{Align, Backend, Bus, Direction, Error, PhysAddr, Region, mem::SyncScope, types::BaseAddr};
 use contigo_testkit::{
     direct::DirectSync as _,
     fake_u_dma_buf::{Command, Config, FakeUDmaBuf},

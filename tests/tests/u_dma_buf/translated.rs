@@ -1,7 +1,7 @@
 //! Nodes behind a translation: their addresses are bus addresses, and are not taken for others.
 
 use super::old;
-use contigo::{Backend, BaseAddr, DevAddr, Error, PhysAddr};
+use contigo::{Backend, DevAddr, Error, PhysAddr, types::BaseAddr};
 use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
 use std::fs;
 

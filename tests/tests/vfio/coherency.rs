@@ -1,7 +1,7 @@
 //! Who keeps the caches in step, by what the kernel, the IOMMU and the function say.
 
 use super::{opened, refused, unsuitable};
-use contigo::{Backend, Error, SyncScope};
+use contigo::{Backend, Error, mem::SyncScope};
 use contigo_testkit::fake_vfio::{Call, FakeVfio, Machine, PciKind, Way};
 use nix::errno::Errno;
 use std::sync::Arc;

@@ -2,8 +2,9 @@
 
 use super::opened;
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Error, PhysAddr, Region,
+    Align, Backend, Bus, DevAddr, Error, PhysAddr, Region,
     linux::vfio::{VfioMemory, seam::IovaRange},
+    types::BaseAddr,
 };
 use contigo_testkit::{
     emulated,

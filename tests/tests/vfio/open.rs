@@ -2,8 +2,9 @@
 
 use super::{opened, refused, unsuitable};
 use contigo::{
-    BaseAddr, Bus, Error, Region,
+    Bus, Error, Region,
     linux::vfio::{Vfio, seam::IovaRange},
+    types::BaseAddr,
 };
 use contigo_testkit::fake_vfio::{ADDRESS, Call, Event, FakeVfio, GROUP, Kind, Machine, PciKind, Way};
 use nix::{errno::Errno, libc};

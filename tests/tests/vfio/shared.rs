@@ -2,7 +2,8 @@
 //! that they have.
 
 use contigo::{
-    AnyCore, AnyDriver, Channels, Core, Error, Parts, Result, Settings,
+    Error, Result,
+    job::{AnyCore, AnyDriver, Channels, Core, Parts, Settings},
     names::{AnyDevice, Attach, DeviceName, DriverRow},
 };
 use contigo_testkit::fake_vfio::{ADDRESS, Event, FakeVfio, Machine};

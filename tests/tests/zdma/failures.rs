@@ -3,9 +3,11 @@
 
 use super::{LIMIT, MODES, Mode, alloc};
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Driver, Error, Mapping, PhysAddr, Port, Queue, Region, SyncScope,
+    Align, Backend, Bus, DevAddr, Direction, Driver, Error, PhysAddr, Port, Queue, Region,
     drivers::zdma::{SimZdma, Zdma, regs},
+    mem::{DevSlice, Mapping, SyncScope},
     sim::{Faults, SimBoard, SimConfig, SimSpec},
+    types::BaseAddr,
 };
 use contigo_gemm8::SimGemm8;
 use std::{ops::Range, ptr::NonNull};

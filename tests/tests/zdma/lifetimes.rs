@@ -129,7 +129,7 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     let at = u32::try_from(region.dev_addr_of(&board.port(), list.view::<u8>().unwrap().as_ptr(), 64).unwrap().0).unwrap();
     let pause = regs::WORD3_LINKED | regs::WORD3_PAUSE;
     list.view_mut::<u32>().unwrap().copy_from_slice(&[at, 0, 1, pause, at, 0, 0, 0, at + 8, 0, 1, regs::WORD3_LINKED, at, 0, 0, 0]);
-    let lent = contigo::DriverBuf::new(list, &board.port(), regs::ADDR_BITS).unwrap();
+    let lent = contigo::mem::DriverBuf::new(list, &board.port(), regs::ADDR_BITS).unwrap();
     for (offset, value) in
         [(regs::CTRL0.offset(), regs::POINT_TYPE_MEMORY), (regs::SRC_START.offset(), at), (regs::DST_START.offset(), at + 32)]
     {

@@ -3,8 +3,9 @@
 
 use super::{LIMIT, Mode, alloc, failures::Hole};
 use contigo::{
-    Align, CpuBuf, Driver, Error, Operand, Pool, Queue, QueueCounts, Region,
+    Align, CpuBuf, Driver, Error, Operand, Pool, Queue, Region,
     drivers::zdma::{SimZdma, regs},
+    job::QueueCounts,
     sim::{Faults, SimBoard, SimConfig},
 };
 use contigo_testkit::emulated;

@@ -1,6 +1,6 @@
 //! The errors that end the demo.
 
-use contigo::{Error, JobError, Refused};
+use contigo::{Error, JobError, types::Refused};
 use core::fmt;
 
 /// Why the digits cannot be classified.

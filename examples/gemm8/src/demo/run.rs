@@ -7,7 +7,11 @@ use super::{
 };
 use crate::{Gemm8, SimGemm8};
 use contigo::{
-    Align, Backend, BaseAddr, CpuBuf, DevBuf, Driver, Error, Operand, Port, Queue, QueueCounts, Region, Stats, sim::SimBoard, timeout_us,
+    Align, Backend, CpuBuf, DevBuf, Driver, Error, Operand, Port, Queue, Region,
+    job::QueueCounts,
+    sim::SimBoard,
+    trace::Stats,
+    types::{BaseAddr, timeout_us},
 };
 use core::time::Duration;
 use std::{

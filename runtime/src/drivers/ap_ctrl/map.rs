@@ -33,7 +33,7 @@ pub enum Protocol {
 impl Protocol {
     /// As HLS calls it.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Hs => "ap_ctrl_hs",
             Self::Chain => "ap_ctrl_chain",

@@ -89,7 +89,7 @@ impl<D: Device> AxiCdma<D> {
     ///
     /// # Errors
     /// The buffer comes back, with what [`simple`](Self::simple) and
-    /// [`DriverBuf::new`](crate::DriverBuf::new) say. [`Error::Unsupported`]: the core has no
+    /// [`DriverBuf::new`](crate::mem::DriverBuf::new) say. [`Error::Unsupported`]: the core has no
     /// scatter-gather. [`Error::BlockSize`] where the memory is too small for `config.depth` jobs.
     /// [`Error::Misaligned`] where its bus address is no multiple of 64. `device` is dropped.
     ///
@@ -129,11 +129,6 @@ impl<D: Device> AxiCdma<D> {
         // More than it copies may be behind the second operand.
         let operands = [config.operand(first, longest), config.operand(second, usize::MAX)];
         Self { device, config, operands, keyhole, mode, runs: false }
-    }
-
-    /// The parameters that it was opened with.
-    pub const fn config(&self) -> AxiCdmaConfig {
-        self.config
     }
 
     /// A job's transfer.

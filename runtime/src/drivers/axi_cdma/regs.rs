@@ -10,30 +10,30 @@ use crate::hw::mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles};
 pub const WINDOW_BYTES: usize = 0x2C;
 
 /// CDMACR, 00h: control. R/W.
-pub const CDMACR: Register<ReadWrite> = Register::at(0x00);
+pub(crate) const CDMACR: Register<ReadWrite> = Register::at(0x00);
 /// CDMASR, 04h: status. RO, except for the interrupts: writing 1 clears one.
-pub const CDMASR: Register<WriteOneToggles> = Register::at(0x04);
+pub(crate) const CDMASR: Register<WriteOneToggles> = Register::at(0x04);
 /// `CURDESC_PNTR` and its upper half, 08h and 0Ch: the descriptor under way. R/W while idle, in
 /// scatter-gather mode; else RO.
-pub const CURDESC: Pointer = Pointer::at(0x08);
+pub(crate) const CURDESC: Pointer = Pointer::at(0x08);
 /// The lower half of [`CURDESC`], as who only looks sees it.
-pub const CURDESC_LOW: Register<ReadOnly> = Register::at(0x08);
+pub(crate) const CURDESC_LOW: Register<ReadOnly> = Register::at(0x08);
 /// The upper half.
-pub const CURDESC_HIGH: Register<ReadOnly> = Register::at(0x0C);
+pub(crate) const CURDESC_HIGH: Register<ReadOnly> = Register::at(0x0C);
 /// `TAILDESC_PNTR` and its upper half, 10h and 14h: the last descriptor, and the doorbell. It is
 /// the write of the lower half where addresses have 32 bits, and of the upper half where they have
 /// more.
 pub const TAILDESC: Pointer = Pointer::at(0x10);
 /// The lower half of [`TAILDESC`]: the doorbell of a core with 32 address bits.
-pub const TAILDESC_LOW: Register<ReadWrite> = Register::at(0x10);
+pub(crate) const TAILDESC_LOW: Register<ReadWrite> = Register::at(0x10);
 /// The upper half: the doorbell of a core with more.
-pub const TAILDESC_HIGH: Register<ReadWrite> = Register::at(0x14);
+pub(crate) const TAILDESC_HIGH: Register<ReadWrite> = Register::at(0x14);
 /// SA and its upper half, 18h and 1Ch: where simple mode reads. R/W while idle.
-pub const SA: Pointer = Pointer::at(0x18);
+pub(crate) const SA: Pointer = Pointer::at(0x18);
 /// The upper half of [`SA`], which a core with 32 address bits does not have: it reads as 0.
-pub const SA_HIGH: Register<ReadWrite> = Register::at(0x1C);
+pub(crate) const SA_HIGH: Register<ReadWrite> = Register::at(0x1C);
 /// DA and its upper half, 20h and 24h: where simple mode writes. R/W while idle.
-pub const DA: Pointer = Pointer::at(0x20);
+pub(crate) const DA: Pointer = Pointer::at(0x20);
 /// BTT, 28h: bytes to transfer, in 26 bits, 23 before version 4.1. Writing it is simple mode's
 /// doorbell. R/W while idle.
 pub const BTT: Register<ReadWrite> = Register::at(0x28);
@@ -44,81 +44,81 @@ pub const RESET: u32 = 1 << 2;
 /// the engine is not built in it stays 0. Only its rise makes the engine take [`CURDESC`].
 pub const SG_MODE: u32 = 1 << 3;
 /// CDMACR, bit 4, Key Hole Read: the source's address does not move (FIXED bursts).
-pub const KEYHOLE_READ: u32 = 1 << 4;
+pub(crate) const KEYHOLE_READ: u32 = 1 << 4;
 /// CDMACR, bit 5, Key Hole Write: the destination's address does not move.
-pub const KEYHOLE_WRITE: u32 = 1 << 5;
+pub(crate) const KEYHOLE_WRITE: u32 = 1 << 5;
 /// CDMACR bit 12, `IOC_IrqEn`, and CDMASR bit 12, `IOC_Irq`: a transfer is complete.
 pub const IOC: u32 = 1 << 12;
 /// CDMACR bit 13 and CDMASR bit 13, `Dly_Irq`: no further descriptor ended for `IRQDelay`.
-pub const DELAY: u32 = 1 << 13;
+pub(crate) const DELAY: u32 = 1 << 13;
 /// CDMACR bit 14 and CDMASR bit 14, `Err_Irq`: an error.
-pub const ERROR: u32 = 1 << 14;
+pub(crate) const ERROR: u32 = 1 << 14;
 /// CDMACR, bits 23:16, `IRQThreshold`: so many descriptors make an interrupt; 1 after reset, and 0
 /// is not allowed.
-pub const THRESHOLD_SHIFT: u32 = 16;
+pub(crate) const THRESHOLD_SHIFT: u32 = 16;
 /// CDMACR, bits 31:24, `IRQDelay`: in units of 125 clocks; 0: none.
-pub const DELAY_SHIFT: u32 = 24;
+pub(crate) const DELAY_SHIFT: u32 = 24;
 /// CDMACR: bits that read as zero.
-pub const CDMACR_ZEROES: u32 = 1 << 0 | 0x1F << 7 | 1 << 15;
+pub(crate) const CDMACR_ZEROES: u32 = 1 << 0 | 0x1F << 7 | 1 << 15;
 
 /// CDMASR, bit 1, Idle: the transfer is over; in scatter-gather mode, the descriptor in TAILDESC
 /// is. The core is also idle after an error, once it has halted.
 pub const IDLE: u32 = 1 << 1;
 /// CDMASR, bit 3, `SGIncld`: the scatter-gather engine is built in.
-pub const SG_INCLUDED: u32 = 1 << 3;
+pub(crate) const SG_INCLUDED: u32 = 1 << 3;
 /// CDMASR, bit 4, `DMAIntErr`.
 pub const DMA_INTERNAL: u32 = 1 << 4;
 /// CDMASR, bit 5, `DMASlvErr`.
-pub const DMA_SLAVE: u32 = 1 << 5;
+pub(crate) const DMA_SLAVE: u32 = 1 << 5;
 /// CDMASR, bit 6, `DMADecErr`.
-pub const DMA_DECODE: u32 = 1 << 6;
+pub(crate) const DMA_DECODE: u32 = 1 << 6;
 /// CDMASR, bit 8, `SGIntErr`.
-pub const SG_INTERNAL: u32 = 1 << 8;
+pub(crate) const SG_INTERNAL: u32 = 1 << 8;
 /// CDMASR, bit 9, `SGSlvErr`.
-pub const SG_SLAVE: u32 = 1 << 9;
+pub(crate) const SG_SLAVE: u32 = 1 << 9;
 /// CDMASR, bit 10, `SGDecErr`.
 pub const SG_DECODE: u32 = 1 << 10;
 /// CDMASR: every error. One halts the core, until it is reset.
 pub const ERRORS: u32 = DMA_INTERNAL | DMA_SLAVE | DMA_DECODE | SG_ERRORS;
 /// CDMASR: errors of the descriptors' own port.
-pub const SG_ERRORS: u32 = SG_INTERNAL | SG_SLAVE | SG_DECODE;
+pub(crate) const SG_ERRORS: u32 = SG_INTERNAL | SG_SLAVE | SG_DECODE;
 /// CDMASR: the interrupts, which writing 1 clears.
 pub const IRQS: u32 = IOC | DELAY | ERROR;
 /// CDMASR: bits that read as zero. By them a core that is not there shows.
 pub const CDMASR_ZEROES: u32 = 1 << 0 | 1 << 2 | 1 << 7 | 1 << 11 | 1 << 15;
 
 /// A descriptor begins at a multiple of 16 words.
-pub const DESCRIPTOR_ALIGN: usize = 64;
+pub(crate) const DESCRIPTOR_ALIGN: usize = 64;
 /// So many bytes of it count: eight words.
-pub const DESCRIPTOR_BYTES: usize = 32;
+pub(crate) const DESCRIPTOR_BYTES: usize = 32;
 /// Where its status is: 1Ch.
 pub const STATUS_AT: usize = 0x1C;
 /// Status, bit 31, Cmplt: the core is done with it.
 pub const COMPLETE: u32 = 1 << 31;
 /// Status, bits 30:28, `DMADecErr`, `DMASlvErr`, `DMAIntErr`.
-pub const FAILED: u32 = 0b111 << 28;
+pub(crate) const FAILED: u32 = 0b111 << 28;
 
 /// The widest length there is: bits 25:0 of BTT and of a descriptor's control word.
-pub const LENGTH_BITS_MAX: u32 = 26;
+pub(crate) const LENGTH_BITS_MAX: u32 = 26;
 /// The narrowest that was ever built.
-pub const LENGTH_BITS_MIN: u32 = 8;
+pub(crate) const LENGTH_BITS_MIN: u32 = 8;
 /// The width that every version has: `XAXICDMA_MAX_TRANSFER_LEN` of AMD's own driver, and what
 /// Linux takes.
-pub const LENGTH_BITS_ANY: u32 = 23;
+pub(crate) const LENGTH_BITS_ANY: u32 = 23;
 /// AXI4's FIXED bursts have 16 beats at most (Arm IHI 0022, A3.4.1).
-pub const KEYHOLE_BEATS_MAX: u32 = 16;
+pub(crate) const KEYHOLE_BEATS_MAX: u32 = 16;
 
 /// A descriptor's words: `NXTDESC_PNTR`, SA, DA, each in two halves, CONTROL, STATUS.
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
-pub const fn descriptor(next: u64, from: u64, to: u64, len_bytes: u32) -> [u32; 8] {
+pub(crate) const fn descriptor(next: u64, from: u64, to: u64, len_bytes: u32) -> [u32; 8] {
     [next as u32, (next >> 32) as u32, from as u32, (from >> 32) as u32, to as u32, (to >> 32) as u32, len_bytes, 0]
 }
 
 /// Does CDMASR say that the one transfer of simple mode ended, and well? `IOC_Irq` was clear before
 /// it: Idle alone is also said before it began.
 #[must_use]
-pub const fn ended_well(status: u32) -> bool {
+pub(crate) const fn ended_well(status: u32) -> bool {
     status & (IDLE | IOC | ERRORS | CDMASR_ZEROES) == IDLE | IOC
 }
 

@@ -43,7 +43,7 @@ pub const ADDRESS_HIGH: Register<ReadWrite> = Register::at(0x1C);
 /// says afterwards how many bytes were received.
 pub const LENGTH: Register<ReadWrite> = Register::at(0x28);
 /// "Width of Buffer Length Register": no core has fewer bits.
-pub const LENGTH_BITS_LEAST: u32 = 8;
+pub(crate) const LENGTH_BITS_LEAST: u32 = 8;
 
 /// DMACR, bit 0, RS: run.
 pub const RUN: u32 = 1 << 0;
@@ -85,12 +85,12 @@ pub const ERRORS: u32 = 0b111 << 4 | 0b111 << 8;
 pub const IRQS: u32 = 0b111 << 12;
 
 /// The bits by which a job may have ended.
-pub const TOLD: u32 = IDLE | HALTED | ERRORS | IRQS;
+pub(crate) const TOLD: u32 = IDLE | HALTED | ERRORS | IRQS;
 
 /// A descriptor's address is a multiple of this: 16 words.
 pub const DESCRIPTOR_ALIGN_BYTES: usize = 64;
 /// A descriptor: 13 words, of which five are the user's.
-pub const DESCRIPTOR_BYTES: usize = 0x34;
+pub(crate) const DESCRIPTOR_BYTES: usize = 0x34;
 /// BUFFER_ADDRESS, 08h in a descriptor, in two words.
 pub const BUFFER_AT: usize = 0x08;
 /// CONTROL, 18h in a descriptor.

@@ -165,7 +165,7 @@ impl<D: Device> AxiDmac<D> {
     /// # Errors
     /// The memory comes back with what [`open`](Self::open) says, [`Error::Unsupported`] where the
     /// core has no descriptors, or receives; [`Error::BlockSize`] for less than four descriptors,
-    /// or what [`DriverBuf::new`](crate::DriverBuf::new) says. `device` is dropped.
+    /// or what [`DriverBuf::new`](crate::mem::DriverBuf::new) says. `device` is dropped.
     ///
     /// # Safety
     /// As [`open`](Self::open). No program before cleared HWDESC while the core read a descriptor:

@@ -148,14 +148,14 @@ impl<W: Mmio + Wait> AxiGate<W> {
     /// # Safety
     /// The core touches only memory that was handed to it. One does that is fresh from its reset,
     /// and that its driver has stopped since.
-    pub unsafe fn open_up(&self) {
+    pub(crate) unsafe fn open_up(&self) {
         self.control(0);
     }
 
     /// Shuts the gate and resets the core, as steps for whoever stops a device whose program is
     /// gone. The gate's registers are at `offset` in the window that the steps are for.
     #[must_use]
-    pub fn program(offset: usize) -> StopProgram {
+    pub(crate) fn program(offset: usize) -> StopProgram {
         let (control, status) = (offset.saturating_add(regs::CONTROL.offset()), offset.saturating_add(regs::STATUS.offset()));
         let steps = [
             StopStep::write(control, u32::MAX, regs::STOP | regs::RESET),

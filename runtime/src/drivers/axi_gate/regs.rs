@@ -37,7 +37,7 @@ pub const ERRORS: Register<ReadOnly> = Register::at(0x34);
 /// ID: "GATE".
 pub const GATE: u32 = 0x4741_5445;
 /// The major version that this driver knows.
-pub const MAJOR: u32 = 1;
+pub(crate) const MAJOR: u32 = 1;
 
 /// CONTROL: no new address passes.
 pub const STOP: u32 = 1 << 0;
@@ -57,9 +57,9 @@ pub const MISFRAMED: u32 = 1 << 4;
 /// STATUS: an answer came that nobody had asked for.
 pub const STRAY: u32 = 1 << 5;
 /// STATUS: bits that are always 0; a device that is gone answers ones.
-pub const ZEROS: u32 = !0x3F;
+pub(crate) const ZEROS: u32 = !0x3F;
 
 /// ERROR: DECERR, which is 3; SLVERR is 2.
-pub const DECERR: u32 = 1 << 1;
+pub(crate) const DECERR: u32 = 1 << 1;
 /// ERROR: the burst was a write.
-pub const BY_WRITE: u32 = 1 << 3;
+pub(crate) const BY_WRITE: u32 = 1 << 3;

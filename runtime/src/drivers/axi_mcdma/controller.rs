@@ -66,7 +66,7 @@ impl<D: Device> Mcdma<D> {
     /// `descriptors` come back with [`Error::HasDriver`] where the channel is another driver's,
     /// [`Error::Unsupported`] where the core has no such channel, [`Error::Argument`] for a
     /// parameter that no core has. Or with [`Error::BlockSize`], [`Error::Misaligned`], or an error
-    /// of [`DriverBuf::new`](crate::DriverBuf::new).
+    /// of [`DriverBuf::new`](crate::mem::DriverBuf::new).
     pub fn channel(&self, way: Way, descriptors: CpuBuf) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
         self.channel_as(way, self.config, descriptors)
     }

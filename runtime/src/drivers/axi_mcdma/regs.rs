@@ -10,7 +10,7 @@ use crate::hw::mmio::{ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles
 /// The window: S2MM's channel 15 ends there. Vivado gives the core 4 KiB and more.
 pub const WINDOW_BYTES: usize = 0x940;
 /// How many channels a direction has at most.
-pub const CHANNELS_MAX: usize = 16;
+pub(crate) const CHANNELS_MAX: usize = 16;
 
 /// The registers that the channels of one direction share.
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +50,6 @@ pub struct Channel {
     pub dropped: Register<ReadClears>,
 }
 
-/// MM2S Scheduler Type, 14h. It is left as a reset leaves it.
-pub const SCHEDULER: Register<ReadWrite> = Register::at(0x14);
 /// S2MM Packet Drop Count, 514h: of all channels.
 pub const ALL_DROPPED: Register<ReadOnly> = Register::at(0x514);
 
@@ -124,12 +122,12 @@ pub const IDLE: u32 = 1 << 0;
 /// Channel status, bit 1, BD ShortFall: a packet is longer than the descriptors that there are.
 pub const SHORT_FALL: u32 = 1 << 1;
 /// Channel status, bit 2, which is reserved: so a device that is gone shows.
-pub const CHANNEL_RESERVED: u32 = 1 << 2;
+pub(crate) const CHANNEL_RESERVED: u32 = 1 << 2;
 
 /// A descriptor's address is a multiple of this (16 words).
 pub const DESCRIPTOR_BYTES: usize = 64;
 /// The most bytes that a descriptor's length holds: bits 25:0. A core may be built with fewer.
-pub const LENGTH_BITS_MAX: u8 = 26;
+pub(crate) const LENGTH_BITS_MAX: u8 = 26;
 /// CONTROL, bit 31, TXSOF: a packet begins here.
 pub const SOF: u32 = 1 << 31;
 /// CONTROL, bit 30, TXEOF: a packet ends here.

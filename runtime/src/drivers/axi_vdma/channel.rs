@@ -95,18 +95,6 @@ impl<D: Device> AxiVdmaChannel<D> {
         Ok(Self { device, side, config, operand, epoch, at_work: None, ended: None, runs: false, gaps: 0 })
     }
 
-    /// Which channel it is.
-    #[must_use]
-    pub const fn side(&self) -> Side {
-        self.side
-    }
-
-    /// Its frames.
-    #[must_use]
-    pub const fn config(&self) -> AxiVdmaConfig {
-        self.config
-    }
-
     /// Writes every frame store's address.
     ///
     /// # Safety

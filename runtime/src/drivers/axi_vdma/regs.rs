@@ -5,12 +5,12 @@
 use crate::hw::mmio::{ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The window: up to the last start address, E8h.
-pub const WINDOW_BYTES: usize = 0xEC;
+pub(crate) const WINDOW_BYTES: usize = 0xEC;
 
 /// `VDMA_VERSION`, 2Ch: bits 31:28 are the major version. RO.
-pub const VERSION: Register<ReadOnly> = Register::at(0x2C);
+pub(crate) const VERSION: Register<ReadOnly> = Register::at(0x2C);
 /// The major version that has these registers.
-pub const MAJOR: u32 = 6;
+pub(crate) const MAJOR: u32 = 6;
 
 /// The registers of one channel.
 #[derive(Clone, Copy, Debug)]
@@ -46,20 +46,20 @@ impl Channel {
 }
 
 /// The channel from memory to the stream.
-pub const MM2S: Channel = Channel::at(0x00, 0x50);
+pub(crate) const MM2S: Channel = Channel::at(0x00, 0x50);
 /// The channel from the stream to memory.
-pub const S2MM: Channel = Channel::at(0x30, 0xA0);
+pub(crate) const S2MM: Channel = Channel::at(0x30, 0xA0);
 
 /// How many start address registers there are at once, in one of two banks. A wide address has two.
-pub const BANK: usize = 16;
+pub(crate) const BANK: usize = 16;
 /// The most frame stores, with addresses of 32 bits.
-pub const STORES_MAX: usize = 32;
+pub(crate) const STORES_MAX: usize = 32;
 /// The most frame stores with wider addresses (embeddedsw, `XAXIVDMA_MAX_FRAMESTORE_64`).
-pub const STORES_WIDE_MAX: usize = 16;
+pub(crate) const STORES_WIDE_MAX: usize = 16;
 /// The most bytes of a line, and of a stride.
-pub const HSIZE_MAX: u32 = 0xFFFF;
+pub(crate) const HSIZE_MAX: u32 = 0xFFFF;
 /// The most lines.
-pub const VSIZE_MAX: u32 = 0x1FFF;
+pub(crate) const VSIZE_MAX: u32 = 0x1FFF;
 
 /// VDMACR, bit 0, RS: run. The channel clears it after the last frame of a count.
 pub const RUN: u32 = 1 << 0;
@@ -70,13 +70,13 @@ pub const RESET: u32 = 1 << 2;
 /// VDMACR, bit 4, `FrameCntEn`: the channel halts after `IRQFrameCount` frames.
 pub const FRAME_COUNT: u32 = 1 << 4;
 /// VDMACR, bits 23:16, `IRQFrameCount`.
-pub const COUNT_SHIFT: u32 = 16;
+pub(crate) const COUNT_SHIFT: u32 = 16;
 /// VDMACR and VDMASR, bit 12, `FrmCnt_Irq`: that many frames are over.
-pub const FRAMES: u32 = 1 << 12;
+pub(crate) const FRAMES: u32 = 1 << 12;
 /// VDMACR and VDMASR, bit 13, `DlyCnt_Irq`.
-pub const DELAY: u32 = 1 << 13;
+pub(crate) const DELAY: u32 = 1 << 13;
 /// VDMACR and VDMASR, bit 14, `Err_Irq`.
-pub const ERROR: u32 = 1 << 14;
+pub(crate) const ERROR: u32 = 1 << 14;
 
 /// VDMASR, bit 0, Halted.
 pub const HALTED: u32 = 1 << 0;
@@ -85,23 +85,23 @@ pub const RESERVED: u32 = 1 << 2;
 /// VDMASR, bit 4, `VDMAIntErr`.
 pub const INTERNAL: u32 = 1 << 4;
 /// VDMASR, bit 5, `VDMASlvErr`.
-pub const SLAVE: u32 = 1 << 5;
+pub(crate) const SLAVE: u32 = 1 << 5;
 /// VDMASR, bit 6, `VDMADecErr`.
-pub const DECODE: u32 = 1 << 6;
+pub(crate) const DECODE: u32 = 1 << 6;
 /// VDMASR, bit 7, `SOFEarlyErr`.
-pub const SOF_EARLY: u32 = 1 << 7;
+pub(crate) const SOF_EARLY: u32 = 1 << 7;
 /// VDMASR, bit 8, `EOLEarlyErr`, of S2MM.
-pub const EOL_EARLY: u32 = 1 << 8;
+pub(crate) const EOL_EARLY: u32 = 1 << 8;
 /// VDMASR, bit 11, `SOFLateErr`, of S2MM.
-pub const SOF_LATE: u32 = 1 << 11;
+pub(crate) const SOF_LATE: u32 = 1 << 11;
 /// VDMASR, bit 15, `EOLLateErr`, of S2MM.
-pub const EOL_LATE: u32 = 1 << 15;
+pub(crate) const EOL_LATE: u32 = 1 << 15;
 /// VDMASR: errors that halt the channel.
 pub const FATAL: u32 = INTERNAL | SLAVE | DECODE;
 /// VDMASR: errors of one frame's shape.
-pub const SHAPE: u32 = SOF_EARLY | EOL_EARLY | SOF_LATE | EOL_LATE;
+pub(crate) const SHAPE: u32 = SOF_EARLY | EOL_EARLY | SOF_LATE | EOL_LATE;
 /// VDMASR: all that writing 1 clears.
-pub const CLEARED: u32 = FRAMES | DELAY | ERROR | SHAPE | INTERNAL;
+pub(crate) const CLEARED: u32 = FRAMES | DELAY | ERROR | SHAPE | INTERNAL;
 
 /// Does VDMASR say that the one frame is over, and that the channel touches nothing any more?
 /// Halted alone may be of the time before it began.
@@ -112,7 +112,7 @@ pub const fn is_over(status: u32) -> bool {
 
 /// The most important error of VDMASR in words.
 #[must_use]
-pub const fn describe(status: u32) -> &'static str {
+pub(crate) const fn describe(status: u32) -> &'static str {
     match status {
         u32::MAX => "all ones: it is gone, or has no clock; check the bitstream and its clocks",
         _ if status & DECODE != 0 => {
@@ -134,7 +134,7 @@ pub const fn describe(status: u32) -> &'static str {
 
 /// Why Halted stayed after RS was set, by VDMASR.
 #[must_use]
-pub const fn describe_start(status: u32) -> &'static str {
+pub(crate) const fn describe_start(status: u32) -> &'static str {
     if status == u32::MAX || status & FATAL != 0 {
         return describe(status);
     }

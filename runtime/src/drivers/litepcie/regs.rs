@@ -27,7 +27,7 @@ pub struct Lane {
 }
 
 /// How many bytes of registers a lane has.
-pub const LANE_BYTES: usize = 0x20;
+pub(crate) const LANE_BYTES: usize = 0x20;
 
 impl Lane {
     /// The lane whose registers begin at `base`, a multiple of 4.
@@ -50,11 +50,11 @@ impl Lane {
 }
 
 /// `enable`, bit 0.
-pub const RUN: u32 = 1 << 0;
+pub(crate) const RUN: u32 = 1 << 0;
 /// `enable`, bit 1: no request is under way.
-pub const IDLE: u32 = 1 << 1;
+pub(crate) const IDLE: u32 = 1 << 1;
 /// `enable`, bits 31:2, which are not there: so a card that is gone shows.
-pub const ENABLE_RESERVED: u32 = !0b11;
+pub(crate) const ENABLE_RESERVED: u32 = !0b11;
 /// `table_value`, bits 55:32 (23:0 of the upper word): the length in bytes.
 pub const LENGTH: u32 = (1 << 24) - 1;
 /// `table_value`, `last_disable`: the end of a packet does not end a writer's descriptor.
@@ -65,4 +65,4 @@ pub const LAST_DISABLE: u32 = 1 << 25;
 /// does.
 ///
 /// [`Litepcie::open`]: super::Litepcie::open
-pub const REQUEST_BYTES: usize = 512;
+pub(crate) const REQUEST_BYTES: usize = 512;

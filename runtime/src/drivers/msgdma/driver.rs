@@ -95,7 +95,7 @@ impl<D: Device> Msgdma<D> {
     /// # Errors
     /// The memory comes back with what [`open`](Self::open) says, [`Error::Unsupported`] where
     /// `config` has no prefetcher, [`Error::BlockSize`] where it has less than two descriptors,
-    /// [`Error::Misaligned`], or what [`DriverBuf::new`](crate::DriverBuf::new) says. `device` is
+    /// [`Error::Misaligned`], or what [`DriverBuf::new`](crate::mem::DriverBuf::new) says. `device` is
     /// dropped.
     ///
     /// # Safety

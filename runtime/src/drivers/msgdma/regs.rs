@@ -8,129 +8,112 @@
 use crate::hw::mmio::{ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The CSR port, with the component's registers.
-pub const CSR_BYTES: usize = 0x20;
+pub(crate) const CSR_BYTES: usize = 0x20;
 /// The descriptor port: 16 bytes of a standard descriptor.
-pub const STANDARD_BYTES: usize = 0x10;
+pub(crate) const STANDARD_BYTES: usize = 0x10;
 /// The descriptor port: 32 bytes of an extended descriptor.
-pub const EXTENDED_BYTES: usize = 0x20;
+pub(crate) const EXTENDED_BYTES: usize = 0x20;
 /// The response port.
-pub const RESPONSE_BYTES: usize = 0x08;
+pub(crate) const RESPONSE_BYTES: usize = 0x08;
 /// The prefetcher's CSR port.
-pub const PREFETCHER_BYTES: usize = 0x20;
+pub(crate) const PREFETCHER_BYTES: usize = 0x20;
 
 /// CSR 0x00, status. Bits 31:10 read as 0. Writing 1 clears [`IRQ`]; the others are read only.
 pub const STATUS: Register<WriteOneToggles> = Register::at(0x00);
 /// CSR 0x04, control. Read and write; a reset clears it.
 pub const CONTROL: Register<ReadWrite> = Register::at(0x04);
-/// CSR 0x08, how many descriptors wait: for the write master in bits 31:16, for the read master in
-/// 15:0.
-pub const FILL_LEVEL: Register<ReadOnly> = Register::at(0x08);
 /// CSR 0x0C, how many responses wait, in bits 15:0. The others read as 0.
-pub const RESPONSES: Register<ReadOnly> = Register::at(0x0C);
-/// CSR 0x10, the sequence numbers at work, with the extended features.
-pub const SEQUENCE: Register<ReadOnly> = Register::at(0x10);
+pub(crate) const RESPONSES: Register<ReadOnly> = Register::at(0x0C);
 /// CSR 0x14, the guide's "Component Configuration 1": how newer cores are built.
-pub const COMPONENT_1: Register<ReadOnly> = Register::at(0x14);
+pub(crate) const COMPONENT_1: Register<ReadOnly> = Register::at(0x14);
 /// CSR 0x18, "Component Configuration 2".
-pub const COMPONENT_2: Register<ReadOnly> = Register::at(0x18);
+pub(crate) const COMPONENT_2: Register<ReadOnly> = Register::at(0x18);
 /// CSR 0x1C, "Component Info": [`COMPONENT_TYPE`] in bits 15:8 on newer cores.
-pub const COMPONENT_INFO: Register<ReadOnly> = Register::at(0x1C);
+pub(crate) const COMPONENT_INFO: Register<ReadOnly> = Register::at(0x1C);
 
 /// STATUS: descriptors wait, or one is at work. It rises two clocks after a descriptor came.
 pub const BUSY: u32 = 1 << 0;
 /// STATUS: no descriptor waits.
 pub const EMPTY: u32 = 1 << 1;
 /// STATUS: one more descriptor would make the bus wait.
-pub const FULL: u32 = 1 << 2;
-/// STATUS: no response waits.
-pub const RESPONSES_EMPTY: u32 = 1 << 3;
-/// STATUS: responses are full, and no descriptor starts.
-pub const RESPONSES_FULL: u32 = 1 << 4;
+pub(crate) const FULL: u32 = 1 << 2;
 /// STATUS: the masters have stopped, or no descriptor is at work and [`STOP_DESCRIPTORS`] lets none
 /// begin (`dispatcher.v`: `stop_state = master_stop_state | descriptors_stop_state`). Without an
 /// access under way is the core only after a reset.
-pub const STOPPED: u32 = 1 << 5;
+pub(crate) const STOPPED: u32 = 1 << 5;
 /// STATUS: a reset goes on.
 pub const RESETTING: u32 = 1 << 6;
-/// STATUS: stopped by an error at the sink.
-pub const STOPPED_ON_ERROR: u32 = 1 << 7;
-/// STATUS: stopped because a packet was too long.
-pub const STOPPED_ON_EARLY: u32 = 1 << 8;
 /// STATUS: an interrupt; writing 1 clears it.
-pub const IRQ: u32 = 1 << 9;
+pub(crate) const IRQ: u32 = 1 << 9;
 /// STATUS: bits that read as 0.
-pub const RESERVED: u32 = !0x3FF;
+pub(crate) const RESERVED: u32 = !0x3FF;
 
 /// CONTROL: stop the masters, at the end of the access under way.
 pub const STOP: u32 = 1 << 0;
 /// CONTROL: reset dispatcher and masters, with all descriptors and responses.
-pub const RESET: u32 = 1 << 1;
-/// CONTROL: an error at the sink stops.
-pub const STOP_ON_ERROR: u32 = 1 << 2;
-/// CONTROL: a packet that is too long stops.
-pub const STOP_ON_EARLY: u32 = 1 << 3;
+pub(crate) const RESET: u32 = 1 << 1;
 /// CONTROL: interrupts.
-pub const IRQ_ENABLE: u32 = 1 << 4;
+pub(crate) const IRQ_ENABLE: u32 = 1 << 4;
 /// CONTROL: start no further descriptor.
-pub const STOP_DESCRIPTORS: u32 = 1 << 5;
+pub(crate) const STOP_DESCRIPTORS: u32 = 1 << 5;
 
 /// `COMPONENT_INFO`: the type, in bits 15:8, with the upper half 0.
-pub const COMPONENT_TYPE: u32 = 0xDA << 8;
+pub(crate) const COMPONENT_TYPE: u32 = 0xDA << 8;
 /// `COMPONENT_INFO`: the bits that tell the type.
-pub const COMPONENT_TYPE_BITS: u32 = 0xFFFF_FF00;
+pub(crate) const COMPONENT_TYPE_BITS: u32 = 0xFFFF_FF00;
 /// `COMPONENT_1`: the mode, in bits 17:16.
-pub const COMPONENT_MODE: u32 = 3 << 16;
+pub(crate) const COMPONENT_MODE: u32 = 3 << 16;
 /// `COMPONENT_1`: extended features.
-pub const COMPONENT_EXTENDED: u32 = 1 << 18;
+pub(crate) const COMPONENT_EXTENDED: u32 = 1 << 18;
 /// `COMPONENT_2`: a prefetcher.
-pub const COMPONENT_PREFETCHER: u32 = 1 << 17;
+pub(crate) const COMPONENT_PREFETCHER: u32 = 1 << 17;
 
 /// Descriptor port: the low half of the address that is read.
-pub const READ_ADDR: Register<ReadWrite> = Register::at(0x00);
+pub(crate) const READ_ADDR: Register<ReadWrite> = Register::at(0x00);
 /// Descriptor port: the low half of the address that is written.
-pub const WRITE_ADDR: Register<ReadWrite> = Register::at(0x04);
+pub(crate) const WRITE_ADDR: Register<ReadWrite> = Register::at(0x04);
 /// Descriptor port: how many bytes.
-pub const LENGTH: Register<ReadWrite> = Register::at(0x08);
+pub(crate) const LENGTH: Register<ReadWrite> = Register::at(0x08);
 /// Standard descriptor port: control. Its write is the go.
-pub const STANDARD_CONTROL: Register<ReadWrite> = Register::at(0x0C);
+pub(crate) const STANDARD_CONTROL: Register<ReadWrite> = Register::at(0x0C);
 /// Extended descriptor port: write burst in bits 31:24, read burst in 23:16, sequence number in
 /// 15:0.
-pub const BURST_SEQUENCE: Register<ReadWrite> = Register::at(0x0C);
+pub(crate) const BURST_SEQUENCE: Register<ReadWrite> = Register::at(0x0C);
 /// Extended descriptor port: the strides in words, write in bits 31:16, read in 15:0.
-pub const STRIDE: Register<ReadWrite> = Register::at(0x10);
+pub(crate) const STRIDE: Register<ReadWrite> = Register::at(0x10);
 /// Extended descriptor port: the high half of the address that is read.
-pub const READ_ADDR_HIGH: Register<ReadWrite> = Register::at(0x14);
+pub(crate) const READ_ADDR_HIGH: Register<ReadWrite> = Register::at(0x14);
 /// Extended descriptor port: the high half of the address that is written.
-pub const WRITE_ADDR_HIGH: Register<ReadWrite> = Register::at(0x18);
+pub(crate) const WRITE_ADDR_HIGH: Register<ReadWrite> = Register::at(0x18);
 /// Extended descriptor port: control. Its write is the go.
-pub const EXTENDED_CONTROL: Register<ReadWrite> = Register::at(0x1C);
+pub(crate) const EXTENDED_CONTROL: Register<ReadWrite> = Register::at(0x1C);
 /// STRIDE: word after word on both sides.
-pub const STRIDE_ONE: u32 = 0x0001_0001;
+pub(crate) const STRIDE_ONE: u32 = 0x0001_0001;
 
 /// Descriptor's control: mark the first word of a packet.
-pub const GENERATE_SOP: u32 = 1 << 8;
+pub(crate) const GENERATE_SOP: u32 = 1 << 8;
 /// Descriptor's control: mark the last word of a packet.
-pub const GENERATE_EOP: u32 = 1 << 9;
+pub(crate) const GENERATE_EOP: u32 = 1 << 9;
 /// Descriptor's control: a packet's end ends it.
-pub const END_ON_EOP: u32 = 1 << 12;
+pub(crate) const END_ON_EOP: u32 = 1 << 12;
 /// Descriptor's control: its end interrupts.
-pub const IRQ_ON_END: u32 = 1 << 14;
+pub(crate) const IRQ_ON_END: u32 = 1 << 14;
 /// Descriptor's control: a packet that is too long interrupts.
-pub const IRQ_ON_EARLY: u32 = 1 << 15;
+pub(crate) const IRQ_ON_EARLY: u32 = 1 << 15;
 /// Descriptor's control: errors at the sink interrupt. From memory to a stream these bits are the
 /// error that is sent.
-pub const IRQ_ON_ERROR: u32 = 0xFF << 16;
+pub(crate) const IRQ_ON_ERROR: u32 = 0xFF << 16;
 /// Descriptor's control: the guide's "Wait for write responses", where the core has them.
-pub const WAIT_FOR_WRITES: u32 = 1 << 25;
+pub(crate) const WAIT_FOR_WRITES: u32 = 1 << 25;
 /// Descriptor's control, in memory: it belongs to the prefetcher.
-pub const OWNED: u32 = 1 << 30;
+pub(crate) const OWNED: u32 = 1 << 30;
 /// Descriptor's control: commits the descriptor.
-pub const GO: u32 = 1 << 31;
+pub(crate) const GO: u32 = 1 << 31;
 
 /// Response port: how many bytes were written, for a receiver with packets.
-pub const RESPONSE_LENGTH: Register<ReadOnly> = Register::at(0x00);
+pub(crate) const RESPONSE_LENGTH: Register<ReadOnly> = Register::at(0x00);
 /// Response port: errors in bits 7:0, and [`EARLY`]. Reading it takes the response away.
-pub const RESPONSE_STATUS: Register<ReadClears> = Register::at(0x04);
+pub(crate) const RESPONSE_STATUS: Register<ReadClears> = Register::at(0x04);
 /// A response's errors.
 pub const ERRORS: u32 = 0xFF;
 /// A response: the buffer was full before the packet's end.
@@ -139,56 +122,50 @@ pub const EARLY: u32 = 1 << 8;
 /// Prefetcher 0x00, control. Bits 31:5 read as 0.
 pub const FETCH_CONTROL: Register<ReadWrite> = Register::at(0x00);
 /// Prefetcher 0x04, the low half of the first descriptor's address.
-pub const FETCH_NEXT: Register<ReadWrite> = Register::at(0x04);
+pub(crate) const FETCH_NEXT: Register<ReadWrite> = Register::at(0x04);
 /// Prefetcher 0x08, the high half.
-pub const FETCH_NEXT_HIGH: Register<ReadWrite> = Register::at(0x08);
-/// Prefetcher 0x0C, clocks between two looks at a descriptor that is not owned.
-pub const FETCH_POLL: Register<ReadWrite> = Register::at(0x0C);
+pub(crate) const FETCH_NEXT_HIGH: Register<ReadWrite> = Register::at(0x08);
 /// Prefetcher 0x10, status: [`FETCH_IRQ`] alone, which writing 1 clears.
-pub const FETCH_STATUS: Register<WriteOneToggles> = Register::at(0x10);
+pub(crate) const FETCH_STATUS: Register<WriteOneToggles> = Register::at(0x10);
 
 /// `FETCH_CONTROL`: fetch descriptors, until one is not owned. It clears itself then.
 pub const RUN: u32 = 1 << 0;
-/// `FETCH_CONTROL`: look again and again at a descriptor that is not owned.
-pub const POLL: u32 = 1 << 1;
 /// `FETCH_CONTROL`: reset; it clears itself.
-pub const FETCH_RESET: u32 = 1 << 2;
+pub(crate) const FETCH_RESET: u32 = 1 << 2;
 /// `FETCH_CONTROL`: interrupts.
-pub const FETCH_IRQ_ENABLE: u32 = 1 << 3;
-/// `FETCH_CONTROL`: descriptors stay owned.
-pub const PARK: u32 = 1 << 4;
+pub(crate) const FETCH_IRQ_ENABLE: u32 = 1 << 3;
 /// `FETCH_CONTROL`: bits that read as 0.
-pub const FETCH_RESERVED: u32 = !0x1F;
+pub(crate) const FETCH_RESERVED: u32 = !0x1F;
 /// `FETCH_STATUS`: a descriptor was written back.
-pub const FETCH_IRQ: u32 = 1 << 0;
+pub(crate) const FETCH_IRQ: u32 = 1 << 0;
 
 /// A standard descriptor in memory: its words, and where they are.
-pub const STANDARD_WORDS: usize = 8;
+pub(crate) const STANDARD_WORDS: usize = 8;
 /// An extended descriptor in memory.
-pub const EXTENDED_WORDS: usize = 16;
+pub(crate) const EXTENDED_WORDS: usize = 16;
 /// In memory: how many bytes were written, then the status, as [`RESPONSE_STATUS`] has it.
-pub const ACTUAL_AT: usize = 0x10;
+pub(crate) const ACTUAL_AT: usize = 0x10;
 /// In a standard descriptor: control, its last word.
-pub const STANDARD_CONTROL_AT: usize = 0x1C;
+pub(crate) const STANDARD_CONTROL_AT: usize = 0x1C;
 /// In an extended descriptor: control, its last word.
-pub const EXTENDED_CONTROL_AT: usize = 0x3C;
+pub(crate) const EXTENDED_CONTROL_AT: usize = 0x3C;
 
 /// The part of an address in a word of 32 bits: the low one.
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the low word is the low 32 bits")]
-pub const fn low(addr: u64) -> u32 {
+pub(crate) const fn low(addr: u64) -> u32 {
     addr as u32
 }
 
 /// The high one.
 #[must_use]
-pub const fn high(addr: u64) -> u32 {
+pub(crate) const fn high(addr: u64) -> u32 {
     low(addr >> 32)
 }
 
 /// The status of a response in words, where it says that something went wrong.
 #[must_use]
-pub const fn describe(status: u32) -> Option<&'static str> {
+pub(crate) const fn describe(status: u32) -> Option<&'static str> {
     if status & EARLY != 0 {
         Some(
             "early termination: the packet is longer than its buffer, and its rest comes next; give longer buffers, or look why the stream marks no end",
@@ -203,5 +180,5 @@ pub const fn describe(status: u32) -> Option<&'static str> {
 }
 
 /// The registers answer what this core never says.
-pub const GONE: &str =
+pub(crate) const GONE: &str =
     "bits that it never sets: its bridge is off, its clock stands, or `csr_at` is wrong; look at the fabric and at the offsets";

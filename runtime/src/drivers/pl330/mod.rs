@@ -131,7 +131,7 @@ impl<D: Device> Pl330<D> {
     /// - [`Error::Setting`](crate::Error::Setting): the event is Secure and the manager is
     ///   not. Take another event.
     /// - [`Error::BlockSize`](crate::Error::BlockSize): `program` is too small; or what
-    ///   [`DriverBuf::new`](crate::DriverBuf::new) says of it.
+    ///   [`DriverBuf::new`](crate::mem::DriverBuf::new) says of it.
     ///
     /// # Safety
     /// As [`open`](Self::open): an ID that is right is a hint, and no proof.

@@ -5,12 +5,12 @@
 use crate::hw::mmio::{ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The window: one 4 KiB page.
-pub const WINDOW_BYTES: usize = 0x1000;
+pub(crate) const WINDOW_BYTES: usize = 0x1000;
 /// The most channels a controller can have: CR0's field has 3 bits.
-pub const CHANNELS_MAX: usize = 8;
+pub(crate) const CHANNELS_MAX: usize = 8;
 
 /// 3.3.1, DSR: the DMA manager's status. [`STATUS`], [`DSR_NONSECURE`].
-pub const DSR: Register<ReadOnly> = Register::at(0x000);
+pub(crate) const DSR: Register<ReadOnly> = Register::at(0x000);
 /// 3.3.3, INTEN: bit N is 1 where DMASEV of event N raises interrupt N, and 0 where it wakes
 /// waiting threads.
 pub const INTEN: Register<ReadWrite> = Register::at(0x020);
@@ -19,13 +19,13 @@ pub const INT_EVENT_RIS: Register<ReadOnly> = Register::at(0x024);
 /// 3.3.5, INTMIS: bit N is 1 while interrupt N is high.
 pub const INTMIS: Register<ReadOnly> = Register::at(0x028);
 /// 3.3.6, INTCLR: writing 1 to bit N takes interrupt N back, where INTEN makes it one.
-pub const INTCLR: Register<WriteOneToggles> = Register::at(0x02C);
+pub(crate) const INTCLR: Register<WriteOneToggles> = Register::at(0x02C);
 /// 3.3.7, FSRD: bit 0 is 1 while the manager is faulting.
-pub const FSRD: Register<ReadOnly> = Register::at(0x030);
+pub(crate) const FSRD: Register<ReadOnly> = Register::at(0x030);
 /// 3.3.8, FSRC: bit N is 1 while channel N is faulting, or completing because of a fault.
 pub const FSRC: Register<ReadOnly> = Register::at(0x034);
 /// 3.3.9, FTRD: why the manager faulted.
-pub const FTRD: Register<ReadOnly> = Register::at(0x038);
+pub(crate) const FTRD: Register<ReadOnly> = Register::at(0x038);
 /// 3.3.18, DBGSTATUS: bit 0 is 1 while the debug interface is busy with an instruction.
 pub const DBGSTATUS: Register<ReadOnly> = Register::at(0xD00);
 /// 3.3.19, DBGCMD: writing 0 executes what [`DBGINST0`] and [`DBGINST1`] hold.
@@ -36,15 +36,15 @@ pub const DBGINST0: Register<ReadWrite> = Register::at(0xD08);
 /// 3.3.21, DBGINST1: instruction bytes 5 to 2.
 pub const DBGINST1: Register<ReadWrite> = Register::at(0xD0C);
 /// CR0: how many channels and events there are.
-pub const CR0: Register<ReadOnly> = Register::at(0xE00);
+pub(crate) const CR0: Register<ReadOnly> = Register::at(0xE00);
 /// CR3: bit N is 1 where event N may be used in the Non-secure state.
-pub const CR3: Register<ReadOnly> = Register::at(0xE0C);
+pub(crate) const CR3: Register<ReadOnly> = Register::at(0xE0C);
 /// CRD: the width of the AXI master, and the depth of its data buffer.
 pub const CRD: Register<ReadOnly> = Register::at(0xE14);
 /// periph_id_0 to periph_id_3, a byte each, the lowest first.
-pub const PERIPH_ID: [Register<ReadOnly>; 4] = [Register::at(0xFE0), Register::at(0xFE4), Register::at(0xFE8), Register::at(0xFEC)];
+pub(crate) const PERIPH_ID: [Register<ReadOnly>; 4] = [Register::at(0xFE0), Register::at(0xFE4), Register::at(0xFE8), Register::at(0xFEC)];
 /// pcell_id_0 to pcell_id_3, a byte each, the lowest first.
-pub const PCELL_ID: [Register<ReadOnly>; 4] = [Register::at(0xFF0), Register::at(0xFF4), Register::at(0xFF8), Register::at(0xFFC)];
+pub(crate) const PCELL_ID: [Register<ReadOnly>; 4] = [Register::at(0xFF0), Register::at(0xFF4), Register::at(0xFF8), Register::at(0xFFC)];
 
 /// The registers of one channel.
 #[derive(Clone, Copy, Debug)]
@@ -101,82 +101,82 @@ pub const AT_BARRIER: u32 = 5;
 /// STATUS: it was killed, and waits for its transfers.
 pub const KILLING: u32 = 8;
 /// STATUS: its program has ended, and it waits for its transfers.
-pub const COMPLETING: u32 = 9;
+pub(crate) const COMPLETING: u32 = 9;
 /// STATUS: it faulted, and waits for its transfers.
 pub const FAULTING_COMPLETING: u32 = 14;
 /// STATUS: it faulted.
-pub const FAULTING: u32 = 15;
+pub(crate) const FAULTING: u32 = 15;
 
 /// DSR: the manager is in the Non-secure state, and so are the channels that it starts.
 pub const DSR_NONSECURE: u32 = 1 << 9;
 /// DBGSTATUS: busy.
-pub const DBG_BUSY: u32 = 1 << 0;
+pub(crate) const DBG_BUSY: u32 = 1 << 0;
 /// FSRD: the manager is faulting.
-pub const FSRD_MANAGER: u32 = 1 << 0;
+pub(crate) const FSRD_MANAGER: u32 = 1 << 0;
 
 /// FTRn, FTRD: an undefined instruction.
-pub const FAULT_UNDEFINED: u32 = 1 << 0;
+pub(crate) const FAULT_UNDEFINED: u32 = 1 << 0;
 /// FTRn, FTRD: an operand that this controller does not have, such as a channel or an event with
 /// too high a number.
-pub const FAULT_OPERAND: u32 = 1 << 1;
+pub(crate) const FAULT_OPERAND: u32 = 1 << 1;
 /// FTRD: the Non-secure manager tried to start a channel in the Secure state.
-pub const FAULT_DMAGO: u32 = 1 << 4;
+pub(crate) const FAULT_DMAGO: u32 = 1 << 4;
 /// FTRn, FTRD: a Non-secure thread used a Secure event.
-pub const FAULT_EVENT: u32 = 1 << 5;
+pub(crate) const FAULT_EVENT: u32 = 1 << 5;
 /// FTRn: a Non-secure thread used a Secure peripheral.
-pub const FAULT_PERIPHERAL: u32 = 1 << 6;
+pub(crate) const FAULT_PERIPHERAL: u32 = 1 << 6;
 /// FTRn: a Non-secure thread tried to access memory as a Secure one.
-pub const FAULT_CCR: u32 = 1 << 7;
+pub(crate) const FAULT_CCR: u32 = 1 << 7;
 /// FTRn: a burst that is larger than the data buffer.
-pub const FAULT_BUFFER: u32 = 1 << 12;
+pub(crate) const FAULT_BUFFER: u32 = 1 << 12;
 /// FTRn: a DMAST for which nothing was loaded.
-pub const FAULT_NO_DATA: u32 = 1 << 13;
+pub(crate) const FAULT_NO_DATA: u32 = 1 << 13;
 /// FTRn, FTRD: a bus error while fetching an instruction.
-pub const FAULT_FETCH: u32 = 1 << 16;
+pub(crate) const FAULT_FETCH: u32 = 1 << 16;
 /// FTRn: a bus error while writing.
-pub const FAULT_WRITE: u32 = 1 << 17;
+pub(crate) const FAULT_WRITE: u32 = 1 << 17;
 /// FTRn: a bus error while reading.
-pub const FAULT_READ: u32 = 1 << 18;
+pub(crate) const FAULT_READ: u32 = 1 << 18;
 /// FTRn, FTRD: the instruction came from the debug interface.
 pub const FAULT_DEBUG: u32 = 1 << 30;
 /// FTRn: the channel had locked up for want of resources.
-pub const FAULT_LOCKUP: u32 = 1 << 31;
+pub(crate) const FAULT_LOCKUP: u32 = 1 << 31;
 
 /// The part number and the designer (Arm) in [`PERIPH_ID`]: the same mask and value as Linux
 /// `drivers/dma/pl330.c`, `pl330_ids`.
-pub const PERIPH_ID_VALUE: u32 = 0x0004_1330;
+pub(crate) const PERIPH_ID_VALUE: u32 = 0x0004_1330;
 /// Which bits of [`PERIPH_ID`] those are; bits 23..20 are the revision, see [`revision`].
-pub const PERIPH_ID_MASK: u32 = 0x000F_FFFF;
+pub(crate) const PERIPH_ID_MASK: u32 = 0x000F_FFFF;
 /// [`PCELL_ID`] of every PrimeCell.
-pub const PCELL_ID_VALUE: u32 = 0xB105_F00D;
+pub(crate) const PCELL_ID_VALUE: u32 = 0xB105_F00D;
 
 /// The bytes of four ID registers as one word.
-pub fn id(registers: [Register<ReadOnly>; 4], window: &impl crate::hw::Mmio) -> u32 {
+pub(crate) fn id(registers: [Register<ReadOnly>; 4], window: &impl crate::hw::Mmio) -> u32 {
     registers.into_iter().rev().fold(0, |word, register| word << 8 | register.read(window) & 0xFF)
 }
 
 /// The revision in a peripheral ID: 0 r0p0, 1 r1p0, 2 r1p1 (Linux `drivers/dma/pl330.c`,
 /// `PERIPH_REV_R0P0` and on).
 #[must_use]
-pub const fn revision(periph_id: u32) -> u32 {
+pub(crate) const fn revision(periph_id: u32) -> u32 {
     periph_id >> 20 & 0xF
 }
 
 /// CR0: how many channels there are, 1 to 8.
 #[must_use]
-pub const fn channels(cr0: u32) -> u32 {
+pub(crate) const fn channels(cr0: u32) -> u32 {
     (cr0 >> 4 & 7) + 1
 }
 
 /// CR0: how many events and interrupts there are, 1 to 32.
 #[must_use]
-pub const fn events(cr0: u32) -> u32 {
+pub(crate) const fn events(cr0: u32) -> u32 {
     (cr0 >> 17 & 0x1F) + 1
 }
 
 /// CRD: the width of the AXI master in bytes; `None` for a reserved value.
 #[must_use]
-pub const fn bus_bytes(crd: u32) -> Option<u32> {
+pub(crate) const fn bus_bytes(crd: u32) -> Option<u32> {
     match crd & 7 {
         width @ 2..=4 => Some(1 << width),
         _ => None,
@@ -185,6 +185,6 @@ pub const fn bus_bytes(crd: u32) -> Option<u32> {
 
 /// CRD: how many words of that width the data buffer (MFIFO) holds.
 #[must_use]
-pub const fn buffer_words(crd: u32) -> u32 {
+pub(crate) const fn buffer_words(crd: u32) -> u32 {
     (crd >> 20 & 0x3FF) + 1
 }

@@ -2,53 +2,53 @@
 //! module ZDMA. Their meaning comes from UG1085, chapter "DMA Controller", and where it is silent
 //! from AMD's own driver (embeddedsw, `xzdma_hw.h`).
 
-use crate::hw::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
+use crate::hw::mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The window: one 4 KiB page would do; so much of it is used.
 pub const WINDOW_BYTES: usize = 0x204;
 /// A side's descriptor in memory begins at a multiple of its own size (UG1085, "Buffer Descriptor
 /// Summary").
-pub const DESCRIPTOR_BYTES: usize = 32;
+pub(crate) const DESCRIPTOR_BYTES: usize = 32;
 /// How many bits of an address a descriptor holds: 32 in word 0, 12 in word 1 (UG1085, table
 /// "Buffer Descriptor Format"). The registers have 49 (UG1087), of which the interconnect drives 40
 /// to memory.
 pub const ADDR_BITS: u32 = 44;
 /// The most bytes of one descriptor: its SIZE field has 30 bits.
-pub const SIZE_MAX: u32 = 0x3FFF_FFFF;
+pub(crate) const SIZE_MAX: u32 = 0x3FFF_FFFF;
 
 /// ZDMA_CH_ISR, 0x100: what happened; sticky, writing 1 clears a bit.
 pub const ISR: Register<WriteOneToggles> = Register::at(0x100);
 /// ZDMA_CH_IMR, 0x104: 1 masks the interrupt of that bit; all are masked after reset.
 pub const IMR: Register<ReadOnly> = Register::at(0x104);
 /// ZDMA_CH_IEN, 0x108: writing 1 unmasks. Write only, reads 0.
-pub const IEN: Register<ReadWrite> = Register::at(0x108);
+pub(crate) const IEN: Register<ReadWrite> = Register::at(0x108);
 /// ZDMA_CH_IDS, 0x10C: writing 1 masks. Write only, reads 0.
 pub const IDS: Register<ReadWrite> = Register::at(0x10C);
 /// ZDMA_CH_CTRL0, 0x110: mode. Reset value 0x80. Stable while enabled, except for CONT.
 pub const CTRL0: Register<ReadWrite> = Register::at(0x110);
 /// ZDMA_CH_CTRL1, 0x114: how many transactions may be outstanding on each side.
-pub const CTRL1: Register<ReadWrite> = Register::at(0x114);
+pub(crate) const CTRL1: Register<ReadWrite> = Register::at(0x114);
 /// ZDMA_CH_FCI, 0x118: flow control by the fabric.
-pub const FCI: Register<ReadWrite> = Register::at(0x118);
+pub(crate) const FCI: Register<ReadWrite> = Register::at(0x118);
 /// ZDMA_CH_STATUS, 0x11C: bits 1..0 are the channel's state.
 pub const STATUS: Register<ReadOnly> = Register::at(0x11C);
 /// ZDMA_CH_DATA_ATTR, 0x120: how payload is read and written. Stable while the channel is enabled.
 pub const DATA_ATTR: Register<ReadWrite> = Register::at(0x120);
 /// ZDMA_CH_DSCR_ATTR, 0x124: how descriptors are read. Stable while the channel is enabled.
-pub const DSCR_ATTR: Register<ReadWrite> = Register::at(0x124);
+pub(crate) const DSCR_ATTR: Register<ReadWrite> = Register::at(0x124);
 /// ZDMA_CH_SRC_DSCR_WORD0 and WORD1, 0x128 and 0x12C: where simple mode reads.
-pub const SRC_ADDR: Pointer = Pointer::at(0x128);
+pub(crate) const SRC_ADDR: Pointer = Pointer::at(0x128);
 /// ZDMA_CH_SRC_DSCR_WORD2, 0x130: how many bytes simple mode copies, bits 29..0.
-pub const SRC_SIZE: Register<ReadWrite> = Register::at(0x130);
+pub(crate) const SRC_SIZE: Register<ReadWrite> = Register::at(0x130);
 /// ZDMA_CH_SRC_DSCR_WORD3, 0x134: [`WORD3_COHERENT`]; the other bits count in memory only.
-pub const SRC_WORD3: Register<ReadWrite> = Register::at(0x134);
+pub(crate) const SRC_WORD3: Register<ReadWrite> = Register::at(0x134);
 /// ZDMA_CH_DST_DSCR_WORD0 and WORD1, 0x138 and 0x13C: where simple mode writes.
-pub const DST_ADDR: Pointer = Pointer::at(0x138);
+pub(crate) const DST_ADDR: Pointer = Pointer::at(0x138);
 /// ZDMA_CH_DST_DSCR_WORD2, 0x140: simple mode looks at the source's size only (UG1085, "Simple DMA
 /// Mode").
-pub const DST_SIZE: Register<ReadWrite> = Register::at(0x140);
+pub(crate) const DST_SIZE: Register<ReadWrite> = Register::at(0x140);
 /// ZDMA_CH_DST_DSCR_WORD3, 0x144: as [`SRC_WORD3`].
-pub const DST_WORD3: Register<ReadWrite> = Register::at(0x144);
+pub(crate) const DST_WORD3: Register<ReadWrite> = Register::at(0x144);
 /// ZDMA_CH_SRC_START_LSB and MSB, 0x158 and 0x15C: the first source descriptor.
 pub const SRC_START: Pointer = Pointer::at(0x158);
 /// ZDMA_CH_DST_START_LSB and MSB, 0x160 and 0x164: the first destination descriptor.
@@ -56,13 +56,6 @@ pub const DST_START: Pointer = Pointer::at(0x160);
 /// ZDMA_CH_TOTAL_BYTE, 0x188: bytes whose writes were answered since it was cleared, also after an
 /// error (UG1085, "Total Transferred Bytes Overflow"). Writing 1 clears a bit.
 pub const TOTAL_BYTE: Register<WriteOneToggles> = Register::at(0x188);
-/// ZDMA_CH_RATE_CTRL, 0x18C: cycles between two reads, where [`CTRL0`] asks for it.
-pub const RATE_CTRL: Register<ReadWrite> = Register::at(0x18C);
-/// ZDMA_CH_IRQ_SRC_ACCT, 0x190: source descriptors that asked for an interrupt. Clears when read.
-pub const IRQ_SRC_ACCT: Register<ReadClears> = Register::at(0x190);
-/// ZDMA_CH_IRQ_DST_ACCT, 0x194: destination descriptors that asked for an interrupt. Clears when
-/// read.
-pub const IRQ_DST_ACCT: Register<ReadClears> = Register::at(0x194);
 /// ZDMA_CH_CTRL2, 0x200: bit 0 enables the channel; the channel clears it at its end.
 pub const CTRL2: Register<ReadWrite> = Register::at(0x200);
 
@@ -79,22 +72,18 @@ pub const INT_DST_DESCRIPTOR: u32 = 1 << 7;
 /// ISR: a source descriptor could not be read.
 pub const INT_SRC_DESCRIPTOR: u32 = 1 << 6;
 /// ISR: more destination interrupts than 8 bits count.
-pub const INT_DST_ACCT: u32 = 1 << 5;
+pub(crate) const INT_DST_ACCT: u32 = 1 << 5;
 /// ISR: more source interrupts than 8 bits count.
-pub const INT_SRC_ACCT: u32 = 1 << 4;
+pub(crate) const INT_SRC_ACCT: u32 = 1 << 4;
 /// ISR: [`TOTAL_BYTE`] overflowed.
-pub const INT_BYTE_COUNT: u32 = 1 << 3;
-/// ISR: a destination descriptor that asked for an interrupt is done.
-pub const INT_DST_DONE: u32 = 1 << 2;
-/// ISR: a source descriptor that asked for an interrupt is done.
-pub const INT_SRC_DONE: u32 = 1 << 1;
+pub(crate) const INT_BYTE_COUNT: u32 = 1 << 3;
 /// ISR: a register that does not exist was accessed.
-pub const INT_REGISTER: u32 = 1 << 0;
+pub(crate) const INT_REGISTER: u32 = 1 << 0;
 /// ISR, IMR, IEN, IDS: every bit that exists.
 pub const INT_ALL: u32 = 0xFFF;
 /// ISR: what ends a job, and wrongly. The four put the channel into its disabled state (UG1085,
 /// "Channel Disabled").
-pub const INT_FATAL: u32 = INT_WRITE | INT_READ | INT_DST_DESCRIPTOR | INT_SRC_DESCRIPTOR;
+pub(crate) const INT_FATAL: u32 = INT_WRITE | INT_READ | INT_DST_DESCRIPTOR | INT_SRC_DESCRIPTOR;
 
 /// CTRL0: whole bus words are read at the end of a payload, up to 15 bytes behind it. Set after
 /// reset.
@@ -102,9 +91,9 @@ pub const OVER_FETCH: u32 = 1 << 7;
 /// CTRL0: descriptors are in memory, not in registers.
 pub const POINT_TYPE_MEMORY: u32 = 1 << 6;
 /// CTRL0: leave the paused state; to the disabled one where [`CTRL2`] is 0.
-pub const CONTINUE: u32 = 1 << 1;
+pub(crate) const CONTINUE: u32 = 1 << 1;
 /// CTRL1: all that there are, as after reset: 32 transactions on each side.
-pub const ISSUE_MOST: u32 = 0x3FF;
+pub(crate) const ISSUE_MOST: u32 = 0x3FF;
 /// CTRL2: rings the doorbell.
 pub const ENABLE: u32 = 1 << 0;
 
@@ -125,20 +114,20 @@ pub const STATE_FAILED: u32 = 3;
 pub const DATA_PLAIN: u32 = 0x0483_D20F;
 /// DATA_ATTR for a port that snoops: the same bursts, ARCACHE and AWCACHE 0b1111, write-back with
 /// allocation.
-pub const DATA_COHERENT: u32 = DATA_PLAIN | 0xF << 22 | 0xF << 8;
+pub(crate) const DATA_COHERENT: u32 = DATA_PLAIN | 0xF << 22 | 0xF << 8;
 /// DSCR_ATTR for a port that does not snoop, as after reset.
-pub const DSCR_PLAIN: u32 = 0;
+pub(crate) const DSCR_PLAIN: u32 = 0;
 /// DSCR_ATTR for a port that snoops: AXCOHRNT, and AXCACHE 0b1111.
-pub const DSCR_COHERENT: u32 = 1 << 8 | 0xF << 4;
+pub(crate) const DSCR_COHERENT: u32 = 1 << 8 | 0xF << 4;
 
 /// A descriptor's word 3: its payload is coherent. The FPD DMA ignores it.
-pub const WORD3_COHERENT: u32 = 1 << 0;
+pub(crate) const WORD3_COHERENT: u32 = 1 << 0;
 /// A descriptor's word 3: it has 256 bits, with the next one's address in words 4 and 5.
 pub const WORD3_LINKED: u32 = 1 << 1;
 /// A source descriptor's word 3, bits 4..3: the channel pauses after it.
 pub const WORD3_PAUSE: u32 = 0b01 << 3;
 /// A source descriptor's word 3, bits 4..3: the last one.
-pub const WORD3_STOP: u32 = 0b10 << 3;
+pub(crate) const WORD3_STOP: u32 = 0b10 << 3;
 
 /// Bits that read as zero by UG1087, in registers whose reading changes nothing. By them a ZDMA is
 /// told from most other cores.
@@ -156,7 +145,7 @@ pub const ZEROES: [(&str, Register<ReadOnly>, u32); 8] = [
 /// Does a value of STATUS say that the channel touches nothing? All ones is what a device that is
 /// gone answers: no.
 #[must_use]
-pub const fn is_idle(status: u32) -> bool {
+pub(crate) const fn is_idle(status: u32) -> bool {
     matches!(status & STATE, STATE_DONE | STATE_FAILED) && status != u32::MAX
 }
 
@@ -211,7 +200,7 @@ mod tests {
             assert!(describe(bit).contains(name), "{name}");
             assert!(describe(bit | INT_DONE).contains(name), "{name}, and done");
         }
-        let every = names.iter().fold(INT_SRC_DONE | INT_DST_DONE, |bits, (bit, _)| if *bit == u32::MAX { bits } else { bits | bit });
+        let every = names.iter().fold(1 << 1 | 1 << 2, |bits, (bit, _)| if *bit == u32::MAX { bits } else { bits | bit });
         assert_eq!(every, INT_ALL);
     }
 

@@ -22,7 +22,7 @@ impl<D: Driver> Queue<D> {
     /// The operands come back ([`Operand::into_cpu`]; those of a job that began cannot be submitted
     /// again as they are) with:
     /// - [`Error::Busy`]: jobs are in the queue. [`Error::Argument`]: `timeout` is longer than an
-    ///   hour ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)). What [`submit`](Self::submit) refuses. Nothing
+    ///   hour ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)). What [`submit`](Self::submit) refuses. Nothing
     ///   was done.
     /// - [`Error::Timeout`], or the fault of the channel: the device has been stopped.
     /// - [`Error::Fault`], where this job failed alone, or the error of the backend's sync.
@@ -119,7 +119,7 @@ impl<D: Driver> Queue<D> {
     /// - No buffers: the channel failed and was stopped; the jobs are inside, to be taken back.
     ///   With [`Error::WillNotStop`] it was not stopped.
     /// - [`Error::Argument`] without buffers: `timeout` is longer than an hour
-    ///   ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)), or jobs have another count of buffers than `N`.
+    ///   ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)), or jobs have another count of buffers than `N`.
     ///   Nothing was looked at, and all jobs go on.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]

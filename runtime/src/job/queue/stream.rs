@@ -137,7 +137,7 @@ impl<D: Driver> Stream<D> {
     /// could not be maintained: the next call tries again with this frame. The channel failed: it
     /// is stopped ([`is_running`](Self::is_running)). [`Error::NoSlots`]: the device has no buffer
     /// and the pool has none, so that nothing can come. [`Error::Argument`]: `timeout` is longer
-    /// than an hour ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)), and nothing was done.
+    /// than an hour ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)), and nothing was done.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Frame>> {

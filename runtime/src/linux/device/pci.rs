@@ -48,7 +48,7 @@ const LINK_MAX_BYTES: usize = 512;
 /// ```
 ///
 /// ```no_run
-/// use contigo::{Error, Mmio, PciFunction};
+/// use contigo::{Error, Mmio, linux::device::PciFunction};
 /// let function = PciFunction::open("0000:00:01.0")?;
 /// assert_eq!(function.id()?, (0x1234, 0x11E8));
 /// function.enable()?;
@@ -72,7 +72,7 @@ impl PciFunction {
     /// The one function of this `vendor` and `device`.
     ///
     /// ```no_run
-    /// let edu = contigo::PciFunction::find(0x1234, 0x11E8)?;
+    /// let edu = contigo::linux::device::PciFunction::find(0x1234, 0x11E8)?;
     /// println!("{}", edu.address());
     /// # Ok::<(), contigo::Error>(())
     /// ```
@@ -104,7 +104,7 @@ impl PciFunction {
     /// As [`find`](Self::find).
     ///
     /// # Safety
-    /// As [`Uio::find_under`](crate::Uio::find_under).
+    /// As [`Uio::find_under`](crate::linux::device::Uio::find_under).
     pub unsafe fn find_under(root: &str, vendor: u16, device: u16) -> Result<Self, Error> {
         let address = pci_bus::find(root, vendor, device)?;
         // SAFETY: the caller's promise.
@@ -117,7 +117,7 @@ impl PciFunction {
     /// As [`open`](Self::open).
     ///
     /// # Safety
-    /// As [`Uio::find_under`](crate::Uio::find_under).
+    /// As [`Uio::find_under`](crate::linux::device::Uio::find_under).
     pub unsafe fn open_under(root: &str, address: &str) -> Result<Self, Error> {
         const ROOT: &str = "be root; or put it behind an IOMMU, and use VFIO";
         let address = pci_bus::address(address)?;

@@ -12,12 +12,12 @@ use core::ptr::NonNull;
 use memmap2::MmapRaw;
 use nix::libc::{EACCES, EINVAL, EPERM, O_RDWR, O_SYNC};
 
-/// A device's registers, mapped into this process by [`Guard`](crate::Guard), [`Uio`](crate::Uio),
-/// [`PciFunction`](crate::PciFunction) or [`from_dev_mem`](Self::from_dev_mem). It owns the
+/// A device's registers, mapped into this process by [`Guard`](crate::linux::guard::Guard), [`Uio`](crate::linux::device::Uio),
+/// [`PciFunction`](crate::linux::device::PciFunction) or [`from_dev_mem`](Self::from_dev_mem). It owns the
 /// mapping, and holds the lock that keeps a second driver away, where there is one.
 ///
 /// ```no_run
-/// use contigo::{Mmio, Uio};
+/// use contigo::{Mmio, linux::device::Uio};
 /// let (registers, _irq) = Uio::find("dma-controller@f8003000")?.into_parts();
 /// // Arm DDI 0424, "Peripheral Identification Registers": 8 bits each.
 /// let id = [0xFE0, 0xFE4, 0xFE8, 0xFEC].map(|offset| registers.read32(offset));
@@ -80,7 +80,7 @@ impl Registers {
     /// The registers at `addr`, through `/dev/mem`: only where nothing better is, and only where
     /// somebody asked for it by name.
     ///
-    /// A `generic-uio` node in the device tree ([`Uio`](crate::Uio)) is better in every way. It has
+    /// A `generic-uio` node in the device tree ([`Uio`](crate::linux::device::Uio)) is better in every way. It has
     /// an interrupt, an ordinary user may be given it, and a second driver is kept away. The kernel
     /// knows that the registers are in use and keeps the device's clocks on. This needs root, and a
     /// kernel that allows it. `CONFIG_STRICT_DEVMEM` forbids RAM; `CONFIG_IO_STRICT_DEVMEM` also
@@ -99,7 +99,7 @@ impl Registers {
     /// Source: man 4 mem; Linux `drivers/char/mem.c`.
     ///
     /// ```no_run
-    /// use contigo::{PhysAddr, Registers};
+    /// use contigo::{PhysAddr, linux::device::Registers};
     /// // SAFETY: UG585, appendix B: the PL330's secure registers, 4 KiB; no other program drives it.
     /// let registers = unsafe { Registers::from_dev_mem(PhysAddr(0xF800_3000), 4096)? };
     /// # let _ = registers;

@@ -48,10 +48,10 @@ struct Map {
 /// udev rule says otherwise, such as `SUBSYSTEM=="uio", GROUP="dma", MODE="0660"`.
 ///
 /// A PCI function behind `uio_pci_generic` is no device of this kind:
-/// [`PciFunction`](crate::PciFunction) opens it.
+/// [`PciFunction`](crate::linux::device::PciFunction) opens it.
 ///
 /// ```no_run
-/// use contigo::{Bus, Port, Uio, drivers::zdma::Zdma, Queue};
+/// use contigo::{Bus, Port, Queue, drivers::zdma::Zdma, linux::device::Uio};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// // SAFETY: GDMA's master reaches memory so, and no IOMMU is on.
@@ -191,7 +191,7 @@ impl Uio {
     /// node's `reg`. Each is given once.
     ///
     /// ```no_run
-    /// let mut device = contigo::Uio::find("capture@40000000")?;
+    /// let mut device = contigo::linux::device::Uio::find("capture@40000000")?;
     /// let buffers = device.map(1)?;
     /// # let _ = buffers;
     /// # Ok::<(), contigo::Error>(())

@@ -22,7 +22,7 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 /// forgotten by it, and seen by the look; one after it ends the sleep.
 ///
 /// ```no_run
-/// use contigo::{Align, Bus, Error, Port, UDmaBuf, Uio, Wired, drivers::zdma::Zdma, Queue, Region};
+/// use contigo::{Align, Bus, Error, Port, Queue, Region, drivers::zdma::Zdma, hw::Wired, linux::{device::Uio, memory::UDmaBuf}};
 /// use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// use std::os::fd::AsFd;
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
@@ -83,7 +83,7 @@ impl UioIrq {
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the device has no interrupt: use
-    /// [`Uio::polled`](crate::Uio::polled), or give its node one. [`Error::Os`] with what the file
+    /// [`Uio::polled`](crate::linux::device::Uio::polled), or give its node one. [`Error::Os`] with what the file
     /// says; with `write(/dev/uio)` and EINVAL the device is gone.
     pub fn arm(&self) -> Result<(), Error> {
         self.take()?;

@@ -16,10 +16,10 @@ impl<D: Driver> Queue<D> {
     ///
     /// # Errors
     /// [`Error::Unsupported`]: this driver has no such program. As
-    /// [`Guard::arm`](crate::Guard::arm).
+    /// [`Guard::arm`](crate::linux::guard::Guard::arm).
     ///
     /// A device that has not stopped when the program's time is over, a second at most, is reset
-    /// where the kernel can ([`GuardInfo::can_reset`](crate::GuardInfo)). Where it cannot, its
+    /// where the kernel can ([`GuardInfo::can_reset`](crate::linux::guard::GuardInfo)). Where it cannot, its
     /// memory is kept until the program stops it later: whoever opens the device next tries. So a
     /// driver that waits for the end of a job needs jobs that are shorter
     /// ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).

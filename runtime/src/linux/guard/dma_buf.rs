@@ -20,7 +20,7 @@ use memmap2::MmapRaw;
 use nix::errno::Errno;
 
 /// A dma-buf of whatever exporter, mapped for this process and for the device of a [`Guard`]:
-/// a dma-heap's block ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)), a camera's or a
+/// a dma-heap's block ([`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for)), a camera's or a
 /// display's buffer ([`import`](Self::import)).
 ///
 /// It owns the mapping, the import and a descriptor. The kernel gives its address. On a port that
@@ -74,7 +74,7 @@ impl DmaBuf {
     /// are not waited for: poll(2) the dma-buf.
     ///
     /// ```no_run
-    /// use contigo::{DmaBuf, Guard, Region};
+    /// use contigo::{Region, linux::guard::{DmaBuf, Guard}};
     /// use core::time::Duration;
     /// use std::os::fd::AsFd;
     /// # fn frame() -> std::fs::File { unreachable!() }

@@ -7,7 +7,7 @@ use super::abi::{
 use crate::types::{Align, Error};
 
 /// The facts about a guarded device and its file, as they were when the kernel was asked:
-/// [`Guard::info`](crate::Guard::info).
+/// [`Guard::info`](crate::linux::guard::Guard::info).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GuardInfo {

@@ -21,16 +21,16 @@ use spin::Once;
 /// The eventfds of interrupts that were asked for.
 pub(super) type Events = [Once<Fd>; MAX_INTERRUPTS];
 
-/// One interrupt of a guarded device: [`Guard::irq`](crate::Guard::irq). The kernel masks it when
+/// One interrupt of a guarded device: [`Guard::irq`](crate::linux::guard::Guard::irq). The kernel masks it when
 /// it comes, so each wait unmasks it first. A wait is three system calls, as on a
-/// [`UioIrq`](crate::UioIrq).
+/// [`UioIrq`](crate::linux::device::UioIrq).
 ///
 /// It is `AsFd`, for poll(2) and event loops, in the same order as there: [`arm`](Self::arm) first,
 /// then look, then sleep. The descriptor is the guard's own where the device has one interrupt, and
 /// an eventfd for each where it has several. Either wakes who waits when the device is taken away.
 ///
 /// ```no_run
-/// use contigo::{Bus, Guard, Port, Wired, drivers::zdma::Zdma, Queue};
+/// use contigo::{Bus, Port, Queue, drivers::zdma::Zdma, hw::Wired, linux::guard::Guard};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// let guard = Guard::open("fd500000.dma-controller")?;

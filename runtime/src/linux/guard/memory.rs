@@ -50,7 +50,7 @@ impl Guard {
     /// ([`set_addr_bits`](Self::set_addr_bits)).
     ///
     /// ```no_run
-    /// use contigo::{Guard, Region};
+    /// use contigo::{Region, linux::guard::Guard};
     /// let guard = Guard::open("40000000.gemm8")?;
     /// let region = Region::new(guard.allocate(4 << 20)?)?;
     /// let frames = region.pool(8, 256 << 10)?;

@@ -64,7 +64,7 @@ use spin::{Mutex, Once};
 ///
 /// It is the file, which is all that a driver needs: [`registers`](Self::registers),
 /// [`irq`](Self::irq), and memory: of the device's own ([`allocate`](Self::allocate)), or another
-/// driver's ([`DmaBuf::import`], [`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)). While it
+/// driver's ([`DmaBuf::import`], [`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for)). While it
 /// is open the device is awake and its clocks run; opening resets a device that has a reset.
 ///
 /// When the last handle and the last mapping of it go, by whatever end of the process, the
@@ -83,7 +83,7 @@ use spin::{Mutex, Once};
 /// module and bind a device.
 ///
 /// ```no_run
-/// use contigo::{Bus, Guard, Port, Wired, drivers::zdma::Zdma, Queue, Region};
+/// use contigo::{Bus, Port, Queue, Region, drivers::zdma::Zdma, hw::Wired, linux::guard::Guard};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// let guard = Guard::open("fd500000.dma-controller")?;

@@ -26,7 +26,7 @@ impl Guard {
     /// writes, with a bit in it that it never sets.
     ///
     /// ```no_run
-    /// use contigo::{Guard, Mmio};
+    /// use contigo::{Mmio, linux::guard::Guard};
     /// let guard = Guard::open("40000000.gemm8")?;
     /// println!("identification: {:#x}", guard.registers(0)?.read32(0));
     /// # Ok::<(), contigo::Error>(())

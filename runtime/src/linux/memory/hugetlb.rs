@@ -86,7 +86,7 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// `pagemap.rst`.
 ///
 /// ```no_run
-/// use contigo::{Backend, HugeTlb};
+/// use contigo::{Backend, linux::memory::HugeTlb};
 /// let block = HugeTlb::new(1 << 20)?; // one page: 2 MiB, contiguous
 /// println!("{} bytes at {:#x}", block.mapping().len_bytes, block.mapping().base.raw());
 /// # Ok::<(), contigo::Error>(())
@@ -160,7 +160,7 @@ impl HugeTlb {
     ///   program gave up CAP_SYS_ADMIN.
     ///
     /// ```no_run
-    /// let block = contigo::HugeTlb::new(1)?;
+    /// let block = contigo::linux::memory::HugeTlb::new(1)?;
     /// if !block.is_pinned() {
     ///     block.verify()?;
     /// }

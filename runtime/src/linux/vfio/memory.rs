@@ -27,7 +27,7 @@ use memmap2::{MmapOptions, MmapRaw};
 ///   device whose IOMMU cannot do that. The No Snoop attribute of PCI Express is the one way past
 ///   it. It is forbidden to the function where the IOMMU does not override it. So the memory is
 ///   coherent, and the port says the same. On an older kernel where the IOMMU cannot, it is not,
-///   and arm64 maintains its caches as for [`HugeTlb`](crate::HugeTlb).
+///   and arm64 maintains its caches as for [`HugeTlb`](crate::linux::memory::HugeTlb).
 ///
 /// # References
 /// Linux `drivers/vfio/vfio_iommu_type1.c` (`vfio_dma_do_map`, `vfio_iommu_map`),

@@ -27,7 +27,7 @@ use core::{fmt, mem::ManuallyDrop};
 /// writes. A driver that has stopped its device gives them back with [`release`](Self::release).
 ///
 /// ```
-/// use contigo::{Align, DriverBuf, sim::SimBoard, Region};
+/// use contigo::{Align, Region, mem::DriverBuf, sim::SimBoard};
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let mut descriptors = DriverBuf::new(region.alloc(256, Align::LINE)?, &board.port(), 32)?;

@@ -266,7 +266,7 @@ impl Region {
     ///
     /// ```no_run
     /// # #[cfg(all(feature = "linux", target_os = "linux"))] {
-    /// use contigo::{DmaHeap, Region};
+    /// use contigo::{Region, linux::memory::DmaHeap};
     /// let region = Region::new(DmaHeap::allocate("linux,cma", 4 << 20)?)?;
     /// // SAFETY: nothing is allocated from it yet; the camera has it alone until VIDIOC_DQBUF.
     /// let fd = unsafe { region.export()? };   // V4L2's VIDIOC_QBUF with V4L2_MEMORY_DMABUF, DRM's PRIME

@@ -73,7 +73,7 @@ pub(crate) fn with_text(error: Error, told: impl core::error::Error + Send + Syn
 /// It keeps the error, and drops the value that came back. So a buffer returns to its pool.
 ///
 /// ```
-/// use contigo::{Error, Refused};
+/// use contigo::{Error, types::Refused};
 /// let refused = Refused { error: Error::Busy, returned: "a buffer" };
 /// let error: std::io::Error = refused.into();
 /// assert_eq!(error.to_string(), Error::Busy.to_string());

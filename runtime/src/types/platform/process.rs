@@ -40,7 +40,7 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 /// Source: man 2 madvise, `MADV_WIPEONFORK`; man 3 pthread_atfork.
 ///
 /// ```
-/// contigo::same_process()?;
+/// contigo::linux::same_process()?;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[inline]

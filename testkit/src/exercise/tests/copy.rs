@@ -3,9 +3,13 @@
 //! wrong with it.
 
 use contigo::{
-    Backend, Completion, DevAddr, DevSlice, Device, Direction, Driver, Error, OperandSpec, Port, Result, exactly, forward,
-    mmio::{Pointer, ReadClears, ReadWrite, Register},
-    poll_until,
+    Backend, Completion, DevAddr, Device, Direction, Driver, Error, OperandSpec, Port, Result, forward,
+    hw::{
+        mmio::{Pointer, ReadClears, ReadWrite, Register},
+        poll_until,
+    },
+    job::exactly,
+    mem::DevSlice,
     sim::{Model, SimBus},
 };
 use core::ops::Range;

@@ -16,8 +16,10 @@
 //! | `taken` | 1: it has an interrupt, which another thread has always taken |
 
 use contigo::{
-    AnyDriver, Completion, DevSlice, Driver, Error, Parts, Result, Settings,
+    Completion, Driver, Error, Result,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, regs},
+    job::{AnyDriver, Parts, Settings},
+    mem::DevSlice,
     names::{AnyDevice, DriverRow},
     sim::{AnyModel, Model, SimBus, stream::SourceConfig},
 };
@@ -107,7 +109,7 @@ struct Lies {
 }
 
 /// The camera's driver, which says now and then what is not so.
-struct Lying<'p> {
+struct Lying {
     camera: AxiDmaChannel<AnyDevice>,
     lies: Lies,
     refuses_at: u32,
@@ -123,7 +125,7 @@ struct Lying<'p> {
 // SAFETY: the channel belongs to the camera, and every method is its own. Only `poll` may lie about
 // an end that there was: a job that failed, another slot, or more bytes. Nobody is harmed by a lie
 // of these kinds: the queue must find it.
-unsafe impl Driver for Lying<'_> {
+unsafe impl Driver for Lying {
     contigo::forward!(|this| this.camera => port, simulated, addr_bits, operands, depth, in_order, check, stop_program, ran_dry);
     contigo::forward!(|this| this.camera => stop);
 

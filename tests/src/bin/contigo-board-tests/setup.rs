@@ -4,12 +4,12 @@
 
 use crate::machine::{Engine, Memory};
 use contigo::{
-    Align, Bus, Device, Driver, Error, Guard, Port, Queue, Region, Result,
+    Align, Bus, Device, Driver, Error, Port, Queue, Region, Result,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
     },
-    linux::vfio::Interrupt,
+    linux::{guard::Guard, vfio::Interrupt},
     names::{Attach, OpenDevice},
 };
 use contigo_boards::DmaKind;
@@ -102,7 +102,7 @@ impl Place {
     /// # Errors
     /// The error of opening either.
     pub(crate) fn run<H: Bench>(&self, interrupt: bool, bench: H) -> Result<H::Out> {
-        const NOWHERE: Error = Error::NotFound { what: "memory for this engine", among: contigo::Among::of(0) };
+        const NOWHERE: Error = Error::NotFound { what: "memory for this engine", among: contigo::types::Among::of(0) };
         let (memory, engine) = (self.memory.name().ok_or(NOWHERE)?, self.engine.device().ok_or(NOWHERE)?);
         let name = self.memory.device().filter(|owner| owner.kind() != "sim").unwrap_or(engine);
         let device = name.open()?;

@@ -2,13 +2,15 @@
 
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
-    Align, BaseAddr, Device, Driver, Error, Parts, PhysAddr, Port, Queue, Region, Result, Settings, Wait,
+    Align, Device, Driver, Error, PhysAddr, Port, Queue, Region, Result, Wait,
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma, StatusStream},
+    job::{Parts, Settings},
     names::{Attach, DeviceName, row},
     sim::{
         SimBoard, SimSpec,
         stream::{SourceConfig, StreamConfig},
     },
+    types::BaseAddr,
 };
 
 /// A job of `len_bytes` on a channel of a core like `spec`, by a driver that takes it for `config`.

@@ -2,8 +2,10 @@
 
 use super::{CONFIG, LIMIT, copier, core, pattern, receiver, with};
 use contigo::{
-    DevAddr, DevSlice, Driver, Error, Queue, Result, Settings,
+    DevAddr, Driver, Error, Queue, Result,
     drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, DmacConfig, DmacRows, regs::Side},
+    job::Settings,
+    mem::DevSlice,
     sim::{
         Faults,
         stream::{FNV_START, fnv1a, packet},

@@ -3,9 +3,11 @@
 
 use super::*;
 use contigo::{
-    Align, Driver, Error, Parts, Queue, Refused, Settings,
+    Align, Driver, Error, Queue,
+    job::{Parts, Settings},
     names::{Attach, DeviceName, row},
     sim::{Model, SimBus, SimDevice},
+    types::Refused,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -124,11 +124,6 @@ impl<D: Device> ApCtrl<D> {
         Ok(Self { stop_us: timeout_us(limit)?, ..self })
     }
 
-    /// The map.
-    pub const fn map(&self) -> &KernelMap {
-        &self.map
-    }
-
     /// The device, to read registers that the map does not have.
     pub const fn device(&self) -> &D {
         &self.device

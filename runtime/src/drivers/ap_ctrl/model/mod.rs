@@ -142,7 +142,7 @@ where
 
     /// How many jobs are in the kernel: taken and not ended.
     #[must_use]
-    pub fn jobs_inside(&self) -> usize {
+    pub(crate) fn jobs_inside(&self) -> usize {
         self.jobs.iter().flatten().count()
     }
 

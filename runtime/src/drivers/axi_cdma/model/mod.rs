@@ -145,12 +145,6 @@ impl AxiCdmaModel {
         }
     }
 
-    /// The FIFO's counts.
-    #[must_use]
-    pub const fn fifo(&self) -> crate::sim::stream::StreamCounts {
-        self.fifo.counts()
-    }
-
     /// Everything as after power-on, except for the FIFO, which is outside of the core.
     fn restart(&mut self) {
         let fifo = core::mem::take(&mut self.fifo);

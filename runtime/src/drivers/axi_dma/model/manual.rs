@@ -60,11 +60,11 @@ pub const SR_SG_SLV_ERR: u32 = 0x0000_0200;
 /// Bit 10, SGDecErr (`XAXIDMA_ERR_SG_DEC_MASK`).
 pub const SR_SG_DEC_ERR: u32 = 0x0000_0400;
 /// Bit 12, IOC_Irq (`XAXIDMA_IRQ_IOC_MASK`); IOC_IrqEn of DMACR has the same place.
-pub const SR_IOC_IRQ: u32 = 0x0000_1000;
+pub(crate) const SR_IOC_IRQ: u32 = 0x0000_1000;
 /// Bit 13, Dly_Irq (`XAXIDMA_IRQ_DELAY_MASK`).
-pub const SR_DLY_IRQ: u32 = 0x0000_2000;
+pub(crate) const SR_DLY_IRQ: u32 = 0x0000_2000;
 /// Bit 14, Err_Irq (`XAXIDMA_IRQ_ERROR_MASK`).
-pub const SR_ERR_IRQ: u32 = 0x0000_4000;
+pub(crate) const SR_ERR_IRQ: u32 = 0x0000_4000;
 /// All three (`XAXIDMA_IRQ_ALL_MASK`).
 pub const SR_IRQ_ALL: u32 = 0x0000_7000;
 

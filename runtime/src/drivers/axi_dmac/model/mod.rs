@@ -50,8 +50,6 @@ pub struct AxiDmacFlaws {
 impl AxiDmacFlaws {
     /// As 4.5 was seen.
     pub const ALL: Self = Self { row_ids: true, single_bursts: true, late_packet_ends: true, early_last: true };
-    /// As the page tells.
-    pub const NONE: Self = Self { row_ids: false, single_bursts: false, late_packet_ends: false, early_last: false };
 }
 
 /// How the model is built.

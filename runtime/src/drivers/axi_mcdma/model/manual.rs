@@ -58,30 +58,30 @@ pub const SR_SHORTFALL: u32 = 0x0000_0002;
 /// An error on another channel (the same, bit 3).
 pub const IRQ_OTHER: u32 = 0x0000_0008;
 /// `XMCDMA_IRQ_PKTDROP_MASK`.
-pub const IRQ_PKTDROP: u32 = 0x0000_0010;
+pub(crate) const IRQ_PKTDROP: u32 = 0x0000_0010;
 /// `XMCDMA_IRQ_IOC_MASK`.
 pub const IRQ_IOC: u32 = 0x0000_0020;
 /// `XMCDMA_IRQ_DELAY_MASK`.
-pub const IRQ_DELAY: u32 = 0x0000_0040;
+pub(crate) const IRQ_DELAY: u32 = 0x0000_0040;
 /// `XMCDMA_IRQ_ERROR_MASK`.
 pub const IRQ_ERROR: u32 = 0x0000_0080;
 /// All of the channel's.
-pub const IRQ_ALL: u32 = IRQ_OTHER | IRQ_PKTDROP | IRQ_IOC | IRQ_DELAY | IRQ_ERROR;
+pub(crate) const IRQ_ALL: u32 = IRQ_OTHER | IRQ_PKTDROP | IRQ_IOC | IRQ_DELAY | IRQ_ERROR;
 /// `XMCDMA_COALESCE_MASK`, 1 after a reset (MKIDGen3, `gen_s2mm_control_reg`).
 pub const CR_RESET_VALUE: u32 = 0x0001_0000;
 /// The bits of the channel's control that read back.
-pub const CR_BITS: u32 = RUNSTOP | IRQ_ALL | 0xFFFF_FF00;
+pub(crate) const CR_BITS: u32 = RUNSTOP | IRQ_ALL | 0xFFFF_FF00;
 
 /// `XMCDMA_ERR_INTERNAL_MASK`.
-pub const ERR_INTERNAL: u32 = 0x0000_0001;
+pub(crate) const ERR_INTERNAL: u32 = 0x0000_0001;
 /// `XMCDMA_ERR_SLAVE_MASK`.
 pub const ERR_SLAVE: u32 = 0x0000_0002;
 /// `XMCDMA_ERR_DECODE_MASK`.
-pub const ERR_DECODE: u32 = 0x0000_0004;
+pub(crate) const ERR_DECODE: u32 = 0x0000_0004;
 /// `XMCDMA_ERR_SG_INT_MASK`.
-pub const ERR_SG_INT: u32 = 0x0000_0010;
+pub(crate) const ERR_SG_INT: u32 = 0x0000_0010;
 /// `XMCDMA_ERR_SG_DEC_MASK`.
-pub const ERR_SG_DEC: u32 = 0x0000_0040;
+pub(crate) const ERR_SG_DEC: u32 = 0x0000_0040;
 
 /// `XMCDMA_BD_MINIMUM_ALIGNMENT` of `xmcdma.h`.
 pub const BD_ALIGN: u64 = 0x40;
@@ -115,4 +115,4 @@ pub const BD_RXSOF: u32 = 0x0800_0000;
 /// `XMCDMA_BD_STS_RXEOF_MASK`.
 pub const BD_RXEOF: u32 = 0x0400_0000;
 /// `XMCDMA_BD_SIDEBAND_STS_TDEST_MASK`'s lowest bit.
-pub const SIDEBAND_TDEST_SHIFT: u32 = 16;
+pub(crate) const SIDEBAND_TDEST_SHIFT: u32 = 16;

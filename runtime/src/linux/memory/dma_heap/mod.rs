@@ -69,7 +69,7 @@ const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use Guard
 /// `Documentation/admin-guide/mm/pagemap.rst`.
 ///
 /// ```no_run
-/// use contigo::{Backend, DmaHeap, Error};
+/// use contigo::{Backend, Error, linux::memory::DmaHeap};
 /// let block = match DmaHeap::allocate("linux,cma", 4 << 20) {
 ///     Err(Error::NoAddress { install }) => panic!("install {install}"),
 ///     other => other?,
@@ -127,7 +127,7 @@ impl DmaHeap {
     /// - As [`DmaBuf::import`].
     ///
     /// ```no_run
-    /// use contigo::{DmaHeap, Guard, Region};
+    /// use contigo::{Region, linux::{guard::Guard, memory::DmaHeap}};
     /// let guard = Guard::open("40000000.gemm8")?;
     /// let region = Region::new(DmaHeap::allocate_for(&guard, "linux,cma", 4 << 20)?)?;
     /// # Ok::<(), contigo::Error>(())

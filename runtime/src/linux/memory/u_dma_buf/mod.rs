@@ -75,7 +75,7 @@ use spin::Mutex;
 /// Source: u-dma-buf's Readme.md, "Device file" and "ioctl", and `u-dma-buf-ioctl.h`.
 ///
 /// ```no_run
-/// use contigo::{Backend, UDmaBuf};
+/// use contigo::{Backend, linux::memory::UDmaBuf};
 /// let block = UDmaBuf::open("udmabuf0")?;
 /// let mapping = block.mapping();
 /// assert!(mapping.len_bytes % 64 == 0 && mapping.base.raw() != 0);
@@ -147,7 +147,7 @@ impl UDmaBuf {
     ///
     /// ```no_run
     /// // SAFETY: the capture engine, which alone is given this memory, has the node's `iommus`.
-    /// let behind_smmu = unsafe { contigo::UDmaBuf::open_translated("udmabuf-capture")? };
+    /// let behind_smmu = unsafe { contigo::linux::memory::UDmaBuf::open_translated("udmabuf-capture")? };
     /// # Ok::<(), contigo::Error>(())
     /// ```
     ///
@@ -236,7 +236,7 @@ impl UDmaBuf {
     /// (ioctl `GET_DEV_INFO`, from 4.7.0).
     ///
     /// ```no_run
-    /// println!("DMA mask: {:?} bits", contigo::UDmaBuf::open("udmabuf0")?.dma_mask_bits());
+    /// println!("DMA mask: {:?} bits", contigo::linux::memory::UDmaBuf::open("udmabuf0")?.dma_mask_bits());
     /// # Ok::<(), contigo::Error>(())
     /// ```
     #[must_use]

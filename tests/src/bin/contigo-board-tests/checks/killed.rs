@@ -9,7 +9,7 @@ use crate::{
     map::Map,
     setup::{Bench, Place},
 };
-use contigo::{Align, Backend as _, Driver, Error, HugeTlb, Queue, Region, names::MemoryName};
+use contigo::{Align, Backend as _, Driver, Error, Queue, Region, linux::memory::HugeTlb, names::MemoryName};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::{Ground, Line};
 use nix::{

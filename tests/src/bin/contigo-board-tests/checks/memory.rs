@@ -2,7 +2,11 @@
 
 use super::{Verdict, Wrong, ensure, ok};
 use crate::machine::meminfo;
-use contigo::{DmaHeap, Error, HugeTlb, Result, names::MemoryName};
+use contigo::{
+    Error, Result,
+    linux::memory::{DmaHeap, HugeTlb},
+    names::MemoryName,
+};
 use std::{thread::sleep, time::Duration};
 
 /// Blocks of one memory at most: 4 GiB of them.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "madvise(2) on a block's mapping")]
 
 use super::{Verdict, Wrong, ensure, ok};
-use contigo::{Backend as _, Error, HugeTlb, Region};
+use contigo::{Backend as _, Error, Region, linux::memory::HugeTlb};
 use std::fs;
 
 /// 0: programs may make an io_uring. 2: none may. Since Linux 6.6.

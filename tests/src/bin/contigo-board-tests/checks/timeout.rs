@@ -33,7 +33,7 @@ impl Bench for Timeouts {
             Err(failed) => failed,
         };
         ensure(
-            contigo::timeout_us(limit).is_ok_and(|timeout_us| failed.error == Error::Timeout { timeout_us }),
+            contigo::types::timeout_us(limit).is_ok_and(|timeout_us| failed.error == Error::Timeout { timeout_us }),
             format!("it ended as: {failed}"),
         )?;
         ensure(queue.is_empty() && !queue.is_stopped() && queue.counts().stopped == 1, "the engine was not stopped")?;

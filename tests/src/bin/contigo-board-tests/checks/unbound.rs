@@ -1,7 +1,10 @@
 //! A device that is taken from the module while a program uses it.
 
 use super::{Verdict, Wrong, ensure, ok};
-use contigo::{Backend as _, Direction, DmaHeap, Error, Guard};
+use contigo::{
+    Backend as _, Direction, Error,
+    linux::{guard::Guard, memory::DmaHeap},
+};
 use std::{fs, path::PathBuf};
 
 /// ENODEV for everything from then on, nothing worse, and all works again when it is bound again.

@@ -6,7 +6,10 @@ use super::{
     ensure, ok,
 };
 use crate::raw::{RawGuard, info};
-use contigo::{DmaHeap, Error, Guard};
+use contigo::{
+    Error,
+    linux::{guard::Guard, memory::DmaHeap},
+};
 use nix::{
     errno::Errno,
     kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module},

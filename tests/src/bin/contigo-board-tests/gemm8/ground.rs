@@ -1,7 +1,11 @@
 //! The memory of a test: a block of 2 MiB that is in one piece, by what this kernel has.
 
 use crate::machine::heaps;
-use contigo::{DmaHeap, HugeTlb, Region, Result, names::OpenDevice};
+use contigo::{
+    Region, Result,
+    linux::memory::{DmaHeap, HugeTlb},
+    names::OpenDevice,
+};
 
 /// A huge page, which is one run, and as much of a heap.
 pub(super) const BYTES: usize = HugeTlb::PAGE_BYTES;

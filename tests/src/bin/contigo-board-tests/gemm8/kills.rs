@@ -12,8 +12,10 @@ use crate::{
     vfio::Seen,
 };
 use contigo::{
-    Backend as _, DevAddr, Error, GuardMemory, Queue, Result, StopProgram, StopStep,
+    Backend as _, DevAddr, Error, Queue, Result,
     drivers::axi_gate::regs,
+    job::{StopProgram, StopStep},
+    linux::guard::GuardMemory,
     names::{AnyDevice, DeviceName, OpenDevice},
 };
 use std::{
@@ -180,7 +182,7 @@ pub(super) fn told_lies(name: &DeviceName) -> Result<Seen> {
 /// How much the module keeps because the core has not stopped.
 fn kept_bytes(name: &DeviceName) -> Result<u64> {
     let opened = name.open()?;
-    Ok(opened.guard().map(contigo::Guard::info).transpose()?.map_or(0, |info| info.quarantined_bytes))
+    Ok(opened.guard().map(contigo::linux::guard::Guard::info).transpose()?.map_or(0, |info| info.quarantined_bytes))
 }
 
 /// A killed program that left nothing: nobody gets its memory. Another one shuts the gate

@@ -137,7 +137,7 @@ pub(super) fn handed_over<D: Driver>(region: &Region, queue: &mut Queue<D>, len:
 /// The only job's buffers. One that does not end is an error, and the caller drops the queue, which
 /// stops the device.
 fn ended<D: Driver>(queue: &mut Queue<D>, timeout: Duration) -> Result<Buffers, Error> {
-    let late = Error::Timeout { timeout_us: contigo::timeout_us(timeout)? };
+    let late = Error::Timeout { timeout_us: contigo::types::timeout_us(timeout)? };
     Ok(queue.wait_device(timeout)?.ok_or(late)?.buffers)
 }
 

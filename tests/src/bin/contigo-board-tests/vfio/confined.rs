@@ -6,8 +6,9 @@ use super::{
     raw_address::{self, RawAddress},
 };
 use contigo::{
-    Align, BaseAddr, Bus, DevAddr, Error, Queue, Region, Result,
+    Align, Bus, DevAddr, Error, Queue, Region, Result,
     linux::vfio::{Interrupt, Vfio},
+    types::BaseAddr,
 };
 use contigo_testkit::edu::{FaultLog, Unwatched};
 use std::fs;

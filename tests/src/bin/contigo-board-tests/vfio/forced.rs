@@ -8,8 +8,15 @@ use super::{
     raw_address::{self, RawAddress},
 };
 use contigo::{
-    Align, AnyDriver, BaseAddr, Bus, CpuBuf, DevAddr, Error, HugeTlb, Operand, Port, Queue, Region, Result, Spin, Wired,
-    linux::vfio::{Interrupt, Vfio},
+    Align, Bus, CpuBuf, DevAddr, Error, Operand, Port, Queue, Region, Result,
+    hw::Wired,
+    job::AnyDriver,
+    linux::{
+        Spin,
+        memory::HugeTlb,
+        vfio::{Interrupt, Vfio},
+    },
+    types::BaseAddr,
 };
 use contigo_testkit::edu::{Edu, Unwatched};
 

@@ -12,9 +12,10 @@ use super::{
     pages::pages,
 };
 use contigo::{
-    Align, Backend as _, BaseAddr, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result,
+    Align, Backend as _, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side, manual},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
+    types::BaseAddr,
 };
 use std::{
     fs,

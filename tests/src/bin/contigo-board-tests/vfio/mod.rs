@@ -27,8 +27,8 @@ use crate::row::{Name, Row, Status};
 
 use contigo::{
     Error, Mmio as _, Result,
+    hw::wait::poll_every,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
-    wait::poll_every,
 };
 use contigo_testkit::edu::{Edu, FaultLog, FaultWatch, regs};
 use std::time::Duration;

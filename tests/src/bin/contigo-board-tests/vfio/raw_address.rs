@@ -2,7 +2,11 @@
 //! Memory that says to lie at an address of the test's choice, on a bus of its choice: how a raw
 //! address gets into a device.
 
-use contigo::{Backend, BaseAddr, Bus, Direction, Error, Mapping, Result, SyncScope};
+use contigo::{
+    Backend, Bus, Direction, Error, Result,
+    mem::{Mapping, SyncScope},
+    types::BaseAddr,
+};
 use std::{ops::Range, ptr::NonNull};
 
 /// One page of this process's, which the device does not reach at all.

@@ -86,7 +86,7 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     vfio.revoke(taken)?;
     let late = started.elapsed() >= if writes { SECOND_ENDS } else { FIRST_ENDS };
     let again = vfio.revoke(taken);
-    let [from, to] = queue.wait(LIMIT)?.ok_or(Error::Timeout { timeout_us: contigo::timeout_us(LIMIT)? })?.buffers;
+    let [from, to] = queue.wait(LIMIT)?.ok_or(Error::Timeout { timeout_us: contigo::types::timeout_us(LIMIT)? })?.buffers;
     if late {
         return Ok(None);
     }
