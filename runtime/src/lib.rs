@@ -99,7 +99,8 @@
 //!
 //! # Features
 //!
-//! `linux` (default): the kernel's memory, devices, and a clock. `sim`: the simulated board, for
+//! `linux` (default): the kernel's memory, devices, and a clock. `std` (default): `From` for
+//! `std::io::Error`, which takes the heap; on a target without an operating system it adds nothing. `sim`: the simulated board, for
 //! tests and trials; firmware does not have it unless it asks. `log`, `defmt`: events as text.
 //! `cuda`: memory that CUDA pins; NVIDIA's driver is loaded at run time.
 //! `audit`: events to a listener, with the line that asked for each.

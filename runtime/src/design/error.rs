@@ -168,7 +168,7 @@ impl core::error::Error for DesignError {}
 /// let error = Design::read(b"no design").unwrap_err();
 /// assert_eq!(std::io::Error::from(error).to_string(), error.to_string());
 /// ```
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(target_os = "none")))]
 impl From<DesignError> for crate::types::IoError {
     fn from(error: DesignError) -> Self {
         crate::types::with_text(error.into(), error)

@@ -57,7 +57,7 @@ impl<B> From<JobError<B>> for Error {
 /// let failed = JobError { error: Error::Busy, cause: Error::Busy, operand: None, buffers: Some("a buffer") };
 /// assert_eq!(std::io::Error::from(failed).to_string(), Error::Busy.to_string());
 /// ```
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(target_os = "none")))]
 impl<B> From<JobError<B>> for crate::types::IoError {
     fn from(failed: JobError<B>) -> Self {
         failed.error.into()

@@ -116,7 +116,7 @@ impl From<NameError> for Error {
 /// let error = "ddr:0".parse::<contigo::names::MemoryName>().unwrap_err();
 /// assert_eq!(std::io::Error::from(error).to_string(), error.to_string());
 /// ```
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(target_os = "none")))]
 impl From<NameError> for crate::types::IoError {
     fn from(error: NameError) -> Self {
         crate::types::with_text(error.into(), error)

@@ -29,7 +29,7 @@ pub(crate) mod timeout;
 
 pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
 pub use error::{Error, ErrorKind, ErrorRow, Result};
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(target_os = "none")))]
 pub(crate) use error::{IoError, with_text};
 pub use near::Among;
 pub use refused::Refused;

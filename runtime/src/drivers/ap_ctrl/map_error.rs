@@ -169,7 +169,7 @@ impl core::error::Error for MapError {}
 /// assert_eq!(std::io::Error::from(error).to_string(), error.to_string());
 /// # }
 /// ```
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(target_os = "none")))]
 impl From<MapError> for crate::types::IoError {
     fn from(error: MapError) -> Self {
         crate::types::with_text(error.into(), error)

@@ -3,7 +3,7 @@
 //! `rows.rs` has all of them, in one table. The table makes the enum, its texts, its kinds and
 //! errnos, and the codes and exceptions of C and Python.
 
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(target_os = "none")))]
 mod io;
 mod kind;
 #[macro_use]
@@ -11,7 +11,7 @@ mod table;
 mod rows;
 mod words;
 
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(target_os = "none")))]
 pub(crate) use io::{IoError, with_text};
 pub use kind::{ErrorKind, ErrorRow};
 pub use rows::Error;
