@@ -184,7 +184,7 @@ impl Device {
         parameters: Vec<crate::function::Given>,
         sizes: Vec<crate::function::Size>,
     ) -> PyResult<Engine> {
-        let gpu = self.opening.get()?.for_good();
+        let gpu = self.opening.get()?;
         // SAFETY: the program promises it, where that documentation asks for it.
         Engine::new(names::kept(entry), unsafe { crate::function::driver(py, gpu, image, entry, &parameters, &sizes)? })
     }

@@ -3,8 +3,8 @@
 
 use crate::{
     error::{Refusal, raised_as},
-    lock::Lock,
-    names::{kept, kept_bytes},
+    names::kept,
+    opening::Opening,
 };
 use contigo::{
     OperandSpec,
@@ -32,7 +32,7 @@ pub(crate) type Size = (usize, u64, Vec<usize>);
 /// As [`OpenDevice::load`] and [`AnyModule::kernel`].
 pub(crate) unsafe fn driver(
     py: Python<'_>,
-    gpu: &'static OpenDevice,
+    gpu: &Opening,
     image: &[u8],
     entry: &str,
     parameters: &[Given],
@@ -54,37 +54,18 @@ pub(crate) unsafe fn driver(
     let sized = |signature: Signature, (operand, element_bytes, counts): &Size| signature.sized(*operand, *element_bytes, counts);
     let signature = sizes.iter().try_fold(signature, sized).map_err(failed)?;
     let name = CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;
+    // The driver's compiler takes a while: other threads of Python go on.
     // SAFETY: the caller's promise.
-    let module = unsafe { module(py, gpu, image, entry)? };
+    let module = py.detach(|| gpu.module(image, || unsafe { compiled(&gpu.device, image, entry) }))?;
     // SAFETY: as above.
     Ok(unsafe { module.kernel(&name, signature) }.map_err(failed)?)
 }
 
-/// The image on the GPU: loaded once, for good. `entry` is for messages.
+/// The image on the GPU. `entry` is for messages.
 ///
 /// # Safety
 /// As [`OpenDevice::load`].
-unsafe fn module(py: Python<'_>, gpu: &'static OpenDevice, image: &[u8], entry: &str) -> Result<&'static AnyModule, Refusal> {
-    type Loaded = (usize, &'static [u8], &'static AnyModule);
-    static LOADED: Lock<Vec<Loaded>> = Lock::new(Vec::new());
-    let (on, image) = (std::ptr::from_ref(gpu).addr(), kept_bytes(image));
-    // The driver's compiler takes a while: other threads of Python go on.
-    py.detach(|| {
-        LOADED.with(|loaded| {
-            if let Some((.., module)) = loaded.iter().find(|(gpu, bytes, _)| *gpu == on && std::ptr::eq(*bytes, image)) {
-                return Ok(*module);
-            }
-            // SAFETY: the caller's promise.
-            let module: &'static _ = Box::leak(Box::new(unsafe { compiled(gpu, image, entry)? }));
-            loaded.push((on, image, module));
-            Ok(module)
-        })
-    })
-}
-
-/// # Safety
-/// As [`OpenDevice::load`].
-unsafe fn compiled(gpu: &'static OpenDevice, image: &'static [u8], entry: &str) -> Result<AnyModule, Refusal> {
+unsafe fn compiled(gpu: &OpenDevice, image: &[u8], entry: &str) -> Result<AnyModule, Refusal> {
     // ELF's magic number is a cubin's, and the other a fatbin's (CUDA's fatbinary_section.h). A
     // text of PTX has a NUL at its end.
     let is_binary = image.starts_with(b"\x7fELF") || image.starts_with(&0xBA55_ED50_u32.to_le_bytes());

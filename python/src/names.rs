@@ -23,20 +23,14 @@ pub(crate) fn device(text: &str) -> Result<DeviceName, Refusal> {
     text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().device_answer())))
 }
 
-/// `text` for good; the same text once.
+/// `text` for good, the same text once: an error names its device, and may outlive it.
 pub(crate) fn kept(text: &str) -> &'static str {
-    // The bytes were a text, and are the same.
-    std::str::from_utf8(kept_bytes(text.as_bytes())).unwrap_or_default()
-}
-
-/// The same for bytes.
-pub(crate) fn kept_bytes(bytes: &[u8]) -> &'static [u8] {
-    static KEPT: Lock<BTreeSet<&'static [u8]>> = Lock::new(BTreeSet::new());
+    static KEPT: Lock<BTreeSet<&'static str>> = Lock::new(BTreeSet::new());
     KEPT.with(|all| {
-        if let Some(known) = all.get(bytes) {
+        if let Some(known) = all.get(text) {
             return *known;
         }
-        let new: &'static [u8] = Box::leak(bytes.into());
+        let new: &'static str = Box::leak(text.into());
         all.insert(new);
         new
     })

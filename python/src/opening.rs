@@ -11,16 +11,19 @@ use contigo::{
     Bus, Error, Port,
     job::{StopProgram, StopStep},
     linux::guard::Guard,
-    names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
+    names::{AnyDevice, AnyModule, Attach, DeviceName, Inventory, OpenDevice},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 /// One opening. What is made of it has a handle to the device, too.
 pub(crate) struct Opening {
     pub(crate) device: OpenDevice,
-    /// Once memory or code of a GPU was made, which borrow it.
-    kept: Lock<Option<&'static OpenDevice>>,
+    /// A GPU's code by its image: the same is loaded once.
+    modules: Lock<Vec<(Box<[u8]>, Arc<AnyModule>)>>,
     /// The kernel has the stop that a driver left, and not the program's own.
     drivers_stop: AtomicBool,
 }
@@ -28,12 +31,19 @@ pub(crate) struct Opening {
 impl Opening {
     pub(crate) fn of(name: &DeviceName) -> Result<Self, Refusal> {
         let opened = name.open().map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error))))?;
-        Ok(Self { device: opened, kept: Lock::new(None), drivers_stop: AtomicBool::new(false) })
+        Ok(Self { device: opened, modules: Lock::new(Vec::new()), drivers_stop: AtomicBool::new(false) })
     }
 
-    /// Open until the process ends: for memory and code of a GPU, which borrow it.
-    pub(crate) fn for_good(&self) -> &'static OpenDevice {
-        self.kept.with(|kept| *kept.get_or_insert_with(|| Box::leak(Box::new(self.device.clone()))))
+    /// The code of `image`, which `load` loads where the device has not got it yet.
+    pub(crate) fn module(&self, image: &[u8], load: impl FnOnce() -> Result<AnyModule, Refusal> + Send) -> Result<Arc<AnyModule>, Refusal> {
+        self.modules.with(|modules| {
+            if let Some((_, module)) = modules.iter().find(|(known, _)| **known == *image) {
+                return Ok(module.clone());
+            }
+            let module = Arc::new(load()?);
+            modules.push((image.into(), module.clone()));
+            Ok(module)
+        })
     }
 
     /// The device, for one owner at a time, behind `port` where no kernel says it.

@@ -115,9 +115,7 @@ impl Region {
             (None, Some(owner)) => Some(Opening::of(&owner)?),
             _ => None,
         };
-        let opening = device.or(own.as_ref());
-        // Memory of a GPU, as its code, borrows it.
-        let device = opening.map(|opening| if opening.device.gpu_name().is_some() { opening.for_good() } else { &opening.device });
+        let device = device.or(own.as_ref()).map(|opening| &opening.device);
         Ok(Self { memory: Memory::open(&name, device, bytes, port)?, name })
     }
 }
