@@ -28,7 +28,7 @@ pub(crate) fn run() -> Result<()> {
     assert!(matches!(refused.error, Error::Tensor { rule: TensorRule::Handle, found: 1.., need: 0 }));
 
     let kept = TensorSpec { offset: ByteOffset::Kept, ..spec };
-    let mut lent = TENSORS.lend(refused.returned, &kept)?;      // data: the cl_mem; byte_offset: the origin
+    let mut lent = TENSORS.lend(refused.into_returned(), &kept)?;      // data: the cl_mem; byte_offset: the origin
     let tensor = lent.tensor()?;                                // for clCreateSubBuffer of the consumer
     // SAFETY: it is valid until its deleter is called.
     let shown = unsafe { &tensor.as_ref().tensor };

@@ -302,8 +302,9 @@ impl Inner {
                 Ok(Given { address, data, byte_offset, device, number })
             }
             Err(refused) => {
-                self.put(refused.returned);
-                Err(raised(refused.error))
+                let (error, buf) = refused.into_parts();
+                self.put(buf);
+                Err(raised(error))
             }
         }
     }
@@ -335,8 +336,9 @@ impl Inner {
                     Ok(())
                 }
                 Err(refused) => {
-                    *state = State::Device(refused.returned, handover);
-                    Err(raised(refused.error))
+                    let (error, buf) = refused.into_parts();
+                    *state = State::Device(buf, handover);
+                    Err(raised(error))
                 }
             },
             other @ State::Job => {

@@ -99,8 +99,9 @@ impl Record {
                 Ok(())
             }
             Err(refused) => {
-                inner.put_device(refused.returned);
-                Err(refused.error)
+                let (error, buf) = refused.into_parts();
+                inner.put_device(buf);
+                Err(error)
             }
         }
     }
@@ -242,7 +243,7 @@ impl Jobs {
                 for (inner, operand) in record.inners().zip(operands) {
                     match operand.into_buf().or_else(DevBuf::into_cpu) {
                         Ok(buf) => inner.put(buf),
-                        Err(kept) => inner.put_device(kept.returned),
+                        Err(kept) => inner.put_device(kept.into_returned()),
                     }
                 }
                 // The others' jobs ended by the stop that the refusal asked for.

@@ -62,9 +62,6 @@
 //! # Ok::<(), contigo::Error>(())
 //! ```
 //!
-//! A function that uses `?` here returns `contigo::Result`: a refused job's error holds its
-//! buffers, so `Box<dyn Error>` cannot have it.
-//!
 //! # What holds, and where
 //!
 //! 1. No reference to memory that a device can touch. Views exist only on a [`CpuBuf`]. A device

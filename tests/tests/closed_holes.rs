@@ -378,7 +378,7 @@ fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
     let spec = TensorSpec { read_only: true, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };
     let refused = TENSORS.lend(buf, &spec).unwrap_err();
     assert_eq!(refused.error, GOES_ON);
-    let refused = refused.returned.into_cpu().unwrap_err();
+    let refused = refused.into_returned().into_cpu().unwrap_err();
     assert_eq!(refused.error, GOES_ON);
     let mut words = DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 64).unwrap();
     // SAFETY: no device is told of it.

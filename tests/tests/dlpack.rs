@@ -94,7 +94,7 @@ fn a_tensor_is_the_buffer_and_comes_back() {
     }
     // Only one consumer has it, in one of the two forms.
     assert_eq!((lent.tensor().unwrap_err(), lent.legacy_tensor().unwrap_err()), (Error::TensorOut, Error::TensorOut));
-    let Err(Refused { error, returned: lent }) = lent.take_back() else { panic!("it is out") };
+    let Err((error, lent)) = lent.take_back().map_err(Refused::into_parts) else { panic!("it is out") };
     assert_eq!(error, Error::TensorOut);
     delete(tensor);
     let buf = lent.take_back().unwrap();
@@ -163,7 +163,8 @@ fn offsets_are_folded_or_kept_and_contracts_look_at_the_sum() {
                         delete(tensor);
                         lent.take_back().unwrap()
                     }
-                    Err(Refused { error, returned }) => {
+                    Err(refused) => {
+                        let (error, returned) = refused.into_parts();
                         let found = (first + at) as u64;
                         assert_eq!(error, Error::Tensor { rule: TensorRule::Alignment, found, need: align as u64 });
                         assert_ne!(found % align as u64, 0);
@@ -194,7 +195,9 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     let [_, _, _, c] = queue.wait_device(Duration::from_millis(20)).unwrap().unwrap().buffers;
     let bus = board.port().dev_addr(region.base(), region.len_bytes()).unwrap().0 + c_at as u64;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16]).unwrap());
-    let Err(Refused { error, returned: c }) = TENSORS.lend(c, &TensorSpec { contract: Contract::TVM, ..spec }) else { panic!("TVM") };
+    let Err((error, c)) = TENSORS.lend(c, &TensorSpec { contract: Contract::TVM, ..spec }).map_err(Refused::into_parts) else {
+        panic!("TVM")
+    };
     assert_eq!(error, Error::Tensor { rule: TensorRule::DeviceType, found: 12, need: 1 }, "TVM wants the CPU's memory");
     let mut c = c;
     for (offset, data_at, byte_offset) in [(ByteOffset::Folded, bus, 0), (ByteOffset::Kept, bus - c_at as u64, c_at as u64)] {

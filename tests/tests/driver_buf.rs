@@ -189,7 +189,7 @@ fn a_buffer_that_does_not_suit_the_port_comes_back() {
 
     let refused = DriverBuf::new(buf(64), &Port { bus: Bus::Soc, ..board.port() }, 32).unwrap_err();
     assert_eq!(refused.error, Error::WrongBus { port: "sim-hp0", memory: board.bus() });
-    let mut back = refused.returned;
+    let mut back = refused.into_returned();
     back.view_mut::<u8>().unwrap().fill(1); // the CPU's, as it was
 
     // A register with too few bits for where the block lies.

@@ -80,7 +80,7 @@ fn address_and_length_stay_together_along_a_chain() {
     assert_eq!(part.slice(), DevSlice { addr: DevAddr(first + 1024), offset_bytes: 0, len_bytes: 1024 });
     assert_eq!(part.handed_over_bytes(), 4096);
 
-    let refused = TENSORS.lend(part, &bytes_of(1025, false)).map(drop).map_err(|refused| (refused.error, refused.returned));
+    let refused = TENSORS.lend(part, &bytes_of(1025, false)).map(drop).map_err(|refused| (refused.error, refused.into_returned()));
     let Err((Error::Tensor { found: 1025, need: 1024, .. }, part)) = refused else { panic!("{refused:?}") };
     let mut lent = TENSORS.lend(part, &bytes_of(1024, false)).unwrap();
     assert_eq!(told(&mut lent), (first + 1024, 0, 1024));
@@ -140,7 +140,8 @@ fn half_a_line_is_lent_to_be_read_and_not_to_be_written() {
         let right = lent.take_back().unwrap();
         match TENSORS.lend(right, &bytes_of(32, false)) {
             Ok(lent) => assert!(port.coherent && lent.take_back().is_ok()),
-            Err(Refused { error, returned }) => {
+            Err(refused) => {
+                let (error, returned) = refused.into_parts();
                 assert_eq!((error, port.coherent), (Error::SharedLine { start: 32, end: 64, line_bytes: 64 }, false));
                 assert_eq!(TENSORS.taken(), 0);
                 drop(returned);
@@ -168,7 +169,8 @@ fn a_part_goes_on_to_a_port_of_the_other_kind() {
     read(board, board.port(), buf.slice().addr, &mut seen).unwrap();
     assert_eq!(seen, [9; 32]);
     // SAFETY: as above.
-    let Err(Refused { error, returned: buf }) = (unsafe { buf.hand_over(&board.port(), 64, 64..96, Direction::FromDevice) }) else {
+    let Err((error, buf)) = (unsafe { buf.hand_over(&board.port(), 64, 64..96, Direction::FromDevice) }).map_err(Refused::into_parts)
+    else {
         panic!("half a line")
     };
     assert_eq!(error, Error::SharedLine { start: 64, end: 96, line_bytes: 64 });
@@ -192,9 +194,10 @@ fn what_a_job_refuses_a_hand_over_refuses() {
     let mut refuse = |port: &Port, addr_bits, range: std::ops::Range<usize>, direction| {
         // SAFETY: no device is told the address.
         let Err(refused) = (unsafe { held.take().unwrap().hand_over(port, addr_bits, range, direction) }) else { panic!("taken") };
-        assert!(refused.returned.view::<u8>().unwrap().iter().all(|&byte| byte == 7));
-        held = Some(refused.returned);
-        refused.error
+        let (error, returned) = refused.into_parts();
+        assert!(returned.view::<u8>().unwrap().iter().all(|&byte| byte == 7));
+        held = Some(returned);
+        error
     };
     let port = board.port();
     assert_eq!(refuse(&port, 64, 4000..4097, Direction::ToDevice), Error::OutOfRange { start: 4000, end: 4097, len_bytes: 4096 });
@@ -225,7 +228,7 @@ fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
     assert_eq!(region.dev_addr_of(&port, ptr, 65), Err(refused(65)));
 
     let buf = region.alloc(4096, Align::PAGE).unwrap();
-    let Err(Refused { error, returned: buf }) = DriverBuf::new(buf, &port, 64) else { panic!("driver memory") };
+    let Err((error, buf)) = DriverBuf::new(buf, &port, 64).map_err(Refused::into_parts) else { panic!("driver memory") };
     assert_eq!(error, refused(4096));
     let mut queue = Queue::new(Xor::<_, 1>::behind(&harness, port), 1).unwrap();
     // The harness's master has a port of another window.

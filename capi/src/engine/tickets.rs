@@ -103,7 +103,7 @@ impl Tickets {
     pub(super) fn put(&mut self, at: usize, index: usize, buf: DevBuf, to_cpu: bool) {
         match self.tickets.get_mut(at).and_then(|ticket| ticket.holds.get_mut(index)) {
             Some(hold) if to_cpu => {
-                let held = buf.into_cpu().map_or_else(|refused| Owner::Dev(refused.returned), Owner::Cpu);
+                let held = buf.into_cpu().map_or_else(|refused| Owner::Dev(refused.into_returned()), Owner::Cpu);
                 hold.value().put(held);
             }
             Some(hold) => hold.value().put(Owner::Dev(buf)),

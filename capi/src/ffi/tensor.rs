@@ -154,8 +154,9 @@ pub unsafe extern "C" fn contigo_tensor_locate(
                 contigo_tensor_info { offset_bytes, len_bytes, read_only, ..contigo_tensor_info::default() }
             }
             Err(refused) => {
-                mem::forget(refused.returned);
-                return Err(refused.error.into());
+                let (error, returned) = refused.into_parts();
+                mem::forget(returned);
+                return Err(error.into());
             }
         };
         // SAFETY: the caller's promise.

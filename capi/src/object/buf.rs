@@ -121,8 +121,9 @@ impl Buf {
                 Ok(rest.raw())
             }
             Err(refused) => {
-                buf.owner = Owner::Cpu(refused.returned);
-                Err(refused.error.into())
+                let (error, returned) = refused.into_parts();
+                buf.owner = Owner::Cpu(returned);
+                Err(error.into())
             }
         }
     }
@@ -253,7 +254,10 @@ impl Buf {
     pub(crate) fn slice(&mut self, offset_bytes: usize, len_bytes: usize) -> Result<(), Fault> {
         let (owner, refusal) = match self.take_cpu()?.slice(offset_bytes..offset_bytes.saturating_add(len_bytes)) {
             Ok(part) => (part, Ok(())),
-            Err(refused) => (refused.returned, Err(refused.error.into())),
+            Err(refused) => {
+                let (error, buf) = refused.into_parts();
+                (buf, Err(error.into()))
+            }
         };
         self.owner = Owner::Cpu(owner);
         refusal
@@ -287,8 +291,9 @@ impl Buf {
                 Ok(addr)
             }
             Err(refused) => {
-                self.owner = Owner::Cpu(refused.returned);
-                Err(refused.error.into())
+                let (error, returned) = refused.into_parts();
+                self.owner = Owner::Cpu(returned);
+                Err(error.into())
             }
         }
     }
@@ -304,7 +309,10 @@ impl Buf {
         let (owner, result) = match mem::replace(&mut self.owner, Owner::InUse) {
             Owner::Dev(buf) => match buf.into_cpu() {
                 Ok(buf) => (Owner::Cpu(buf), Ok(())),
-                Err(refused) => (Owner::Dev(refused.returned), Err(refused.error.into())),
+                Err(refused) => {
+                    let (error, buf) = refused.into_parts();
+                    (Owner::Dev(buf), Err(error.into()))
+                }
             },
             Owner::Cpu(buf) => (Owner::Cpu(buf), Err(Misuse::CpuOwned.into())),
             other => {

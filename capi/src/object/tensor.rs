@@ -61,7 +61,10 @@ fn lend<B: Lendable>(
 ) -> (Owner, Result<*mut c_void, Fault>) {
     let mut lent = match TENSORS.lend(buf, spec) {
         Ok(lent) => lent,
-        Err(refused) => return (kept_as(refused.returned), Err(refused.error.into())),
+        Err(refused) => {
+            let (error, buf) = refused.into_parts();
+            return (kept_as(buf), Err(error.into()));
+        }
     };
     let tensor =
         if legacy { lent.legacy_tensor().map(|tensor| tensor.as_ptr().cast()) } else { lent.tensor().map(|tensor| tensor.as_ptr().cast()) };
@@ -76,6 +79,9 @@ fn lend<B: Lendable>(
 fn back<B: Lendable>(lent: Lent<B>, lent_as: fn(Lent<B>) -> Owner, kept_as: fn(B) -> Owner) -> (Owner, Result<(), Fault>) {
     match lent.take_back() {
         Ok(buf) => (kept_as(buf), Ok(())),
-        Err(refused) => (lent_as(refused.returned), Err(refused.error.into())),
+        Err(refused) => {
+            let (error, lent) = refused.into_parts();
+            (lent_as(lent), Err(error.into()))
+        }
     }
 }

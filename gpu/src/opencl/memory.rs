@@ -91,7 +91,7 @@ impl<B: Backend> OpenClMemory<B> {
     pub fn import(gpu: &'static OpenClGpu, backend: B) -> Result<Self, Refused<B>> {
         match Self::create(gpu, &backend.mapping()) {
             Ok((buffer, mapping)) => Ok(Self { gpu, buffer, mapping, backend: ManuallyDrop::new(backend), at_any_time: None }),
-            Err(error) => Err(Refused { error, returned: backend }),
+            Err(error) => Err(Refused::new(error, backend)),
         }
     }
 

@@ -174,10 +174,10 @@ fn memory_that_the_driver_refuses_comes_back() {
     let refused = |gpu| {
         let pages = Pages::new(1).unwrap();
         let before = pages.mapping().cpu;
-        let refused = VulkanMemory::import(gpu, pages).unwrap_err();
-        assert_eq!(refused.returned.mapping().cpu, before);
+        let (error, pages) = VulkanMemory::import(gpu, pages).unwrap_err().into_parts();
+        assert_eq!(pages.mapping().cpu, before);
         clean();
-        refused.error
+        error
     };
     state(|state| state.failing = Some(("host_pointer", 1, vk::Result::ERROR_INVALID_EXTERNAL_HANDLE)));
     let error = refused(gpu());
@@ -224,7 +224,7 @@ fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() 
         state(|state| state.failing = Some((call, 1, vk::Result::ERROR_INVALID_EXTERNAL_HANDLE)));
         let refused = VulkanMemory::import_dma_buf(gpu, memory).unwrap_err();
         assert!(matches!(refused.error, Error::Gpu { call, .. } if call == name), "{refused:?}");
-        memory = refused.returned;
+        memory = refused.into_returned();
         clean();
         assert_eq!(descriptors(&file), before, "{name}");
     }

@@ -104,7 +104,7 @@ impl<B: Backend> VulkanMemory<B> {
     }
 
     fn made(gpu: &'static VulkanGpu, backend: B, imported: Result<Imported>) -> Result<Self, Refused<B>> {
-        let refused = |error: Error, backend| Err(Refused { error, returned: backend });
+        let refused = |error: Error, backend| Err(Refused::new(error, backend));
         let imported = match imported {
             Ok(imported) => imported,
             Err(error) => return refused(error, backend),

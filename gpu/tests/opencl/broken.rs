@@ -137,7 +137,7 @@ fn seen(broken: &str) -> String {
 /// The answer of a region to fresh memory, which comes back.
 fn first_look() -> Option<(Error, OpenClMemory)> {
     let memory = OpenClMemory::allocate(OpenClGpu::open(0).unwrap(), 1 << 16).unwrap();
-    Region::new(memory).err().map(|refused| (refused.error, refused.returned))
+    Region::new(memory).err().map(|refused| refused.into_parts())
 }
 
 /// A kernel that ended with an error: its buffers stay with the device, which may be anywhere.

@@ -96,7 +96,7 @@ fn what_no_device_takes_comes_back() {
     let align_bytes = gpu.align().bytes();
     let refused = |skip, len_bytes| {
         let refused = OpenClMemory::import(gpu, Part::new(skip, len_bytes, &DROPPED)).unwrap_err();
-        (refused.error, refused.returned.mapping().cpu)
+        (refused.error, refused.into_returned().mapping().cpu)
     };
     let (error, cpu) = refused(align_bytes / 2, align_bytes);
     assert_eq!(error, Error::Misaligned { addr: cpu.addr().get() as u64, align_bytes });

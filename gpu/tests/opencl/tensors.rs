@@ -75,7 +75,7 @@ fn the_handle_is_given_and_the_offset_beside_it() {
     // Folded, it would be another handle. Refused, with the number, and the buffer is back.
     let refused = TENSORS.lend(buf, &spec(64, ByteOffset::Folded)).unwrap_err();
     assert_eq!(refused.error, Error::Tensor { rule: TensorRule::Handle, found: 4096, need: 0 });
-    buf = refused.returned;
+    buf = refused.into_returned();
 
     for (keeps, expected) in [(1, right.iter().sum::<u32>()), (0, wrong.iter().sum())] {
         let mut lent = TENSORS.lend(buf, &spec(64, ByteOffset::Kept)).unwrap();

@@ -13,7 +13,7 @@ use contigo::{
     mem::{Api, Mapping},
     names::{DeviceName, MemoryName},
     sim::SimBoard,
-    types::{BaseAddr, Refused, TensorRule},
+    types::{BaseAddr, TensorRule},
 };
 use contigo_gpu::{
     Pages,
@@ -107,7 +107,7 @@ fn what_is_misaligned_comes_back_unharmed() {
     let step = usize::try_from(align).unwrap();
     let part = |skip, len_bytes| Part { whole: Pages::new(8 * step).unwrap(), skip, len_bytes };
     for (skip, len_bytes) in [(64, step), (step / 2, step), (0, step + 64), (0, step / 2), (step, 64)] {
-        let Refused { error, returned } = VulkanMemory::import(gpu, part(skip, len_bytes)).unwrap_err();
+        let (error, returned) = VulkanMemory::import(gpu, part(skip, len_bytes)).unwrap_err().into_parts();
         let addr = returned.mapping().cpu.as_ptr().addr() as u64;
         let expected = if skip % step != 0 {
             Error::Misaligned { addr, align_bytes: step }
@@ -188,7 +188,7 @@ fn a_dma_buf_is_taken_where_the_driver_can() {
         assert!(matches!(refused.error, Error::Unsupported { what, .. } if what.contains("VK_EXT_external_memory_dma_buf")), "{refused:?}");
         skipped("memory::a_dma_buf_is_taken_where_the_driver_can", "this driver lacks VK_EXT_external_memory_dma_buf");
     }
-    assert_eq!(refused.returned.mapping().len_bytes, Pages::GRANULE_BYTES);
+    assert_eq!(refused.into_returned().mapping().len_bytes, Pages::GRANULE_BYTES);
 }
 
 /// Names open the same device, and its memory is freed when it is dropped.
@@ -232,7 +232,7 @@ fn a_tensor_is_the_buffer_and_keeps_its_offset() {
     let spec = TensorSpec { read_only: true, ..TensorSpec::new(DataType::U32, Shape::new(&[64]).unwrap()) };
     let refused = TENSORS.lend(buf, &spec).unwrap_err();
     assert_eq!(refused.error, Error::Tensor { rule: TensorRule::Handle, found: 4096, need: 0 });
-    let mut lent = TENSORS.lend(refused.returned, &TensorSpec { offset: ByteOffset::Kept, ..spec }).unwrap();
+    let mut lent = TENSORS.lend(refused.into_returned(), &TensorSpec { offset: ByteOffset::Kept, ..spec }).unwrap();
     let tensor = lent.tensor().unwrap();
     // SAFETY: valid until the deleter is called, which this test does once, as the consumer.
     unsafe {

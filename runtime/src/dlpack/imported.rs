@@ -125,7 +125,7 @@ impl Imported {
         };
         let buf = lent.take_back()?;
         // Inside, as was seen above.
-        Ok(buf.slice(start..start + span.len).unwrap_or_else(|refused| refused.returned))
+        Ok(buf.slice(start..start + span.len).unwrap_or_else(|refused| refused.into_returned()))
     }
 }
 

@@ -164,7 +164,7 @@ fn in_object(handle: Handle, addr: u64, offset_bytes: usize, len_bytes: usize, o
 /// assert_eq!(refused.error, Error::TensorOut);     // until the framework calls the deleter
 /// # let delete = unsafe { tensor.as_ref() }.deleter.unwrap();
 /// unsafe { delete(tensor.as_ptr()) };              // which it does when it is done
-/// let buf = refused.returned.take_back()?;
+/// let buf = refused.into_returned().take_back()?;
 /// assert_eq!(buf.len_bytes(), 4096);
 /// # Ok::<(), Error>(())
 /// ```

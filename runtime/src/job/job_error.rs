@@ -66,12 +66,15 @@ impl<B> From<JobError<B>> for crate::types::IoError {
 
 impl<B> fmt::Debug for JobError<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobError")
-            .field("error", &self.error)
-            .field("cause", &self.cause)
-            .field("operand", &self.operand)
-            .field("buffers_returned", &self.buffers.is_some())
-            .finish()
+        let mut shown = f.debug_struct("JobError");
+        if let Some(index) = self.operand {
+            shown.field("operand", &index);
+        }
+        shown.field("error", &self.error);
+        if self.cause != self.error {
+            shown.field("cause", &self.cause);
+        }
+        shown.field("buffers_returned", &self.buffers.is_some()).finish()
     }
 }
 

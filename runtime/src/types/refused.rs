@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "a refusal is shared between threads, and what it gives back is not")]
 //! A refusal, with the value that it gives back.
 
 use crate::types::Error;
@@ -9,13 +10,27 @@ use core::fmt;
 pub struct Refused<T> {
     /// Why.
     pub error: Error,
-    /// The value that the caller handed in.
-    pub returned: T,
+    returned: T,
 }
 
+// SAFETY: nothing gives a `&T` of a `&Refused<T>`, so threads that share one share its error alone.
+// An `anyhow::Error` asks for it, and a driver that is refused need not be `Sync`.
+unsafe impl<T: Send> Sync for Refused<T> {}
+
 impl<T> Refused<T> {
-    pub(crate) const fn new(error: Error, returned: T) -> Self {
+    /// A refusal of `returned`, which is handed back.
+    pub const fn new(error: Error, returned: T) -> Self {
         Self { error, returned }
+    }
+
+    /// The value that the caller handed in.
+    pub fn into_returned(self) -> T {
+        self.returned
+    }
+
+    /// Why, and the value that the caller handed in.
+    pub fn into_parts(self) -> (Error, T) {
+        (self.error, self.returned)
     }
 }
 
@@ -23,7 +38,7 @@ impl<T> Refused<T> {
 ///
 /// ```
 /// use contigo::{Error, types::Refused};
-/// let refused = Refused { error: Error::Busy, returned: "a buffer" };
+/// let refused = Refused::new(Error::Busy, "a buffer");
 /// assert_eq!(Error::from(refused), Error::Busy);
 /// ```
 impl<T> From<Refused<T>> for Error {

@@ -166,7 +166,8 @@ impl Rig {
                 });
                 (Ok(span), back)
             }
-            Err(Refused { error, returned }) => {
+            Err(refused) => {
+                let (error, returned) = refused.into_parts();
                 assert_one_of(error, &verdict.imported);
                 assert_eq!(theirs.deleted(), 0, "deleted, and given back");
                 described(case, &returned, &verdict);
@@ -394,7 +395,8 @@ fn is_back(back: Result<CpuBuf, Refused<Lent<CpuBuf>>>, span: (usize, usize), ow
             assert!(is_inside, "{span:?} is not in {own:?}");
             assert_eq!((buf.offset_bytes(), buf.len_bytes()), span);
         }
-        Err(Refused { error, returned }) => {
+        Err(refused) => {
+            let (error, returned) = refused.into_parts();
             assert!(!is_inside, "{span:?} is in {own:?}");
             assert_eq!(error, Error::NotOurs { addr: span.0 as u64, len_bytes: span.1 });
             drop(returned.take_back().unwrap());

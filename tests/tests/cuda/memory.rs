@@ -158,7 +158,7 @@ fn memory_that_cannot_be_registered_comes_back_too() {
     let back = unsafe { registered.unregister() }.unwrap();
     let refused = CudaHost::register(&gpu, &mut []).unwrap_err();
     assert!(matches!(refused.error, Error::Argument { value: 0, .. }), "{refused:?}");
-    assert!(refused.returned.is_empty());
+    assert!(refused.into_returned().is_empty());
     // Bytes that are not whole lines are registered, and are no region.
     let region = Region::new(CudaHost::register(&gpu, &mut back[1..100]).unwrap()).unwrap_err();
     assert!(matches!(region.error, Error::BlockSize { len_bytes: 99, .. }), "{region:?}");
@@ -178,7 +178,7 @@ fn memory_that_cannot_be_registered_comes_back_too() {
     let cuda = super::load().unwrap();
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     let refused = CudaHost::register(&gpu, own(4096)).unwrap_err();
-    assert_eq!((code(refused.error), refused.returned.len()), (("cuMemHostRegister", answers::NOT_SUPPORTED), 4096));
+    assert_eq!((code(refused.error), refused.into_returned().len()), (("cuMemHostRegister", answers::NOT_SUPPORTED), 4096));
 }
 
 #[test]
@@ -220,8 +220,9 @@ fn whatever_fails_leaves_nothing_behind() {
             let gpu = Gpu::primary(&cuda, 0).unwrap();
             let allocated = block(&gpu).map(drop);
             let registered = CudaHost::register(&gpu, own(4096)).map(drop).map_err(|refused| {
-                assert_eq!(refused.returned.len(), 4096);
-                refused.error
+                let (error, returned) = refused.into_parts();
+                assert_eq!(returned.len(), 4096);
+                error
             });
             for error in [allocated.err(), registered.err()].into_iter().flatten() {
                 let (call, found) = code(error);

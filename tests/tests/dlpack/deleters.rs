@@ -29,7 +29,7 @@ fn no_more_tensors_than_slots() {
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
     let pool = region.pool(4, 1024).unwrap();
     let mut out: Vec<_> = (0..3).map(|_| TENSORS.lend(pool.take().unwrap(), &spec(&[4])).unwrap()).collect();
-    let Err(Refused { error, returned: buf }) = TENSORS.lend(pool.take().unwrap(), &spec(&[4])) else { panic!("a fourth") };
+    let Err((error, buf)) = TENSORS.lend(pool.take().unwrap(), &spec(&[4])).map_err(Refused::into_parts) else { panic!("a fourth") };
     assert_eq!((error, buf.len_bytes()), (Error::NoSlots { slots: 3 }, 1024));
     drop(out.remove(1));
     let again = TENSORS.lend(buf, &spec(&[4])).unwrap();

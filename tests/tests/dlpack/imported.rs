@@ -89,7 +89,7 @@ fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
     let part = |offset: usize| Theirs::new(data(tensor).0.wrapping_add(offset), &[16]);
     // While the framework has another tensor of it, the framework owns it.
     let mut theirs = part(128);
-    let Err(Refused { error, returned: mut lent }) = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent) else {
+    let Err((error, mut lent)) = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent).map_err(Refused::into_parts) else {
         panic!("it is out")
     };
     assert_eq!((error, theirs.deleted()), (Error::TensorOut, 1));
@@ -99,7 +99,7 @@ fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
     let there = elsewhere.tensor().unwrap();
     let mut theirs = Theirs::new(data(there).0, &[16]);
     let refused = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent);
-    let Err(Refused { error: Error::NotOurs { len_bytes: 64, .. }, returned }) = refused else { panic!("{refused:?}") };
+    let (Error::NotOurs { len_bytes: 64, .. }, returned) = refused.unwrap_err().into_parts() else { panic!("another error") };
     lent = returned;
     delete(there);
     let mut theirs = part(128);

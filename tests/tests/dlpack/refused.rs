@@ -110,7 +110,7 @@ fn a_buffer_that_is_too_small_or_a_spec_that_is_none_is_refused() {
         (TensorSpec { dtype: type_of(32, 2), ..spec(&[1]) }, wrong(TensorRule::Lanes, 2, 1)),
         (TensorSpec { dtype: type_of(12, 1), ..spec(&[1]) }, wrong(TensorRule::Type, 12, 8)),
     ] {
-        let Err(Refused { error: found, returned }) = TENSORS.lend(buf, &spec) else { panic!("{spec:?}") };
+        let Err((found, returned)) = TENSORS.lend(buf, &spec).map_err(Refused::into_parts) else { panic!("{spec:?}") };
         assert_eq!(found, error);
         buf = returned;
     }

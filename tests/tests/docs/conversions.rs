@@ -10,7 +10,10 @@ use contigo::{
     Error, Queue, Region,
     design::Design,
     drivers::ap_ctrl::{ApCtrl, describe},
+    drivers::zdma::{SimZdma, Zdma},
+    job::AnyDriver,
     names::{Attach, DeviceName, MemoryName},
+    sim::SimBoard,
 };
 use std::{error, fs, io};
 
@@ -32,6 +35,7 @@ macro_rules! the_readmes_lines {
         let operands = [from.to_device(..1000), to.from_device(..1000)];
         let [_, to] = copy.run(operands, &[1000], std::time::Duration::from_millis(20))?.buffers; // bounded
         assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
+        println!("1000 bytes copied");
     };
 }
 
@@ -65,6 +69,9 @@ impl<E: error::Error + Send + Sync + 'static> From<E> for Anyhow {
 
 fn of_anyhow(file: &str) -> Result<(), Anyhow> {
     the_readmes_lines!();
+    // What this refusal gives back is a driver of any kind, which threads do not share.
+    let board = SimBoard::new(1);
+    drop(Queue::new(AnyDriver::new(Zdma::simple_simulated(SimZdma::new(&board, board.port()).window()?)?)?, 4)?);
     Design::read(&fs::read(file)?)?;
     Ok(())
 }

@@ -171,7 +171,7 @@ fn a_new_queue_on_a_stuck_device_gives_its_accelerator_back() {
     let refused = GemmQueue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap_err();
     assert!(matches!(refused.error, Error::WillNotStop { .. }));
     device.reset().unwrap();
-    assert!(GemmQueue::new(refused.returned, 1).is_ok());
+    assert!(GemmQueue::new(refused.into_returned(), 1).is_ok());
 }
 
 /// A device whose register reads do not end before a test says so, and keep the board's lock

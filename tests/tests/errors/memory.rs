@@ -62,9 +62,9 @@ pub(super) fn numbers() -> Vec<Error> {
     // The refused buffer comes back as it was.
     let refused = buf.slice(64..129).unwrap_err();
     assert_eq!(refused.error, Error::OutOfRange { start: 64, end: 129, len_bytes: 128 });
-    let refused = refused.returned.split_at(129).unwrap_err();
+    let refused = refused.into_returned().split_at(129).unwrap_err();
     assert_eq!(refused.error, Error::OutOfRange { start: 0, end: 129, len_bytes: 128 });
-    assert_eq!(refused.returned.len_bytes(), 128);
+    assert_eq!(refused.into_returned().len_bytes(), 128);
     provoked
 }
 
@@ -72,11 +72,11 @@ pub(super) fn numbers() -> Vec<Error> {
 fn refused(spec: SimSpec, needs: Requirements) -> Error {
     let (board, freed) = (SimBoard::new(1), Arc::new(AtomicUsize::new(0)));
     let watched = Watched { inner: board.memory_with(spec).unwrap(), freed: Arc::clone(&freed) };
-    let refused = Region::with(watched, needs, Limits::default()).unwrap_err();
+    let (error, returned) = Region::with(watched, needs, Limits::default()).unwrap_err().into_parts();
     assert_eq!(freed.load(Ordering::Relaxed), 0, "it was handed back");
-    drop(refused.returned);
+    drop(returned);
     assert_eq!(freed.load(Ordering::Relaxed), 1);
-    refused.error
+    error
 }
 
 pub(super) fn blocks() -> Vec<Error> {

@@ -16,7 +16,7 @@ numbers, and how to go on. A program asks for the class.
 In Rust, with the feature `std`, `?` makes a `std::io::Error` of each of these, and of a `JobError`,
 a `Refused`, a `NameError`, a `MapError` and a `DesignError`. Its `kind()` is that of the errno, so
 a timeout is `ErrorKind::TimedOut`. A `JobError` and a `Refused` give the buffers back
-(`error.buffers`, `refused.returned`), and have the error as their `source()`.
+(`error.buffers`, `refused.into_returned()`), and have the error as their `source()`.
 
 `?` also makes a `contigo::Error` of all of them, and of a `std::io::Error`. So a `main` that reads
 files returns either `std::io::Result<()>`, which keeps each text, or `contigo::Result<()>`, which

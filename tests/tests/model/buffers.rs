@@ -162,7 +162,7 @@ impl Machine {
                 Err(refused) => {
                     let error = Error::OutOfRange { start, end, len_bytes: shown.len() };
                     ensure!(refused.error == error && end > shown.len(), "slice {start}..{end} of {shown:?}: {}", refused.error);
-                    (refused.returned, shown)
+                    (refused.into_returned(), shown)
                 }
             },
         };
@@ -194,7 +194,7 @@ impl Machine {
                     "split at {mid}: {}",
                     refused.error
                 );
-                self.held.push(Held { buf: refused.returned, claim, extent });
+                self.held.push(Held { buf: refused.into_returned(), claim, extent });
             }
         }
         Ok(())

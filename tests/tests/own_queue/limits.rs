@@ -164,5 +164,5 @@ fn a_queue_lies_in_the_programs_own_memory_wherever_that_begins() {
     assert_eq!(rig.pool.taken(), 0);
     let refused = Queue::with_memory(rig.driver(1, true).0, 4, Box::leak(Box::new([MaybeUninit::uninit(); 100]))).unwrap_err();
     assert_eq!(refused.error, Error::Exhausted { need_bytes: BYTES, capacity_bytes: 100 });
-    assert_eq!(refused.returned.1.len(), 100);
+    assert_eq!(refused.into_returned().1.len(), 100);
 }

@@ -16,7 +16,7 @@ fn a_stream_says_why_it_cannot_begin_or_go_on() {
     assert!(matches!(refused.error, Error::Argument { value: 65, max: 64, .. }));
 
     // As much of each buffer as the device takes.
-    let mut driver = refused.returned;
+    let mut driver = refused.into_returned();
     driver.device.operand = [OperandSpec::from_device().at_most(SLOT - 1)];
     let mut stream = Stream::new(driver, rig.pool.clone(), 4, &[]).unwrap();
     let all: Vec<_> = (0..8).map(|_| rig.pool.take().unwrap()).collect();

@@ -325,5 +325,5 @@ fn a_debug_interface_that_stays_busy_ends_everything_in_bounded_time() {
     let refused = Queue::new(driver, 1).unwrap_err();
     assert_eq!(refused.error, will_not);
     busy.set(false);
-    works(&mut Queue::new(refused.returned, 1).unwrap(), &data);
+    works(&mut Queue::new(refused.into_returned(), 1).unwrap(), &data);
 }

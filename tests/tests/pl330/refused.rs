@@ -8,8 +8,8 @@ fn refusal(spec: Pl330Spec, config: Pl330Config, bend: impl Fn(usize, u32) -> u3
     let memory = Memory::on(&board);
     let programs = memory.programs();
     let device = SimPl330::with_spec(&board, board.port(), spec);
-    let Refused { error, mut returned, .. } =
-        open_with(Bent::new(device.window().unwrap(), bend), programs.take().unwrap(), config).unwrap_err();
+    let (error, mut returned) =
+        open_with(Bent::new(device.window().unwrap(), bend), programs.take().unwrap(), config).unwrap_err().into_parts();
     returned.view_mut::<u8>().unwrap().fill(1); // the CPU's, as it was
     drop(returned);
     assert_eq!(programs.taken(), 0);

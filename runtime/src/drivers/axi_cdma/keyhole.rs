@@ -76,7 +76,7 @@ impl<D: Device> AxiCdmaKeyhole<D> {
     ) -> Result<Self, Refused<Option<CpuBuf>>> {
         let opened = match descriptors {
             Some(descriptors) => AxiCdma::with_descriptors(device, config, Some(keyhole), descriptors)
-                .map_err(|refused| Refused::new(refused.error, Some(refused.returned)))?,
+                .map_err(|refused| Refused::new(refused.error, Some(refused.into_returned())))?,
             None => {
                 setup::check(&device, &config, Some(keyhole))
                     .and_then(|()| stop::reset(&device, config.stop_us))

@@ -163,7 +163,7 @@ impl<D: Driver> Stream<D> {
         let Done { buffers, bytes, status, words, last, .. } = arrived;
         let buf = buffers.reclaim();
         let bytes = bytes.unwrap_or(self.max_bytes).min(buf.len_bytes());
-        let buf = buf.slice(..bytes).unwrap_or_else(|refused| refused.returned);
+        let buf = buf.slice(..bytes).unwrap_or_else(|refused| refused.into_returned());
         Ok(Some(Frame { buf, status, words, last }))
     }
 

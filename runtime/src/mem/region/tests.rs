@@ -353,7 +353,7 @@ fn fits_wherever_it_begins<const BYTES: usize>() {
         // The first byte after a line is the worst. There, one byte less does not do.
         let refused = Region::with_memory(OfBytes([7; BYTES]), needs, limits, given(need - 1, 1)).unwrap_err();
         assert_eq!(refused.error, Error::Exhausted { need_bytes: need, capacity_bytes: need - 1 });
-        let (backend, memory) = refused.returned;
+        let (backend, memory) = refused.into_returned();
         assert_eq!((backend.0, memory.len()), ([7; BYTES], need - 1));
     }
 }
@@ -376,7 +376,7 @@ fn without_a_kernel_the_program_gives_the_memory() {
     let needs = Requirements { len_bytes: 8192, ..Requirements::default() };
     let refused = Region::with_memory(block, needs, limits, given(need, 1)).unwrap_err();
     assert!(matches!(refused.error, Error::BlockSize { .. }), "{}", refused.error);
-    let (block, memory) = refused.returned;
+    let (block, memory) = refused.into_returned();
     let region = Region::with_memory(block, Requirements::default(), limits, memory).map_err(|refused| refused.error).unwrap();
 
     let need = Pool::control_bytes(64).unwrap();
@@ -385,7 +385,7 @@ fn without_a_kernel_the_program_gives_the_memory() {
     let refused = region.pool_with_memory(64, 4096, given(need, 1)).unwrap_err();
     assert!(matches!(refused.error, Error::Exhausted { .. }), "{}", refused.error);
     assert_eq!((region.users(), region.free_bytes()), (1, 4096));
-    let pool = region.pool_with_memory(64, 64, refused.returned).map_err(|refused| refused.error).unwrap();
+    let pool = region.pool_with_memory(64, 64, refused.into_returned()).map_err(|refused| refused.error).unwrap();
     let all: Vec<_> = (0..64).map(|_| pool.take().unwrap()).collect();
     drop((region, pool));
     assert_eq!(ends(&gone), 0);
@@ -399,7 +399,7 @@ fn a_refused_backend_comes_back() {
     let needs = Requirements { len_bytes: 8192, ..Requirements::default() };
     let refused = Region::with(block, needs, Limits::default()).unwrap_err();
     assert!(matches!(refused.error, Error::BlockSize { len_bytes: 4096, need_bytes: 8192, .. }));
-    let refused = Region::with(refused.returned, Requirements::default(), Limits { allocations: 0 }).unwrap_err();
+    let refused = Region::with(refused.into_returned(), Requirements::default(), Limits { allocations: 0 }).unwrap_err();
     assert!(matches!(refused.error, Error::Argument { name: "allocations", .. }));
     assert_eq!(ends(&gone), 0);
     drop(refused);

@@ -74,7 +74,7 @@ pub(crate) fn with_text(error: Error, told: impl core::error::Error + Send + Syn
 ///
 /// ```
 /// use contigo::{Error, types::Refused};
-/// let refused = Refused { error: Error::Busy, returned: "a buffer" };
+/// let refused = Refused::new(Error::Busy, "a buffer");
 /// let error: std::io::Error = refused.into();
 /// assert_eq!(error.to_string(), Error::Busy.to_string());
 /// ```

@@ -72,13 +72,14 @@ macro_rules! errors {
         impl core::error::Error for Error {}
 
         /// As `derive` would make it, except that a number is hexadecimal where the text shows it
-        /// so.
+        /// so, and with the text behind it: what `main` returns is shown this way.
         impl core::fmt::Debug for Error {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match *self {$($(
                     Self::$variant $({ $($field),* })? => f.debug_struct(stringify!($variant))
                         $($(.field(stringify!($field), errors!(@ $field $($shown)?)))*)?.finish(),
-                )*)*}
+                )*)*}?;
+                write!(f, " ({self})")
             }
         }
     };

@@ -76,9 +76,10 @@ fn scatter_gather_that_is_not_built_in() {
     let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { sg: false, ..AxiCdmaSpec::default() }));
     let refused = AxiCdma::sg_simulated(device.window().unwrap(), DEFAULT, carve!(region)(4096)).unwrap_err();
     assert!(matches!(refused.error, Error::Unsupported { what, fix } if what.contains("SGIncld") && fix.contains("block design")));
-    assert_eq!(refused.returned.len_bytes(), 4096, "the memory is back");
+    let memory = refused.into_returned();
+    assert_eq!(memory.len_bytes(), 4096, "the memory is back");
     let lite = AxiCdmaConfig { lite: true, ..DEFAULT };
-    let refused = AxiCdma::sg_simulated(device.window().unwrap(), lite, refused.returned).unwrap_err();
+    let refused = AxiCdma::sg_simulated(device.window().unwrap(), lite, memory).unwrap_err();
     assert!(matches!(refused.error, Error::Unsupported { what, .. } if what.contains("lite")));
 }
 
