@@ -19,11 +19,14 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+/// An image, and its code.
+type Loaded = (Box<[u8]>, Arc<AnyModule>);
+
 /// One opening. What is made of it has a handle to the device, too.
 pub(crate) struct Opening {
     pub(crate) device: OpenDevice,
     /// A GPU's code by its image: the same is loaded once.
-    modules: Lock<Vec<(Box<[u8]>, Arc<AnyModule>)>>,
+    modules: Lock<Vec<Loaded>>,
     /// The kernel has the stop that a driver left, and not the program's own.
     drivers_stop: AtomicBool,
 }

@@ -35,7 +35,7 @@ impl Launch {
         [gx, gy, gz, bx, by, bz, self.shared_bytes]
     }
 
-    /// All argument words of a job: [`words`](Self::words), and `scalars` behind them. Of scalars
+    /// All argument words of a job: the launch, and `scalars` behind them. Of scalars
     /// that are too many for any kernel only one is kept, and the job is refused for that.
     #[must_use]
     pub fn with(&self, scalars: &[u32]) -> Words {

@@ -41,7 +41,7 @@ pub const BTT: Register<ReadWrite> = Register::at(0x28);
 /// CDMACR, bit 2, Reset: soft reset. Bursts that were begun end; it clears itself then.
 pub const RESET: u32 = 1 << 2;
 /// CDMACR, bit 3, `SGMode`: scatter-gather. It may change only while the core is idle, and where
-/// the engine is not built in it stays 0. Only its rise makes the engine take [`CURDESC`].
+/// the engine is not built in it stays 0. Only its rise makes the engine take `CURDESC`.
 pub const SG_MODE: u32 = 1 << 3;
 /// CDMACR, bit 4, Key Hole Read: the source's address does not move (FIXED bursts).
 pub(crate) const KEYHOLE_READ: u32 = 1 << 4;

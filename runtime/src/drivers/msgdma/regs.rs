@@ -18,7 +18,7 @@ pub(crate) const RESPONSE_BYTES: usize = 0x08;
 /// The prefetcher's CSR port.
 pub(crate) const PREFETCHER_BYTES: usize = 0x20;
 
-/// CSR 0x00, status. Bits 31:10 read as 0. Writing 1 clears [`IRQ`]; the others are read only.
+/// CSR 0x00, status. Bits 31:10 read as 0. Writing 1 clears `IRQ`; the others are read only.
 pub const STATUS: Register<WriteOneToggles> = Register::at(0x00);
 /// CSR 0x04, control. Read and write; a reset clears it.
 pub const CONTROL: Register<ReadWrite> = Register::at(0x04);
