@@ -1,8 +1,6 @@
 // README: a kernel of Vitis HLS, on a simulated board. The page has all of the lines below.
 
-use contigo::drivers::ap_ctrl::{ApCtrl, describe};
-use contigo::names::{Attach, DeviceName};
-use contigo::{Queue, Region};
+use contigo::{Queue, Region, drivers::ap_ctrl::{ApCtrl, describe}, names::{Attach, DeviceName}};
 const MAP: &[u8] = br#"{"name": "copy", "protocol": "ap_ctrl_chain", "scalars": [{"name": "n", "offset": "0x30"}],
   "pointers": [{"name": "from", "offset": "0x18", "direction": "in", "bytes": "n"},
                {"name": "to", "offset": "0x24", "direction": "out", "bytes": "n"}]}"#;
@@ -18,5 +16,6 @@ fn main() -> contigo::Result<()> {
     let operands = [from.to_device(..1000), to.from_device(..1000)];
     let [_, to] = copy.run(operands, &[1000], std::time::Duration::from_millis(20))?.buffers; // bounded
     assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
+    println!("1000 bytes copied");
     Ok(())
 }

@@ -16,6 +16,6 @@ pub struct QueueCounts {
     pub stopped: u64,
     /// How often the device was left without a job: for a stream, loss. The hardware's own count
     /// where it has one ([`Driver::ran_dry`](crate::Driver::ran_dry)); otherwise how often the last
-    /// job ended before the next one was pushed.
+    /// job ended before the next one was pushed, also at the end, where none follows.
     pub ran_dry: u64,
 }

@@ -17,7 +17,10 @@ The module of each in `contigo::drivers` says more: its modes, alignment, length
 manual. No register tells most of these settings: they are parameters of the block design, and a
 design that is opened by its `.hwh` fills them in. The default is the tool's own.
 
-A driver that can have memory of its own keeps descriptors there, and takes several jobs at once.
+A core takes one job at a time, a chain of HLS two, AXI DMAC four. A driver that can have memory of
+its own keeps descriptors there and takes as many as fit: `Driver::depth` in Rust, `queue.depth` in
+Python. A queue of more keeps the rest until the core has room.
+
 Registers and syncs of each: [counts.md](counts.md).
 ";
 
