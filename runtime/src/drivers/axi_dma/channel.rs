@@ -1,22 +1,120 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! One channel of a core: a driver of its own, beside its sibling's or alone.
+//! One channel: what it has in flight, and its driver beside its sibling's or alone.
 
 use super::{
-    at::At,
-    config::{AxiDmaConfig, Side},
-    fault, halt,
-    lane::{Lane, MAYBE_TORN},
-    regs,
-    setup::ring,
-    shared::{set_busy, status_beside},
+    config::{AxiDmaConfig, DEPTH_MAX, Side, found, ring},
+    driver::{set_busy, status_beside},
+    regs::{self, At},
+    stop,
 };
 use crate::{
+    drivers::{ring::Ring, tail::Tail},
     hw::{self, Device},
-    job::{Completion, Driver, OperandSpec, StopProgram},
-    mem::{CpuBuf, DevSlice, Port},
-    types::{Error, Result, platform::forward_as_fd},
+    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
+    mem::{CpuBuf, DevSlice},
+    types::{DevAddr, Error, Result, forward::forward, platform::forward_as_fd},
 };
 use core::time::Duration;
+
+/// Completion's word 0: the packet may lack its beginning.
+pub(super) const MAYBE_TORN: u32 = 1;
+
+/// What DMASR said since the last job was given.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Seen {
+    /// It was not read. An Idle of before may be that of the time before the job.
+    #[default]
+    Nothing,
+    /// It told an end when the job was given. It says nothing of what came behind the doorbell.
+    Told(u32),
+    /// A look read it: is the channel idle?
+    Looked { idle: bool },
+}
+
+/// One channel: its jobs in flight, with descriptors or one at a time in registers.
+///
+/// It is stopped, or it runs from its first job on; in both states the `in_flight` jobs from slot
+/// `oldest` on are to be told.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) side: Side,
+    pub(super) config: AxiDmaConfig,
+    /// `None`: direct register mode.
+    pub(super) ring: Option<Ring>,
+    pub(super) depth: usize,
+    pub(super) operand: [OperandSpec; 1],
+    /// Between the first job and a stop.
+    pub(super) runs: bool,
+    /// The oldest slot that was not told, and how many were not.
+    pub(super) oldest: usize,
+    pub(super) in_flight: usize,
+    /// How many descriptors the job in each slot has.
+    pub(super) counts: [u16; DEPTH_MAX],
+    /// The next descriptor to write, and the first of the oldest job.
+    pub(super) head: usize,
+    pub(super) first: usize,
+    /// So many from `first` on were written for jobs that were not told.
+    pub(super) given: usize,
+    /// How TAILDESC was written last.
+    pub(super) tail: Tail,
+    /// Of the oldest job: so many descriptors are done, with so many bytes, and RXSOF.
+    pub(super) done: usize,
+    pub(super) bytes: usize,
+    pub(super) began: u32,
+    /// The address in direct register mode.
+    pub(super) addr: DevAddr,
+    /// Lengths up to this one are known to fit the core's LENGTH.
+    pub(super) fits_bytes: usize,
+    /// An end in registers, found when the channel was stopped.
+    pub(super) ended: Option<Completion>,
+    /// A receive was stopped, or reset, in the middle: so the first packet after the next start may
+    /// lack its beginning. Packets that ended before are whole.
+    pub(super) cut: bool,
+    /// The packet that was told last goes on: the next buffer begins with its rest.
+    pub(super) open: bool,
+    /// The first packet of this run may lack its beginning, and was not told.
+    pub(super) torn: bool,
+    pub(super) seen: Seen,
+    pub(super) ran_dry: u64,
+    pub(super) looks: u64,
+    pub(super) quiet: u32,
+}
+
+impl Lane {
+    /// A channel without jobs. The depth is the configuration's, or one descriptor a job.
+    pub(super) fn new(side: Side, config: AxiDmaConfig, ring: Option<Ring>) -> Self {
+        let descriptors = ring.as_ref().map_or(1, Ring::len);
+        let depth = if ring.is_some() { config.depth.unwrap_or(DEPTH_MAX).min(descriptors).min(DEPTH_MAX) } else { 1 };
+        Self {
+            side,
+            config,
+            ring,
+            depth,
+            operand: [config.operand(side, descriptors / depth.max(1))],
+            runs: false,
+            oldest: 0,
+            in_flight: 0,
+            counts: [0; DEPTH_MAX],
+            head: 0,
+            first: 0,
+            given: 0,
+            tail: Tail::default(),
+            done: 0,
+            bytes: 0,
+            began: 0,
+            addr: DevAddr(0),
+            fits_bytes: 0,
+            ended: None,
+            cut: false,
+            open: false,
+            torn: false,
+            seen: Seen::Nothing,
+            ran_dry: 0,
+            looks: 0,
+            quiet: 0,
+        }
+    }
+}
 
 /// The driver of one channel. It owns its descriptors' memory, and may share its core with a
 /// sibling ([`AxiDmaCore::channel`](super::AxiDmaCore::channel)).
@@ -101,13 +199,11 @@ impl<D: Device> AxiDmaChannel<D> {
     /// The window is an AXI DMA's (PG021), built as `config` says. Nobody else drives it while this
     /// value lives.
     pub unsafe fn alone(device: D, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<Self> {
-        let sg = halt::found(&device, &[side], &config)?;
+        let sg = found(&device, &[side], &config)?;
         let ring = ring(sg, memory, device.port(), &config)?;
         Ok(Self::new(device, Lane::new(side, config, ring)))
     }
-}
 
-impl<D: Device> AxiDmaChannel<D> {
     /// The channel of `lane`, which was found.
     pub(super) fn new(device: D, lane: Lane) -> Self {
         let epoch = device.reset_epoch();
@@ -133,7 +229,7 @@ impl<D: Device> AxiDmaChannel<D> {
     }
 
     pub(super) const fn at(&self) -> At<'_, D> {
-        At { device: &self.device, base: self.lane.side.base() }
+        self.lane.side.at(&self.device)
     }
 
     pub(super) fn was_reset(&self) -> bool {
@@ -143,7 +239,7 @@ impl<D: Device> AxiDmaChannel<D> {
     /// The sibling's error, where that halted this channel.
     pub(super) fn or_siblings(&self, error: Error) -> Error {
         let side = self.lane.side;
-        status_beside(&self.device, side).map_or(error, |status| fault::or_siblings(error, side.other(), status))
+        status_beside(&self.device, side).map_or(error, |status| regs::or_siblings(error, side.other(), status))
     }
 }
 
@@ -161,16 +257,10 @@ impl<D: Device> AxiDmaChannel<D> {
 // Reset into DMACR. 8. Each wait has a limit. 9. A job's fields say that it is in flight only after
 // its doorbell, and `stop` does not ask them.
 unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
+    forward!(|this| this.device => port, simulated, arm_irq);
+
     fn name(&self) -> &'static str {
         self.lane.side.name()
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
-        self.device.simulated()
     }
 
     fn addr_bits(&self) -> u32 {
@@ -186,12 +276,12 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
     }
 
     fn check(&self, _: &[DevSlice], args: &[u32]) -> Result<()> {
-        let [] = crate::job::exactly(args)?;
+        let [] = exactly(args)?;
         Ok(())
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [operand] = crate::job::exactly(operands)?;
+        let [operand] = exactly(operands)?;
         let Self { device, lane, epoch } = self;
         let side = lane.side;
         // A reset between the first register and the doorbell would start a job at address 0.
@@ -205,7 +295,7 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
             }
             set_busy(device, side, true);
             // SAFETY: the caller's promise; the lock that a reset takes is held.
-            unsafe { lane.submit(&At { device, base: side.base() }, slot, operand) }
+            unsafe { lane.submit(&side.at(device), slot, operand) }
         });
         given.map_err(|error| self.or_siblings(error))
     }
@@ -220,11 +310,7 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
 
     /// Of a channel that has the device to itself.
     fn stop_program(&self) -> StopProgram {
-        if self.device.siblings().is_some() { StopProgram::NONE } else { halt::program(&[self.lane.side], &self.lane.config) }
-    }
-
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
+        if self.device.siblings().is_some() { StopProgram::NONE } else { stop::program(&[self.lane.side], &self.lane.config) }
     }
 
     fn ran_dry(&self) -> Option<u64> {

@@ -1,8 +1,17 @@
-//! How a core is built, which no register tells, and how it is used.
+#![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
+//! How a core is built and used, which no register tells; and what it tells itself when it is
+//! opened.
 
-use super::regs;
+use super::{
+    driver::is_busy_beside,
+    regs,
+    stop::{halt, reset},
+};
 use crate::{
+    drivers::ring::{Layout, Ring},
+    hw::{self, Device, Mmio, Wait},
     job::OperandSpec,
+    mem::{CpuBuf, Port},
     types::{Align, Error, Result},
 };
 
@@ -192,4 +201,77 @@ impl AxiDmaConfig {
         let align = if dre { None } else { Align::new(data_bits as usize / 8).ok() };
         align.map_or(spec, |align| spec.aligned(align)).at_most(most)
     }
+}
+
+/// The most descriptors of a channel: an operand of 16 MiB by pieces of 16 KiB.
+const DESCRIPTORS_MAX: usize = 4 * DEPTH_MAX;
+
+const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_ALIGN_BYTES, most: DESCRIPTORS_MAX };
+
+/// The circle of a core with scatter-gather; `None` where it has none, and the memory goes back.
+pub(super) fn ring(sg: bool, memory: Option<CpuBuf>, port: &Port, config: &AxiDmaConfig) -> Result<Option<Ring>> {
+    const NO_MEMORY: Error = Error::Unsupported {
+        what: "this AXI DMA has scatter-gather, and needs memory for its descriptors",
+        fix: "give it 64 bytes for each, 4096 for 64 of them",
+    };
+    if !sg {
+        return Ok(None);
+    }
+    let memory = memory.ok_or(NO_MEMORY)?;
+    let ring = Ring::new(memory, port, config.address_bits, LAYOUT, config.depth.unwrap_or(1))?;
+    // SAFETY: the channel is halted, and no register of it names this memory.
+    Ok(Some(unsafe { ring.cleared(regs::STATUS_AT, regs::COMPLETE)? }))
+}
+
+/// The core, of whoever drove it before: it is an AXI DMA, has the channels that are wanted, and is
+/// reset. Does it have scatter-gather?
+///
+/// # Errors
+/// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`], and
+/// [`Error::Unsupported`] where a channel is not built in, or in a way that is not driven.
+pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDmaConfig) -> Result<bool> {
+    config.check()?;
+    let end = |side: &Side| side.base() + regs::CHANNEL_BYTES;
+    let (need_bytes, have_bytes) = (wanted.iter().map(end).max().unwrap_or(0), device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_dma", need_bytes, have_bytes });
+    }
+    let mut sg = true;
+    for side in wanted {
+        let at = side.at(device);
+        sg &= is_there(&at, *side, config)?;
+        reset(&at, *side, config)?;
+    }
+    Ok(sg)
+}
+
+/// The same, of one channel beside another. The core is reset where its sibling has no jobs.
+pub(super) fn found_beside(device: &impl Device, side: Side, config: &AxiDmaConfig) -> Result<bool> {
+    config.check()?;
+    let at = side.at(device);
+    let sg = is_there(&at, side, config)?;
+    let halted = halt(&at, config)?;
+    if !halted || !is_busy_beside(device, side) {
+        hw::reset_all(device, || reset(&at, side, config))?;
+    }
+    Ok(sg)
+}
+
+/// Is there such a channel, and one that is driven, with scatter-gather or without?
+fn is_there(at: &impl Mmio, side: Side, config: &AxiDmaConfig) -> Result<bool> {
+    let status = regs::DMASR.read(at);
+    if status & regs::RESERVED != 0 {
+        let expected = status & !regs::RESERVED;
+        return Err(Error::WrongDevice { device: "axi_dma", register: "DMASR", expected, found: status });
+    }
+    // A channel that is not built in reads as 0: it is neither halted nor at work.
+    if status == 0 && regs::CONTROL.read(at) == 0 {
+        return Err(match side {
+            Side::Mm2s => Error::Unsupported { what: "this AXI DMA has no MM2S channel", fix: "open it with the setting channel=1" },
+            Side::S2mm => Error::Unsupported { what: "this AXI DMA has no S2MM channel", fix: "open it with the setting channel=0" },
+        });
+    }
+    let sg = status & regs::SG_INCLUDED != 0;
+    config.check_built(side, sg)?;
+    Ok(sg)
 }

@@ -73,31 +73,25 @@
 //! Linux `drivers/dma/xilinx/xilinx_dma.c`. The model's numbers come from AMD's embeddedsw,
 //! `XilinxProcessorIPLib/drivers/axidma`.
 
-mod at;
 mod channel;
+mod complete;
 mod config;
-mod copier;
-mod end;
-mod fault;
-mod give;
-mod halt;
-mod lane;
+mod driver;
 #[cfg(feature = "sim")]
 pub mod model;
-pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod row;
-mod setup;
-mod shared;
-mod stopping;
-mod tail;
-mod waiting;
+pub(crate) mod registry;
+pub mod regs;
+mod stop;
+mod submit;
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use self::registry as row;
 
 #[cfg(feature = "sim")]
 pub use self::model::{AxiDmaModel, CoreSpec, SimAxiDma};
 pub use self::{
     channel::{AxiDmaChannel, PacketReport},
     config::{AxiDmaConfig, Side, StatusStream},
-    copier::AxiDma,
-    shared::AxiDmaCore,
+    driver::{AxiDma, AxiDmaCore},
 };

@@ -1,14 +1,19 @@
-//! A channel's registers and a descriptor: AMD PG021 (AXI DMA v7.1), "Register Space" and "Scatter
-//! Gather Descriptor", by the names of its tables.
+#![allow(unsafe_code, reason = "registers are passed on")]
+//! A channel's registers, a descriptor, and what a status means: AMD PG021 (AXI DMA v7.1),
+//! "Register Space" and "Scatter Gather Descriptor", by the names of its tables.
 //!
 //! Both channels have the same registers, S2MM's 30h behind MM2S's. So an offset here counts from
 //! the beginning of its channel's. Linux `drivers/dma/xilinx/xilinx_dma.c` has the same numbers
 //! (`XILINX_DMA_REG_…`, `XILINX_DMA_DMACR_…`, `XILINX_DMA_DMASR_…`, `struct
 //! xilinx_axidma_desc_hw`).
 
+use super::config::{AxiDmaConfig, Side};
 use crate::{
-    hw::mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles},
-    types::DevAddr,
+    hw::{
+        Mmio, Wait,
+        mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles},
+    },
+    types::{DevAddr, Error, Result, forward::forward},
 };
 
 /// The registers of one channel: MM2S 00h to 2Fh, S2MM 30h to 5Fh.
@@ -117,4 +122,135 @@ pub const FAILED: u32 = 0b111 << 28;
 #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
 pub const fn descriptor(next: u64, buffer: DevAddr, control: u32) -> [u32; 8] {
     [next as u32, (next >> 32) as u32, buffer.0 as u32, (buffer.0 >> 32) as u32, 0, 0, control, 0]
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
+pub(super) const fn halves(addr: u64) -> (u32, u32) {
+    (addr as u32, (addr >> 32) as u32)
+}
+
+/// DMASR says Halted, and no error.
+const HALTED_ALONE: &str = "the channel halted by itself; does somebody else drive this core?";
+/// RS was set, and Halted stays.
+const NO_START: &str = "no start: the channel stays halted; is its clock on, and is it out of reset?";
+
+/// A channel's error, or its sibling's: one that fails halts both, and the core holds the other's
+/// RS at 0 until its reset (`axi_dma_register.vhd`, `run_stop_clr` and `error_in`). Only the
+/// sibling's DMASR, `status`, then tells what it was.
+pub(super) fn or_siblings(error: Error, sibling: Side, status: u32) -> Error {
+    match error {
+        Error::Fault { what: HALTED_ALONE | NO_START, .. } if has_failed(status) => decode(sibling, status, None, None),
+        _ => error,
+    }
+}
+
+/// Halted, and no all ones.
+pub(super) const fn is_halted(status: u32) -> bool {
+    status & (HALTED | RESERVED) == HALTED
+}
+
+/// Done with all that it was given; all ones are no status.
+pub(super) const fn is_idle(status: u32) -> bool {
+    status & (IDLE | RESERVED) == IDLE
+}
+
+/// An error's bit is set; all ones are no status.
+pub(super) const fn has_failed(status: u32) -> bool {
+    status & ERRORS != 0 && status & RESERVED == 0
+}
+
+/// RS was set, and nothing runs.
+pub(super) fn no_start(side: Side, status: u32) -> Error {
+    if status == u32::MAX || status & ERRORS != 0 {
+        return decode(side, status, None, None);
+    }
+    Error::Fault { device: side.name(), status, what: NO_START }
+}
+
+/// An error's bits of DMASR in words, and where they are about an address: which.
+pub(super) fn decode(side: Side, status: u32, buffer: Option<u64>, descriptor: Option<u64>) -> Error {
+    let device = side.name();
+    let plain = |what| Error::Fault { device, status, what };
+    let at = |addr: Option<u64>, what| addr.map_or(plain(what), |addr| Error::FaultAt { device, status, what, addr });
+    match status {
+        u32::MAX => plain("all ones: the core is gone, or its clock is off"),
+        _ if status & SG_DECODE_ERROR != 0 => at(
+            descriptor,
+            "SGDecErr: the descriptor's address is not memory that the port of the descriptors reaches; wire M_AXI_SG to it, and check the address map",
+        ),
+        _ if status & SG_SLAVE_ERROR != 0 => {
+            at(descriptor, "SGSlvErr: memory answered a descriptor's fetch or its status with an error; check the port of the descriptors")
+        }
+        _ if status & SG_INTERNAL_ERROR != 0 => at(
+            descriptor,
+            "SGIntErr: a descriptor was fetched that is complete already; nobody else may drive this core, nor write its descriptors",
+        ),
+        _ if status & DECODE_ERROR != 0 => at(
+            buffer,
+            "DMADecErr: the buffer's address is not memory that this port reaches; check the port's offset and the block design's address map",
+        ),
+        _ if status & SLAVE_ERROR != 0 => {
+            at(buffer, "DMASlvErr: memory answered with an error; check that this address is memory, and that its port is enabled")
+        }
+        _ if status & INTERNAL_ERROR != 0 => plain(match side {
+            Side::Mm2s => "DMAIntErr: a length of 0 in the core; compare length_bits with the width of its length register",
+            Side::S2mm => {
+                "DMAIntErr: a packet is longer than its operand, or never ends; give a longer operand, or TLAST, or compare length_bits with the core"
+            }
+        }),
+        _ => plain(HALTED_ALONE),
+    }
+}
+
+/// The core's length register dropped bits. `given` and `found`: a length, or a descriptor's
+/// control and status.
+pub(super) fn cut_length(side: Side, config: &AxiDmaConfig, given: u32, found: u32) -> Error {
+    let bytes = |word: u32| u64::from(word & BYTES_MASK);
+    Error::LengthCut { device: side.name(), length_bits: config.length_bits, need_bytes: bytes(given), done_bytes: bytes(found) }
+}
+
+/// The packet ended, and the rest of the operand's descriptors would take the next one.
+pub(super) const fn early_end(status: u32) -> Error {
+    let what = "a packet ended before the last descriptor of its operand, whose rest would take the next packet; give an operand of one descriptor";
+    Error::Fault { device: Side::S2mm.name(), status, what }
+}
+
+/// One channel's registers: those of the core from byte `base` on, and its clock.
+#[derive(Debug)]
+pub(super) struct At<'d, D> {
+    device: &'d D,
+    base: usize,
+}
+
+impl Side {
+    /// Its registers in the window of `device`.
+    pub(super) const fn at<D>(self, device: &D) -> At<'_, D> {
+        At { device, base: self.base() }
+    }
+}
+
+// SAFETY: the device's registers, of one channel, whose driver makes this for one call.
+unsafe impl<D: Mmio> Mmio for At<'_, D> {
+    fn len_bytes(&self) -> usize {
+        self.device.len_bytes().saturating_sub(self.base)
+    }
+
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        self.device.read32(self.base + offset)
+    }
+
+    #[inline]
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.device.write32(self.base + offset, value) }
+    }
+}
+
+impl<D: Wait> Wait for At<'_, D> {
+    forward!(|this| *this.device => now_us, looks_before_clock);
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        self.device.wait_at_most(timeout_us)
+    }
 }

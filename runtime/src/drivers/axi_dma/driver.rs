@@ -1,19 +1,18 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! Both channels as one driver: a packet goes out, and its answer comes in.
+//! The whole core: both channels as one driver, where a packet goes out and its answer comes in; or
+//! the core that both channels' drivers share.
 
 use super::{
-    at::At,
-    config::{AxiDmaConfig, Side},
-    fault, halt,
-    lane::Lane,
-    regs,
-    setup::ring,
+    channel::{AxiDmaChannel, Lane},
+    config::{AxiDmaConfig, Side, found, found_beside, ring},
+    regs::{self, At},
+    stop,
 };
 use crate::{
     hw::{Device, Mmio, wait::poll_every},
-    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice, Port},
-    types::{Error, Result, platform::forward_as_fd},
+    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
+    mem::{CpuBuf, DevSlice},
+    types::{Error, Result, atomic::Ordering, forward::forward, platform::forward_as_fd},
 };
 use core::time::Duration;
 
@@ -67,7 +66,7 @@ impl<D: Device> AxiDma<D> {
     /// # Safety
     /// As [`AxiDmaChannel::alone`](super::AxiDmaChannel::alone).
     pub unsafe fn open(device: D, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<Self> {
-        let sg = halt::found(&device, &[Side::Mm2s, Side::S2mm], &config)?;
+        let sg = found(&device, &[Side::Mm2s, Side::S2mm], &config)?;
         let (mut first, mut second) = (None, None);
         if let Some(memory) = memory {
             let half = memory.len_bytes() / 2 / regs::DESCRIPTOR_ALIGN_BYTES * regs::DESCRIPTOR_ALIGN_BYTES;
@@ -83,8 +82,8 @@ impl<D: Device> AxiDma<D> {
     }
 
     fn both(&mut self) -> [(&mut Lane, At<'_, D>); 2] {
-        let at = |side: Side| At { device: &self.device, base: side.base() };
-        [(&mut self.receive, at(Side::S2mm)), (&mut self.send, at(Side::Mm2s))]
+        let Self { device, send, receive, .. } = self;
+        [(receive, Side::S2mm.at(device)), (send, Side::Mm2s.at(device))]
     }
 
     /// The oldest job's end, where both channels told theirs.
@@ -102,28 +101,22 @@ impl<D: Device> AxiDma<D> {
 /// A look at one channel.
 fn look_at(device: &impl Mmio, lane: &mut Lane) -> Result<Option<Completion>> {
     let side = lane.side;
-    lane.look(&At { device, base: side.base() }).map_err(|error| or_others(device, side, error))
+    lane.look(&side.at(device)).map_err(|error| or_others(device, side, error))
 }
 
 /// An error of one channel halts the other, `side`, too, and is what happened.
 fn or_others(device: &impl Mmio, side: Side, error: Error) -> Error {
     let other = side.other();
-    fault::or_siblings(error, other, regs::DMASR.read(&At { device, base: other.base() }))
+    regs::or_siblings(error, other, regs::DMASR.read(&other.at(device)))
 }
 
 // SAFETY: as `AxiDmaChannel`'s, for both channels: a job has ended when both have told its end, and
 // both are halted and reset by `stop`. Nobody else resets the core.
 unsafe impl<D: Device> Driver for AxiDma<D> {
+    forward!(|this| this.device => port, simulated, arm_irq);
+
     fn name(&self) -> &'static str {
         "axi_dma"
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
-        self.device.simulated()
     }
 
     fn addr_bits(&self) -> u32 {
@@ -149,11 +142,11 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
             (self.sent, self.answer) = (0, None);
         }
         // S2MM first: an answer that finds no room waits, and some kernels lose it.
-        for ((lane, at), operand) in self.both().into_iter().zip([answer, packet]) {
+        for (lane, operand) in [(&mut self.receive, answer), (&mut self.send, packet)] {
             // SAFETY: the caller's promise. Nobody else resets the core.
-            let given = unsafe { lane.submit(&at, slot, operand) };
+            let given = unsafe { lane.submit(&lane.side.at(&self.device), slot, operand) };
             // S2MM may fail before MM2S starts, which the core then holds at its halt.
-            given.map_err(|error| or_others(at.device, lane.side, error))?;
+            given.map_err(|error| or_others(&self.device, lane.side, error))?;
         }
         Ok(())
     }
@@ -209,24 +202,20 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
         for (lane, at) in self.both() {
             // RS=0 waits for the packet of a receive, which may never come.
             if lane.side == Side::Mm2s || !lane.is_busy(&at) {
-                halt::halt(&at, &config)?;
+                stop::halt(&at, &config)?;
             }
         }
         let [(_, receive), (_, send)] = self.both();
-        halt::reset(&send, Side::Mm2s, &config)?;
+        stop::reset(&send, Side::Mm2s, &config)?;
         // It was reset with the other.
-        halt::reset(&receive, Side::S2mm, &config)?;
+        stop::reset(&receive, Side::S2mm, &config)?;
         self.send.stopped();
         self.receive.stopped();
         Ok(())
     }
 
     fn stop_program(&self) -> StopProgram {
-        halt::program(&[Side::S2mm, Side::Mm2s], &self.send.config)
-    }
-
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
+        stop::program(&[Side::S2mm, Side::Mm2s], &self.send.config)
     }
 }
 
@@ -245,4 +234,87 @@ impl<D: Device> Drop for AxiDma<D> {
             unsafe { ring.release() }
         }
     }
+}
+
+/// One core whose channels have a driver each, in one thread or in several.
+///
+/// **A reset of one channel resets both** (PG021, DMACR.Reset). A channel is stopped without it
+/// where its transfers end by themselves. A receive that waits for a packet does not, nor does a
+/// channel that failed: there the core is reset, and the sibling answers
+/// [`Error::EndedByReset`](crate::Error::EndedByReset) where it has jobs.
+///
+/// **An error of one channel halts both**, and neither runs again before a reset, which a stop of
+/// either makes. A channel that its sibling's error halted answers that error, with the sibling's
+/// name.
+///
+/// The core has two interrupts. Where the kernel gives a program one line, both are ORed in the
+/// block design. A channel whose interrupt does not come finds its end when its wait is over.
+#[derive(Debug)]
+pub struct AxiDmaCore<D> {
+    /// Its drivers' mark N: channel N has jobs.
+    core: Core<D>,
+}
+
+impl<D: Device> AxiDmaCore<D> {
+    /// The core behind `device`. It is not touched before a channel is opened.
+    ///
+    /// # Errors
+    /// As [`Core::new`].
+    ///
+    /// # Safety
+    /// The window is an AXI DMA's (PG021), and no other driver has any of its channels while this
+    /// value or a channel of it lives.
+    pub unsafe fn open(device: D) -> Result<Self> {
+        Ok(Self { core: Core::new(device)? })
+    }
+
+    /// Resets the core by `pull`, from outside. A channel that has jobs in flight answers
+    /// [`Error::EndedByReset`](crate::Error::EndedByReset) then.
+    ///
+    /// # Errors
+    /// [`Error::Contended`](crate::Error::Contended), or what `pull` says.
+    pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.core.reset(|_| pull())
+    }
+
+    /// The driver of one channel, with `memory` for its descriptors where the core has
+    /// scatter-gather. The channel is stopped, and the core reset where its sibling has no jobs.
+    ///
+    /// # Errors
+    /// [`Error::HasDriver`](crate::Error::HasDriver), or as
+    /// [`AxiDmaChannel::alone`]. The memory goes back to its pool.
+    ///
+    /// # Safety
+    /// The core is built as `config` says.
+    pub unsafe fn channel(&self, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<AxiDmaChannel<CoreChannel<D>>> {
+        let window = 0..self.core.device().len_bytes().max(side.base() + regs::CHANNEL_BYTES);
+        // SAFETY: a channel's driver writes its own registers alone, and Reset by `Siblings::reset`.
+        let device = unsafe { self.core.channel(side.index(), window)? };
+        let sg = found_beside(&device, side, &config)?;
+        let ring = ring(sg, memory, device.port(), &config)?;
+        Ok(AxiDmaChannel::new(device, Lane::new(side, config, ring)))
+    }
+}
+
+/// `side` has jobs, or has none. What it says of a channel that is alone is not kept.
+pub(super) fn set_busy(device: &impl Device, side: Side, busy: bool) {
+    let Some(siblings) = device.siblings() else { return };
+    let bit = 1 << side.index();
+    if busy {
+        siblings.marks().fetch_or(bit, Ordering::AcqRel);
+    } else {
+        siblings.marks().fetch_and(!bit, Ordering::AcqRel);
+    }
+}
+
+/// Has the other channel jobs?
+pub(super) fn is_busy_beside(device: &impl Device, side: Side) -> bool {
+    device.siblings().is_some_and(|siblings| siblings.marks().load(Ordering::Acquire) & !(1 << side.index()) != 0)
+}
+
+/// The other channel's DMASR, where it has a driver; 0 where the window ends before it.
+pub(super) fn status_beside(device: &impl Device, side: Side) -> Option<u32> {
+    device.siblings()?;
+    let at = side.other().at(device);
+    Some(if at.len_bytes() < regs::CHANNEL_BYTES { 0 } else { regs::DMASR.read(&at) })
 }

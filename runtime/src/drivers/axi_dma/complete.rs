@@ -1,17 +1,21 @@
 #![allow(unsafe_code, reason = "an interrupt is acknowledged by a register")]
-//! How the end of a channel's oldest job is found, in either mode.
+//! How the end of a channel's oldest job is found, in either mode, and waited for.
 
 use super::{
+    channel::{AxiDmaChannel, Lane, MAYBE_TORN, Seen},
     config::Side,
-    fault,
-    lane::{Lane, halves, is_idle},
-    regs,
+    driver::set_busy,
+    regs::{self, halves},
 };
 use crate::{
-    hw::Mmio,
+    hw::{
+        Device, Mmio,
+        wait::{poll_every, poll_until},
+    },
     job::Completion,
     types::{Error, Result},
 };
+use core::time::Duration;
 
 /// A descriptor is looked at after so many looks at registers that said nothing: where CURDESC or
 /// an interrupt's bit were late, the end is found all the same.
@@ -36,10 +40,14 @@ impl Lane {
         if !self.runs {
             return self.look_stopped();
         }
-        let seen = core::mem::take(&mut self.seen);
-        // What was read before the last doorbell says nothing of what came behind it.
-        self.looked = seen == 0;
-        let status = if seen == 0 { regs::DMASR.read(at) } else { seen };
+        let status = if let Seen::Told(status) = self.seen {
+            self.seen = Seen::Nothing;
+            status
+        } else {
+            let status = regs::DMASR.read(at);
+            self.seen = Seen::Looked { idle: regs::is_idle(status) };
+            status
+        };
         if status == u32::MAX {
             return Err(self.fault(at, status));
         }
@@ -49,10 +57,7 @@ impl Lane {
         }
         match self.ring {
             None => self.look_at_registers(at, status),
-            Some(_) => {
-                self.idle = seen == 0 && is_idle(status);
-                self.look_at_descriptors(at, status)
-            }
+            Some(_) => self.look_at_descriptors(at, status),
         }
     }
 
@@ -60,7 +65,7 @@ impl Lane {
         if status & (regs::ERRORS | regs::HALTED) != 0 {
             return Err(self.fault(at, status));
         }
-        if !is_idle(status) {
+        if !regs::is_idle(status) {
             return Ok(None);
         }
         let end = match self.side {
@@ -88,7 +93,7 @@ impl Lane {
     }
 
     /// The oldest job's descriptors, where registers say that they may be done. `status`: DMASR.
-    pub(super) fn look_at_memory(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+    fn look_at_memory(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
         let found = self.look_for_end(at, status)?;
         // After an end that was found, an error shows at the next look.
         let resumed = self.resume(at);
@@ -111,7 +116,7 @@ impl Lane {
     }
 
     /// A stopped channel: nothing changes any more, and one look says all.
-    pub(super) fn look_stopped(&mut self) -> Result<Option<Completion>> {
+    fn look_stopped(&mut self) -> Result<Option<Completion>> {
         if self.ring.is_none() {
             self.in_flight = 0;
             return Ok(self.ended.take());
@@ -164,13 +169,13 @@ impl Lane {
             Side::Mm2s => (is_last_piece, Completion::of(self.oldest)),
             Side::S2mm => {
                 if status & regs::LAST != 0 && !is_last_piece {
-                    return Err(fault::early_end(status));
+                    return Err(regs::early_end(status));
                 }
                 // Without a packet's end all of it was filled, and no more ever. A core with a
                 // narrower length register filled less, and the next bytes went elsewhere.
                 let room = (control & regs::BYTES_MASK) as usize;
                 if bytes != room && (bytes > room || status & regs::LAST == 0) {
-                    return Err(fault::cut_length(self.side, &self.config, control, status));
+                    return Err(regs::cut_length(self.side, &self.config, control, status));
                 }
                 self.bytes += bytes;
                 (is_last_piece, Completion::of(self.oldest).with_bytes(self.bytes).with_last(status & regs::LAST != 0))
@@ -191,14 +196,25 @@ impl Lane {
         Ok(Next::Job(end))
     }
 
+    /// How many descriptors the oldest job has.
+    fn pieces(&self) -> usize {
+        self.counts.get(self.oldest).map_or(1, |&count| usize::from(count).max(1))
+    }
+
+    /// Of an end whose last byte is a packet's, or is not.
+    fn words(&mut self, last: bool) -> [u32; 4] {
+        self.open = matches!(self.side, Side::S2mm) && !last;
+        [if core::mem::take(&mut self.torn) { MAYBE_TORN } else { 0 }, 0, 0, 0]
+    }
+
     /// The error that DMASR tells. Its descriptor is the first that says so, or else CURDESC's,
     /// which is that of an error in a fetch.
     fn fault(&mut self, at: &impl Mmio, status: u32) -> Error {
         let Some(ring) = &mut self.ring else {
-            return fault::decode(self.side, status, Some(self.addr.0), None);
+            return regs::decode(self.side, status, Some(self.addr.0), None);
         };
         if status == u32::MAX {
-            return fault::decode(self.side, status, None, None);
+            return regs::decode(self.side, status, None, None);
         }
         let failed = (0..self.given.min(ring.len())).find_map(|step| {
             let (index, mut status) = (ring.after(self.first, step), [0]);
@@ -214,8 +230,66 @@ impl Lane {
         let [low, high, _, _, control] = words;
         // A length of 0 is DMAIntErr here, and nothing else is: the core dropped all of its bits.
         if status & regs::ERRORS == regs::INTERNAL_ERROR && control & regs::BYTES_MASK != 0 {
-            return fault::cut_length(self.side, &self.config, control, 0);
+            return regs::cut_length(self.side, &self.config, control, 0);
         }
-        fault::decode(self.side, status, buffer.map(|()| u64::from(high) << 32 | u64::from(low)), Some(descriptor))
+        regs::decode(self.side, status, buffer.map(|()| u64::from(high) << 32 | u64::from(low)), Some(descriptor))
+    }
+}
+
+impl<D: Device> AxiDmaChannel<D> {
+    /// As [`Driver::poll`](crate::Driver::poll).
+    #[inline]
+    pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if self.lane.in_flight == 0 {
+            return Ok(None);
+        }
+        if !self.lane.runs {
+            return self.lane.look_stopped();
+        }
+        let side = self.lane.side;
+        let (lane, mut found) = (&mut self.lane, Ok(None));
+        let (step_us, mut ended, mut left) = (lane.step_us(), false, timeout);
+        let look = |lane: &mut Lane, device: &D| lane.look(&side.at(device));
+        if step_us < u32::MAX {
+            let from_us = self.device.now_us();
+            poll_every(&self.device, step_us, timeout, |device| {
+                found = look(lane, device);
+                ended = !matches!(found, Ok(None));
+                // From here on an interrupt comes.
+                ended || lane.step_us() > step_us
+            })?;
+            left = timeout.saturating_sub(Duration::from_micros(self.device.now_us().saturating_sub(from_us)));
+        }
+        if !ended {
+            ended = poll_until(&self.device, left, |device| {
+                found = look(lane, device);
+                !matches!(found, Ok(None))
+            })?;
+        }
+        if !ended && !timeout.is_zero() && self.lane.ring.is_some() {
+            // Once a wait, also where no register said anything.
+            found = self.lane.look_at_memory(&side.at(&self.device), 0);
+        }
+        let told = self.believed(found.map_err(|error| self.or_siblings(error)));
+        if self.lane.in_flight == 0 {
+            set_busy(&self.device, side, false);
+        }
+        told
+    }
+
+    /// A look's result, where no reset came: the core's epoch is read after it.
+    fn believed(&mut self, found: Result<Option<Completion>>) -> Result<Option<Completion>> {
+        if !self.was_reset() || !self.lane.runs {
+            return found;
+        }
+        // A status in a descriptor was written before the reset, and is true.
+        match (self.lane.ring.is_some(), found) {
+            (true, Ok(Some(end))) => Ok(Some(end)),
+            (true, Ok(None)) => match self.lane.look_at_memory(&self.lane.side.at(&self.device), 0) {
+                Ok(Some(end)) => Ok(Some(end)),
+                _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
+            },
+            _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
+        }
     }
 }

@@ -1,12 +1,10 @@
 #![allow(unsafe_code, reason = "registers and descriptors start transfers")]
-//! How a channel is given a job, in either mode.
+//! How a channel is given a job, in either mode, and its doorbell is rung.
 
 use super::{
+    channel::{Lane, Seen},
     config::Side,
-    fault,
-    halt::{is_halted, no_start},
-    lane::{Lane, halves, is_idle},
-    regs,
+    regs::{self, halves},
 };
 use crate::{
     hw::{Mmio, Wait, wait::poll_every},
@@ -23,9 +21,9 @@ impl Lane {
     pub(super) unsafe fn submit(&mut self, at: &(impl Mmio + Wait), slot: usize, operand: &DevSlice) -> Result<()> {
         if !self.runs {
             self.forget()?;
-            self.begins();
-            (self.oldest, self.in_flight, self.ended) = (slot, 0, None);
-            (self.idle, self.seen) = (false, 0);
+            self.torn |= self.cut || self.open;
+            (self.cut, self.open) = (false, false);
+            (self.oldest, self.in_flight, self.ended, self.seen) = (slot, 0, None, Seen::Nothing);
             (self.head, self.first, self.done, self.bytes, self.began) = (0, 0, 0, 0, 0);
         }
         self.quiet = 0;
@@ -35,7 +33,9 @@ impl Lane {
             // SAFETY: as above.
             None => unsafe { self.submit_registers(at, operand)? },
         }
-        self.looked = false;
+        if let Seen::Looked { .. } = self.seen {
+            self.seen = Seen::Nothing;
+        }
         self.in_flight += 1;
         Ok(())
     }
@@ -83,13 +83,13 @@ impl Lane {
         }
         match regs::LENGTH.read(at) {
             found if found == len_bytes => self.fits_bytes = len_bytes as usize,
-            found @ u32::MAX => return Err(fault::decode(self.side, found, None, None)),
+            found @ u32::MAX => return Err(regs::decode(self.side, found, None, None)),
             found if found == 0 || self.side == Side::Mm2s => {
                 let status = regs::DMASR.read(at);
                 // One that its sibling's error halted takes no length.
-                let is_held = is_halted(status) && status & regs::ERRORS == 0;
-                let cut = || fault::cut_length(self.side, &self.config, len_bytes, found);
-                return Err(if is_held { fault::decode(self.side, status, None, None) } else { cut() });
+                let is_held = regs::is_halted(status) && status & regs::ERRORS == 0;
+                let cut = || regs::cut_length(self.side, &self.config, len_bytes, found);
+                return Err(if is_held { regs::decode(self.side, status, None, None) } else { cut() });
             }
             _ => {}
         }
@@ -143,12 +143,15 @@ impl Lane {
     /// so that it is asked where no look has said so, and the next look has one read less. An Idle
     /// right after the last job's doorbell is not believed: the core tells it late.
     fn is_dry(&mut self, at: &impl Mmio) -> bool {
-        if core::mem::take(&mut self.idle) || self.in_flight == 0 {
+        let before = core::mem::take(&mut self.seen);
+        if matches!(before, Seen::Looked { idle: true }) || self.in_flight == 0 {
             return true;
         }
         let status = regs::DMASR.read(at);
-        self.seen = if status & regs::TOLD != 0 { status } else { 0 };
-        self.looked && is_idle(status)
+        if status & regs::TOLD != 0 {
+            self.seen = Seen::Told(status);
+        }
+        matches!(before, Seen::Looked { .. }) && regs::is_idle(status)
     }
 
     /// Lets the channel run, and waits until it does.
@@ -167,6 +170,53 @@ impl Lane {
             status = regs::DMASR.read(at);
             status & (regs::HALTED | regs::RESERVED) == 0
         });
-        if matches!(runs, Ok(true)) { Ok(()) } else { Err(no_start(self.side, status)) }
+        if matches!(runs, Ok(true)) { Ok(()) } else { Err(regs::no_start(self.side, status)) }
+    }
+
+    /// Makes `tail` the last descriptor.
+    ///
+    /// # Safety
+    /// The descriptors up to it name operands that were handed over.
+    unsafe fn write_tail(&mut self, at: &impl Mmio, tail: u64) {
+        let (low, high) = halves(tail);
+        let is_wide = self.config.address_bits > 32;
+        // SAFETY: the caller's promise. The core pauses where it has no jobs.
+        unsafe {
+            regs::TAILDESC.write(at, low);
+            if self.tail.give(is_wide, self.in_flight == 0) && is_wide {
+                regs::TAILDESC_HIGH.write(at, high);
+            }
+        }
+    }
+
+    /// Rings where the core pauses before the oldest job.
+    pub(super) fn resume(&mut self, at: &impl Mmio) -> Result<()> {
+        if !self.may_pause() || !regs::is_idle(regs::DMASR.read(at)) {
+            return Ok(());
+        }
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let mut status = [0];
+        self.looks += 1;
+        ring.read(self.first, regs::STATUS_AT, &mut status)?;
+        if status[0] & regs::COMPLETE == 0 {
+            self.tail.rung();
+            if let Seen::Looked { idle } = &mut self.seen {
+                *idle = false;
+            }
+            let (_, high) = halves(ring.addr(self.first));
+            // SAFETY: the core is idle, and the oldest job's descriptor is open: it was not
+            // fetched. Those from it to the tail name operands that were handed over.
+            unsafe { regs::TAILDESC_HIGH.write(at, high) };
+        }
+        Ok(())
+    }
+
+    const fn may_pause(&self) -> bool {
+        self.tail.may_pause() && self.in_flight > 0 && self.runs
+    }
+
+    /// The longest wait without a look.
+    pub(super) const fn step_us(&self) -> u32 {
+        if self.may_pause() { self.tail.step_us() } else { u32::MAX }
     }
 }
