@@ -1,9 +1,10 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The driver of one channel: a circle of descriptors, as many jobs in flight as it has.
+//! The core that its channels share, and the driver of one: a circle of descriptors, as many jobs in
+//! flight as it has.
 
 use super::{
-    config::{McdmaConfig, Way},
-    fault, regs,
+    config::{McdmaConfig, Way, begin},
+    regs,
 };
 use crate::{
     drivers::{
@@ -11,7 +12,7 @@ use crate::{
         tail::Tail,
     },
     hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
+    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
     mem::{CpuBuf, DevSlice},
     types::{Error, Refused, Result, forward::forward, platform::forward_as_fd},
 };
@@ -23,8 +24,103 @@ const DEPTH_MAX: usize = 256;
 pub(super) const MAYBE_TORN: u32 = 1;
 const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_BYTES, most: DEPTH_MAX };
 
+/// One core, whose channels have a driver each: up to 16 that send and 16 that receive, in one
+/// thread or in several.
+///
+/// The core has one reset. A channel that cannot be stopped otherwise resets it, and the others'
+/// jobs end with [`Error::EndedByReset`]; so do all channels' jobs of a direction in which one
+/// failed.
+///
+/// ```
+/// use contigo::{Align, drivers::axi_mcdma::{Mcdma, SimMcdma, Way}, sim::SimBoard, Queue, Region};
+/// use core::time::Duration;
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let rings = region.pool(2, 512)?;
+/// let pool = region.pool(4, 4096)?;
+/// let device = SimMcdma::new(&board, board.port());
+///
+/// let core = Mcdma::open_simulated(device.window()?)?;
+/// let mut receiver = Queue::new(core.channel(Way::S2mm(1), rings.take()?)?, 8)?;
+/// let mut sender = Queue::new(core.channel(Way::Mm2s(1), rings.take()?)?, 8)?;
+/// receiver.submit([pool.take()?.from_device(..4096)], &[])?; // first: a packet without a buffer is dropped
+/// sender.submit([pool.take()?.to_device(..1000)], &[])?;
+/// let received = receiver.wait::<1>(Duration::from_millis(5))?.ok_or(contigo::Error::Busy)?;
+/// assert!(received.last == Some(true) && received.bytes == Some(1000));
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Mcdma<D> {
+    core: Core<D>,
+    config: McdmaConfig,
+}
+
+impl<D: Device> Mcdma<D> {
+    /// The core behind `device`, built as `config` says. It is reset.
+    ///
+    /// # Errors
+    /// [`Error::RegisterWindow`]; [`Error::Fault`] where nothing answers; [`Error::WillNotStop`]
+    /// where its reset does not end.
+    ///
+    /// # Safety
+    /// The window belongs to an AXI MCDMA that is built as `config` says, and nobody else drives
+    /// any of its channels while this value or a channel of it lives.
+    pub unsafe fn open(device: D, config: McdmaConfig) -> Result<Self> {
+        begin(&device, None, config)?;
+        Ok(Self { core: Core::new(device)?, config })
+    }
+
+    /// The driver of one channel. `descriptors`: 64 bytes for each job in flight, in whole cache
+    /// lines, two at least. They are the driver's until it is dropped.
+    ///
+    /// # Errors
+    /// `descriptors` come back with [`Error::HasDriver`] where the channel is another driver's,
+    /// [`Error::Unsupported`] where the core has no such channel, [`Error::Argument`] for a
+    /// parameter that no core has. Or with [`Error::BlockSize`], [`Error::Misaligned`], or an error
+    /// of [`DriverBuf::new`](crate::mem::DriverBuf::new).
+    pub fn channel(&self, way: Way, descriptors: CpuBuf) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
+        self.channel_as(way, self.config, descriptors)
+    }
+
+    /// As [`channel`](Self::channel), with parameters of its own: those that no other channel
+    /// knows.
+    pub(super) fn channel_as(
+        &self,
+        way: Way,
+        config: McdmaConfig,
+        descriptors: CpuBuf,
+    ) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
+        // SAFETY: the window belongs to the core. A channel's driver writes its own registers, and
+        // under the lock the enable bits and the common control, in which it changes its own alone.
+        let channel = unsafe { self.core.channel(way.index().min(u32::BITS as usize), 0..regs::WINDOW_BYTES) };
+        match channel {
+            Ok(channel) => McdmaChannel::new(channel, way, config, descriptors),
+            Err(error) => Err(Refused::new(error, descriptors)),
+        }
+    }
+
+    /// How many packets the core dropped in all, since its reset.
+    pub fn all_dropped(&self) -> u32 {
+        regs::ALL_DROPPED.read(self.core.device())
+    }
+
+    /// Resets the core by `pull`, from outside: its reset line. Channels that have jobs in flight
+    /// answer [`Error::EndedByReset`] then.
+    ///
+    /// # Errors
+    /// [`Error::Contended`], or what `pull` says.
+    pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.core.reset(|_| pull())
+    }
+}
+
+forward_as_fd!({D} Mcdma<D>, core: D);
+
 /// The driver of one channel. Dropping it stops the channel, and gives it and its descriptors'
 /// memory back; where it will not stop, they stay claimed.
+///
+/// It is stopped, or it runs from its first job on; in both states the `in_flight` jobs from
+/// descriptor `oldest` on are to be told.
 pub struct McdmaChannel<D: Device> {
     pub(super) device: ManuallyDrop<D>,
     pub(super) ring: Ring,
@@ -85,41 +181,51 @@ impl PacketReport {
 }
 
 impl<D: Device> McdmaChannel<D> {
+    /// The driver of one channel of a core whose other channels nobody uses. The core is reset.
+    /// `descriptors`: as in [`Mcdma::channel`].
+    ///
+    /// # Errors
+    /// As [`Mcdma::open`] and [`Mcdma::channel`].
+    ///
+    /// # Safety
+    /// As [`Mcdma::open`].
+    pub unsafe fn open(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf) -> Result<Self> {
+        begin(&device, Some(way), config)?;
+        Ok(Self::new(device, way, config, descriptors)?)
+    }
+
     /// The driver of channel `way` of a core that is built as `config` says, and was reset.
     ///
     /// # Errors
     /// `descriptors` come back with the error of [`McdmaConfig::check`] or of the circle, or
     /// [`Error::Unsupported`] where the core has no such channel.
-    pub(super) fn new(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+    fn new(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         let (regs, common, operand) = match parts(&device, way, &config) {
             Ok(parts) => parts,
             Err(error) => return Err(Refused::new(error, descriptors)),
         };
         let ring = Ring::new(descriptors, device.port(), config.address_bits.into(), LAYOUT, 2)?;
         // SAFETY: the core was reset, and was not told of this memory.
-        let ring = unsafe { ring.cleared(regs::STATUS_AT.get(way.direction()).copied().unwrap_or_default(), regs::COMPLETE)? };
-        let (oldest, slot, in_flight, runs, epoch, look_again, dropped) = (0, 0, 0, false, 0, false, Cell::new(0));
-        let tail = Tail::default();
-        let device = ManuallyDrop::new(device);
+        let ring = unsafe { ring.cleared(way.status_at(), regs::COMPLETE)? };
         Ok(Self {
-            device,
+            device: ManuallyDrop::new(device),
             ring,
             regs,
             common,
             config,
             way,
             operand: [operand],
-            oldest,
-            slot,
-            in_flight,
-            runs,
-            epoch,
-            look_again,
-            dropped,
+            oldest: 0,
+            slot: 0,
+            in_flight: 0,
+            runs: false,
+            epoch: 0,
+            look_again: false,
+            dropped: Cell::new(0),
             cut: false,
             torn: false,
             open: false,
-            tail,
+            tail: Tail::default(),
         })
     }
 
@@ -139,12 +245,6 @@ impl<D: Device> McdmaChannel<D> {
         }
         self.dropped.get()
     }
-
-    /// Where a descriptor has its status.
-    pub(super) const fn status_at(&self) -> usize {
-        let [send, receive] = regs::STATUS_AT;
-        if let Way::Mm2s(_) = self.way { send } else { receive }
-    }
 }
 
 /// The registers and the operand of channel `way`, which is there.
@@ -155,7 +255,7 @@ fn parts(device: &impl Device, way: Way, config: &McdmaConfig) -> Result<(&'stat
         return Err(none);
     };
     if common.status.read(device) & regs::COMMON_RESERVED != 0 {
-        return Err(fault::gone());
+        return Err(regs::gone());
     }
     // SAFETY: a channel that does not run starts nothing.
     unsafe { regs.control.write(device, regs::IRQS | regs::THRESHOLD_1) };
@@ -181,7 +281,7 @@ unsafe impl<D: Device> Driver for McdmaChannel<D> {
     forward!(|this| *this.device => port, simulated, arm_irq);
 
     fn name(&self) -> &'static str {
-        fault::DEVICE
+        regs::DEVICE
     }
 
     fn addr_bits(&self) -> u32 {

@@ -1,18 +1,36 @@
-#![allow(unsafe_code, reason = "an interrupt is acknowledged by a register")]
-//! How the end of a channel's oldest job is found.
+#![allow(unsafe_code, reason = "registers acknowledge an interrupt, and stop a channel and the core")]
+//! How a channel's jobs end: one by one, by a stop, or by a reset of the core.
 
 use super::{
     channel::{MAYBE_TORN, McdmaChannel},
     config::Way,
-    fault, regs,
+    regs,
 };
 use crate::{
     drivers::ring::Ring,
-    hw::{Device, wait::poll_every},
-    job::Completion,
+    hw::{self, Device, wait::poll_every},
+    job::{Completion, StopProgram, StopStep},
     types::{Error, Result},
 };
 use core::time::Duration;
+
+/// Between two looks while something ends.
+const STEP_US: u32 = 1;
+
+/// Resets the core, both directions, by the register of direction `common`.
+///
+/// # Errors
+/// [`Error::WillNotStop`]: the reset does not end; or that of the interrupt's file.
+pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -> Result<()> {
+    // SAFETY: a core in reset starts nothing.
+    unsafe { common.control.write(device, regs::RESET) };
+    let mut control = 0;
+    let over = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
+        control = common.control.read(device);
+        control & regs::RESET == 0 && common.status.read(device) & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED
+    })?;
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: regs::DEVICE, status: control, waited_us: stop_us }) }
+}
 
 /// Does a descriptor say that its job is done? One that failed says Completed too.
 const fn is_good(status: u32) -> bool {
@@ -43,9 +61,9 @@ impl<D: Device> McdmaChannel<D> {
             channel = registers.status.read(device);
             // After the registers: what they said before a reset counts.
             if device.reset_epoch() != epoch {
-                found = Err(Error::EndedByReset { device: fault::DEVICE });
+                found = Err(Error::EndedByReset { device: regs::DEVICE });
             } else if channel & regs::CHANNEL_RESERVED != 0 {
-                found = Err(fault::gone());
+                found = Err(regs::gone());
             } else {
                 if channel & regs::IOC != 0 {
                     *look_again = true;
@@ -109,22 +127,96 @@ impl<D: Device> McdmaChannel<D> {
         if direction == 1 {
             return Ok(receive);
         }
-        if is_good(send) && (send ^ control) & regs::BYTES != 0 { Err(fault::cut_length(send)) } else { Ok(send) }
+        if is_good(send) && (send ^ control) & regs::BYTES != 0 { Err(regs::cut_length(send)) } else { Ok(send) }
     }
 
     /// The error behind the channel's status, or behind its oldest descriptor's.
     fn fault(&mut self, channel: u32, descriptor: u32) -> Error {
         if channel & (regs::ERROR | regs::OTHER_ERROR) == regs::OTHER_ERROR && descriptor & regs::FAILED == 0 {
-            return fault::of_another(self.common.error.read(&*self.device));
+            return regs::fault_elsewhere(self.common.error.read(&*self.device));
         }
         let mut words = [0; 2];
         let address = |[low, high]: [u32; 2]| u64::from(high) << 32 | u64::from(low);
         let buffer = self.ring.read(self.oldest, regs::BUFFER_AT, &mut words).map_or(0, |()| address(words));
         if descriptor & regs::FAILED != 0 {
-            return fault::of_descriptor(descriptor, buffer);
+            return regs::descriptor_fault(descriptor, buffer);
         }
         let current = self.regs.current.map(|half| half.read(&*self.device));
         let current = if self.config.address_bits > 32 { address(current) } else { current[0].into() };
-        fault::of_core(self.common.error.read(&*self.device), buffer, current)
+        regs::core_fault(self.common.error.read(&*self.device), buffer, current)
+    }
+
+    /// Has a reset, which is over, ended what `submit` began?
+    ///
+    /// # Errors
+    /// [`Error::Contended`]: a sibling's reset does not end.
+    fn was_reset(&self) -> Result<bool> {
+        // A sibling's reset counts its epoch before it begins, and holds the lock to its end.
+        let device = &*self.device;
+        hw::locked(device, || {
+            // One that failed counts too, so the registers have to say the same. All zeros and all
+            // ones are no registers.
+            Ok(device.reset_epoch() != self.epoch
+                && self.regs.control.read(device) & (regs::RUN | regs::IRQS | regs::THRESHOLD_1) == regs::THRESHOLD_1
+                && regs::COMMON.iter().all(|common| common.control.read(device) & regs::RESET == 0))
+        })
+    }
+
+    /// As [`Driver::stop`](crate::Driver::stop).
+    ///
+    /// No register says that a channel has stopped alone: what it fetched it carries out, whenever
+    /// its packet comes. So it stops by itself where all of its descriptors are done soon, and else
+    /// the core is reset, which ends its siblings' jobs too.
+    pub(super) fn stop_channel(&mut self) -> Result<()> {
+        if !self.runs {
+            return Ok(());
+        }
+        let was_reset = self.was_reset()?;
+        if !was_reset && !self.drained()? {
+            let (common, stop_us) = (self.common, self.config.stop_us);
+            hw::reset_all(&*self.device, || reset(&*self.device, common, stop_us))?;
+            self.cut = true;
+        }
+        self.cut |= was_reset;
+        self.runs = false;
+        Ok(())
+    }
+
+    /// It fetches no more. True: it has none left either.
+    ///
+    /// # Errors
+    /// The interrupt's file failed: the channel had no time.
+    fn drained(&mut self) -> Result<bool> {
+        let device = &*self.device;
+        // SAFETY: a channel that does not run starts nothing.
+        unsafe { self.regs.control.write(device, regs::IRQS | regs::THRESHOLD_1) };
+        if self.in_flight == 0 {
+            return Ok(true);
+        }
+        let newest = self.ring.after(self.oldest, self.in_flight - 1);
+        let (registers, at, epoch, ring) = (self.regs, self.way.status_at(), self.epoch, &mut self.ring);
+        let mut done = false;
+        poll_every(device, STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
+            let status = registers.status.read(device);
+            let hopeless = status & (regs::ERROR | regs::OTHER_ERROR) != 0 || device.reset_epoch() != epoch;
+            // The register first: a look at a descriptor is a sync. They end in order.
+            if status & (regs::IDLE | regs::CHANNEL_RESERVED) == regs::IDLE {
+                let mut words = [0];
+                done = ring.read(newest, at, &mut words).is_ok() && is_good(words[0]);
+            }
+            done || hopeless
+        })?;
+        Ok(done)
+    }
+
+    /// The reset as steps. It ends the jobs of all channels.
+    pub(super) fn stop_steps(&self) -> StopProgram {
+        let (control, status, stop_us) = (self.common.control.offset(), self.common.status.offset(), self.config.stop_us);
+        StopProgram::new(&[
+            StopStep::write(control, u32::MAX, regs::RESET),
+            StopStep::poll_until(control, regs::RESET, 0, stop_us),
+            StopStep::poll_until(status, regs::HALTED | regs::COMMON_RESERVED, regs::HALTED, stop_us),
+        ])
+        .unwrap_or_default()
     }
 }

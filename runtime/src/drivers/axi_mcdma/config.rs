@@ -1,7 +1,8 @@
-//! A core as it was built, and which of its channels a driver has.
+//! A core as it was built, which of its channels a driver has, and whether it is there.
 
-use super::regs;
+use super::{complete::reset, regs};
 use crate::{
+    hw::Device,
     job::OperandSpec,
     types::{Align, Error, Result},
 };
@@ -35,6 +36,12 @@ impl Way {
             Self::Mm2s(_) => 0,
             Self::S2mm(_) => 1,
         }
+    }
+
+    /// Where a descriptor has its status.
+    pub(super) const fn status_at(self) -> usize {
+        let [send, receive] = regs::STATUS_AT;
+        if let Self::Mm2s(_) = self { send } else { receive }
     }
 
     /// Among all 32. Where there is no such channel, none of them.
@@ -139,5 +146,24 @@ impl McdmaConfig {
             Way::S2mm(_) if self.s2mm_dre => 1,
             Way::S2mm(_) => self.s2mm_data_bits as usize / 8,
         }
+    }
+}
+
+/// Finds the core and resets it, by the direction of `way` or by whichever there is.
+pub(super) fn begin(device: &impl Device, way: Option<Way>, config: McdmaConfig) -> Result<()> {
+    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: regs::DEVICE, need_bytes, have_bytes });
+    }
+    config.check(way.unwrap_or(Way::Mm2s(0)))?;
+    let [send, receive] = &regs::COMMON;
+    if [send, receive].iter().all(|common| common.status.read(device) == u32::MAX) {
+        return Err(regs::gone());
+    }
+    match way {
+        Some(Way::Mm2s(_)) => reset(device, send, config.stop_us),
+        Some(Way::S2mm(_)) => reset(device, receive, config.stop_us),
+        // A direction that was not built has no registers.
+        None => reset(device, send, config.stop_us).or_else(|_| reset(device, receive, config.stop_us)),
     }
 }

@@ -48,20 +48,18 @@
 //! `XilinxProcessorIPLib/drivers/mcdma`. Linux `drivers/dma/xilinx/xilinx_dma.c`.
 
 mod channel;
+mod complete;
 mod config;
-mod controller;
-mod end;
-mod fault;
-mod give;
 #[cfg(feature = "sim")]
 mod model;
-pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod row;
-mod stopping;
+pub(crate) mod registry;
+pub mod regs;
+mod submit;
 
-pub use self::channel::{McdmaChannel, PacketReport};
+pub use self::channel::{Mcdma, McdmaChannel, PacketReport};
 pub use self::config::{McdmaConfig, Way};
-pub use self::controller::Mcdma;
 #[cfg(feature = "sim")]
 pub use self::model::{McdmaModel, McdmaSpec, SimMcdma, manual};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use self::registry as row;

@@ -1,11 +1,15 @@
-//! The core's registers and descriptors: AMD PG288 (AXI MCDMA v1.1), "Register Space" and
-//! "Scatter Gather Buffer Descriptor", by the names of its tables. A direction's registers begin at
-//! 000h (MM2S) and 500h (S2MM), those of a channel at 40h more, 40h each.
+//! The core's registers and descriptors, and the errors that their bits mean: AMD PG288 (AXI MCDMA
+//! v1.1), "Register Space" and "Scatter Gather Buffer Descriptor", by the names of its tables. A
+//! direction's registers begin at 000h (MM2S) and 500h (S2MM), those of a channel at 40h more, 40h
+//! each.
 //!
 //! AMD embeddedsw `drivers/mcdma/src/xmcdma_hw.h` has the same numbers, and Linux
 //! `drivers/dma/xilinx/xilinx_dma.c` those that it uses (`XILINX_MCDMA_…`).
 
-use crate::hw::mmio::{ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
+use crate::{
+    hw::mmio::{ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles},
+    types::Error,
+};
 
 /// The window: S2MM's channel 15 ends there. Vivado gives the core 4 KiB and more.
 pub const WINDOW_BYTES: usize = 0x940;
@@ -160,3 +164,82 @@ pub const fn descriptor(next: u64, buffer: u64, control: u32) -> [u32; 13] {
 pub const CONTROL_AT: usize = 0x14;
 /// Where a descriptor has its buffer's address.
 pub const BUFFER_AT: usize = 0x08;
+
+/// For messages.
+pub(super) const DEVICE: &str = "axi_mcdma";
+
+/// The Error Register's most important bit (PG288, MM2S and S2MM Error Register). `buffer` and
+/// `descriptor`: where the channel was.
+pub(super) const fn core_fault(status: u32, buffer: u64, descriptor: u64) -> Error {
+    let device = DEVICE;
+    let (what, addr) = match status {
+        0 => ("an error of this channel whose cause it does not tell", descriptor),
+        _ if status & 1 << 6 != 0 => {
+            ("SGDecErr, that no memory is where it fetches a descriptor: is its port m_axi_sg wired to this memory?", descriptor)
+        }
+        _ if status & 1 << 5 != 0 => ("SGSlvErr, that memory answered a descriptor's fetch with an error", descriptor),
+        _ if status & 1 << 4 != 0 => {
+            ("SGIntErr, that it fetched a descriptor which is complete already: does somebody else drive this core?", descriptor)
+        }
+        _ if status & 1 << 2 != 0 => ("DMADecErr, that no memory answers at a buffer's address on its data port", buffer),
+        _ if status & 1 << 1 != 0 => ("DMASlvErr, that memory answered its data port with an error", buffer),
+        _ if status & 1 << 0 != 0 => {
+            ("DMAIntErr, a length of 0, or a stream that ended otherwise than its status stream said: compare length_bits", buffer)
+        }
+        _ => ("an error that PG288 does not know: is this core an AXI MCDMA 1.1?", descriptor),
+    };
+    Error::FaultAt { device, status, what, addr }
+}
+
+/// A descriptor's own error bits.
+pub(super) const fn descriptor_fault(status: u32, buffer: u64) -> Error {
+    let core = status >> 28 & 0b111;
+    // Internal, slave and decode error are in the same order in both.
+    match core_fault(core, buffer, buffer) {
+        Error::FaultAt { device, what, addr, .. } => Error::FaultAt { device, status, what, addr },
+        other => other,
+    }
+}
+
+/// Another channel of this direction failed. The whole direction halts then.
+pub(super) const fn fault_elsewhere(status: u32) -> Error {
+    let what = "an error on another channel, which halts all channels of this direction: start the jobs again";
+    Error::Fault { device: DEVICE, status, what }
+}
+
+/// Fewer bytes were sent than the descriptor has.
+pub(super) const fn cut_length(status: u32) -> Error {
+    let what =
+        "fewer bytes sent than were given: its length register is narrower than length_bits says; take its width from the block design";
+    Error::Fault { device: DEVICE, status, what }
+}
+
+/// All ones.
+pub(super) const fn gone() -> Error {
+    Error::Fault { device: DEVICE, status: u32::MAX, what: "nothing: it is gone, or its registers are not at this address" }
+}
+
+/// It does not leave its halt.
+pub(super) const fn not_running(status: u32) -> Error {
+    Error::Fault { device: DEVICE, status, what: "that it is halted and does not start: are s_axi_aclk and s_axi_lite_aclk on?" }
+}
+
+#[cfg(test)]
+#[allow(clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_bit_has_its_name_and_its_address() {
+        let names = ["DMAIntErr", "DMASlvErr", "DMADecErr", "", "SGIntErr", "SGSlvErr", "SGDecErr"];
+        for (bit, name) in (0..).zip(names).filter(|(_, name)| !name.is_empty()) {
+            let Error::FaultAt { status, what, addr, .. } = core_fault(1 << bit, 7, 64) else { panic!("{name}") };
+            assert!(what.starts_with(name) && status == 1 << bit && addr == if bit < 4 { 7 } else { 64 }, "{what}");
+        }
+        // In a descriptor the same three are bits 28 to 30.
+        for (bit, name) in (28..).zip(["DMAIntErr", "DMASlvErr", "DMADecErr"]) {
+            let Error::FaultAt { status, what, addr, .. } = descriptor_fault(1 << 31 | 1 << bit | 5, 7) else { panic!("{name}") };
+            assert!(what.starts_with(name) && status == 1 << 31 | 1 << bit | 5 && addr == 7, "{what}");
+        }
+    }
+}

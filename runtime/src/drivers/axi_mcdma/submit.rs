@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "descriptors and their tail start transfers")]
 //! How a channel is given a job.
 
-use super::{channel::McdmaChannel, config::Way, fault, regs};
+use super::{channel::McdmaChannel, config::Way, regs};
 use crate::{
     hw::{
         self, Device,
@@ -23,7 +23,7 @@ impl<D: Device> McdmaChannel<D> {
         let (runs, before) = (self.runs, self.epoch);
         if !runs {
             // Nobody tells of the jobs that a stop took back: the core would find them complete.
-            let status_at = self.status_at();
+            let status_at = self.way.status_at();
             for step in 0..self.in_flight {
                 // SAFETY: the channel is stopped.
                 unsafe { self.ring.write(self.ring.after(self.oldest, step), status_at, &[regs::COMPLETE])? };
@@ -46,7 +46,7 @@ impl<D: Device> McdmaChannel<D> {
             let epoch = device.reset_epoch();
             let was_reset = runs && epoch != this.epoch;
             if was_reset && this.in_flight > 0 {
-                return Err(Error::EndedByReset { device: fault::DEVICE });
+                return Err(Error::EndedByReset { device: regs::DEVICE });
             }
             // SAFETY: the descriptors up to this one name operands that were handed over, and the
             // registers that channels share are this one's until the lock is dropped.
@@ -97,7 +97,7 @@ impl<D: Device> McdmaChannel<D> {
         let device = &*self.device;
         let control = self.common.control.read(device);
         if control & regs::RESET != 0 {
-            return Err(Error::WillNotStop { device: fault::DEVICE, status: control, waited_us: 0 });
+            return Err(Error::WillNotStop { device: regs::DEVICE, status: control, waited_us: 0 });
         }
         let enabled = self.common.enable.read(device) | 1 << self.way.number();
         // SAFETY: the caller's promise; and no channel fetches before its tail is written.
@@ -115,8 +115,8 @@ impl<D: Device> McdmaChannel<D> {
         // An error of another channel holds the direction halted until a reset.
         match self.common.error.read(device) {
             _ if runs => Ok(()),
-            0 | u32::MAX => Err(fault::not_running(status)),
-            error => Err(fault::of_another(error)),
+            0 | u32::MAX => Err(regs::not_running(status)),
+            error => Err(regs::fault_elsewhere(error)),
         }
     }
 }
