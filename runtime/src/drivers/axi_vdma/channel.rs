@@ -1,15 +1,18 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! One channel: a frame a job.
+//! One channel, a frame a job; and the core that both channels share.
 
-use super::{AxiVdmaConfig, Side, regs};
+use super::{
+    config::{AxiVdmaConfig, Side, check},
+    regs,
+};
 use crate::{
     hw::{
         Device, Siblings,
         wait::{poll_every, poll_until},
     },
-    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, exactly},
-    mem::{DevSlice, Port},
-    types::{Error, Result, platform::forward_as_fd},
+    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, StopStep, exactly},
+    mem::DevSlice,
+    types::{Error, Result, forward::forward, platform::forward_as_fd},
 };
 use core::time::Duration;
 
@@ -46,28 +49,23 @@ pub struct AxiVdmaChannel<D: Device> {
     operand: [OperandSpec; 1],
     /// The core's, when the job was given.
     epoch: u32,
-    /// Where the frame at work is.
-    at_work: Option<u64>,
-    /// It was over before the last stop: VDMASR of then.
-    ended: Option<u32>,
-    /// Between the first job and a stop.
-    runs: bool,
+    state: State,
     gaps: u64,
 }
 
-/// Is this a window of an AXI VDMA, and is there such a one?
-pub(super) fn check(device: &impl Device, config: &AxiVdmaConfig) -> Result<()> {
-    config.check()?;
-    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
-    if have_bytes < need_bytes {
-        return Err(Error::RegisterWindow { device: "axi_vdma", need_bytes, have_bytes });
-    }
-    let found = regs::VERSION.read(device);
-    if found >> 28 != regs::MAJOR {
-        let expected = regs::MAJOR << 28 | found & 0x0FFF_FFFF;
-        return Err(Error::WrongDevice { device: "axi_vdma", register: "VDMA_VERSION", expected, found });
-    }
-    Ok(())
+/// What a channel does. [`submit`](Driver::submit) lets it work, in whichever state, and a
+/// [`stop`](Driver::stop) stops it.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// A reset stopped it, and it has no frame to tell.
+    Stopped,
+    /// It was given the frame at `addr`. `over`: VDMASR, where a stop found the frame over, whose
+    /// reset then failed.
+    Works { addr: u64, over: Option<u32> },
+    /// It halted after a frame, which was told.
+    Told,
+    /// A reset stopped it, and its frame is to be told where it was `over` before: VDMASR of then.
+    TakenBack { over: Option<u32> },
 }
 
 impl<D: Device> AxiVdmaChannel<D> {
@@ -85,14 +83,12 @@ impl<D: Device> AxiVdmaChannel<D> {
         check(&device, &config)?;
         Self::opened(device, side, config)
     }
-}
 
-impl<D: Device> AxiVdmaChannel<D> {
     /// `check` has passed. The channel is reset, whatever it did for whoever had it before.
-    pub(super) fn opened(device: D, side: Side, config: AxiVdmaConfig) -> Result<Self> {
+    fn opened(device: D, side: Side, config: AxiVdmaConfig) -> Result<Self> {
         reset(&device, side, config.stop_us)?;
         let (epoch, operand) = (device.reset_epoch(), [config.operand(side)]);
-        Ok(Self { device, side, config, operand, epoch, at_work: None, ended: None, runs: false, gaps: 0 })
+        Ok(Self { device, side, config, operand, epoch, state: State::Stopped, gaps: 0 })
     }
 
     /// Writes every frame store's address.
@@ -161,19 +157,6 @@ impl<D: Device> AxiVdmaChannel<D> {
             Side::S2mm => completion.with_bytes(self.config.frame_bytes()),
         }
     }
-
-    /// Resets the channel, and waits for the reset's end.
-    fn halt(&mut self) -> Result<()> {
-        let registers = self.side.registers();
-        if self.at_work.is_some() && self.ended.is_none() {
-            // The reset clears what tells.
-            let status = registers.status.read(&self.device);
-            self.ended = (regs::is_over(status) && self.device.reset_epoch() == self.epoch).then_some(status);
-        }
-        reset(&self.device, self.side, self.config.stop_us)?;
-        self.runs = false;
-        Ok(())
-    }
 }
 
 /// Resets one channel, and waits for the reset's end.
@@ -198,19 +181,12 @@ fn reset(device: &impl Device, side: Side, stop_us: u32) -> Result<()> {
 // from outside no register is believed: the epoch is read after them. 3. The bytes are the frame's.
 // 4. `check` touches nothing, and `poll` only reads. 5. The port is the device's. 6. The caller of
 // the function that made it promised it, and `Core` gives each channel to one driver. 7. The
-// program writes Reset alone. 8. Each wait has a limit. 9. The job's fields are set before the
-// doorbell.
+// program writes Reset alone. 8. Each wait has a limit. 9. The state is set before the doorbell.
 unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
+    forward!(|this| this.device => port, simulated, arm_irq);
+
     fn name(&self) -> &'static str {
         self.side.name()
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
-        self.device.simulated()
     }
 
     fn addr_bits(&self) -> u32 {
@@ -231,25 +207,26 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
         // A reset between the first register and the doorbell would clear the addresses.
         let _lock = self.device.siblings().map(Siblings::lock).transpose()?;
         let epoch = self.device.reset_epoch();
-        if epoch != self.epoch && self.at_work.is_some() {
+        if epoch != self.epoch && matches!(self.state, State::Works { .. } | State::TakenBack { .. }) {
             return Err(Error::EndedByReset { device: self.side.name() });
         }
         self.epoch = epoch;
-        if core::mem::replace(&mut self.runs, true) {
-            self.gaps += 1;
-        }
-        (self.at_work, self.ended) = (Some(frame.addr.0), None);
+        self.gaps += u64::from(matches!(self.state, State::Works { .. } | State::Told));
+        self.state = State::Works { addr: frame.addr.0, over: None };
         // SAFETY: the caller's promise. The last frame's end was seen, or the channel was reset: by
         // `stop`, or where it was opened.
         unsafe { self.begin(frame.addr.0) }
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let Some(addr) = self.at_work else { return Ok(None) };
-        if !self.runs {
-            self.at_work = None;
-            return Ok(self.ended.take().map(|status| self.completion(status)));
-        }
+        let addr = match self.state {
+            State::Stopped | State::Told => return Ok(None),
+            State::TakenBack { over } => {
+                self.state = State::Stopped;
+                return Ok(over.map(|status| self.completion(status)));
+            }
+            State::Works { addr, .. } => addr,
+        };
         let (registers, mut status) = (self.side.registers(), 0);
         let failed = |status: u32| {
             let halted_by_shape = status & regs::HALTED != 0 && status & regs::SHAPE != 0 && status & regs::FRAMES == 0;
@@ -270,13 +247,23 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
         }
         // SAFETY: acknowledging moves no data.
         unsafe { registers.status.write(&self.device, regs::CLEARED) };
-        self.at_work = None;
+        self.state = State::Told;
         Ok(Some(self.completion(status)))
     }
 
     /// Resets the channel. A frame that was over before is told still.
     fn stop(&mut self) -> Result<()> {
-        self.halt()
+        if let State::Works { over: over @ None, .. } | State::TakenBack { over: over @ None } = &mut self.state {
+            // The reset clears what tells.
+            let status = self.side.registers().status.read(&self.device);
+            *over = (regs::is_over(status) && self.device.reset_epoch() == self.epoch).then_some(status);
+        }
+        reset(&self.device, self.side, self.config.stop_us)?;
+        self.state = match self.state {
+            State::Works { over, .. } | State::TakenBack { over } => State::TakenBack { over },
+            State::Told | State::Stopped => State::Stopped,
+        };
+        Ok(())
     }
 
     fn stop_program(&self) -> StopProgram {
@@ -287,10 +274,6 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
             StopStep::poll_until(status, regs::HALTED | regs::RESERVED, regs::HALTED, self.config.stop_us),
         ])
         .unwrap_or_default()
-    }
-
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
     }
 
     /// How often a receive's frame came to a channel that had halted after the one before.
@@ -307,6 +290,49 @@ forward_as_fd!({D: Device} AxiVdmaChannel<D>, device: D);
 impl<D: Device> Drop for AxiVdmaChannel<D> {
     fn drop(&mut self) {
         // The queue has stopped it before, where it had jobs.
-        let _ = self.halt();
+        let _ = self.stop();
+    }
+}
+
+/// One core whose channels have a driver each, in one thread or in several.
+#[derive(Debug)]
+pub struct AxiVdmaCore<D> {
+    core: Core<D>,
+}
+
+impl<D: Device> AxiVdmaCore<D> {
+    /// The core behind `device`. It is not touched before a channel is opened.
+    ///
+    /// # Errors
+    /// As [`Core::new`].
+    ///
+    /// # Safety
+    /// The window is an AXI VDMA's (PG020), and no other driver has any of its channels while this
+    /// value or a channel of it lives.
+    pub unsafe fn open(device: D) -> Result<Self> {
+        Ok(Self { core: Core::new(device)? })
+    }
+
+    /// Resets the core by `pull`, from outside. A channel that has jobs in flight answers
+    /// [`Error::EndedByReset`](crate::Error::EndedByReset) then.
+    ///
+    /// # Errors
+    /// [`Error::Contended`](crate::Error::Contended), or what `pull` says.
+    pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.core.reset(|_| pull())
+    }
+
+    /// The driver of one channel.
+    ///
+    /// # Errors
+    /// [`Error::HasDriver`](crate::Error::HasDriver), or as [`AxiVdmaChannel::alone`].
+    ///
+    /// # Safety
+    /// The core is built as `config` says.
+    pub unsafe fn channel(&self, side: Side, config: AxiVdmaConfig) -> Result<AxiVdmaChannel<CoreChannel<D>>> {
+        check(self.core.device(), &config)?;
+        // SAFETY: a channel's driver writes its own registers alone (`Side::registers`).
+        let device = unsafe { self.core.channel(side.index(), 0..regs::WINDOW_BYTES)? };
+        AxiVdmaChannel::opened(device, side, config)
     }
 }

@@ -1,7 +1,8 @@
-//! How a core was built, and its frames, which no register tells.
+//! How a core was built, and its frames, which no register tells; and whether it is there.
 
 use super::regs;
 use crate::{
+    hw::Mmio,
     job::OperandSpec,
     types::{Align, Error, Result},
 };
@@ -83,7 +84,7 @@ impl AxiVdmaConfig {
     }
 
     /// Is there such a core, and such a frame?
-    pub(super) fn check(&self) -> Result<()> {
+    fn check(&self) -> Result<()> {
         let within = |name, value: u32, min: u32, max: u32, multiple_of: u32| {
             if (min..=max).contains(&value) && value.is_multiple_of(multiple_of) {
                 return Ok(());
@@ -133,4 +134,19 @@ impl AxiVdmaConfig {
         // `check` has found a power of two.
         if self.dre { spec } else { spec.aligned(Align::new(self.data_bits as usize / 8).unwrap_or(Align::LINE)) }
     }
+}
+
+/// Is this a window of an AXI VDMA, and is there such a one?
+pub(super) fn check(device: &impl Mmio, config: &AxiVdmaConfig) -> Result<()> {
+    config.check()?;
+    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_vdma", need_bytes, have_bytes });
+    }
+    let found = regs::VERSION.read(device);
+    if found >> 28 != regs::MAJOR {
+        let expected = regs::MAJOR << 28 | found & 0x0FFF_FFFF;
+        return Err(Error::WrongDevice { device: "axi_vdma", register: "VDMA_VERSION", expected, found });
+    }
+    Ok(())
 }

@@ -53,15 +53,15 @@ mod channel;
 mod config;
 #[cfg(feature = "sim")]
 mod model;
-pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod row;
-mod shared;
+pub(crate) mod registry;
+pub mod regs;
 
 #[cfg(feature = "sim")]
 pub use self::model::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use self::registry as row;
 pub use self::{
-    channel::AxiVdmaChannel,
+    channel::{AxiVdmaChannel, AxiVdmaCore},
     config::{AxiVdmaConfig, Side},
-    shared::AxiVdmaCore,
 };
