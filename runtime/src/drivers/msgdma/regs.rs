@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "registers are reached through another window")]
 //! The registers of the mSGDMA's four slave ports, and its descriptors. The numbers come from
 //! Linux: `drivers/dma/altera-msgdma.c`, `drivers/net/ethernet/altera/altera_msgdmahw.h`, and
 //! Altera's driver for the prefetcher, `altera_msgdma_pref.h`. The meanings come from the Embedded
@@ -5,7 +6,10 @@
 //!
 //! Offsets count from the beginning of each port. Platform Designer decides where the ports lie.
 
-use crate::hw::mmio::{ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
+use crate::{
+    hw::mmio::{Mmio, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles},
+    types::Error,
+};
 
 /// The CSR port, with the component's registers.
 pub(crate) const CSR_BYTES: usize = 0x20;
@@ -180,5 +184,28 @@ pub(crate) const fn describe(status: u32) -> Option<&'static str> {
 }
 
 /// The registers answer what this core never says.
-pub(crate) const GONE: &str =
-    "bits that it never sets: its bridge is off, its clock stands, or `csr_at` is wrong; look at the fabric and at the offsets";
+pub(super) const fn gone(status: u32) -> Error {
+    let what = "bits that it never sets: its bridge is off, its clock stands, or `csr_at` is wrong; look at the fabric and at the offsets";
+    Error::Fault { device: "msgdma", status, what }
+}
+
+/// One slave port of the core: the registers of a window from byte `1` on.
+pub(super) struct At<'d, D>(pub(super) &'d D, pub(super) usize);
+
+// SAFETY: they are the device's registers, at other numbers.
+unsafe impl<D: Mmio> Mmio for At<'_, D> {
+    fn len_bytes(&self) -> usize {
+        self.0.len_bytes().saturating_sub(self.1)
+    }
+
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        self.0.read32(self.1.saturating_add(offset))
+    }
+
+    #[inline]
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.write32(self.1.saturating_add(offset), value) }
+    }
+}

@@ -19,10 +19,9 @@
 //! stopped and reset once more.
 
 use super::{
-    driver::{Msgdma, Way},
-    regs,
-    settle::settle,
-    window::At,
+    Msgdma, Way,
+    regs::{self, At},
+    submit::settle,
 };
 use crate::{
     hw::{Device, wait::poll_every},
@@ -74,12 +73,10 @@ impl<D: Device> Msgdma<D> {
     /// Stops and resets the core. Between the two, ends are kept that a reset would clear.
     pub(super) fn halt(&mut self) -> Result<()> {
         let control = regs::CONTROL.read(&At(&self.device, self.config.csr_at));
-        if self.marked {
-            if control & regs::STOP != 0 {
-                return Err(self.will_not(control));
-            }
-            (self.spoilt, self.marked) = (false, false);
+        if self.spoilt && control & regs::STOP != 0 {
+            return Err(self.will_not(control));
         }
+        self.spoilt = false;
         let stopped = self.rest(control);
         if !self.spoilt {
             return stopped;
@@ -88,7 +85,6 @@ impl<D: Device> Msgdma<D> {
         let stop = regs::STOP | regs::STOP_DESCRIPTORS;
         // SAFETY: a core that stops starts nothing. This is what a reset from outside clears.
         unsafe { regs::CONTROL.write(&At(&self.device, self.config.csr_at), stop) };
-        self.marked = true;
         Err(stopped.err().unwrap_or_else(|| self.will_not(stop)))
     }
 

@@ -9,10 +9,8 @@
 
 use super::{
     config::{JOBS_MAX, MsgdmaConfig, MsgdmaMode},
-    regs,
-    settle::Settle,
-    slave::{addresses, completion, control, gone},
-    window::At,
+    regs::{self, At, gone},
+    submit::{Settle, addresses, completion, control},
 };
 use crate::{
     drivers::ring::{Layout, Ring},
@@ -23,7 +21,8 @@ use crate::{
 };
 
 /// The jobs of a core with a prefetcher. The circle has one descriptor more than there are slots,
-/// so that jobs wander through it.
+/// so that jobs wander through it. From `oldest` on they are written back, then launched, then
+/// waiting.
 #[derive(Debug)]
 pub(super) struct Prefetch {
     config: MsgdmaConfig,
@@ -39,7 +38,7 @@ pub(super) struct Prefetch {
     waiting: usize,
     /// Of those that were launched, the first so many were written back.
     seen: usize,
-    settle: Settle,
+    pub(super) settle: Settle,
     /// The last look found an end, and there are others: the next one may have ended too.
     more: bool,
     /// No descriptor is owned, except for those that were launched and not told. Before the first
@@ -192,16 +191,6 @@ impl Prefetch {
             self.launch(device)?;
         }
         if self.more || self.settle.waits() { self.tell(device) } else { Ok(None) }
-    }
-
-    /// Does an end need time?
-    pub(super) const fn needs_time(&self) -> bool {
-        self.settle.needs_time()
-    }
-
-    /// Was an end seen that cannot be told yet?
-    pub(super) const fn waits(&self) -> bool {
-        self.settle.waits()
     }
 
     /// Counts the descriptors that were written back: the oldest alone where an end needs no time.

@@ -3,16 +3,15 @@
 
 use super::{
     config::{DEPTH_MIN, JOBS_MAX, MsgdmaConfig, MsgdmaMode},
-    regs,
-    settle::Settle,
-    window::At,
+    regs::{self, At, gone},
 };
 use crate::{
-    hw::Device,
+    hw::{Device, Wait, wait::poll_every},
     job::Completion,
     mem::DevSlice,
     types::{Error, Result},
 };
+use core::time::Duration;
 use heapless::Deque;
 
 /// A job's end that was read from the core, and not told.
@@ -22,7 +21,8 @@ struct Ended {
     status: u32,
 }
 
-/// The jobs of a core with a descriptor port.
+/// The jobs of a core with a descriptor port: a queue, at whose head are those whose end was read
+/// from the core, and behind them those that the core has.
 #[derive(Debug)]
 pub(super) struct Slave {
     config: MsgdmaConfig,
@@ -33,7 +33,7 @@ pub(super) struct Slave {
     /// Responses that wait in the core, by its last word.
     waiting: usize,
     ended: Deque<Ended, JOBS_MAX>,
-    settle: Settle,
+    pub(super) settle: Settle,
 }
 
 /// The addresses of a job: what is read, and what is written. A side that is a stream has none.
@@ -55,11 +55,6 @@ pub(super) const fn control(mode: MsgdmaMode) -> u32 {
             MsgdmaMode::Send => regs::GENERATE_SOP | regs::GENERATE_EOP,
             MsgdmaMode::Receive => regs::END_ON_EOP | regs::IRQ_ON_EARLY | regs::IRQ_ON_ERROR | regs::WAIT_FOR_WRITES,
         }
-}
-
-/// The core answers what it never says.
-pub(super) const fn gone(status: u32) -> Error {
-    Error::Fault { device: "msgdma", status, what: regs::GONE }
 }
 
 /// The end of the job in `slot`, as its response has it.
@@ -141,16 +136,6 @@ impl Slave {
         self.oldest = if slot + 1 >= self.depth() { 0 } else { slot + 1 };
         self.in_flight = self.in_flight.saturating_sub(1);
         Some(completion(self.config.mode, slot, bytes, status))
-    }
-
-    /// Does an end need time?
-    pub(super) const fn needs_time(&self) -> bool {
-        self.settle.needs_time()
-    }
-
-    /// Was an end seen that cannot be told yet?
-    pub(super) const fn waits(&self) -> bool {
-        self.settle.waits()
     }
 
     /// Looks for ends that may be told.
@@ -239,4 +224,86 @@ impl Slave {
         self.settle.rest();
         let _ = self.settle.look(device, self.ended.len());
     }
+}
+
+/// The ends that may be told, of a core without write responses: its last writes are accepted then,
+/// and not in memory.
+///
+/// No register tells when they are. To read the last word back would not do: the driver does not
+/// know it, and the old word may be the same. So the caller says a bound, and the driver tells an
+/// end, and says that the core has stopped, after that.
+#[derive(Debug)]
+pub(super) struct Settle {
+    /// From the core's word to the bytes in memory; 0 where the core waits for them.
+    us: u32,
+    /// Ends that are over for certain.
+    over: usize,
+    /// Ends that were seen behind them, all before `since_us`.
+    later: usize,
+    since_us: u64,
+    /// The core was stopped, and has waited.
+    at_rest: bool,
+}
+
+impl Settle {
+    pub(super) const fn new(config: &MsgdmaConfig) -> Self {
+        Self { us: config.settles_us(), over: 0, later: 0, since_us: 0, at_rest: false }
+    }
+
+    /// The core begins anew.
+    pub(super) const fn begin_anew(&mut self) {
+        (self.over, self.later, self.at_rest) = (0, 0, false);
+    }
+
+    /// The core was stopped, and its writes are in memory.
+    pub(super) const fn rest(&mut self) {
+        (self.later, self.at_rest) = (0, true);
+    }
+
+    /// Does an end need time?
+    pub(super) const fn needs_time(&self) -> bool {
+        self.us > 0
+    }
+
+    /// Was an end seen that cannot be told yet?
+    pub(super) const fn waits(&self) -> bool {
+        self.later > 0
+    }
+
+    /// So many ends were seen and not told, in all. May the first one be told?
+    pub(super) fn look(&mut self, device: &impl Wait, seen: usize) -> bool {
+        if self.us == 0 || self.at_rest {
+            self.over = seen;
+        } else {
+            let now_us = device.now_us();
+            if self.later > 0 && now_us.saturating_sub(self.since_us) > self.us.into() {
+                (self.over, self.later) = (self.over + self.later, 0);
+            }
+            if self.later == 0 && seen > self.over {
+                (self.later, self.since_us) = (seen - self.over, now_us);
+            }
+        }
+        self.over > 0
+    }
+
+    /// Takes one that may be told.
+    pub(super) const fn take(&mut self) -> bool {
+        let some = self.over > 0;
+        self.over -= some as usize;
+        some
+    }
+}
+
+/// Waits until writes that `device` has made before are in memory. False: its clock stands.
+///
+/// # Errors
+/// That of the interrupt's file, which ends the wait early.
+pub(super) fn settle(device: &impl Device, us: u32) -> Result<bool> {
+    /// No interrupt announces the end of a wait.
+    const STEP_US: u32 = 5;
+    if us == 0 {
+        return Ok(true);
+    }
+    let until_us = device.now_us().saturating_add(us.into());
+    poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(us)), |device| device.now_us() > until_us)
 }
