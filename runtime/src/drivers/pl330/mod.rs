@@ -31,32 +31,32 @@
 //! Arm DDI 0424C, CoreLink DMA Controller DMA-330 Technical Reference Manual. Linux
 //! `drivers/dma/pl330.c`. AMD UG585, chapter 9.
 
-mod controller;
-mod fault;
-mod found;
+mod channel;
 mod microcode;
 #[cfg(feature = "sim")]
 mod model;
-pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod row;
-mod stopping;
-mod thread;
+pub(crate) mod registry;
+pub mod regs;
+mod stop;
+mod submit;
 
-pub use self::controller::{Controller, Pl330Channel};
+pub use self::channel::{Controller, Pl330Channel};
 #[cfg(feature = "sim")]
 pub use self::model::{Pl330Model, Pl330Spec, SimPl330};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use self::registry as row;
 
 use self::{
-    found::Found,
-    stopping::{Stopping, kill},
-    thread::Thread,
+    microcode::Core,
+    stop::{Stopping, kill},
+    submit::Thread,
 };
 use crate::{
     hw::Device,
     job::{Completion, Driver, StopProgram, StopStep},
     mem::{CpuBuf, DevSlice},
-    types::{Refused, Result, forward::forward, platform::forward_as_fd},
+    types::{Error, Refused, Result, forward::forward, platform::forward_as_fd},
 };
 use core::{fmt, time::Duration};
 
@@ -73,6 +73,85 @@ pub struct Pl330Config {
     /// delivers the first interrupt that the device tree's node lists, so that one must be this
     /// event's: on Zynq-7000 event 0 is `<0 14 4>`.
     pub event: u8,
+}
+
+/// A controller, as its own registers describe it.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    all_channels: u32,
+    /// How many of them have drivers.
+    channels: u32,
+    events: u32,
+    bus_bytes: u32,
+    buffer_words: u32,
+    nonsecure: bool,
+    /// CR3.
+    nonsecure_events: u32,
+    barriers: bool,
+    coherent: bool,
+}
+
+impl Found {
+    /// Is it a DMA-330? Only reads.
+    fn at(device: &impl Device) -> Result<Self> {
+        if device.len_bytes() < regs::WINDOW_BYTES {
+            let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
+            return Err(Error::RegisterWindow { device: regs::DEVICE, need_bytes, have_bytes });
+        }
+        let wrong = |register, expected, found| Error::WrongDevice { device: regs::DEVICE, register, expected, found };
+        let [periph_id, pcell_id] = [regs::PERIPH_ID, regs::PCELL_ID]
+            .map(|registers| registers.into_iter().rev().fold(0, |word, register| word << 8 | register.read(device) & 0xFF));
+        if periph_id & regs::PERIPH_ID_MASK != regs::PERIPH_ID_VALUE {
+            let expected = regs::PERIPH_ID_VALUE | periph_id & !regs::PERIPH_ID_MASK;
+            return Err(wrong("periph_id", expected, periph_id));
+        }
+        if pcell_id != regs::PCELL_ID_VALUE {
+            return Err(wrong("pcell_id", regs::PCELL_ID_VALUE, pcell_id));
+        }
+        let (cr0, crd) = (regs::CR0.read(device), regs::CRD.read(device));
+        let bus_bytes = match crd & 7 {
+            width @ 2..=4 => 1 << width,
+            _ => return Err(Error::Unexpected { name: "pl330's CRD register", value: crd.into() }),
+        };
+        let channels = (cr0 >> 4 & 7) + 1;
+        Ok(Self {
+            all_channels: channels,
+            channels,
+            events: (cr0 >> 17 & 0x1F) + 1,
+            bus_bytes,
+            buffer_words: (crd >> 20 & 0x3FF) + 1,
+            nonsecure: regs::DSR.read(device) & regs::DSR_NONSECURE != 0,
+            nonsecure_events: regs::CR3.read(device),
+            barriers: periph_id >> 20 & 0xF == 0,
+            coherent: device.port().coherent,
+        })
+    }
+
+    /// The same with an equal share of the data buffer for each channel: together their bursts must
+    /// fit, or they lock up (Arm DDI 0424C, "MFIFO usage overview"). Linux shares it so
+    /// (`drivers/dma/pl330.c`, `get_burst_len`). A buffer of fewer words than channels serves as
+    /// many channels as it has words.
+    fn shared(self) -> Self {
+        let channels = self.all_channels.min(self.buffer_words);
+        Self { buffer_words: self.buffer_words.checked_div(channels).unwrap_or(1), channels, ..self }
+    }
+
+    /// The facts for the assembler, where this controller has the channel and the event of
+    /// `config`.
+    fn core(&self, config: Pl330Config) -> Result<Core> {
+        for (name, value, count) in [("channel", config.channel, self.channels), ("event", config.event, self.events)] {
+            if u32::from(value) >= count {
+                let (value, max) = (u64::from(value), u64::from(count - 1));
+                return Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 });
+            }
+        }
+        let Self { bus_bytes, buffer_words, nonsecure, nonsecure_events, barriers, coherent, .. } = *self;
+        if nonsecure && nonsecure_events >> config.event & 1 == 0 {
+            let fix = "take an event whose bit is set, or make the manager Secure";
+            return Err(Error::Setting { name: "pl330's CR3 register", value: u64::from(nonsecure_events), fix });
+        }
+        Ok(Core { bus_bytes, buffer_words, nonsecure, coherent, barriers, event: config.event })
+    }
 }
 
 /// The driver of one controller.
@@ -123,14 +202,12 @@ impl<D: Device> Pl330<D> {
     ///
     /// # Errors
     /// `program` comes back with:
-    /// - [`Error::RegisterWindow`](crate::Error::RegisterWindow),
-    ///   [`Error::WrongDevice`](crate::Error::WrongDevice),
-    ///   [`Error::Unexpected`](crate::Error::Unexpected): this is no DMA-330, or it
-    ///   has no clock. Check the address.
-    /// - [`Error::Argument`](crate::Error::Argument): it has no such channel or event.
-    /// - [`Error::Setting`](crate::Error::Setting): the event is Secure and the manager is
+    /// - [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::Unexpected`]: this is no DMA-330,
+    ///   or it has no clock. Check the address.
+    /// - [`Error::Argument`]: it has no such channel or event.
+    /// - [`Error::Setting`]: the event is Secure and the manager is
     ///   not. Take another event.
-    /// - [`Error::BlockSize`](crate::Error::BlockSize): `program` is too small; or what
+    /// - [`Error::BlockSize`]: `program` is too small; or what
     ///   [`DriverBuf::new`](crate::mem::DriverBuf::new) says of it.
     ///
     /// # Safety
@@ -157,10 +234,10 @@ impl<D: Device> Pl330<D> {
     /// (`DMAEND`). One that ends without the event looks as if it ran for ever.
     ///
     /// # Errors
-    /// [`Error::Busy`](crate::Error::Busy): the channel runs, or a program that was started has not
-    /// been seen to end. [`Error::OutOfRange`](crate::Error::OutOfRange): the program is larger
+    /// [`Error::Busy`]: the channel runs, or a program that was started has not
+    /// been seen to end. [`Error::OutOfRange`]: the program is larger
     /// than the memory that [`open`](Self::open) was given. The error of the backend's sync.
-    /// [`Error::Fault`](crate::Error::Fault): the controller takes no instruction; stop it then.
+    /// [`Error::Fault`]: the controller takes no instruction; stop it then.
     ///
     /// # Safety
     /// The program touches only memory that belongs to the device alone until it has ended: until
@@ -185,8 +262,8 @@ forward_as_fd!({D: Device} Pl330<D>, device: D);
 // an answered one has arrived. No instruction that could start a channel is left in the debug
 // interface: it is idle. 3. No bytes are told. 4. `check` reads no register. 5. The port is the
 // device's.
-// 6. The caller of the function that made it promised it. 8. Each poll has a limit. 9. `unsettled`
-//    is set before DMAGO is given. 7. The program's only instruction is DMAKILL, and its last polls
+// 6. The caller of the function that made it promised it. 8. Each poll has a limit. 9. The state
+//    is Started before DMAGO is given. 7. The program's only instruction is DMAKILL, and its last polls
 //    are what `stop` believes: Stopped, of every channel.
 unsafe impl<D: Device> Driver for Pl330<D> {
     forward!(|this| this.thread => name, addr_bits, operands);

@@ -2,7 +2,13 @@
 //! Sections are numbered where the number is known; the others are that chapter's sections of the
 //! register's name.
 
-use crate::hw::mmio::{ReadOnly, ReadWrite, Register, WriteOneToggles};
+use crate::{
+    hw::mmio::{ReadOnly, ReadWrite, Register, WriteOneToggles},
+    types::Error,
+};
+
+/// The name of this device in errors.
+pub(super) const DEVICE: &str = "pl330";
 
 /// The window: one 4 KiB page.
 pub(crate) const WINDOW_BYTES: usize = 0x1000;
@@ -35,11 +41,13 @@ pub const DBGCMD: Register<ReadWrite> = Register::at(0xD04);
 pub const DBGINST0: Register<ReadWrite> = Register::at(0xD08);
 /// 3.3.21, DBGINST1: instruction bytes 5 to 2.
 pub const DBGINST1: Register<ReadWrite> = Register::at(0xD0C);
-/// CR0: how many channels and events there are.
+/// CR0: how many channels there are, 1 to 8, less one in bits 6..4; how many events and interrupts,
+/// 1 to 32, less one in bits 21..17.
 pub(crate) const CR0: Register<ReadOnly> = Register::at(0xE00);
 /// CR3: bit N is 1 where event N may be used in the Non-secure state.
 pub(crate) const CR3: Register<ReadOnly> = Register::at(0xE0C);
-/// CRD: the width of the AXI master, and the depth of its data buffer.
+/// CRD: the width of the AXI master, 1 << N bytes, in bits 2..0, where 2 to 4 are not reserved; how
+/// many words of that width the data buffer (MFIFO) holds, less one in bits 29..20.
 pub const CRD: Register<ReadOnly> = Register::at(0xE14);
 /// periph_id_0 to periph_id_3, a byte each, the lowest first.
 pub(crate) const PERIPH_ID: [Register<ReadOnly>; 4] = [Register::at(0xFE0), Register::at(0xFE4), Register::at(0xFE8), Register::at(0xFEC)];
@@ -145,46 +153,110 @@ pub(crate) const FAULT_LOCKUP: u32 = 1 << 31;
 /// The part number and the designer (Arm) in [`PERIPH_ID`]: the same mask and value as Linux
 /// `drivers/dma/pl330.c`, `pl330_ids`.
 pub(crate) const PERIPH_ID_VALUE: u32 = 0x0004_1330;
-/// Which bits of [`PERIPH_ID`] those are; bits 23..20 are the revision, see [`revision`].
+/// Which bits of [`PERIPH_ID`] those are; bits 23..20 are the revision: 0 r0p0, 1 r1p0, 2 r1p1
+/// (Linux `drivers/dma/pl330.c`, `PERIPH_REV_R0P0` and on).
 pub(crate) const PERIPH_ID_MASK: u32 = 0x000F_FFFF;
 /// [`PCELL_ID`] of every PrimeCell.
 pub(crate) const PCELL_ID_VALUE: u32 = 0xB105_F00D;
 
-/// The bytes of four ID registers as one word.
-pub(crate) fn id(registers: [Register<ReadOnly>; 4], window: &impl crate::hw::Mmio) -> u32 {
-    registers.into_iter().rev().fold(0, |word, register| word << 8 | register.read(window) & 0xFF)
+/// A channel's fault, by its FTRn (Arm DDI 0424C, 3.3.10): the most important bit in words. Several
+/// can be set, because bus errors and lock-ups come later than the instruction that they belong to.
+pub(super) fn fault_of_channel(ftr: u32) -> Error {
+    let has = |bits: u32| ftr & bits != 0;
+    let what = if ftr == u32::MAX {
+        "that it is gone (all ones)"
+    } else if has(FAULT_WRITE) {
+        "a bus error while writing"
+    } else if has(FAULT_READ) {
+        "a bus error while reading"
+    } else if has(FAULT_FETCH) {
+        "a bus error while fetching its program"
+    } else if has(FAULT_UNDEFINED) {
+        "an undefined instruction in its program"
+    } else if has(FAULT_OPERAND) {
+        "an operand in its program that this controller does not have"
+    } else if has(FAULT_EVENT) {
+        "that its channel is Non-secure and the event Secure"
+    } else if has(FAULT_PERIPHERAL) {
+        "that its channel is Non-secure and the peripheral Secure"
+    } else if has(FAULT_CCR) {
+        "that its channel is Non-secure and its program asks for Secure accesses"
+    } else if has(FAULT_BUFFER) {
+        "a burst that is larger than its data buffer"
+    } else if has(FAULT_NO_DATA) {
+        "a store for which nothing was loaded"
+    } else if has(FAULT_LOCKUP) {
+        "that its channel locked up: its data buffer is full, or never empty"
+    } else {
+        "unknown bits"
+    };
+    Error::Fault { device: DEVICE, status: ftr, what }
 }
 
-/// The revision in a peripheral ID: 0 r0p0, 1 r1p0, 2 r1p1 (Linux `drivers/dma/pl330.c`,
-/// `PERIPH_REV_R0P0` and on).
-#[must_use]
-pub(crate) const fn revision(periph_id: u32) -> u32 {
-    periph_id >> 20 & 0xF
+/// The manager's fault, by FTRD (Arm DDI 0424C, 3.3.9).
+pub(super) fn fault_of_manager(ftrd: u32) -> Error {
+    let has = |bits: u32| ftrd & bits != 0;
+    let what = if ftrd == u32::MAX {
+        "that it is gone (all ones)"
+    } else if has(FAULT_DMAGO) {
+        "that its manager is Non-secure and may not start a Secure channel"
+    } else if has(FAULT_FETCH) {
+        "a bus error while its manager fetched an instruction"
+    } else if has(FAULT_UNDEFINED) {
+        "that its manager was given an undefined instruction"
+    } else if has(FAULT_OPERAND) {
+        "that its manager was given an operand that this controller does not have"
+    } else if has(FAULT_EVENT) {
+        "that its manager is Non-secure and the event Secure"
+    } else {
+        "unknown bits of its manager"
+    };
+    Error::Fault { device: DEVICE, status: ftrd, what }
 }
 
-/// CR0: how many channels there are, 1 to 8.
-#[must_use]
-pub(crate) const fn channels(cr0: u32) -> u32 {
-    (cr0 >> 4 & 7) + 1
+/// A debug interface that takes no instruction: nothing can be started or stopped.
+pub(super) fn fault_of_debug_interface(dbgstatus: u32) -> Error {
+    let what = if dbgstatus == u32::MAX { "that it is gone (all ones)" } else { "that its debug interface stays busy" };
+    Error::Fault { device: DEVICE, status: dbgstatus, what }
 }
 
-/// CR0: how many events and interrupts there are, 1 to 32.
-#[must_use]
-pub(crate) const fn events(cr0: u32) -> u32 {
-    (cr0 >> 17 & 0x1F) + 1
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
 
-/// CRD: the width of the AXI master in bytes; `None` for a reserved value.
-#[must_use]
-pub(crate) const fn bus_bytes(crd: u32) -> Option<u32> {
-    match crd & 7 {
-        width @ 2..=4 => Some(1 << width),
-        _ => None,
+    fn what(error: Error) -> &'static str {
+        match error {
+            Error::Fault { device: "pl330", what, .. } => what,
+            _ => "",
+        }
     }
-}
 
-/// CRD: how many words of that width the data buffer (MFIFO) holds.
-#[must_use]
-pub(crate) const fn buffer_words(crd: u32) -> u32 {
-    (crd >> 20 & 0x3FF) + 1
+    /// The bits that the manual names, and no other.
+    const CHANNEL: u32 = 0xC007_30E3;
+    const MANAGER: u32 = 0x4001_0033;
+
+    #[test]
+    fn every_bit_has_its_own_words() {
+        let words = |decode: fn(u32) -> Error, known: u32| -> BTreeSet<&str> {
+            (0..32).filter(|bit| known >> bit & 1 == 1).map(|bit| what(decode(1 << bit))).collect()
+        };
+        // The bit that says where the instruction came from says no more than that.
+        let (channel, manager) = (words(fault_of_channel, CHANNEL), words(fault_of_manager, MANAGER));
+        assert_eq!(channel.len(), CHANNEL.count_ones() as usize);
+        assert_eq!(manager.len(), MANAGER.count_ones() as usize);
+        for (words, unknown) in [(&channel, "unknown bits"), (&manager, "unknown bits of its manager")] {
+            assert!(words.contains(unknown) && words.iter().all(|word| !word.is_empty()));
+        }
+        for bit in (0..32).filter(|bit| CHANNEL >> bit & 1 == 0) {
+            assert_eq!(what(fault_of_channel(1 << bit)), "unknown bits", "bit {bit}");
+        }
+        assert_eq!(what(fault_of_channel(u32::MAX)), what(fault_of_manager(u32::MAX)));
+    }
+
+    #[test]
+    fn a_bus_error_is_more_than_the_lock_up_that_follows_it() {
+        assert_eq!(what(fault_of_channel(FAULT_LOCKUP | FAULT_READ)), "a bus error while reading");
+        assert_eq!(fault_of_channel(1 << 31), Error::Fault { device: "pl330", status: 1 << 31, what: what(fault_of_channel(1 << 31)) });
+    }
 }

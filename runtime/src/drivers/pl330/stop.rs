@@ -1,9 +1,13 @@
 #![allow(unsafe_code, reason = "an instruction for the debug interface is a register write")]
-//! How channels are stopped, and what one look at a channel says.
+//! How channels are stopped.
 
-use super::{fault, regs};
+use super::{
+    regs,
+    submit::{DEBUG_US, Thread, debug_instruction},
+};
 use crate::{
     hw::{Device, Mmio, wait::poll_every},
+    job::StopStep,
     types::{Error, Result},
 };
 use core::{ops::Range, time::Duration};
@@ -11,56 +15,17 @@ use core::{ops::Range, time::Duration};
 /// How long stopping waits for the transfers under way to end. Transfers of 256 bytes take 2 µs at
 /// the slowest memory here. This is five thousand times that, for an interconnect that others
 /// congest.
-pub(super) const STOP_US: u32 = 10_000;
+const STOP_US: u32 = 10_000;
 /// Between two looks while it waits: no interrupt announces the end of a kill. After so long an
 /// instruction that left the debug interface has had its effect.
 const STOP_STEP_US: u32 = 50;
 /// DMAKILL, byte 0 (Arm DDI 0424C, 4.3.6).
-pub(super) const DMAKILL: u32 = 0x01;
-
-/// Gives one instruction to the debug interface, which is idle: its first two bytes, and the other
-/// four. `thread`: DBGINST0's lower half, 0 for the manager.
-///
-/// # Safety
-/// As [`Mmio::write32`]: DMAKILL ends transfers, DMAGO starts a program.
-pub(super) unsafe fn debug_instruction(device: &impl Mmio, thread: u32, [byte0, byte1]: [u32; 2], rest: u32) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        regs::DBGINST0.write(device, byte1 << 24 | byte0 << 16 | thread);
-        regs::DBGINST1.write(device, rest);
-        regs::DBGCMD.write(device, 0);
-    }
-}
+const DMAKILL: u32 = 0x01;
 
 /// Kills `thread` by the debug interface, which is idle and this caller's alone.
 pub(super) fn kill(device: &impl Mmio, thread: u32) {
     // SAFETY: DMAKILL starts no transfer.
     unsafe { debug_instruction(device, thread, [DMAKILL, 0], 0) }
-}
-
-/// The result of one look at a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
-    Running,
-    Done,
-    Failed(Error),
-}
-
-impl Look {
-    /// Done is a channel that is stopped *and* has raised its event. Each alone can be seen too
-    /// early: a channel is stopped until the manager has executed DMAGO, and the event comes before
-    /// DMAEND. So the event is read first: a channel that is stopped after its event was seen has
-    /// ended, and not yet to begin.
-    pub(super) fn at(device: &impl Mmio, channel: &regs::Channel, event_bit: u32) -> Self {
-        let raised = regs::INT_EVENT_RIS.read(device) & event_bit != 0;
-        let csr = channel.csr.read(device);
-        match csr & regs::STATUS {
-            regs::FAULTING | regs::FAULTING_COMPLETING => Self::Failed(fault::of_channel(channel.ftr.read(device))),
-            regs::STOPPED if raised => Self::Done,
-            regs::STOPPED if regs::FSRD.read(device) & regs::FSRD_MANAGER != 0 => Self::Failed(fault::of_manager(regs::FTRD.read(device))),
-            _ => Self::Running,
-        }
-    }
 }
 
 /// How far the stopping of channels has come.
@@ -109,7 +74,7 @@ impl Stopping {
             }
             false
         })?;
-        if stopped { Ok(()) } else { Err(Error::WillNotStop { device: fault::DEVICE, status: self.last, waited_us: STOP_US }) }
+        if stopped { Ok(()) } else { Err(Error::WillNotStop { device: regs::DEVICE, status: self.last, waited_us: STOP_US }) }
     }
 
     /// Waits for what will end by itself, and kills one thread that will not. Stopped: all these
@@ -133,5 +98,23 @@ impl Stopping {
             return Next::Kill(0);
         }
         if device.now_us() < self.settles_at_us { Next::Wait } else { Next::Stopped }
+    }
+}
+
+impl Thread {
+    /// Steps that kill it, which also stops the manager's DMAGO from taking effect later; a channel
+    /// that ends its transfers after a fault is waited for first.
+    pub(super) fn stop_steps(&self) -> [StopStep; 7] {
+        let channel = u32::from(self.config.channel);
+        let csr = self.registers().map_or(0, |channel| channel.csr.offset());
+        [
+            StopStep::poll_while(csr, regs::STATUS, regs::FAULTING_COMPLETING, STOP_US),
+            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            StopStep::write(regs::DBGINST0.offset(), u32::MAX, DMAKILL << 16 | channel << 8 | 1),
+            StopStep::write(regs::DBGINST1.offset(), u32::MAX, 0),
+            StopStep::write(regs::DBGCMD.offset(), u32::MAX, 0),
+            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            StopStep::poll_until(csr, regs::STATUS, regs::STOPPED, STOP_US),
+        ]
     }
 }

@@ -2,11 +2,9 @@
 //! One controller whose channels have a driver each.
 
 use super::{
-    Pl330Config,
-    found::Found,
-    regs,
-    stopping::{Stopping, kill},
-    thread::Thread,
+    Found, Pl330Config, microcode, regs,
+    stop::{Stopping, kill},
+    submit::Thread,
 };
 use crate::{
     hw::{Device, Wait as _},
@@ -101,7 +99,7 @@ impl<D: Device> Controller<D> {
         }
     }
 
-    fn claim(&self, config: Pl330Config) -> Result<(super::microcode::Core, CoreChannel<D>)> {
+    fn claim(&self, config: Pl330Config) -> Result<(microcode::Core, CoreChannel<D>)> {
         let core = self.found.core(config)?;
         // SAFETY: the window belongs to the controller. A channel's driver writes the debug
         // interface and INTEN under the lock, and its own bit of INTCLR, where zeros do nothing;

@@ -3,14 +3,13 @@
 //! is a whole controller, or a channel of a core.
 
 use super::{
-    PROGRAM_BYTES, Pl330Config, fault,
+    PROGRAM_BYTES, Pl330Config,
     microcode::{self, BLOCKS_MAX, Core},
     regs,
-    stopping::{DMAKILL, Look, STOP_US, debug_instruction},
 };
 use crate::{
-    hw::{Device, wait::poll_every},
-    job::{Completion, OperandSpec, StopStep, exactly},
+    hw::{Device, Mmio, wait::poll_every},
+    job::{Completion, OperandSpec, exactly},
     mem::{CpuBuf, DevSlice, DriverBuf, Port},
     types::{Align, Error, Refused, Result},
 };
@@ -18,7 +17,7 @@ use core::{mem::ManuallyDrop, time::Duration};
 
 /// How long the debug interface may be busy with one instruction. Linux waits as long
 /// (`_until_dmac_idle`).
-const DEBUG_US: u32 = 5_000;
+pub(super) const DEBUG_US: u32 = 5_000;
 /// Between two looks at it: an instruction takes some hundred cycles.
 const DEBUG_STEP_US: u32 = 1;
 /// The longest time between two looks at a job. A fault raises the line `irq_abort` and not the
@@ -39,10 +38,16 @@ pub(super) struct Thread {
     program: ManuallyDrop<DriverBuf>,
     pub(super) core: Core,
     pub(super) config: Pl330Config,
-    /// DMAGO was given, and the end of its program was not seen.
-    unsettled: bool,
-    /// The device's reset epoch when it was given.
-    epoch: u32,
+    state: State,
+}
+
+/// What is known of the channel.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// It was seen to be stopped, or was not started yet.
+    Stopped,
+    /// DMAGO was given, in this reset epoch of the device, and the end of its program was not seen.
+    Started { epoch: u32 },
 }
 
 impl Thread {
@@ -56,11 +61,11 @@ impl Thread {
             return Err(Refused::new(Error::BlockSize { len_bytes, need_bytes: PROGRAM_BYTES, line_bytes }, program));
         }
         let program = ManuallyDrop::new(DriverBuf::new(program, port, ADDR_BITS)?);
-        Ok(Self { program, core, config, unsettled: false, epoch: 0 })
+        Ok(Self { program, core, config, state: State::Stopped })
     }
 
     pub(super) const fn name(&self) -> &'static str {
-        fault::DEVICE
+        regs::DEVICE
     }
 
     pub(super) const fn addr_bits(&self) -> u32 {
@@ -84,12 +89,12 @@ impl Thread {
 
     /// Its number where it may be about to start.
     pub(super) fn unsettled(&self) -> Option<u32> {
-        self.unsettled.then_some(self.config.channel.into())
+        matches!(self.state, State::Started { .. }).then_some(self.config.channel.into())
     }
 
     /// It was seen to be stopped, whatever it had been given.
     pub(super) const fn is_stopped(&mut self) {
-        self.unsettled = false;
+        self.state = State::Stopped;
     }
 
     /// As [`Driver::check`](crate::Driver::check).
@@ -132,7 +137,7 @@ impl Thread {
             return Err(Error::OutOfRange { start: 0, end, len_bytes: self.program.len_bytes() });
         }
         // A channel whose DMAGO was given may still be stopped, and about to fetch.
-        if self.unsettled || self.registers().is_some_and(|channel| channel.csr.read(device) & regs::STATUS != regs::STOPPED) {
+        if self.unsettled().is_some() || self.registers().is_some_and(|channel| channel.csr.read(device) & regs::STATUS != regs::STOPPED) {
             return Err(Error::Busy);
         }
         for (offset_bytes, chunk) in (0..).step_by(CHUNK).zip(code.chunks(CHUNK)) {
@@ -159,13 +164,13 @@ impl Thread {
             status & regs::DBG_BUSY == 0
         })?;
         if !idle {
-            return Err(fault::of_debug_interface(status));
+            return Err(regs::fault_of_debug_interface(status));
         }
-        self.epoch = device.reset_epoch();
+        let epoch = device.reset_epoch();
         self.acknowledge(device, others);
         let security = if self.core.nonsecure { DMAGO_NONSECURE } else { 0 };
         let program = addr32(device.port(), self.program.addr_at(0).0, self.program.len_bytes())?;
-        self.unsettled = true;
+        self.state = State::Started { epoch };
         // SAFETY: the caller's promise.
         unsafe { debug_instruction(device, 0, [DMAGO | security, u32::from(self.config.channel)], program) }
         Ok(())
@@ -188,36 +193,20 @@ impl Thread {
         poll_every(device, FAULT_STEP_US, timeout, |device| {
             found = Look::at(device, channel, event_bit);
             // After the registers: what they said before a reset counts.
-            reset = self.unsettled && device.reset_epoch() != self.epoch;
+            reset = matches!(self.state, State::Started { epoch } if device.reset_epoch() != epoch);
             reset || found != Look::Running
         })?;
         match found {
-            _ if reset => Err(Error::EndedByReset { device: fault::DEVICE }),
+            _ if reset => Err(Error::EndedByReset { device: regs::DEVICE }),
             Look::Running => Ok(None),
             Look::Done => {
-                self.unsettled = false;
+                self.state = State::Stopped;
                 // SAFETY: as in `acknowledge`; a bit that is another channel's stays as it is.
                 unsafe { regs::INTCLR.write(device, event_bit) };
                 Ok(Some(Completion::of(0)))
             }
             Look::Failed(error) => Err(error),
         }
-    }
-
-    /// Steps that kill it, which also stops the manager's DMAGO from taking effect later; a channel
-    /// that ends its transfers after a fault is waited for first.
-    pub(super) fn stop_steps(&self) -> [StopStep; 7] {
-        let channel = u32::from(self.config.channel);
-        let csr = self.registers().map_or(0, |channel| channel.csr.offset());
-        [
-            StopStep::poll_while(csr, regs::STATUS, regs::FAULTING_COMPLETING, STOP_US),
-            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
-            StopStep::write(regs::DBGINST0.offset(), u32::MAX, DMAKILL << 16 | channel << 8 | 1),
-            StopStep::write(regs::DBGINST1.offset(), u32::MAX, 0),
-            StopStep::write(regs::DBGCMD.offset(), u32::MAX, 0),
-            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
-            StopStep::poll_until(csr, regs::STATUS, regs::STOPPED, STOP_US),
-        ]
     }
 
     /// Gives the program's memory back.
@@ -236,4 +225,45 @@ impl Thread {
 fn addr32(port: &Port, addr: u64, len_bytes: usize) -> Result<u32> {
     let last = u64::from(u32::MAX);
     u32::try_from(addr).map_err(|_| Error::Unreachable { port: port.name, addr, len_bytes, first: 0, last })
+}
+
+/// Gives one instruction to the debug interface, which is idle: its first two bytes, and the other
+/// four. `thread`: DBGINST0's lower half, 0 for the manager.
+///
+/// # Safety
+/// As [`Mmio::write32`]: DMAKILL ends transfers, DMAGO starts a program.
+pub(super) unsafe fn debug_instruction(device: &impl Mmio, thread: u32, [byte0, byte1]: [u32; 2], rest: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        regs::DBGINST0.write(device, byte1 << 24 | byte0 << 16 | thread);
+        regs::DBGINST1.write(device, rest);
+        regs::DBGCMD.write(device, 0);
+    }
+}
+
+/// The result of one look at a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    Running,
+    Done,
+    Failed(Error),
+}
+
+impl Look {
+    /// Done is a channel that is stopped *and* has raised its event. Each alone can be seen too
+    /// early: a channel is stopped until the manager has executed DMAGO, and the event comes before
+    /// DMAEND. So the event is read first: a channel that is stopped after its event was seen has
+    /// ended, and not yet to begin.
+    fn at(device: &impl Mmio, channel: &regs::Channel, event_bit: u32) -> Self {
+        let raised = regs::INT_EVENT_RIS.read(device) & event_bit != 0;
+        let csr = channel.csr.read(device);
+        match csr & regs::STATUS {
+            regs::FAULTING | regs::FAULTING_COMPLETING => Self::Failed(regs::fault_of_channel(channel.ftr.read(device))),
+            regs::STOPPED if raised => Self::Done,
+            regs::STOPPED if regs::FSRD.read(device) & regs::FSRD_MANAGER != 0 => {
+                Self::Failed(regs::fault_of_manager(regs::FTRD.read(device)))
+            }
+            _ => Self::Running,
+        }
+    }
 }
