@@ -1,5 +1,5 @@
-//! How a core is built, and where its ports lie: no register of an older core tells. Opening compares
-//! what newer ones tell.
+//! How a core is built, and where its ports lie: no register of an older core tells. Opening
+//! compares what newer ones tell.
 
 use super::regs::{self, At};
 use crate::{

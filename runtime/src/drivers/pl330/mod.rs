@@ -202,11 +202,10 @@ impl<D: Device> Pl330<D> {
     ///
     /// # Errors
     /// `program` comes back with:
-    /// - [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::Unexpected`]: this is no DMA-330,
-    ///   or it has no clock. Check the address.
+    /// - [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::Unexpected`]: this is no
+    ///   DMA-330, or it has no clock. Check the address.
     /// - [`Error::Argument`]: it has no such channel or event.
-    /// - [`Error::Setting`]: the event is Secure and the manager is
-    ///   not. Take another event.
+    /// - [`Error::Setting`]: the event is Secure and the manager is not. Take another event.
     /// - [`Error::BlockSize`]: `program` is too small; or what
     ///   [`DriverBuf::new`](crate::mem::DriverBuf::new) says of it.
     ///
@@ -234,10 +233,10 @@ impl<D: Device> Pl330<D> {
     /// (`DMAEND`). One that ends without the event looks as if it ran for ever.
     ///
     /// # Errors
-    /// [`Error::Busy`]: the channel runs, or a program that was started has not
-    /// been seen to end. [`Error::OutOfRange`]: the program is larger
-    /// than the memory that [`open`](Self::open) was given. The error of the backend's sync.
-    /// [`Error::Fault`]: the controller takes no instruction; stop it then.
+    /// [`Error::Busy`]: the channel runs, or a program that was started has not been seen to end.
+    /// [`Error::OutOfRange`]: the program is larger than the memory that [`open`](Self::open) was
+    /// given. The error of the backend's sync. [`Error::Fault`]: the controller takes no instruction;
+    /// stop it then.
     ///
     /// # Safety
     /// The program touches only memory that belongs to the device alone until it has ended: until
@@ -263,8 +262,8 @@ forward_as_fd!({D: Device} Pl330<D>, device: D);
 // interface: it is idle. 3. No bytes are told. 4. `check` reads no register. 5. The port is the
 // device's.
 // 6. The caller of the function that made it promised it. 8. Each poll has a limit. 9. The state
-//    is Started before DMAGO is given. 7. The program's only instruction is DMAKILL, and its last polls
-//    are what `stop` believes: Stopped, of every channel.
+//    is Started before DMAGO is given. 7. The program's only instruction is DMAKILL, and its last
+//    polls are what `stop` believes: Stopped, of every channel.
 unsafe impl<D: Device> Driver for Pl330<D> {
     forward!(|this| this.thread => name, addr_bits, operands);
     forward!(|this| this.device => port, simulated, arm_irq);
