@@ -1,13 +1,11 @@
 //! A kernel's map while it is written down, and the rules that it must meet.
 
 use super::{
-    argument::{Pointer, Scalar},
-    length::{BadRule, Length},
-    list::List,
-    map::{KernelMap, MAX_RESULTS, MAX_SCALARS, Protocol},
-    map_error::{MapError, MapRule},
+    KernelMap, Length, MapError, MapRule, Pointer, Protocol, Scalar,
+    map::{List, MAX_RESULTS, MAX_SCALARS},
     name::{Name, same},
     regs,
+    rules::BadRule,
 };
 use crate::{
     job::{MAX_OPERANDS, OperandSpec},

@@ -27,29 +27,26 @@
 //! UG1399, "S_AXILITE Control Register Map" and "Block-Level Control Protocols"; the control block
 //! that HLS writes (`<kernel>_control_s_axi.v`).
 
-mod argument;
 mod builder;
 #[cfg(feature = "describe")]
 pub mod describe;
 mod driver;
-mod length;
-mod list;
 mod map;
-mod map_error;
 #[cfg(feature = "sim")]
 mod model;
-pub mod regs;
 #[cfg(all(feature = "describe", feature = "linux", target_os = "linux"))]
-pub(crate) mod row;
+pub(crate) mod registry;
+pub mod regs;
+mod rules;
 
 use crate::types::name;
 
-pub use argument::{Pointer, Scalar};
+#[cfg(all(feature = "describe", feature = "linux", target_os = "linux"))]
+pub(crate) use self::registry as row;
 pub use builder::MapBuilder;
 pub use driver::ApCtrl;
-pub use length::Length;
-pub use map::{KernelMap, Protocol};
-pub use map_error::{MapError, MapRule};
+pub use map::{KernelMap, Pointer, Protocol, Scalar};
 #[cfg(feature = "sim")]
 pub use model::{ApCtrlModel, KernelCall, KernelFn, SimApCtrl};
 pub use name::Name;
+pub use rules::{Length, MapError, MapRule};

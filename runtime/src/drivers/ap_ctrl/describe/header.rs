@@ -46,8 +46,7 @@ use super::{
         KernelMap, MapBuilder, MapError, MapRule, Protocol,
         builder::{Kind, UNKNOWN},
     },
-    POINTER_BITS, number,
-    place::Place as _,
+    POINTER_BITS, Place as _, number,
 };
 use crate::design::Text;
 

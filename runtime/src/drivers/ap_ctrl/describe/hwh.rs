@@ -33,8 +33,7 @@ use super::{
         KernelMap, MapBuilder, MapError, MapRule, Protocol,
         builder::{Argument, Kind, UNKNOWN},
     },
-    POINTER_BITS, number,
-    place::Place as _,
+    POINTER_BITS, Place as _, number,
 };
 use crate::design::{Tag, Text, next_tag as next};
 

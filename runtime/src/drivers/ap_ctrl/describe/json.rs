@@ -37,8 +37,7 @@ use super::{
         builder::{Kind, UNKNOWN},
         map::DIRECTIONS,
     },
-    number,
-    place::Place as _,
+    Place as _, number,
 };
 use crate::design::Text;
 

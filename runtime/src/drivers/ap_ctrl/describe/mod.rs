@@ -19,10 +19,9 @@
 pub mod header;
 pub mod hwh;
 pub mod json;
-mod place;
 
 use super::{MapBuilder, MapError, MapRule, name::Name};
-use crate::design::Text;
+use crate::design::{NoTag, Text};
 
 /// The longest file: what Vivado writes of the largest design is a few MiB.
 const MAX_BYTES: usize = 32 << 20;
@@ -55,6 +54,36 @@ fn text(source: &[u8]) -> Result<Text<'_>, MapError> {
 /// A number of 32 bits, as the tools write it.
 fn number(text: &str) -> Option<u32> {
     crate::design::number(text).and_then(|number| u32::try_from(number).ok())
+}
+
+/// A place in a map's file.
+trait Place<'a> {
+    /// The error that `rule` is broken here, by what is called `name`.
+    fn broken(&self, rule: MapRule, name: &str, found: u64) -> MapError;
+
+    /// The error that this was expected here.
+    fn expected(&self, what: &'static str) -> MapError {
+        self.broken(MapRule::Expected(what), "", 0)
+    }
+
+    /// Lets `map` say where its next argument stands.
+    fn mark(&self, map: &mut MapBuilder<'a>);
+}
+
+impl<'a> Place<'a> for Text<'a> {
+    fn broken(&self, rule: MapRule, name: &str, found: u64) -> MapError {
+        MapError { line: self.line(), byte: self.at(), ..MapError::of(rule, Name::clipped(name), found) }
+    }
+
+    fn mark(&self, map: &mut MapBuilder<'a>) {
+        (map.source, map.at) = (self.source(), self.at());
+    }
+}
+
+impl From<NoTag<'_>> for MapError {
+    fn from(NoTag(place, what): NoTag<'_>) -> Self {
+        place.expected(what)
+    }
 }
 
 #[cfg(test)]

@@ -1,26 +1,53 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The driver of any kernel that HLS made: which jobs are in flight, and in which order they end.
-//! `check` refuses a job, `handshake` moves one through the registers, and `stop` waits for the
-//! last end.
+//! The driver of any kernel that HLS made: which jobs are in flight, in which order they end, and
+//! how it is stopped.
 
-mod check;
-mod handshake;
-mod stop;
-
-use super::{KernelMap, Protocol, map::MAX_WORDS, regs};
+use super::{
+    KernelMap, Protocol,
+    map::{MAX_SCALARS, MAX_WORDS},
+    regs::{self, acknowledge, release, results, start},
+};
 use crate::{
-    hw::{Device, wait::poll_until},
-    job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram},
+    hw::{
+        Device,
+        wait::{poll_every, poll_until},
+    },
+    job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, StopStep},
     mem::{DevSlice, Port},
-    types::platform::forward_as_fd,
-    types::{DevAddr, Error, Result, timeout_us},
+    types::{DevAddr, Error, Result, platform::forward_as_fd, timeout_us},
 };
 use core::time::Duration;
-use handshake::{acknowledge, release, results, start};
 use heapless::{Deque, Vec};
 
 /// The most jobs in flight: one that was taken, and one that waits behind it.
 const CHAIN: usize = 2;
+/// How long stopping waits for the end of the jobs under way, unless the program says. 200 MB take
+/// so long at the slowest port here (Zynq HP at 100 MHz, 0.4 GB/s).
+const STOP_US: u32 = 500_000;
+/// The polls of a stop program may last a second together; the longest here has three.
+const PROGRAM_US: u32 = 1_000_000 / 3;
+/// Between two looks while it waits: a job that hangs raises no interrupt.
+const STOP_STEP_US: u32 = 50;
+
+/// The name of a scalar in an error.
+const SCALARS: [&str; MAX_SCALARS] = [
+    "scalar 0",
+    "scalar 1",
+    "scalar 2",
+    "scalar 3",
+    "scalar 4",
+    "scalar 5",
+    "scalar 6",
+    "scalar 7",
+    "scalar 8",
+    "scalar 9",
+    "scalar 10",
+    "scalar 11",
+    "scalar 12",
+    "scalar 13",
+    "scalar 14",
+    "scalar 15",
+];
 
 /// The driver of one kernel, over a [`KernelMap`].
 ///
@@ -66,7 +93,8 @@ pub struct ApCtrl<D> {
     map: KernelMap,
     name: &'static str,
     stop_us: u32,
-    /// The slots of the jobs in flight, the oldest first. One that waits in `waiting` is the last.
+    /// The slots of the jobs in flight, the oldest first. One that waits in `waiting` is the last,
+    /// behind one that the kernel has not taken yet.
     slots: Deque<usize, CHAIN>,
     /// A job whose registers cannot be written yet: the kernel has not taken the one before.
     waiting: Option<Waiting>,
@@ -106,7 +134,7 @@ impl<D: Device> ApCtrl<D> {
         }
         let (slots, ended) = (Deque::new(), Deque::new());
         let proved = map.protocol() == Protocol::Chain;
-        Ok(Self { device, map, name: "ap_ctrl", stop_us: stop::STOP_US, slots, waiting: None, ended, proved })
+        Ok(Self { device, map, name: "ap_ctrl", stop_us: STOP_US, slots, waiting: None, ended, proved })
     }
 
     /// The same, by this name in messages.
@@ -177,7 +205,23 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     }
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        check::check(&self.map, operands, args)
+        let Some(values) = self.map.values(args) else {
+            let (value, words) = (args.len() as u64, self.map.words() as u64);
+            return Err(Error::Argument { name: "the count of argument words", value, min: words, max: words, multiple_of: 1 });
+        };
+        for ((scalar, value), name) in self.map.scalars().iter().zip(values).zip(SCALARS) {
+            let max = u64::MAX.checked_shr(u64::BITS - scalar.bits()).unwrap_or(u64::MAX);
+            if value > max {
+                return Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 });
+            }
+        }
+        for (index, slice) in operands.iter().enumerate() {
+            let need_bytes = self.map.need_bytes(index, &values);
+            if (slice.len_bytes as u64) < need_bytes {
+                return Err(Error::BufferSize { index, need_bytes, have_bytes: slice.len_bytes });
+            }
+        }
+        Ok(())
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
@@ -248,16 +292,72 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         Ok(self.end())
     }
 
+    /// Waits for the end of the jobs under way, and keeps what they left.
     fn stop(&mut self) -> Result<()> {
-        self.halt()
+        if self.waiting.take().is_some() {
+            let _ = self.slots.pop_back();
+        }
+        let mut status = 0;
+        // Somebody may have left AUTO_RESTART on: such a kernel is never idle. The rest of CTRL
+        // ignores a 0.
+        // SAFETY: it starts nothing, and the kernel starts nothing by itself any more.
+        unsafe { regs::CTRL.write(&self.device, 0) };
+        let Self { device, map, slots, ended, .. } = self;
+        let idle = poll_every(&*device, STOP_STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
+            status = regs::CTRL.read_and_clear(device);
+            if regs::is_done(status) {
+                let words = results(device, map);
+                // As many as slots have room.
+                let _ = slots.pop_front().map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
+                release(device, map);
+            }
+            regs::is_idle(status)
+        })?;
+        if !idle {
+            return Err(Error::WillNotStop { device: self.name, status, waited_us: self.stop_us });
+        }
+        self.slots.clear();
+        if self.map.has_interrupt() {
+            acknowledge(&self.device);
+            // AP_READY lets a job start that waits.
+            let enabled = if self.map.protocol() == Protocol::Chain { regs::INT_DONE | regs::INT_READY } else { regs::INT_DONE };
+            // Also after a reset from outside, which turned them off.
+            // SAFETY: interrupt enables move no data.
+            unsafe {
+                regs::IER.write(&self.device, enabled);
+                regs::GIE.write(&self.device, 1);
+            }
+        }
+        Ok(())
     }
 
     fn arm_irq(&self) -> Result<Option<i32>> {
         self.device.arm_irq()
     }
 
+    /// Waits for the end of the jobs under way, with the interrupt off: a kernel cannot be aborted.
+    /// In a chain the first job's end must be seen before the second can end. It is looked for
+    /// twice, because the program may have died right after an AP_CONTINUE, when AP_DONE is read
+    /// once more.
     fn stop_program(&self) -> StopProgram {
-        self.program()
+        let ctrl = regs::CTRL.offset();
+        let limit_us = self.stop_us.min(PROGRAM_US);
+        let mut steps = Vec::<_, { 2 * CHAIN + 2 }>::new();
+        // There is room for all.
+        if self.map.has_interrupt() {
+            let _ = steps.push(StopStep::write(regs::GIE.offset(), u32::MAX, 0));
+        }
+        if self.map.protocol() == Protocol::Chain {
+            for _ in 0..CHAIN {
+                let _ = steps.push(StopStep::poll_while(ctrl, regs::AP_DONE | regs::AP_IDLE, 0, limit_us));
+                let _ = steps.push(StopStep::write(ctrl, u32::MAX, regs::AP_CONTINUE));
+            }
+        } else {
+            // AUTO_RESTART off, as AP_CONTINUE's write does.
+            let _ = steps.push(StopStep::write(ctrl, u32::MAX, 0));
+        }
+        let _ = steps.push(StopStep::poll_until(ctrl, regs::IDLE_MASK, regs::AP_IDLE, limit_us));
+        StopProgram::new(&steps).unwrap_or_default()
     }
 }
 
