@@ -143,15 +143,6 @@ impl<W: Mmio + Wait> AxiGate<W> {
         self.until(SHUT_MASK, SHUT & !regs::IN_RESET, OWED_US)
     }
 
-    /// Lets bursts pass.
-    ///
-    /// # Safety
-    /// The core touches only memory that was handed to it. One does that is fresh from its reset,
-    /// and that its driver has stopped since.
-    pub(crate) unsafe fn open_up(&self) {
-        self.control(0);
-    }
-
     /// Shuts the gate and resets the core, as steps for whoever stops a device whose program is
     /// gone. The gate's registers are at `offset` in the window that the steps are for.
     #[must_use]
@@ -168,7 +159,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
     }
 
     fn control(&self, value: u32) {
-        // SAFETY: the gate has no address; it only stops others, or `open_up`'s caller promised.
+        // SAFETY: the gate has no address; it only stops others, or `open_again`'s caller promised.
         unsafe { regs::CONTROL.write(&self.window, value) };
     }
 
@@ -187,9 +178,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
         });
         status
     }
-}
 
-impl<W: Mmio + Wait> AxiGate<W> {
     /// Lets nothing new pass, waits for what is owed, resets the core, and ends that reset.
     /// Afterwards nothing passes or is under way. Where it fails the core may be in its reset, and
     /// a write may be under way.
@@ -201,11 +190,11 @@ impl<W: Mmio + Wait> AxiGate<W> {
     /// Forgets the error, and lets bursts pass.
     ///
     /// # Safety
-    /// The core touches only memory that was handed to it.
+    /// The core touches only memory that was handed to it. One does that is fresh from its reset,
+    /// and that its driver has stopped since.
     pub(super) unsafe fn open_again(&self) {
         self.clear_error();
-        // SAFETY: the caller's promise.
-        unsafe { self.open_up() };
+        self.control(0);
     }
 
     /// The first error since the gate opened; that another program shut it is one. With `settled`

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a wrapper of a driver keeps a driver's promises")]
 //! A driver with a gate behind it.
 
-use super::{gate::AxiGate, shut::Shut};
+use super::AxiGate;
 use crate::{
     hw::{Mmio, Wait},
     job::{Completion, Driver, StopProgram},
@@ -30,7 +30,10 @@ pub struct Gated<D, W: Mmio + Wait> {
     /// Dropped where the core may be touched.
     driver: ManuallyDrop<D>,
     gate: AxiGate<W>,
-    shut: Shut,
+    /// The gate was told to shut, and was not opened since. Until then no register of the core is
+    /// touched. The core may be in its reset, where an access may hang. Or it would say there that
+    /// it has stopped, while memory still owes it an answer.
+    shut: bool,
     /// Where the gate's registers are in the driver's own window.
     at: Option<usize>,
 }
@@ -43,7 +46,7 @@ impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
     /// 2. The gate's `core_aresetn` resets the core. After a reset the core does nothing before its
     ///    next job, and the driver's `stop` sets up again all that a reset cleared.
     pub const unsafe fn new(driver: D, gate: AxiGate<W>) -> Self {
-        Self { driver: ManuallyDrop::new(driver), gate, shut: Shut::NOT, at: None }
+        Self { driver: ManuallyDrop::new(driver), gate, shut: false, at: None }
     }
 
     /// The same, where the gate's registers are at `offset` in the driver's own window: the stop
@@ -63,6 +66,11 @@ impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
     pub const fn gate(&self) -> &AxiGate<W> {
         &self.gate
     }
+
+    /// Refuses a job while the gate is shut.
+    fn refuse(&self) -> Result<()> {
+        if self.shut { Err(self.gate.held()) } else { Ok(()) }
+    }
 }
 
 // SAFETY: 1. to 6. are the driver's. 2. after `stop`, also by the gate: it was shut, all that had
@@ -72,18 +80,28 @@ unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
     crate::types::forward::forward!(|this| *this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        self.shut.refuse(&self.gate)?;
+        self.refuse()?;
         // SAFETY: the caller's promise.
         unsafe { self.driver.submit(slot, operands, words) }
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let depth = self.driver.depth();
-        self.shut.poll(&self.gate, depth, || self.driver.poll(timeout))
+        self.refuse()?;
+        let told = self.driver.poll(timeout);
+        let ended = matches!(told, Ok(Some(_)));
+        // The gate has the last word: a core may look at no answer. The end of a lone job is told
+        // when memory has answered all that passed.
+        self.gate.failure(ended && self.driver.depth() == 1).map_or(told, Err)
     }
 
     fn stop(&mut self) -> Result<()> {
-        self.shut.stop(&self.gate, || self.driver.stop())
+        self.shut = true;
+        self.gate.stop_core()?;
+        self.driver.stop()?;
+        // SAFETY: the core is fresh from its reset, and its driver has stopped it.
+        unsafe { self.gate.open_again() };
+        self.shut = false;
+        Ok(())
     }
 
     fn stop_program(&self) -> StopProgram {
@@ -93,7 +111,9 @@ unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
 
 impl<D, W: Mmio + Wait> Drop for Gated<D, W> {
     fn drop(&mut self) {
-        if self.shut.lets_go(&self.gate) {
+        // A gate that is shut is tried once more; it stays shut for the next program, which opens
+        // it.
+        if !self.shut || self.gate.stop_core().is_ok() {
             // SAFETY: once, and it is not used after it.
             unsafe { ManuallyDrop::drop(&mut self.driver) }
         }

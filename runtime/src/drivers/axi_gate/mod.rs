@@ -14,7 +14,6 @@ mod gated;
 mod model;
 mod part;
 pub mod regs;
-mod shut;
 
 pub use gate::{AxiGate, Owed};
 pub use gated::Gated;
