@@ -1,7 +1,10 @@
-//! How a core was built, which no register tells.
+#![allow(unsafe_code, reason = "an address register is tried")]
+//! How a core was built, which no register tells, the look of a window that counts as an AXI
+//! CDMA's, and what a core takes.
 
-use super::regs;
+use super::{descriptors::Transfer, regs};
 use crate::{
+    hw::Device,
     job::OperandSpec,
     types::{Align, Error, Result},
 };
@@ -56,6 +59,8 @@ impl Default for AxiCdmaConfig {
 
 /// The most jobs in flight.
 pub(super) const DEPTH_MAX: usize = 64;
+/// No burst crosses a multiple of this (Arm IHI 0022, A3.4.1).
+const BOUNDARY_BYTES: u64 = 4096;
 
 /// One number of the configuration, and its limits.
 fn within(name: &'static str, value: u64, min: u64, max: u64) -> Result<()> {
@@ -82,7 +87,7 @@ impl AxiCdmaConfig {
     }
 
     /// Is there such a core?
-    pub(super) fn check(&self) -> Result<()> {
+    fn check(&self) -> Result<()> {
         within("length_bits", self.length_bits.into(), regs::LENGTH_BITS_MIN.into(), regs::LENGTH_BITS_MAX.into())?;
         within("address_bits", self.address_bits.into(), 32, 64)?;
         if !self.data_bits.is_power_of_two() || !(32..=1024).contains(&self.data_bits) {
@@ -143,4 +148,105 @@ impl AxiCdmaConfig {
         // `check` has found a power of two.
         if self.dre { spec } else { spec.aligned(Align::new(self.word_bytes()).unwrap_or(Align::LINE)) }
     }
+}
+
+/// The side that does not move, and its bus address: a FIFO's, in the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Keyhole {
+    /// The core reads there: jobs fill memory from it.
+    Reads(u64),
+    /// The core writes there: jobs send memory to it.
+    Writes(u64),
+}
+
+impl Keyhole {
+    /// Does a core of this kind have one there?
+    fn check(self, config: &AxiCdmaConfig) -> Result<()> {
+        let (Self::Reads(addr) | Self::Writes(addr)) = self;
+        let (value, max) = (u64::from(config.burst_beats), u64::from(regs::KEYHOLE_BEATS_MAX));
+        if value > max {
+            return Err(Error::Argument { name: "burst_beats of a core with a keyhole", value, min: 2, max, multiple_of: 1 });
+        }
+        let align_bytes = config.word_bytes();
+        if !addr.is_multiple_of(align_bytes as u64) {
+            return Err(Error::Misaligned { addr, align_bytes });
+        }
+        if config.address_bits < 64 && addr >> config.address_bits != 0 {
+            return Err(Error::TooHigh { last: addr, addr_bits: config.address_bits });
+        }
+        Ok(())
+    }
+}
+
+/// Is this window large enough for an AXI CDMA, and zero where one is? Is there such a core?
+pub(super) fn check(device: &impl Device, config: &AxiCdmaConfig, keyhole: Option<Keyhole>) -> Result<()> {
+    config.check()?;
+    if let Some(keyhole) = keyhole {
+        keyhole.check(config)?;
+    }
+    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_cdma", need_bytes, have_bytes });
+    }
+    let looks = [("CDMASR", regs::CDMASR.read(device), regs::CDMASR_ZEROES), ("CDMACR", regs::CDMACR.read(device), regs::CDMACR_ZEROES)];
+    for (register, found, zeroes) in looks {
+        if found & zeroes != 0 {
+            return Err(Error::WrongDevice { device: "axi_cdma", register, expected: found & !zeroes, found });
+        }
+    }
+    Ok(())
+}
+
+/// Is scatter-gather built in?
+pub(super) fn has_sg(device: &impl Device, config: &AxiCdmaConfig) -> Result<()> {
+    if config.lite {
+        const LITE: Error =
+            Error::Unsupported { what: "an AXI CDMA of the lite kind has no scatter-gather", fix: "open it without memory of its own" };
+        return Err(LITE);
+    }
+    if regs::CDMASR.read(device) & regs::SG_INCLUDED == 0 {
+        return Err(Error::Unsupported {
+            what: "this AXI CDMA was built without scatter-gather (SGIncld is 0)",
+            fix: "open it without memory of its own, or tick Enable Scatter Gather in the block design",
+        });
+    }
+    Ok(())
+}
+
+/// Has this core more than 32 address bits, whatever the settings say? Its TAILDESC is then a
+/// doorbell in the upper half.
+pub(super) fn is_wide(device: &impl Device) -> bool {
+    // SAFETY: the core is idle after a reset, and only BTT starts a copy.
+    unsafe {
+        regs::SA_HIGH.write(device, 1);
+        let kept = regs::SA_HIGH.read(device);
+        regs::SA_HIGH.write(device, 0);
+        kept == 1
+    }
+}
+
+/// Is this what the core takes? Lengths and alignment were compared with the operands'
+/// specifications.
+pub(super) fn suits(config: &AxiCdmaConfig, keyhole: Option<Keyhole>, transfer: &Transfer) -> Result<()> {
+    let value = transfer.len_bytes as u64;
+    if value == 0 {
+        return Err(Error::Argument { name: "bytes to copy", value, min: 1, max: config.longest() as u64, multiple_of: 1 });
+    }
+    let word = config.word_bytes() as u64;
+    if keyhole.is_some() && !value.is_multiple_of(word) {
+        let max = config.piece_bytes() as u64;
+        return Err(Error::Argument { name: "bytes through a keyhole", value, min: word, max, multiple_of: word });
+    }
+    let sides = [
+        ("bytes from operand 0 on, up to the next multiple of 4096,", transfer.from, transfer.from_moves),
+        ("bytes from the last operand on, up to the next multiple of 4096,", transfer.to, transfer.to_moves),
+    ];
+    for (name, addr, moves) in sides {
+        let max = BOUNDARY_BYTES - addr % BOUNDARY_BYTES;
+        if config.lite && moves && value > max {
+            return Err(Error::Argument { name, value, min: 1, max, multiple_of: 1 });
+        }
+    }
+    Ok(())
 }

@@ -1,18 +1,18 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The driver of a core, in registers or in descriptors.
+//! The driver of a core, in registers or in descriptors, and the one whose copies have a side at
+//! an address that does not move.
 
 use super::{
-    chain::{Chain, Transfer},
-    config::AxiCdmaConfig,
-    keyhole::Keyhole,
-    setup, stop,
+    complete::{Simple, look_at_chain, reset},
+    config::{self, AxiCdmaConfig, Keyhole},
+    descriptors::{Chain, Transfer},
+    regs,
 };
 use crate::{
     hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
+    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, exactly},
     mem::{CpuBuf, DevSlice, Port},
-    types::platform::forward_as_fd,
-    types::{Error, Refused, Result},
+    types::{DevAddr, Error, Refused, Result, forward::forward, platform::forward_as_fd},
 };
 use core::time::Duration;
 
@@ -46,18 +46,16 @@ pub struct AxiCdma<D: Device> {
     pub(super) config: AxiCdmaConfig,
     /// A keyhole's job has the first of them alone.
     operands: [OperandSpec; 2],
-    pub(super) keyhole: Option<Keyhole>,
+    keyhole: Option<Keyhole>,
     pub(super) mode: Mode,
-    /// Between the first job and a stop.
-    pub(super) runs: bool,
 }
 
 /// Where jobs stand.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one a core, and no heap")]
 pub(super) enum Mode {
-    /// In registers: the one job, as far as it was not told.
-    Simple { at_work: Option<u64>, ended: bool },
+    /// In registers.
+    Simple(Simple),
     /// In descriptors.
     Sg(Chain),
 }
@@ -76,9 +74,13 @@ impl<D: Device> AxiCdma<D> {
     /// The window is an AXI CDMA's, built as `config` says, and nobody else drives it while this
     /// value lives.
     pub unsafe fn simple(device: D, config: AxiCdmaConfig) -> Result<Self> {
-        setup::check(&device, &config, None)?;
-        stop::reset(&device, config.stop_us)?;
-        Ok(Self::of(device, config, None, Mode::Simple { at_work: None, ended: false }))
+        Self::in_registers(device, config, None)
+    }
+
+    fn in_registers(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>) -> Result<Self> {
+        config::check(&device, &config, keyhole)?;
+        reset(&device, config.stop_us)?;
+        Ok(Self::of(device, config, keyhole, Mode::Simple(Simple::Reset)))
     }
 
     /// The driver of `device`, with descriptors in `descriptors`: 64 bytes each, two at least, and
@@ -99,25 +101,20 @@ impl<D: Device> AxiCdma<D> {
         Self::with_descriptors(device, config, None, descriptors)
     }
 
-    pub(super) fn with_descriptors(
-        device: D,
-        config: AxiCdmaConfig,
-        keyhole: Option<Keyhole>,
-        descriptors: CpuBuf,
-    ) -> Result<Self, Refused<CpuBuf>> {
-        let checked = setup::check(&device, &config, keyhole).and_then(|()| setup::has_sg(&device, &config));
-        if let Err(error) = checked.and_then(|()| stop::reset(&device, config.stop_us)) {
+    fn with_descriptors(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+        let checked = config::check(&device, &config, keyhole).and_then(|()| config::has_sg(&device, &config));
+        if let Err(error) = checked.and_then(|()| reset(&device, config.stop_us)) {
             return Err(Refused::new(error, descriptors));
         }
-        let is_wide = setup::is_wide(&device);
+        let is_wide = config::is_wide(&device);
         let chain = Chain::new(descriptors, device.port(), config.address_bits, config.depth, config.piece_bytes(), is_wide)?;
         Ok(Self::of(device, config, keyhole, Mode::Sg(chain)))
     }
 
     /// `device` was reset.
-    pub(super) fn of(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>, mode: Mode) -> Self {
+    fn of(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>, mode: Mode) -> Self {
         let longest = match &mode {
-            Mode::Simple { .. } => config.longest(),
+            Mode::Simple(_) => config.longest(),
             Mode::Sg(chain) => chain.longest(),
         };
         let (reads, writes) = (OperandSpec::to_device(), OperandSpec::from_device());
@@ -128,7 +125,7 @@ impl<D: Device> AxiCdma<D> {
         };
         // More than it copies may be behind the second operand.
         let operands = [config.operand(first, longest), config.operand(second, usize::MAX)];
-        Self { device, config, operands, keyhole, mode, runs: false }
+        Self { device, config, operands, keyhole, mode }
     }
 
     /// A job's transfer.
@@ -156,14 +153,13 @@ impl<D: Device> AxiCdma<D> {
 // one address, where no memory is (`AxiCdmaKeyhole::open`'s caller promised it). `check` compared
 // the length with both operands. It reads whole bus words around the source, and drops what it was
 // not asked for, as `word_bytes` says. It reads and writes the descriptors, which are the driver's
-// own, as far as
-// TAILDESC. 2. In simple mode Idle and `IOC_Irq` together end a job: the last write was answered
-// ("CDMASR"). With descriptors, Cmplt without an error bit does, which is written after that
-// ("Transfer Descriptor Status Word"). A reset is over when the bursts that were begun have ended
-// ("CDMACR", Reset), and leaves no transfer. 3. No bytes are told. 4. `check` reads no register;
-// `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of the function that
-// made it promised it. 7. The program writes Reset alone. 8. Each poll has a limit. 9. `runs` and
-// the jobs are set before the doorbell, and `stop` resets the core whatever they say.
+// own, as far as TAILDESC. 2. In simple mode Idle and `IOC_Irq` together end a job: the last write
+// was answered ("CDMASR"). With descriptors, Cmplt without an error bit does, which is written
+// after that ("Transfer Descriptor Status Word"). A reset is over when the bursts that were begun
+// have ended ("CDMACR", Reset), and leaves no transfer. 3. No bytes are told. 4. `check` reads no
+// register; `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of the
+// function that made it promised it. 7. The program writes Reset alone. 8. Each poll has a limit.
+// 9. The jobs' state is set before the doorbell, and `stop` resets the core whatever it says.
 unsafe impl<D: Device> Driver for AxiCdma<D> {
     fn name(&self) -> &'static str {
         "axi_cdma"
@@ -190,7 +186,7 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
 
     fn depth(&self) -> usize {
         match &self.mode {
-            Mode::Simple { .. } => 1,
+            Mode::Simple(_) => 1,
             Mode::Sg(chain) => chain.depth(),
         }
     }
@@ -204,17 +200,74 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
         {
             return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
         }
-        setup::suits(&self.config, self.keyhole, &transfer)
+        config::suits(&self.config, self.keyhole, &transfer)
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let transfer = self.transfer(operands)?;
-        // SAFETY: the operands were handed over, and `check` found both long enough.
-        unsafe { self.begin(slot, &transfer) }
+        let keyhole = match self.keyhole {
+            None => 0,
+            Some(Keyhole::Reads(_)) => regs::KEYHOLE_READ,
+            Some(Keyhole::Writes(_)) => regs::KEYHOLE_WRITE,
+        };
+        let device = &self.device;
+        match &mut self.mode {
+            Mode::Simple(job) => {
+                let starts = job.give(transfer.from);
+                let len_bytes = u32::try_from(transfer.len_bytes).unwrap_or(0);
+                // SAFETY: the core is idle: it was reset, by `stop` or where it was opened, or the
+                // last job's end was seen. The operands were handed over, and `check` found both
+                // long enough.
+                unsafe {
+                    if starts {
+                        regs::CDMACR.write(device, regs::IOC | regs::ERROR | 1 << regs::THRESHOLD_SHIFT | keyhole);
+                    }
+                    regs::SA.write(device, DevAddr(transfer.from));
+                    regs::DA.write(device, DevAddr(transfer.to));
+                    regs::BTT.write(device, len_bytes);
+                }
+                // Versions before 4.1 drop the upper bits. The copy is shorter then, and is
+                // stopped.
+                if len_bytes >> regs::LENGTH_BITS_ANY != 0 && regs::BTT.read(device) != len_bytes {
+                    return Err(Error::Unsupported {
+                        what: "BTT of this AXI CDMA holds fewer bits than length_bits says",
+                        fix: "set length_bits=23",
+                    });
+                }
+            }
+            Mode::Sg(chain) => {
+                let coalescing = self.config.irq_threshold << regs::THRESHOLD_SHIFT | self.config.irq_delay << regs::DELAY_SHIFT;
+                let delay = if self.config.irq_delay > 0 { regs::DELAY } else { 0 };
+                let control = regs::SG_MODE | keyhole | regs::IOC | regs::ERROR | coalescing;
+                let starts = chain.begin_anew()?;
+                let tail = chain.push(slot, &transfer)?;
+                let is_free = chain.give();
+                // SAFETY: the descriptors up to `tail` name bytes of jobs in flight, and the core
+                // goes no further. At the start it is idle, with `SGMode` at 0 after its reset, so
+                // that the engine takes CURDESC. `Dly_IrqEn` is kept only where `SGMode` is set
+                // before.
+                unsafe {
+                    if starts {
+                        regs::CDMACR.write(device, control);
+                        regs::CURDESC.write(device, DevAddr(chain.first_addr()));
+                        regs::CDMACR.write(device, control | delay);
+                    }
+                    if is_free {
+                        regs::TAILDESC.write(device, DevAddr(tail));
+                    } else {
+                        regs::TAILDESC_LOW.write(device, low(tail));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        self.look(timeout)
+        match &mut self.mode {
+            Mode::Simple(job) => job.look(&self.device, timeout),
+            Mode::Sg(chain) => look_at_chain(&self.device, chain, timeout),
+        }
     }
 
     /// Resets the core. Jobs that had ended before are told still.
@@ -222,8 +275,14 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
         self.halt()
     }
 
+    /// The reset, and its end by the same two registers.
     fn stop_program(&self) -> StopProgram {
-        self.program()
+        StopProgram::new(&[
+            StopStep::write(regs::CDMACR.offset(), u32::MAX, regs::RESET),
+            StopStep::poll_until(regs::CDMACR.offset(), regs::RESET | regs::CDMACR_ZEROES, 0, self.config.stop_us),
+            StopStep::poll_until(regs::CDMASR.offset(), regs::IDLE | regs::CDMASR_ZEROES, regs::IDLE, self.config.stop_us),
+        ])
+        .unwrap_or_default()
     }
 
     fn arm_irq(&self) -> Result<Option<i32>> {
@@ -245,3 +304,48 @@ impl<D: Device> Drop for AxiCdma<D> {
         }
     }
 }
+
+#[allow(clippy::cast_possible_truncation, reason = "half of an address")]
+const fn low(addr: u64) -> u32 {
+    addr as u32
+}
+
+/// The driver of one core, one side of which stays at one address. Its jobs have one operand, whose
+/// length is whole bus words.
+#[derive(Debug)]
+pub struct AxiCdmaKeyhole<D: Device> {
+    cdma: AxiCdma<D>,
+}
+
+impl<D: Device> AxiCdmaKeyhole<D> {
+    /// The driver of `device`. With `descriptors` it keeps several jobs in flight, as
+    /// [`AxiCdma::sg`]; without, one in registers, as [`AxiCdma::simple`].
+    ///
+    /// # Errors
+    /// As those two, and the buffer comes back. [`Error::Misaligned`] and [`Error::TooHigh`] for
+    /// the address, [`Error::Argument`] for bursts of more than 16 beats.
+    ///
+    /// # Safety
+    /// As [`AxiCdma::simple`]. At `keyhole`'s address, and in the bus word there, is no memory:
+    /// what the core reads or writes there belongs to no Rust value.
+    pub unsafe fn open(
+        device: D,
+        config: AxiCdmaConfig,
+        keyhole: Keyhole,
+        descriptors: Option<CpuBuf>,
+    ) -> Result<Self, Refused<Option<CpuBuf>>> {
+        let opened = match descriptors {
+            Some(descriptors) => AxiCdma::with_descriptors(device, config, Some(keyhole), descriptors)
+                .map_err(|refused| Refused::new(refused.error, Some(refused.into_returned())))?,
+            None => AxiCdma::in_registers(device, config, Some(keyhole)).map_err(|error| Refused::new(error, None))?,
+        };
+        Ok(Self { cdma: opened })
+    }
+}
+
+// SAFETY: as `AxiCdma`'s, whose methods these are.
+unsafe impl<D: Device> Driver for AxiCdmaKeyhole<D> {
+    forward!(|this| this.cdma => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+}
+
+forward_as_fd!({D: Device} AxiCdmaKeyhole<D>, cdma: D);

@@ -58,23 +58,21 @@
 //! Definition", "CDMA Lite Mode Restrictions", "User Parameters"; Linux'
 //! `drivers/dma/xilinx/xilinx_dma.c`; embeddedsw's `axicdma`.
 
-mod chain;
+mod complete;
 mod config;
+mod descriptors;
 mod driver;
-mod keyhole;
 #[cfg(feature = "sim")]
 mod model;
-pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod row;
-mod setup;
-mod stop;
-mod walk;
+pub(crate) mod registry;
+pub mod regs;
 
 #[cfg(feature = "sim")]
 pub use self::model::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, SimAxiCdma};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use self::registry as row;
 pub use self::{
-    config::AxiCdmaConfig,
-    driver::AxiCdma,
-    keyhole::{AxiCdmaKeyhole, Keyhole},
+    config::{AxiCdmaConfig, Keyhole},
+    driver::{AxiCdma, AxiCdmaKeyhole},
 };

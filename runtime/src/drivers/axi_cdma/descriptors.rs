@@ -42,6 +42,22 @@ pub(super) enum Look {
     Failed,
 }
 
+/// Where the core stands.
+#[derive(Debug)]
+enum State {
+    /// It was reset: the next job begins anew. Of the jobs before, so many had ended that were not
+    /// told.
+    Reset {
+        ended: usize,
+    },
+    Running,
+    /// A reset was begun, and no end of it was seen.
+    Resetting {
+        ended: usize,
+    },
+}
+
+/// The jobs in flight are `in_flight` slots from `oldest` on, and what became of them `state` says.
 #[derive(Debug)]
 pub(super) struct Chain {
     ring: Ring,
@@ -55,8 +71,7 @@ pub(super) struct Chain {
     in_flight: usize,
     /// The next free descriptor.
     next: usize,
-    /// How many jobs had ended before the core's reset; `None`: there was none since it started.
-    ended: Option<usize>,
+    state: State,
     /// So many descriptors, from `next` on, were written for a job that was not given.
     spilled: usize,
     /// The descriptors of the jobs that a stop took back: so many from the first of them on.
@@ -98,7 +113,7 @@ impl Chain {
             oldest: 0,
             in_flight: 0,
             next: 0,
-            ended: None,
+            state: State::Reset { ended: 0 },
             spilled: 0,
             stale: (0, 0),
             is_wide,
@@ -115,10 +130,16 @@ impl Chain {
         self.share.saturating_mul(self.piece_bytes)
     }
 
-    /// Forgets every job: the next one has slot 0 and the first descriptor. The descriptors of
-    /// those that a stop took back say that they are complete: a core that fetched one would find
-    /// an error there, and no bytes of somebody else.
-    pub(super) fn begin_anew(&mut self) -> Result<()> {
+    /// Forgets every job, where the core was reset: the next one has slot 0 and the first
+    /// descriptor. The descriptors of those that a stop took back say that they are complete: a
+    /// core that fetched one would find an error there, and no bytes of somebody else.
+    ///
+    /// `false`: it runs.
+    pub(super) fn begin_anew(&mut self) -> Result<bool> {
+        if !matches!(self.state, State::Reset { .. }) {
+            return Ok(false);
+        }
+        self.state = State::Running;
         self.forget();
         let (first, count) = self.stale;
         for step in 0..count {
@@ -126,8 +147,8 @@ impl Chain {
             unsafe { self.ring.write(self.ring.after(first, step), regs::STATUS_AT, &[regs::COMPLETE])? };
         }
         self.stale = (0, 0);
-        (self.oldest, self.next, self.ended) = (0, 0, None);
-        Ok(())
+        (self.oldest, self.next) = (0, 0);
+        Ok(true)
     }
 
     /// A job is given to the core: are both halves of TAILDESC to be written?
@@ -252,25 +273,37 @@ impl Chain {
     /// afterwards, because the core writes Cmplt also for a copy that its reset cut
     /// (`axi_cdma_sg_cntlr.vhd`). One that cannot be read has not ended.
     pub(super) fn resets(&mut self) {
-        if self.ended.is_none() {
+        if self.is_running() {
             let jobs = 0..self.in_flight;
-            self.ended = Some(jobs.take_while(|steps| matches!(self.look_at(*steps), Ok(Look::Complete))).count());
+            let ended = jobs.take_while(|steps| matches!(self.look_at(*steps), Ok(Look::Complete))).count();
+            self.state = State::Resetting { ended };
         }
     }
 
-    /// A reset has begun since the core started.
-    pub(super) const fn was_reset(&self) -> bool {
-        self.ended.is_some()
+    pub(super) const fn was_reset(&mut self) {
+        if let State::Resetting { ended } = self.state {
+            self.state = State::Reset { ended };
+        }
     }
 
-    /// The next job that had ended before the reset: its slot.
+    /// No reset has begun since the core started.
+    pub(super) const fn is_running(&self) -> bool {
+        matches!(self.state, State::Running)
+    }
+
+    /// The next job that had ended before the reset: its slot. Without one, the others are
+    /// forgotten.
     pub(super) fn tell_ended(&mut self) -> Option<usize> {
-        self.ended = Some(self.ended?.checked_sub(1)?);
-        Some(self.tell())
+        if let State::Reset { ended: left @ 1.. } | State::Resetting { ended: left @ 1.. } = &mut self.state {
+            *left -= 1;
+            return Some(self.tell());
+        }
+        self.forget();
+        None
     }
 
     /// Forgets the jobs that have not ended: the core was reset.
-    pub(super) fn forget(&mut self) {
+    fn forget(&mut self) {
         let mut count = self.spilled;
         let mut first = self.next;
         if self.in_flight > 0 {
