@@ -1,10 +1,14 @@
-#![allow(unsafe_code, reason = "EN and interrupt masks are registers")]
-//! How a channel is stopped: its copy ends by itself, and EN is cleared only where no end comes.
-//! Where this program is gone, Linux' kernel waits for the copy by a program of steps.
+#![allow(unsafe_code, reason = "interrupts are acknowledged and masked, and EN is cleared")]
+//! When a list, or the one transfer in registers, has ended, and what the channel's registers say
+//! of it. And how a channel is stopped: its copy ends by itself, and EN is cleared only where no
+//! end comes. Where this program is gone, Linux' kernel waits for the copy by a program of steps.
 
 use super::{Zdma, regs};
 use crate::{
-    hw::{Device, wait::poll_every},
+    hw::{
+        Device,
+        wait::{poll_every, poll_until},
+    },
     job::{StopProgram, StopStep},
     types::{Error, Result},
 };
@@ -27,6 +31,58 @@ const STOP_STEP_US: u32 = 50;
 const IDLE_LOOKS: u32 = 2;
 
 impl<D: Device> Zdma<D> {
+    /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or
+    /// it goes on.
+    pub(super) fn list_ended(&mut self, timeout: Duration) -> Result<bool> {
+        if !self.jobs.are_running() {
+            return Ok(false);
+        }
+        let (mut isr, mut status) = (0, regs::STATE_BUSY);
+        // An error ends the waiting at once, and the engine stops the channel. DMA_DONE is not
+        // enough: STATUS must agree.
+        let ended = poll_until(&self.device, timeout, |device| {
+            isr = regs::ISR.read(device);
+            if isr == u32::MAX || isr & (regs::INT_DONE | regs::INT_FATAL) == 0 {
+                return false;
+            }
+            status = regs::STATUS.read(device);
+            isr & regs::INT_FATAL != 0 || regs::is_idle(status)
+        })?;
+        if ended {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::ISR.write(&self.device, isr & regs::INT_ALL) };
+            match self.verdict(isr, status) {
+                Ok(()) => self.jobs.all_ended(),
+                Err(fault) => self.jobs.failed(fault, self.done_for_certain(isr, status)),
+            }
+        }
+        Ok(ended)
+    }
+
+    /// How many bytes at the beginning of a list that failed are where they belong. TOTAL_BYTE
+    /// counts also after an error, and in no order that a manual tells. Only where the error was at
+    /// the reading side is all that it counts the beginning; and only an idle channel has come to
+    /// its end.
+    fn done_for_certain(&self, isr: u32, status: u32) -> u32 {
+        let of_reading = regs::INT_READ | regs::INT_SRC_DESCRIPTOR;
+        let certain = regs::is_idle(status) && isr & of_reading != 0 && isr & regs::INT_FATAL & !of_reading == 0;
+        if certain { regs::TOTAL_BYTE.read(&self.device) } else { 0 }
+    }
+
+    /// The registers' verdict on the finished list. Registers of a device are distrusted: they are
+    /// compared, not used.
+    fn verdict(&self, isr: u32, status: u32) -> Result<()> {
+        if isr & regs::INT_FATAL != 0 || status & regs::STATE == regs::STATE_FAILED {
+            return Err(Error::Fault { device: "zdma", status: isr, what: regs::describe(isr) });
+        }
+        let done_bytes = regs::TOTAL_BYTE.read(&self.device);
+        let need_bytes = self.jobs.running_bytes();
+        if done_bytes != need_bytes {
+            return Err(Error::ShortTransfer { need_bytes: u64::from(need_bytes), done_bytes: u64::from(done_bytes) });
+        }
+        Ok(())
+    }
+
     /// Waits for the channel's end, and only where none comes clears EN under it; with its
     /// interrupts masked.
     ///

@@ -1,18 +1,20 @@
-#![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
+#![allow(unsafe_code, reason = "descriptors are memory that a device fetches, and EN sends the channel to the operands")]
 //! The jobs of one channel, in the order in which they were submitted: told, ended, in the list
-//! that the channel walks, waiting for the next list.
+//! that the channel walks, waiting for the next list. And how a list is started.
 
 use super::{
-    list::{self, List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces},
+    Zdma,
+    descriptors::{self, List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces},
     regs,
 };
 use crate::{
+    hw::Device,
     mem::{DevSlice, DriverBuf},
     types::{DevAddr, Error, Result},
 };
 
 /// The most jobs in flight: slots are numbered by 3 bits.
-pub(super) const DEPTH_MAX: usize = 8;
+const DEPTH_MAX: usize = 8;
 
 /// One copy.
 #[derive(Clone, Copy, Debug)]
@@ -22,14 +24,25 @@ struct Job {
     size: u32,
 }
 
+/// Where the channel stands.
+#[derive(Debug)]
+enum State {
+    /// It was opened or stopped. Jobs that ended before are told still.
+    Stopped,
+    /// Jobs were submitted since.
+    Started,
+    /// The fault that ended the list at work. Nothing is started until the channel is stopped.
+    Failed(Error),
+}
+
 #[derive(Debug)]
 pub(super) struct Jobs {
     /// `None`: simple mode.
-    memory: Option<DriverBuf>,
+    pub(super) memory: Option<DriverBuf>,
     /// How many pieces a job can have.
     pairs: usize,
-    /// A power of two.
-    depth: usize,
+    /// How many jobs it takes: a power of two.
+    pub(super) depth: usize,
     jobs: [Job; DEPTH_MAX],
     /// The slot of the oldest job that was not told. From there on come those that ended, those
     /// that the channel works on, and those that wait.
@@ -37,8 +50,7 @@ pub(super) struct Jobs {
     ended: usize,
     running: usize,
     waiting: usize,
-    /// The fault that ended the list at work. Nothing is started until the channel is stopped.
-    fault: Option<Error>,
+    state: State,
 }
 
 impl Jobs {
@@ -53,16 +65,12 @@ impl Jobs {
         }
         let pairs = (all >> depth.ilog2()).min(PAIRS_MAX);
         let none = Job { from: DevAddr(0), to: DevAddr(0), size: 0 };
-        Self { memory, pairs, depth, jobs: [none; DEPTH_MAX], oldest: 0, ended: 0, running: 0, waiting: 0, fault: None }
-    }
-
-    pub(super) const fn depth(&self) -> usize {
-        self.depth
+        Self { memory, pairs, depth, jobs: [none; DEPTH_MAX], oldest: 0, ended: 0, running: 0, waiting: 0, state: State::Stopped }
     }
 
     /// The most bytes of one copy.
     pub(super) fn longest(&self) -> u64 {
-        if self.memory.is_some() { list::longest(self.pairs) } else { regs::SIZE_MAX.into() }
+        if self.memory.is_some() { descriptors::longest(self.pairs) } else { regs::SIZE_MAX.into() }
     }
 
     /// The slot of the job number `index`, from the oldest on.
@@ -82,15 +90,19 @@ impl Jobs {
 
     /// Is there a list at work, of which no end was seen?
     pub(super) const fn are_running(&self) -> bool {
-        self.running > 0 && self.fault.is_none()
+        self.running > 0 && matches!(self.state, State::Started)
     }
 
-    /// One job more, in `slot`: it waits. Its descriptors are written now.
+    /// One job more, in `slot`: it waits. Its descriptors are written now. After a stop, what ended
+    /// and was not told is forgotten.
     ///
     /// # Errors
     /// [`Error::Argument`] for another slot than the next one, and for a size that does not fit.
     /// The error of the descriptors' sync.
     pub(super) fn push(&mut self, slot: usize, from: DevSlice, to: DevSlice, coherent: bool) -> Result<()> {
+        if matches!(self.state, State::Stopped) {
+            (self.state, self.ended) = (State::Started, 0);
+        }
         let count = self.ended + self.running + self.waiting;
         if count == 0 {
             self.oldest = slot & (self.depth - 1);
@@ -118,8 +130,8 @@ impl Jobs {
     ///
     /// # Errors
     /// The error of the descriptors' sync.
-    pub(super) fn launch(&mut self, coherent: bool) -> Result<Option<Launch>> {
-        if self.running > 0 || self.waiting == 0 || self.fault.is_some() {
+    fn launch(&mut self, coherent: bool) -> Result<Option<Launch>> {
+        if self.running > 0 || self.waiting == 0 || !matches!(self.state, State::Started) {
             return Ok(None);
         }
         let mut bytes = 0_u32;
@@ -168,12 +180,15 @@ impl Jobs {
             let Some(left) = self.job(self.ended).and_then(|job| left_bytes.checked_sub(job.size)) else { break };
             (left_bytes, self.ended, self.running) = (left, self.ended + 1, self.running - 1);
         }
-        self.fault = Some(fault);
+        self.state = State::Failed(fault);
     }
 
     /// The fault that ended the list at work, once the jobs before it were told.
     pub(super) const fn fault(&self) -> Option<Error> {
-        if self.ended == 0 { self.fault } else { None }
+        match self.state {
+            State::Failed(fault) if self.ended == 0 => Some(fault),
+            _ => None,
+        }
     }
 
     /// The slot of the next job that ended.
@@ -188,29 +203,53 @@ impl Jobs {
 
     /// The channel is stopped: jobs that ended are told still, the others are none any more.
     pub(super) const fn stopped(&mut self) {
-        (self.running, self.waiting, self.fault) = (0, 0, None);
-    }
-
-    /// Forgets what ended and was not told: the next job begins anew.
-    pub(super) const fn begin_anew(&mut self) {
-        self.ended = 0;
-    }
-
-    /// The descriptors' memory.
-    pub(super) fn take_memory(&mut self) -> Option<DriverBuf> {
-        self.memory.take()
+        (self.running, self.waiting, self.state) = (0, 0, State::Stopped);
     }
 }
 
 /// A job or a list, as the channel is told of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Launch {
+struct Launch {
     /// The first job, for simple mode.
-    pub(super) from: DevAddr,
-    pub(super) to: DevAddr,
-    pub(super) bytes: u32,
+    from: DevAddr,
+    to: DevAddr,
+    bytes: u32,
     /// Where the list begins, in linked mode.
-    pub(super) list: Option<DevAddr>,
+    list: Option<DevAddr>,
+}
+
+impl<D: Device> Zdma<D> {
+    /// Starts the jobs that wait, where the channel is idle.
+    pub(super) fn launch(&mut self) -> Result<()> {
+        let coherent = self.device.port().coherent;
+        let Some(Launch { from, to, bytes, list }) = self.jobs.launch(coherent)? else { return Ok(()) };
+        let device = &self.device;
+        let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
+        // SAFETY: the operands of every job that waits were handed over (`submit`), and `check`
+        // found the second one of each large enough for all of the first. So the transfers that EN
+        // starts stay inside them, whether the registers describe one or the list does.
+        unsafe {
+            regs::ISR.write(device, regs::INT_ALL);
+            // Clears its count so far. Writing 1 clears a bit (UG1087), as AMD's own driver does
+            // it.
+            regs::TOTAL_BYTE.write(device, regs::TOTAL_BYTE.read(device));
+            if let Some(DevAddr(list)) = list {
+                regs::CTRL0.write(device, regs::POINT_TYPE_MEMORY);
+                regs::SRC_START.write(device, DevAddr(list));
+                regs::DST_START.write(device, DevAddr(list.wrapping_add(regs::DESCRIPTOR_BYTES as u64)));
+            } else {
+                regs::CTRL0.write(device, 0);
+                regs::SRC_ADDR.write(device, from);
+                regs::SRC_SIZE.write(device, bytes);
+                regs::SRC_WORD3.write(device, word3);
+                regs::DST_ADDR.write(device, to);
+                regs::DST_SIZE.write(device, bytes);
+                regs::DST_WORD3.write(device, word3);
+            }
+            regs::CTRL2.write(device, regs::ENABLE);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
