@@ -1,13 +1,20 @@
-//! A job as its operands and words say it, and what no register tells.
+#![allow(unsafe_code, reason = "registers are tried by writing to them")]
+//! How a core is built: what no register tells, and what its registers tell, some by reading,
+//! others by the bits that hold what is written. Nothing that is written here starts a transfer.
+//! And a job as its operands and words say it, where such a core takes it.
 
 use super::{
-    found::{DmacFound, DmacKind},
-    jobs::Job,
+    regs::{self, Side},
+    submit::Job,
 };
 use crate::{
-    job::{Settings, exactly},
+    hw::{
+        Device,
+        mmio::{ReadWrite, Register},
+    },
+    job::{OperandSpec, Settings, exactly},
     mem::DevSlice,
-    types::{Error, Result},
+    types::{Align, Error, Result},
 };
 
 /// `FIFO_SIZE`, as `axi_dmac_ip.tcl` offers it.
@@ -82,6 +89,183 @@ impl DmacConfig {
         let stop_us = settings.number("stop_us", 1, 1_000_000)?.map_or(default.stop_us, |us| us as u32);
         let config = Self { burst_bytes, fifo_bursts, single_bursts, packet_bytes, stop_us };
         config.check().map(|()| config)
+    }
+}
+
+/// The work of a core, by the types of its two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DmacKind {
+    /// From memory to memory.
+    Copy,
+    /// From memory to a stream, a packet a job.
+    Send,
+    /// From a stream to memory, a packet a job.
+    Receive,
+}
+
+/// How a core is built, and its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DmacFound {
+    /// The VERSION register.
+    pub version: u32,
+    /// By the types of its sides.
+    pub kind: DmacKind,
+    /// The words of source and destination, in bytes.
+    pub words: [usize; 2],
+    /// The longest transfer, or row.
+    pub max_bytes: u64,
+    /// Lengths are multiples of this.
+    pub length_align: usize,
+    /// Bytes of a burst, as the core or the setting says.
+    pub burst_bytes: usize,
+    /// Addresses in memory are multiples of this: a burst, which must not cross 4 KiB.
+    pub address_align: usize,
+    /// 2D transfers are built in.
+    pub rows: bool,
+    /// Descriptors are built in.
+    pub lists: bool,
+    /// How many bits of an address it drives.
+    pub address_bits: u32,
+    /// The source tells where packets end.
+    pub reports: bool,
+}
+
+/// The content of `register` after `value` was written.
+///
+/// # Safety
+/// Writing it starts nothing.
+unsafe fn holds(device: &impl Device, register: Register<ReadWrite>, value: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { register.write(device, value) };
+    register.read(device)
+}
+
+/// How many bits of an address its registers hold: Vivado takes as many as the segments behind its
+/// masters need, which can be fewer than 32. The core drops what is above.
+///
+/// # Safety
+/// The core is not enabled.
+unsafe fn address_bits(device: &impl Device, kind: DmacKind) -> u32 {
+    let (low, high) = match kind {
+        DmacKind::Send => (regs::SRC_ADDR, regs::SRC_ADDR_HIGH),
+        DmacKind::Copy | DmacKind::Receive => (regs::DEST_ADDR, regs::DEST_ADDR_HIGH),
+    };
+    // SAFETY: the registers are read when a transfer is submitted.
+    let (low, high) = unsafe { (holds(device, low, u32::MAX), holds(device, high, u32::MAX)) };
+    64 - (u64::from(high) << 32 | u64::from(low)).leading_zeros()
+}
+
+/// Is it an AXI DMAC, of a version that this driver knows?
+pub(super) fn identify(device: &impl Device) -> Result<()> {
+    let wrong = |register, expected, found| Err(Error::WrongDevice { device: "axi_dmac", register, expected, found });
+    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_dmac", need_bytes, have_bytes });
+    }
+    let identification = regs::IDENTIFICATION.read(device);
+    if identification != regs::DMAC {
+        return wrong("IDENTIFICATION", regs::DMAC, identification);
+    }
+    let version = regs::VERSION.read(device);
+    if version & regs::VERSION_BITS < regs::VERSION_MIN || version >> 16 != regs::VERSION_MIN >> 16 {
+        let fix = "build it from an HDL release whose axi_dmac has version 4.3 or a later 4.x: older ones do not tell their types";
+        return Err(Error::Setting { name: "axi_dmac's VERSION", value: version.into(), fix });
+    }
+    Ok(())
+}
+
+/// Does the debug word tell a state? It reads 0 where the core is built without.
+pub(super) fn tells_stops(device: &impl Device) -> Result<()> {
+    let state = regs::STATE.read(device);
+    if state & regs::STATE_RESERVED != 0 {
+        let expected = state & !regs::STATE_RESERVED;
+        return Err(Error::WrongDevice { device: "axi_dmac", register: "the debug word at 0x43C", expected, found: state });
+    }
+    if state == 0 {
+        let fix = "build it with DISABLE_DEBUG_REGISTERS = 0, which is the default";
+        return Err(Error::Unsupported { what: "without its debug registers nobody sees that this AXI DMAC has stopped", fix });
+    }
+    Ok(())
+}
+
+/// How the core behind `device` is built, which has stopped. `burst_bytes`: where the version does
+/// not tell.
+pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound> {
+    let version = regs::VERSION.read(device);
+    let interface = regs::INTERFACE.read(device);
+    let (Some((source, source_word)), Some((destination, destination_word))) = (regs::source(interface), regs::destination(interface))
+    else {
+        return Err(Error::Unexpected { name: "INTERFACE_DESCRIPTION_1", value: interface.into() });
+    };
+    let kind = match (source, destination) {
+        (Side::Memory, Side::Memory) => DmacKind::Copy,
+        (Side::Memory, _) => DmacKind::Send,
+        (_, Side::Memory) => DmacKind::Receive,
+        _ => {
+            return Err(Error::Unsupported {
+                what: "this AXI DMAC goes from a stream to a stream, and reaches no memory",
+                fix: "open another one",
+            });
+        }
+    };
+    let coherent = version & regs::VERSION_BITS >= regs::VERSION_COHERENCY && regs::COHERENCY.read(device) & regs::COHERENT != 0;
+    if device.port().coherent && !coherent {
+        let fix = "say that its port does not snoop, or build it with CACHE_COHERENT = 1";
+        return Err(Error::Setting { name: "CACHE_COHERENT", value: 0, fix });
+    }
+    // SAFETY: a core that is not enabled starts nothing, and these registers are read when a
+    // transfer is submitted.
+    let (longest, align_mask, y_length, lists, address_bits) = unsafe {
+        let longest = holds(device, regs::X_LENGTH, u32::MAX);
+        let align_mask = holds(device, regs::X_LENGTH, 0);
+        let y_length = holds(device, regs::Y_LENGTH, 1);
+        let lists = holds(device, regs::SG_ADDR, u32::MAX);
+        (longest, align_mask, y_length, lists, address_bits(device, kind))
+    };
+    if address_bits == 0 {
+        return Err(Error::Unexpected { name: "an address register that holds nothing", value: 0 });
+    }
+    let told_align = u64::from(align_mask) + 1;
+    if !told_align.is_power_of_two() || longest < align_mask {
+        return Err(Error::Unexpected { name: "X_LENGTH", value: longest.into() });
+    }
+    let told = regs::burst(interface);
+    let burst_bytes = if told > 1 { told } else { burst_bytes };
+    let words = [source_word, destination_word];
+    if burst_bytes < 2 * source_word.max(destination_word) {
+        // `axi_dmac_burst_memory.v` counts beats of the wider word, with one bit at least.
+        let fix = "a burst has two words of the wider side at least: build the core so, or before 4.5 say it by burst_bytes";
+        return Err(Error::Setting { name: "MAX_BYTES_PER_BURST", value: burst_bytes as u64, fix });
+    }
+    // The register takes less, and the write's WLAST comes before its AWLEN says then.
+    let source_align = if kind == DmacKind::Copy && source_word > destination_word { source_word } else { 1 };
+    Ok(DmacFound {
+        version,
+        kind,
+        words,
+        max_bytes: u64::from(longest) + 1,
+        length_align: usize::try_from(told_align).unwrap_or(1).max(source_align),
+        burst_bytes,
+        address_align: words.into_iter().fold(burst_bytes, usize::max),
+        rows: y_length == 1,
+        lists: version & regs::VERSION_BITS >= regs::VERSION_SG && lists != 0,
+        address_bits,
+        reports: source == Side::Stream,
+    })
+}
+
+impl DmacFound {
+    /// The operands of a job, the second one of a copy alone; `most`: the longest.
+    pub(super) fn operands(&self, most: u64) -> [OperandSpec; 2] {
+        let align = Align::new(self.address_align).unwrap_or(Align::PAGE);
+        let max_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+        let from = OperandSpec::to_device().aligned(align).in_words(self.words[0]);
+        let to = OperandSpec::from_device().aligned(align);
+        match self.kind {
+            DmacKind::Receive => [to.at_most(max_bytes), to],
+            DmacKind::Copy | DmacKind::Send => [from.at_most(max_bytes), to],
+        }
     }
 }
 
