@@ -3,7 +3,7 @@
 
 use super::{
     config::{LitepcieConfig, Side},
-    lane::{DEVICE, Lane},
+    descriptors::{DEVICE, Lane},
     regs,
 };
 use crate::{
@@ -45,9 +45,16 @@ pub struct Litepcie<D: Device> {
     /// Jobs given, and told, since it was started.
     given: u32,
     told: u32,
-    runs: bool,
-    /// The device's reset epoch when it was started.
-    epoch: u32,
+    state: State,
+}
+
+/// Where its lanes stand.
+#[derive(Clone, Copy)]
+enum State {
+    /// The ends that the stop counted are told still.
+    Stopped,
+    /// `epoch`: the device's reset epoch when they were started.
+    Running { epoch: u32 },
 }
 
 impl<D: Device> Litepcie<D> {
@@ -83,8 +90,8 @@ impl<D: Device> Litepcie<D> {
         let (send, receive) = (spec(OperandSpec::to_device())?, spec(OperandSpec::from_device())?);
         let operands = if side == Side::Writer { [receive; 2] } else { [send, receive] };
         let (reader, writer) = (Lane::new(config.reader_at, true, &config), Lane::new(config.writer_at, false, &config));
-        let (given, told, runs, epoch) = (0, 0, false, 0);
-        let mut this = Self { device: ManuallyDrop::new(device), side, config, reader, writer, operands, given, told, runs, epoch };
+        let (device, state) = (ManuallyDrop::new(device), State::Stopped);
+        let mut this = Self { device, side, config, reader, writer, operands, given: 0, told: 0, state };
         let device = &*this.device;
         for lane in lanes(side, &mut this.writer, &mut this.reader) {
             lane.find(device)?;
@@ -117,19 +124,6 @@ impl<D: Device> Litepcie<D> {
         let slot = self.told % u32::from(self.config.depth);
         self.told = self.told.wrapping_add(1);
         Ok(Some(Completion::of(slot as usize)))
-    }
-
-    fn stop_lanes(&mut self) -> Result<()> {
-        let reset = self.runs && self.device.reset_epoch() != self.epoch;
-        // The reader first: a loopback is empty when its writer stops after it.
-        let read = if self.side == Side::Writer { Ok(()) } else { self.reader.stop(&*self.device) };
-        let written = if self.side == Side::Reader { Ok(()) } else { self.writer.stop(&*self.device) };
-        read.and(written)?;
-        if reset {
-            self.told = self.given;
-        }
-        self.runs = false;
-        Ok(())
     }
 }
 
@@ -164,7 +158,7 @@ unsafe fn begin(device: &impl Device, config: &LitepcieConfig, loopback: bool) {
 // writer, whose bytes the reader had before. `stop` waits for the idle bit, and for as long. 3. No
 // bytes are told. 4. `check` reads no register, `poll` writes none. 5. The port is the device's. 6.
 // `open`'s caller promised it. 7. The program takes RUN away and waits for the idle bit; only a
-// writer that is `ordered` has one. 8. Every wait has a limit. 9. `runs` is set first.
+// writer that is `ordered` has one. 8. Every wait has a limit. 9. `state` is set first.
 unsafe impl<D: Device> Driver for Litepcie<D> {
     forward!(|this| *this.device => port, simulated);
 
@@ -200,16 +194,17 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let Some(first) = operands.first() else { return Ok(()) };
-        let (runs, len_bytes) = (self.runs, first.len_bytes);
         // A reset between a descriptor's words would leave one of address 0 in the table.
         let _lock = self.device.siblings().map(Siblings::lock).transpose()?;
         let epoch = self.device.reset_epoch();
-        if runs && epoch != self.epoch {
-            return Err(Error::EndedByReset { device: DEVICE });
-        }
-        if !runs {
-            (self.runs, self.epoch, self.given, self.told) = (true, epoch, 0, 0);
-        }
+        let starts = match self.state {
+            State::Running { epoch: since } if epoch != since => return Err(Error::EndedByReset { device: DEVICE }),
+            State::Running { .. } => false,
+            State::Stopped => {
+                (self.state, self.given, self.told) = (State::Running { epoch }, 0, 0);
+                true
+            }
+        };
         let device = &*self.device;
         let lanes = lanes(self.side, &mut self.writer, &mut self.reader);
         // The last operand is the writer's, and the first one the reader's.
@@ -217,11 +212,11 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
             // SAFETY: the operands were handed over, the second is large enough, and the table has
             // room for `depth`.
             unsafe {
-                if !runs {
+                if starts {
                     lane.prepare(device);
                 }
-                lane.give(device, slice, len_bytes);
-                if !runs {
+                lane.give(device, slice, first.len_bytes);
+                if starts {
                     lane.run(device);
                 }
             }
@@ -234,16 +229,13 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
         if self.given == self.told {
             return Ok(None);
         }
-        if !self.runs {
-            return self.next_end();
-        }
+        let State::Running { epoch } = self.state else { return self.next_end() };
         if self.over() != self.told {
             return self.next_end();
         }
-        let (epoch, told, looks_at_reader) = (self.epoch, self.told, self.side == Side::Reader);
-        let lane = if looks_at_reader { &mut self.reader } else { &mut self.writer };
-        let mut found = Ok(());
-        poll_settling(&*self.device, lane.settle_us(), timeout, |device| {
+        let (told, mut found) = (self.told, Ok(()));
+        let lane = if self.side == Side::Reader { &mut self.reader } else { &mut self.writer };
+        poll_settling(&*self.device, lane.settle_us, timeout, |device| {
             found = lane.look(device);
             // After the registers: what they said before a reset counts.
             if device.reset_epoch() != epoch {
@@ -260,13 +252,22 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
     }
 
     fn stop(&mut self) -> Result<()> {
-        self.stop_lanes()
+        let reset = matches!(self.state, State::Running { epoch } if self.device.reset_epoch() != epoch);
+        // The reader first: a loopback is empty when its writer stops after it.
+        let read = if self.side == Side::Writer { Ok(()) } else { self.reader.stop(&*self.device) };
+        let written = if self.side == Side::Reader { Ok(()) } else { self.writer.stop(&*self.device) };
+        read.and(written)?;
+        if reset {
+            self.told = self.given;
+        }
+        self.state = State::Stopped;
+        Ok(())
     }
 
     /// There is none where the driver tells an end some time after its interrupt.
     fn arm_irq(&self) -> Result<Option<i32>> {
         let lane = if self.side == Side::Reader { &self.reader } else { &self.writer };
-        if lane.settle_us() > 0 { Ok(None) } else { self.device.arm_irq() }
+        if lane.settle_us > 0 { Ok(None) } else { self.device.arm_irq() }
     }
 
     /// An ordered writer's. No register tells that a reader's requests were answered, nor that
@@ -284,7 +285,7 @@ forward_as_fd!({D: Device} Litepcie<D>, device: D);
 impl<D: Device> Drop for Litepcie<D> {
     /// Stops it and gives the device back, or keeps it.
     fn drop(&mut self) {
-        if self.stop_lanes().is_ok() {
+        if self.stop().is_ok() {
             // SAFETY: `drop` runs once, nothing uses it afterwards, and it is stopped.
             unsafe { ManuallyDrop::drop(&mut self.device) };
         }

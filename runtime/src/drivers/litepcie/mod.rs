@@ -53,15 +53,17 @@
 //! `UltraScale`), "Transmit Transaction Ordering".
 
 mod config;
+mod descriptors;
 mod driver;
-mod lane;
 #[cfg(feature = "sim")]
 mod model;
-pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod row;
+pub(crate) mod registry;
+pub mod regs;
 
 pub use self::config::{LitepcieConfig, Side};
 pub use self::driver::{Litepcie, LitepcieCore};
 #[cfg(feature = "sim")]
 pub use self::model::{LitepcieModel, LitepcieSpec, SimLitepcie, manual};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use self::registry as row;

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "descriptors are given and a lane is stopped here, by registers")]
-//! A reader or a writer: its table, and how far it is.
+//! A reader or a writer: its table of descriptors, how far it is, and how it is stopped.
 
 use super::{config::LitepcieConfig, regs};
 use crate::{
@@ -22,8 +22,9 @@ pub(super) struct Lane {
     seen: (u32, u64),
     /// How many are over for certain.
     pub(super) over: u32,
-    /// From a count to the answers, or to the writes in memory; 0 where nothing is on its way then.
-    settle_us: u32,
+    /// From a count, at its interrupt, to the answers, or to the writes in memory: until then no
+    /// end is told. 0 where nothing is on its way then.
+    pub(super) settle_us: u32,
     stop_us: u32,
     stopped: bool,
 }
@@ -32,11 +33,6 @@ impl Lane {
     pub(super) const fn new(base: u32, reads: bool, config: &LitepcieConfig) -> Self {
         let settle_us = if reads || !config.ordered { config.settle_us } else { 0 };
         Self { regs: regs::Lane::at(base as usize), seen: (0, 0), over: 0, settle_us, stop_us: config.stop_us, stopped: true }
-    }
-
-    /// From an end that is seen, at its interrupt, to the moment when it may be told.
-    pub(super) const fn settle_us(&self) -> u32 {
-        self.settle_us
     }
 
     /// Was an end seen that cannot be told yet?
