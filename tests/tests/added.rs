@@ -57,7 +57,7 @@ pub fn on_acme() -> OnMemory<impl Fn(usize) -> Result<contigo::names::AnyMemory,
     ),
     ("tests/tests/conformance.rs", After::Line("\nconformance! {\n"), "    acme: conformance::fakes::on_acme();\n"),
     ("runtime/src/drivers/widget/mod.rs", After::Nothing, include_str!("added/widget.rs")),
-    ("runtime/src/drivers/widget/row.rs", After::Nothing, include_str!("added/row.rs")),
+    ("runtime/src/drivers/widget/registry.rs", After::Nothing, include_str!("added/registry.rs")),
     ("runtime/src/drivers/mod.rs", After::Line("pub mod pl330;\n"), "pub mod widget;\n"),
     ("runtime/src/drivers/mod.rs", After::Line("        $table! { "), "widget "),
 ];
@@ -145,7 +145,7 @@ fn of_the_page(page: &str) -> BTreeSet<PathBuf> {
 /// this test.
 fn add(copy: &Copied) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let times = ["added.rs", "added/acme.rs", "added/widget.rs", "added/row.rs"]
+    let times = ["added.rs", "added/acme.rs", "added/widget.rs", "added/registry.rs"]
         .map(|file| fs::metadata(here.join(file)).unwrap().modified().unwrap());
     for (file, after, text) in ADDED {
         let path = copy.tree().join(file);

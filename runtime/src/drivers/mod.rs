@@ -4,7 +4,7 @@
 //! over registers is unsafe, because only the program knows which core is there. To open one over
 //! its own model (`open_simulated`) is safe: the type of the window names the model.
 //!
-//! **A new driver is a folder, and its name in the two lists here.** `row.rs` in the folder says
+//! **A new driver is a folder, and its name in the two lists here.** `registry.rs` in the folder says
 //! how C, Python and the tool open it by its name (`names::DriverRow`).
 //!
 //! Imports: `types`, `mem`, `hw`, `job`, `sim`, `design`.
@@ -42,19 +42,19 @@ pub(crate) type Scene = (&'static str, fn() -> crate::sim::AnyModel);
 #[cfg(all(feature = "linux", target_os = "linux", feature = "sim"))]
 pub(crate) static SCENES: &[Scene] = &[
     #[cfg(feature = "describe")]
-    ("ap_ctrl_gated", ap_ctrl::row::gated),
+    ("ap_ctrl_gated", ap_ctrl::registry::gated),
     #[cfg(feature = "describe")]
-    ("ap_ctrl_hs", ap_ctrl::row::hs),
-    ("axi_dma_camera", axi_dma::row::camera),
-    ("axi_dma_sink", axi_dma::row::sink),
-    ("axi_dmac_camera", axi_dmac::row::camera),
-    ("axi_dmac_sink", axi_dmac::row::sink),
-    ("axi_mcdma_camera", axi_mcdma::row::camera),
-    ("axi_mcdma_sink", axi_mcdma::row::sink),
-    ("axi_vdma_camera", axi_vdma::row::camera),
-    ("axi_vdma_sink", axi_vdma::row::sink),
-    ("msgdma_camera", msgdma::row::camera),
-    ("msgdma_prefetcher", msgdma::row::prefetcher),
-    ("msgdma_sink", msgdma::row::sink),
+    ("ap_ctrl_hs", ap_ctrl::registry::hs),
+    ("axi_dma_camera", axi_dma::registry::camera),
+    ("axi_dma_sink", axi_dma::registry::sink),
+    ("axi_dmac_camera", axi_dmac::registry::camera),
+    ("axi_dmac_sink", axi_dmac::registry::sink),
+    ("axi_mcdma_camera", axi_mcdma::registry::camera),
+    ("axi_mcdma_sink", axi_mcdma::registry::sink),
+    ("axi_vdma_camera", axi_vdma::registry::camera),
+    ("axi_vdma_sink", axi_vdma::registry::sink),
+    ("msgdma_camera", msgdma::registry::camera),
+    ("msgdma_prefetcher", msgdma::registry::prefetcher),
+    ("msgdma_sink", msgdma::registry::sink),
     ("registers", crate::sim::registers),
 ];

@@ -156,23 +156,23 @@ macro_rules! built_in {
     (@core $folder:ident) => { None };
     (@core $folder:ident shared) => {
         // SAFETY: `DriverRow::core`'s caller promises the same.
-        Some(|device| unsafe { drivers::$folder::row::open_core(device) })
+        Some(|device| unsafe { drivers::$folder::registry::open_core(device) })
     };
     ($($(#[$condition:meta])* $folder:ident $([$core:ident])?)*) => {
         &[$($(#[$condition])* DriverRow {
-            name: drivers::$folder::row::NAME,
-            help: drivers::$folder::row::HELP,
-            compatible: drivers::$folder::row::COMPATIBLE,
-            settings: Some(drivers::$folder::row::SETTINGS),
-            ip: drivers::$folder::row::IP,
-            parameters: drivers::$folder::row::PARAMETERS,
-            memory_bytes: drivers::$folder::row::MEMORY_BYTES,
-            copies: drivers::$folder::row::COPIES,
+            name: drivers::$folder::registry::NAME,
+            help: drivers::$folder::registry::HELP,
+            compatible: drivers::$folder::registry::COMPATIBLE,
+            settings: Some(drivers::$folder::registry::SETTINGS),
+            ip: drivers::$folder::registry::IP,
+            parameters: drivers::$folder::registry::PARAMETERS,
+            memory_bytes: drivers::$folder::registry::MEMORY_BYTES,
+            copies: drivers::$folder::registry::COPIES,
             // SAFETY: `DriverRow::open`'s caller promises the same.
-            open: |parts| unsafe { drivers::$folder::row::open(parts) },
+            open: |parts| unsafe { drivers::$folder::registry::open(parts) },
             core: built_in!(@core $folder $($core)?),
             #[cfg(feature = "sim")]
-            model: drivers::$folder::row::MODEL,
+            model: drivers::$folder::registry::MODEL,
         }),*]
     };
 }

@@ -75,7 +75,7 @@ pub(super) fn fits(models: &Models, row: &DriverRow, settings: Settings<'_>, map
         }
     }
     #[cfg(feature = "describe")]
-    if let Some(map) = map.filter(|_| row.name == drivers::ap_ctrl::row::NAME)
+    if let Some(map) = map.filter(|_| row.name == drivers::ap_ctrl::registry::NAME)
         && let Ok(Ok(map)) = drivers::ap_ctrl::describe::any(map, "").map(|described| described.build())
     {
         map.layout().try_for_each(|(what, nth, value)| fit(what, nth, value))?;

@@ -4,7 +4,7 @@
 //! Imports: `types`, `mem`, `hw`, `job`, `sim`.
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod row;
+pub(crate) mod registry;
 
 use crate::{
     hw::{

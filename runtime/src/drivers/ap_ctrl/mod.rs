@@ -41,8 +41,6 @@ mod rules;
 
 use crate::types::name;
 
-#[cfg(all(feature = "describe", feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;
 pub use builder::MapBuilder;
 pub use driver::ApCtrl;
 pub use map::{KernelMap, Pointer, Protocol, Scalar};

@@ -70,8 +70,6 @@ pub mod regs;
 
 #[cfg(feature = "sim")]
 pub use self::model::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, SimAxiCdma};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;
 pub use self::{
     config::{AxiCdmaConfig, Keyhole},
     driver::{AxiCdma, AxiCdmaKeyhole},

@@ -85,9 +85,6 @@ pub mod regs;
 mod stop;
 mod submit;
 
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;
-
 #[cfg(feature = "sim")]
 pub use self::model::{AxiDmaModel, CoreSpec, SimAxiDma};
 pub use self::{

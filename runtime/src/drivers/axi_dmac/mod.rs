@@ -89,5 +89,3 @@ pub use self::config::{DmacConfig, DmacFound, DmacKind, DmacRows};
 pub use self::driver::AxiDmac;
 #[cfg(feature = "sim")]
 pub use self::model::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, SimAxiDmac};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;

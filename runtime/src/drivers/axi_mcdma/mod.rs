@@ -61,5 +61,3 @@ pub use self::channel::{Mcdma, McdmaChannel, PacketReport};
 pub use self::config::{McdmaConfig, Way};
 #[cfg(feature = "sim")]
 pub use self::model::{McdmaModel, McdmaSpec, SimMcdma, manual};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;

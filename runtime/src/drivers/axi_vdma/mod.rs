@@ -59,8 +59,6 @@ pub mod regs;
 
 #[cfg(feature = "sim")]
 pub use self::model::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;
 pub use self::{
     channel::{AxiVdmaChannel, AxiVdmaCore},
     config::{AxiVdmaConfig, Side},

@@ -65,5 +65,3 @@ pub use self::config::{LitepcieConfig, Side};
 pub use self::driver::{Litepcie, LitepcieCore};
 #[cfg(feature = "sim")]
 pub use self::model::{LitepcieModel, LitepcieSpec, SimLitepcie, manual};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;

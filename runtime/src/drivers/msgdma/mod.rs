@@ -40,12 +40,12 @@
 //!
 //! **Clocks.** The fabric's clock alone. Where the bridge is off or the fabric is not loaded, a
 //! read ends the program, or reads ones, which is
-//! [`Error::WrongDevice`](crate::Error::WrongDevice) or [`Error::Fault`](crate::Error::Fault).
+//! [`Error::WrongDevice`] or [`Error::Fault`].
 //!
 //! **No identity on older cores.** Opening compares the bits of STATUS that read as 0, and that a
 //! core without descriptors is empty. Newer cores have the registers "Component Configuration"; a
 //! mode or a descriptor format that differs from the settings is
-//! [`Error::WrongDevice`](crate::Error::WrongDevice).
+//! [`Error::WrongDevice`].
 //!
 //! # The traps
 //! - The write of a descriptor's control word is the go, so it is the last.
@@ -62,7 +62,7 @@
 //! - STOP in the middle of a copy spoils a core with write responses: it waits for answers of
 //!   writes that it never made, and no later job ends. So a stop waits for the descriptor at work,
 //!   `stop_us` long. A copy that takes longer is cut, and the core will not stop
-//!   ([`Error::WillNotStop`](crate::Error::WillNotStop)) before it is reset from outside. A
+//!   ([`Error::WillNotStop`]) before it is reset from outside. A
 //!   receiver waits for its packet so long too, and is then stopped. Where the packet had begun and
 //!   stands still, the next job may not end: reset the core from outside.
 //! - "Early done" is never set: a job would end before its bytes are in memory.
@@ -92,8 +92,6 @@ mod submit;
 pub use self::config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer};
 #[cfg(feature = "sim")]
 pub use self::model::{MsgdmaBuild, MsgdmaModel, SimMsgdma};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;
 
 use self::{
     config::is_msgdma,

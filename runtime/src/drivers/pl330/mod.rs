@@ -44,8 +44,6 @@ mod submit;
 pub use self::channel::{Controller, Pl330Channel};
 #[cfg(feature = "sim")]
 pub use self::model::{Pl330Model, Pl330Spec, SimPl330};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;
 
 use self::{
     microcode::Core,

@@ -57,5 +57,3 @@ mod submit;
 pub use self::driver::Zdma;
 #[cfg(feature = "sim")]
 pub use self::model::{SimZdma, ZdmaModel};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use self::registry as row;
