@@ -30,6 +30,7 @@ use core::{
     time::Duration,
 };
 use spin::{Mutex, MutexGuard};
+use std::sync::OnceLock;
 
 /// One device of OpenCL, and the context in which everything of it is done. It stays open until the
 /// program ends, because its drivers have threads. Any thread may use it.
@@ -72,7 +73,7 @@ const MOST_FORGOTTEN: usize = 16;
 /// drivers and making a context: 10 s, for what takes some 100 ms.
 const TRIES: u32 = 10_000;
 
-static OPEN: Mutex<[Option<&'static OpenClGpu>; MOST]> = Mutex::new([None; MOST]);
+static OPEN: [OnceLock<OpenClGpu>; MOST] = [const { OnceLock::new() }; MOST];
 
 /// Held while devices are looked for and opened. A driver may not bear two threads there: pocl 3.1
 /// makes its devices at the first call, and a second thread finds them half made.
@@ -99,20 +100,19 @@ impl OpenClGpu {
     /// - [`Error::Forked`]: this is a child of the process that opened it.
     /// - [`Error::Gpu`], [`Error::TooMany`], [`Error::Contended`].
     pub fn open(ordinal: u32) -> Result<&'static Self> {
-        let slot = usize::try_from(ordinal).unwrap_or(usize::MAX);
-        let find = || acquire(&OPEN).map(|open| open.get(slot).copied().flatten());
-        if let Some(found) = find()? {
+        let slot = usize::try_from(ordinal).ok().and_then(|slot| OPEN.get(slot));
+        let find = || slot.and_then(OnceLock::get);
+        if let Some(found) = find() {
             return found.of_this_process();
         }
         let _opening = opening()?;
-        if let Some(found) = find()? {
+        if let Some(found) = find() {
             // Another thread was faster.
             return Ok(found);
         }
         let new = Self::new(ordinal)?;
-        let mut open = acquire(&OPEN)?;
-        let slot = open.get_mut(slot).ok_or(Error::TooMany { what: "devices of OpenCL", most: MOST as u64 })?;
-        Ok(slot.insert(Box::leak(Box::new(new))))
+        let slot = slot.ok_or(Error::TooMany { what: "devices of OpenCL", most: MOST as u64 })?;
+        Ok(slot.get_or_init(|| new))
     }
 
     /// How many devices there are. The loader and its drivers are loaded for that.

@@ -5,7 +5,7 @@ use super::{VulkanFacts, VulkanGpu, error::error, facts};
 use ash::vk;
 use contigo::{Error, Result, linux::same_process};
 use spin::{Mutex, MutexGuard};
-use std::{thread, time::Duration};
+use std::{sync::OnceLock, thread, time::Duration};
 
 /// Vulkan's library and this program's instance of it. Neither ever ends: the devices that it
 /// opened stay open.
@@ -15,40 +15,43 @@ pub(super) struct Library {
     _entry: ash::Entry,
 }
 
-struct State {
-    library: Option<&'static Library>,
-    gpus: Vec<&'static VulkanGpu>,
-}
+/// How many devices are open at once: far more than a machine has.
+const MOST: usize = 16;
 
-static STATE: Mutex<State> = Mutex::new(State { library: None, gpus: Vec::new() });
+static LIBRARY: OnceLock<Library> = OnceLock::new();
+static OPEN: [OnceLock<VulkanGpu>; MOST] = [const { OnceLock::new() }; MOST];
 
-/// How often the table is tried, a millisecond apart: 30 seconds. A driver that is opened
+/// Held while the library is loaded, and while devices are looked for and opened.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// How often the lock is tried, a millisecond apart: 30 seconds. A driver that is opened
 /// compiles, and reads caches from disk.
 const TRIES: u32 = 30_000;
 
 /// # Errors
-/// [`Error::Forked`]: a child's copy of the table may be locked for ever, and a driver's threads
+/// [`Error::Forked`]: a child's copy of the lock may be locked for ever, and a driver's threads
 /// are the parent's. [`Error::Contended`].
-fn state() -> Result<MutexGuard<'static, State>> {
+fn opening() -> Result<MutexGuard<'static, ()>> {
     same_process()?;
     for _ in 0..TRIES {
-        if let Some(state) = STATE.try_lock() {
-            return Ok(state);
+        if let Some(guard) = OPENING.try_lock() {
+            return Ok(guard);
         }
         thread::sleep(Duration::from_millis(1));
     }
     Err(Error::Contended { tries: TRIES })
 }
 
-impl State {
-    fn library(&mut self) -> Result<&'static Library> {
-        if let Some(library) = self.library {
+impl Library {
+    /// This program's, loaded at the first call. The caller holds [`OPENING`].
+    fn get() -> Result<&'static Self> {
+        if let Some(library) = LIBRARY.get() {
             return Ok(library);
         }
         const MISSING: Error =
             Error::NoLibrary { name: "libvulkan.so.1", fix: "install Vulkan's loader (libvulkan1) and the GPU's driver" };
         // SAFETY: the loader is the system's, and initialises itself; it is never unloaded, because
-        // what holds it is leaked below.
+        // a static holds it.
         let entry = unsafe { ash::Entry::load() }.map_err(|_| MISSING)?;
         // SAFETY: the function takes nothing of ours.
         let version = unsafe { entry.try_enumerate_instance_version() };
@@ -63,13 +66,9 @@ impl State {
         // SAFETY: the structures are whole, and live until the call returns.
         let instance = unsafe { entry.create_instance(&create, None) };
         let instance = instance.map_err(|result| error("vkCreateInstance", result))?;
-        let library: &'static Library = Box::leak(Box::new(Library { instance, _entry: entry }));
-        self.library = Some(library);
-        Ok(library)
+        Ok(LIBRARY.get_or_init(|| Self { instance, _entry: entry }))
     }
-}
 
-impl Library {
     /// Its devices, in its order.
     fn devices(&self) -> Result<Vec<vk::PhysicalDevice>> {
         // SAFETY: the instance is never destroyed.
@@ -79,30 +78,33 @@ impl Library {
 
 /// How many devices there are.
 pub(super) fn count() -> Result<u32> {
-    let devices = state()?.library()?.devices()?;
+    let _opening = opening()?;
+    let devices = Library::get()?.devices()?;
     Ok(u32::try_from(devices.len()).unwrap_or(u32::MAX))
 }
 
 /// The facts of each.
 pub(super) fn list() -> Result<Vec<VulkanFacts>> {
-    let library = state()?.library()?;
+    let _opening = opening()?;
+    let library = Library::get()?;
     (0..).zip(library.devices()?).map(|(ordinal, device)| facts::ask(&library.instance, device, ordinal)).collect()
 }
 
 /// Device number `ordinal`, opened at the first call, and the same one at each later call.
 pub(super) fn open(ordinal: u32) -> Result<&'static VulkanGpu> {
-    let mut state = state()?;
-    if let Some(known) = state.gpus.iter().find(|gpu| gpu.facts().ordinal == ordinal) {
+    let _opening = opening()?;
+    let slot = usize::try_from(ordinal).ok().and_then(|slot| OPEN.get(slot));
+    if let Some(known) = slot.and_then(OnceLock::get) {
         return Ok(known);
     }
-    let library = state.library()?;
+    let library = Library::get()?;
     let devices = library.devices()?;
     let Some(max) = devices.len().checked_sub(1) else { return Err(Error::NotFound { what: "Vulkan device", among: 0.into() }) };
     let (value, max) = (ordinal.into(), max as u64);
     let wrong = Error::Argument { name: "the GPU's ordinal", value, min: 0, max, multiple_of: 1 };
     let physical = usize::try_from(ordinal).ok().and_then(|at| devices.get(at)).ok_or(wrong)?;
     let facts = facts::ask(&library.instance, *physical, ordinal)?;
-    let gpu: &'static VulkanGpu = Box::leak(Box::new(VulkanGpu::new(library, *physical, facts)?));
-    state.gpus.push(gpu);
-    Ok(gpu)
+    let slot = slot.ok_or(Error::TooMany { what: "devices of Vulkan", most: MOST as u64 })?;
+    let gpu = VulkanGpu::new(library, *physical, facts)?;
+    Ok(slot.get_or_init(|| gpu))
 }

@@ -5,7 +5,7 @@
 use super::any_module::AnyModule;
 use crate::{
     mem::{Backend, Port},
-    types::{Error, Result, boxed::Boxed, forward::forward, lock},
+    types::{Bus, Error, Result, boxed::Boxed, forward::forward, lock},
 };
 use core::fmt;
 use spin::Mutex;
@@ -76,7 +76,8 @@ const KINDS: [&str; 2] = ["vulkan", "opencl"];
 /// GPUs that are open at once, of all kinds: as many as both crates' interfaces have.
 const MOST_OPEN: usize = 32;
 
-static OPENED: Mutex<heapless::Vec<&'static dyn GpuDevice, MOST_OPEN>> = Mutex::new(heapless::Vec::new());
+/// Each by its bus, so that no function of another crate is called under the lock.
+static OPENED: Mutex<heapless::Vec<(Bus, &'static dyn GpuDevice), MOST_OPEN>> = Mutex::new(heapless::Vec::new());
 static PROVIDED: Mutex<heapless::Vec<&'static GpuKind, { KINDS.len() }>> = Mutex::new(heapless::Vec::new());
 
 /// Brings a kind of GPU, for the rest of the process's life: its names open memory and devices from
@@ -108,9 +109,10 @@ fn find(kind: &str) -> Result<Option<&'static GpuKind>> {
 /// Opens GPU number `ordinal` of `kind`.
 pub(super) fn open(kind: &'static str, feature: &'static str, ordinal: u32) -> Result<&'static dyn GpuDevice> {
     let gpu = (find(kind)?.ok_or(Error::NotBuiltIn { kind, feature })?.open)(ordinal)?;
+    let bus = gpu.port().bus;
     let mut opened = lock::acquire(&OPENED)?;
-    if opened.iter().all(|known| known.port().bus != gpu.port().bus) {
-        opened.push(gpu).map_err(|_| Error::TooMany { what: "GPUs of Vulkan and OpenCL", most: MOST_OPEN as u64 })?;
+    if opened.iter().all(|known| known.0 != bus) {
+        opened.push((bus, gpu)).map_err(|_| Error::TooMany { what: "GPUs of Vulkan and OpenCL", most: MOST_OPEN as u64 })?;
     }
     Ok(gpu)
 }
@@ -121,5 +123,5 @@ pub(super) fn open(kind: &'static str, feature: &'static str, ordinal: u32) -> R
 /// # Errors
 /// [`Error::Contended`].
 pub fn gpu_behind(port: &Port) -> Result<Option<&'static dyn GpuDevice>> {
-    Ok(lock::acquire(&OPENED)?.iter().find(|gpu| gpu.port().bus == port.bus).copied())
+    Ok(lock::acquire(&OPENED)?.iter().find(|known| known.0 == port.bus).map(|known| known.1))
 }

@@ -136,7 +136,8 @@ impl OpenDevice {
     ///
     /// # Errors
     /// - [`Error::HasDriver`]: a driver has the device, or another row's drivers share it,
-    ///   behind another port, or it was attached otherwise.
+    ///   behind another port, or it was attached otherwise. A channel that did not stop when its
+    ///   driver was dropped keeps its driver, and so the device from a driver that wants all of it.
     /// - [`Error::TooMany`]: 65,536 drivers of it were forgotten.
     /// - [`Error::UnknownSetting`], [`Error::NotANumber`], [`Error::OtherModel`]: told before the device is touched.
     /// - The errors of [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's

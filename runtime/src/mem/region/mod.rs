@@ -1,4 +1,4 @@
-//! Memory whose handles own it: no lifetime, no `Box::leak`.
+//! Memory whose handles own it: no lifetime.
 //!
 //! A [`Region`] is one block of memory, a [`Pool`] equal slots of it, a [`CpuBuf`] some bytes. All
 //! of them are `'static + Send`, may lie in one structure, move to another thread, and be dropped
