@@ -72,6 +72,8 @@ impl<T: Copy> Said<T> {
 pub struct Watch {
     /// How often the driver waited.
     pub waits: Said<u32>,
+    /// The wait that panics, counted from 1; 0: none.
+    pub panics: Said<u32>,
     /// The interrupt's file fails with this.
     pub fails: Said<Option<Error>>,
     /// The register at this byte has these bits too, up to this time.
@@ -114,6 +116,7 @@ impl<D: Wait> Wait for Watched<'_, D> {
 
     fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         self.watch.waits.set(self.watch.waits.get() + 1);
+        assert_ne!(self.watch.waits.get(), self.watch.panics.get(), "as the test asked for");
         match self.watch.fails.get() {
             Some(error) => Err(error),
             None => self.window.wait_at_most(timeout_us),

@@ -4,8 +4,8 @@
 //! over registers is unsafe, because only the program knows which core is there. To open one over
 //! its own model (`open_simulated`) is safe: the type of the window names the model.
 //!
-//! **A new driver is a folder, and its name in the two lists here.** `registry.rs` in the folder says
-//! how C, Python and the tool open it by its name (`names::DriverRow`).
+//! **A new driver is a folder, and its name in the two lists here.** `registry.rs` in the folder
+//! says how C, Python and the tool open it by its name (`names::DriverRow`).
 //!
 //! Imports: `types`, `mem`, `hw`, `job`, `sim`, `design`.
 

@@ -134,7 +134,7 @@ impl Chain {
     /// descriptor. The descriptors of those that a stop took back say that they are complete: a
     /// core that fetched one would find an error there, and no bytes of somebody else.
     ///
-    /// `false`: it runs.
+    /// `false`: it was not reset.
     pub(super) fn begin_anew(&mut self) -> Result<bool> {
         if !matches!(self.state, State::Reset { .. }) {
             return Ok(false);

@@ -22,7 +22,7 @@ pub(super) const MAYBE_TORN: u32 = 1;
 /// What DMASR said since the last job was given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Seen {
-    /// It was not read. An Idle of before may be that of the time before the job.
+    /// Nothing, or an end that was told. An Idle of before may be that of the time before the job.
     #[default]
     Nothing,
     /// It told an end when the job was given. It says nothing of what came behind the doorbell.
@@ -33,8 +33,8 @@ pub(super) enum Seen {
 
 /// One channel: its jobs in flight, with descriptors or one at a time in registers.
 ///
-/// It is stopped, or it runs from its first job on; in both states the `in_flight` jobs from slot
-/// `oldest` on are to be told.
+/// It is stopped, or it runs from its first job on. While it runs, the `in_flight` jobs from slot
+/// `oldest` on are to be told; after a stop, those of them that had ended.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) side: Side,
@@ -255,7 +255,7 @@ impl<D: Device> AxiDmaChannel<D> {
 // `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of the function that
 // made it promised it, and `Core` gives each channel to one driver. 7. The program writes 0 and
 // Reset into DMACR. 8. Each wait has a limit. 9. A job's fields say that it is in flight only after
-// its doorbell, and `stop` does not ask them.
+// its doorbell; `stop` asks them only whether to wait before it resets the channel.
 unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The core that its channels share, and the driver of one: a circle of descriptors, as many jobs in
-//! flight as it has.
+//! The core that its channels share, and the driver of one: a circle of descriptors, as many jobs
+//! in flight as it has.
 
 use super::{
     config::{McdmaConfig, Way, begin},
@@ -118,9 +118,6 @@ forward_as_fd!({D} Mcdma<D>, core: D);
 
 /// The driver of one channel. Dropping it stops the channel, and gives it and its descriptors'
 /// memory back; where it will not stop, they stay claimed.
-///
-/// It is stopped, or it runs from its first job on; in both states the `in_flight` jobs from
-/// descriptor `oldest` on are to be told.
 pub struct McdmaChannel<D: Device> {
     pub(super) device: ManuallyDrop<D>,
     pub(super) ring: Ring,

@@ -136,8 +136,17 @@ pub struct Msgdma<D: Device> {
     way: Way,
     /// The last call was `stop`, or `open`.
     stopped: bool,
-    /// A stop cut a copy. CONTROL has STOP for that, which a reset from outside clears.
-    spoilt: bool,
+    spoilt: Spoilt,
+}
+
+/// Has a stop cut a copy, of a core that runs no other job then?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spoilt {
+    No,
+    /// It has, and CONTROL does not say so: the stop has not ended.
+    Cut,
+    /// It has, and CONTROL has STOP for that, which a reset from outside clears.
+    Marked,
 }
 
 /// How descriptors reach the core.
@@ -210,7 +219,7 @@ impl<D: Device> Msgdma<D> {
     }
 
     fn with(device: D, config: MsgdmaConfig, way: Way) -> Self {
-        Self { device, config, operands: config.operands(), way, stopped: true, spoilt: false }
+        Self { device, config, operands: config.operands(), way, stopped: true, spoilt: Spoilt::No }
     }
 
     /// The registers that no job changes, after a reset.

@@ -19,7 +19,7 @@
 //! stopped and reset once more.
 
 use super::{
-    Msgdma, Way,
+    Msgdma, Spoilt, Way,
     regs::{self, At},
     submit::settle,
 };
@@ -73,18 +73,21 @@ impl<D: Device> Msgdma<D> {
     /// Stops and resets the core. Between the two, ends are kept that a reset would clear.
     pub(super) fn halt(&mut self) -> Result<()> {
         let control = regs::CONTROL.read(&At(&self.device, self.config.csr_at));
-        if self.spoilt && control & regs::STOP != 0 {
-            return Err(self.will_not(control));
+        if self.spoilt == Spoilt::Marked {
+            if control & regs::STOP != 0 {
+                return Err(self.will_not(control));
+            }
+            self.spoilt = Spoilt::No;
         }
-        self.spoilt = false;
         let stopped = self.rest(control);
-        if !self.spoilt {
+        if self.spoilt == Spoilt::No {
             return stopped;
         }
         // Also where the reset was late: the next stop would find a core at rest.
         let stop = regs::STOP | regs::STOP_DESCRIPTORS;
         // SAFETY: a core that stops starts nothing. This is what a reset from outside clears.
         unsafe { regs::CONTROL.write(&At(&self.device, self.config.csr_at), stop) };
+        self.spoilt = Spoilt::Marked;
         Err(stopped.err().unwrap_or_else(|| self.will_not(stop)))
     }
 
@@ -121,7 +124,9 @@ impl<D: Device> Msgdma<D> {
         if !is_late(done)? {
             return Ok(());
         }
-        self.spoilt |= self.config.is_spoilt_by_stop();
+        if self.config.is_spoilt_by_stop() {
+            self.spoilt = Spoilt::Cut;
+        }
         // SAFETY: as above.
         unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::STOP | regs::STOP_DESCRIPTORS) };
         self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == stopped)

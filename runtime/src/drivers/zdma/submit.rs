@@ -29,7 +29,7 @@ struct Job {
 enum State {
     /// It was opened or stopped. Jobs that ended before are told still.
     Stopped,
-    /// Jobs were submitted since.
+    /// A job was submitted since, or refused when the channel had been set up for it.
     Started,
     /// The fault that ended the list at work. Nothing is started until the channel is stopped.
     Failed(Error),

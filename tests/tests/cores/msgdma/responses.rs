@@ -11,7 +11,10 @@ use contigo::{
     },
 };
 use contigo_testkit::lent::{Lent, Watch, Watched};
-use std::time::Duration;
+use std::{
+    panic::{self, AssertUnwindSafe},
+    time::Duration,
+};
 
 /// Copies with each way to their ends.
 const WAYS: [MsgdmaConfig; 3] = [COPY, MsgdmaConfig { resp_at: Some(0x40), ..COPY }, FETCHED];
@@ -298,6 +301,41 @@ fn a_core_that_a_stop_spoilt_is_not_well_because_its_reset_was_late() {
             assert!(queue.take_back::<2>().unwrap().is_some());
             Ok(())
         });
+    }
+}
+
+/// The same where the program's own wait panicked, in whichever of a stop's waits.
+#[test]
+fn a_core_that_a_stop_spoilt_is_not_well_because_the_program_panicked() {
+    let config = MsgdmaConfig { write_responses: true, ..COPY };
+    let stop = |panics: Option<u32>| {
+        let mut waits = 0;
+        with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
+            let core = core(board, config, StreamConfig::sink());
+            let (window, watch) = (core.window()?, Watch::default());
+            let mut queue = watched(&window, &watch, config, own)?;
+            queue.submit([pool.take()?.to_device(..), pool.take()?.from_device(..)], &[])?;
+            core.run_for(5)?;
+            let before = watch.waits.get();
+            watch.bits.set((config.csr_at + regs::STATUS.offset(), regs::RESETTING, u64::MAX));
+            watch.panics.set(panics.map_or(0, |wait| before + wait));
+            let stopped = panic::catch_unwind(AssertUnwindSafe(|| queue.stop()));
+            assert_eq!(stopped.is_err(), panics.is_some());
+            waits = watch.waits.get() - before;
+            watch.bits.set((0, 0, 0));
+            for _ in 0..2 {
+                assert!(matches!(queue.stop(), Err(Error::WillNotStop { .. })), "the panic was in wait {panics:?}");
+            }
+            core.reset()?;
+            queue.stop()?;
+            assert!(queue.take_back::<2>().unwrap().is_some());
+            Ok(())
+        });
+        waits
+    };
+    let waits = stop(None);
+    for wait in (1..=waits).rev().step_by((waits as usize).div_ceil(8)) {
+        stop(Some(wait));
     }
 }
 
