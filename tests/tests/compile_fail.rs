@@ -150,10 +150,10 @@ fn no_test_can_take_the_shipped_kernels_place() {
         assert_eq!(refused(text), BTreeSet::from(["E0432".to_owned()]), "{room}");
     }
     for call in [
-        "UDmaBuf::open_with",
-        "DmaHeap::allocate_from",
-        "DmaHeap::allocate_for_from",
-        "Guard::open_from",
+        "linux::memory::UDmaBuf::open_with",
+        "linux::memory::DmaHeap::allocate_from",
+        "linux::memory::DmaHeap::allocate_for_from",
+        "linux::guard::Guard::open_from",
         "linux::vfio::Vfio::open_from",
         "names::DeviceName::open_guard_with",
         "names::DeviceName::open_vfio_with",
