@@ -1718,29 +1718,3 @@ contigo_status contigo_buf_write_tensor(contigo_buf buf, void *tensor, uint32_t 
 #endif  // __cplusplus
 
 #endif  /* CONTIGO_H */
-
-/* The names of 0.1 that mean the same. They stay for this release only. CHANGELOG.md lists the
- * others. With CONTIGO_NO_OLD_NAMES defined they are not there. */
-#if !defined(CONTIGO_NO_OLD_NAMES) && !defined(CONTIGO_OLD_NAMES)
-#define CONTIGO_OLD_NAMES
-#define contigo_heap contigo_region
-#define contigo_heap_close contigo_region_close
-#define contigo_heap_export contigo_region_export
-#define contigo_heap_info contigo_region_info
-#define contigo_heap_get_info contigo_region_get_info
-#define contigo_heap_stats contigo_region_stats
-#define contigo_heap_get_stats contigo_region_get_stats
-#define contigo_kernel_port contigo_guard
-#define contigo_kernel_port_open contigo_guard_open
-#define contigo_kernel_port_see contigo_guard_see
-#define contigo_kernel_port_close contigo_guard_close
-#define contigo_buf_to_device contigo_buf_give
-#define contigo_buf_to_cpu contigo_buf_take_back
-#define CONTIGO_TO_DEVICE CONTIGO_READS
-#define CONTIGO_FROM_DEVICE CONTIGO_WRITES
-#define CONTIGO_IN_OUT (CONTIGO_READS | CONTIGO_WRITES)
-#define CONTIGO_E_UNSUITABLE CONTIGO_E_SETTING
-#define CONTIGO_E_ATTRIBUTE_NONSENSE CONTIGO_E_UNEXPECTED
-#define CONTIGO_MAX_HEAPS CONTIGO_MAX_REGIONS
-#define CONTIGO_MAX_KERNEL_PORTS CONTIGO_MAX_GUARDS
-#endif

@@ -71,7 +71,7 @@ fn text(output: &Output) -> String {
 fn compile(folder: &Path, example: &str, more: &[&str]) -> Result<PathBuf, String> {
     let program = folder.join(Path::new(example).file_name().unwrap());
     let output = Command::new(compiler())
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-DCONTIGO_NO_OLD_NAMES", "-g", "-O1"])
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1"])
         .args(more)
         .arg("-I")
         .arg(Path::new(CRATE).join("include"))
@@ -248,7 +248,7 @@ fn they_run_with_what_is_installed() {
     for (example, _) in EXAMPLES {
         let program = folder.path().join(Path::new(example).file_name().unwrap());
         let compiled = Command::new("cc")
-            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-DCONTIGO_NO_OLD_NAMES"])
+            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"])
             .arg(Path::new(CRATE).join(format!("{example}.c")))
             .args(flags.split_whitespace())
             .arg("-o")

@@ -70,50 +70,9 @@ fn every_function_is_documented_and_prefixed() {
         before = line;
     }
     assert!(functions > 40, "{functions}");
-    let (new, old) = text.split_once("The names of 0.1").unwrap();
-    for line in new.lines().filter(|line| line.starts_with("#define") && *line != "#define CONTIGO_H") {
+    for line in text.lines().filter(|line| line.starts_with("#define") && *line != "#define CONTIGO_H") {
         assert!(line.starts_with("#define CONTIGO_"), "{line}");
     }
-    for line in old.lines().filter(|line| line.starts_with("#define")) {
-        assert!(line.to_uppercase().starts_with("#DEFINE CONTIGO_"), "{line}");
-    }
-}
-
-/// A program of 0.1 that opens its memory as programs do now: all else has its old name.
-const OLD: &str = "\
-#include <contigo.h>
-contigo_status old(contigo_heap heap, contigo_kernel_port node, contigo_port port, contigo_buf buf)
-{
-    contigo_heap_info info = {sizeof info, 0, 0, 0, 0};
-    contigo_heap_stats stats = {sizeof stats, 0, 0, 0, 0, 0};
-    contigo_port seen;
-    uint64_t addr;
-    int fd, uses = CONTIGO_TO_DEVICE + CONTIGO_FROM_DEVICE == CONTIGO_IN_OUT;
-    uses += contigo_heap_get_info(heap, &info) + contigo_heap_get_stats(heap, &stats) + contigo_heap_export(heap, &fd);
-    uses += contigo_kernel_port_open(\"x\", &node) + contigo_kernel_port_see(node, port, &seen) + contigo_kernel_port_close(node);
-    uses += contigo_buf_to_device(buf, port, 0, 64, CONTIGO_IN_OUT, &addr) + contigo_buf_to_cpu(buf) + contigo_heap_close(heap);
-    return uses + (int)CONTIGO_MAX_HEAPS + (int)CONTIGO_MAX_KERNEL_PORTS;
-}
-";
-
-/// They are gone where a program says that it does not want them.
-#[test]
-fn old_names_are_there_for_this_release() {
-    let name = "header::old_names_are_there_for_this_release";
-    if let Some(why) = emulated::why() {
-        return emulated::skipped(name, &why);
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("old.c");
-    fs::write(&file, OLD).unwrap();
-    let compiled = |more: &[&str]| {
-        let include = Path::new(CRATE).join("include");
-        let arguments = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-I"];
-        Command::new("cc").args(arguments).arg(include).args(more).arg(&file).output()
-    };
-    let Ok(output) = compiled(&[]) else { return emulated::skipped(name, "there is no such compiler here") };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!compiled(&["-DCONTIGO_NO_OLD_NAMES"]).unwrap().status.success());
 }
 
 /// Compiles a file that does nothing but include the header, with everything that a compiler can

@@ -36,8 +36,6 @@ struct Report {
 struct Offer {
     /// The name for `--memory` or `--device`; where there is none, its kind.
     name: String,
-    /// The key of 0.1 for the same, for this release.
-    heap: String,
     state: State,
     size_bytes: Option<u64>,
     /// Address bits that a master needs to reach all of it.
@@ -69,7 +67,6 @@ pub(crate) fn info(options: &Options) -> Result<(), Failure> {
         report.memory.extend(gpus());
     }
     if options.json {
-        report.memory.iter_mut().chain(&mut report.devices).for_each(|offer| offer.heap.clone_from(&offer.name));
         return output::json(&report);
     }
     let kernel = report.kernel.as_deref().unwrap_or("unknown");
@@ -138,7 +135,6 @@ impl Offer {
             addr_bits: last.map(addr_bits),
             coherent,
             note: format!("{at}{}{more}", entry.why.or(help).unwrap_or("")),
-            ..Self::default()
         }
     }
 }
@@ -182,7 +178,6 @@ fn gpu_offer(facts: &contigo::cuda::GpuFacts, version: u32) -> Offer {
             version / 1000,
             version % 1000 / 10
         ),
-        ..Offer::default()
     }
 }
 

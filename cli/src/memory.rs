@@ -1,7 +1,6 @@
 //! The memory that `--memory` names.
 
-use crate::{failure::Failure, output};
-use clap::Args;
+use crate::failure::Failure;
 use contigo::{
     Port,
     mem::{Mapping, SyncScope},
@@ -18,23 +17,6 @@ pub(crate) fn memory_name(text: &str) -> Result<MemoryName, String> {
 /// The same for a device.
 pub(crate) fn device_name(text: &str) -> Result<DeviceName, String> {
     text.parse().map_err(|error| format!("{error}; {}", Inventory::here().device_answer()))
-}
-
-/// The name of 0.1 for `--memory`, for this release.
-#[derive(Args, Debug)]
-pub(crate) struct OldMemory {
-    #[arg(long, hide = true, value_name = "NAME", conflicts_with = "memory", value_parser = memory_name)]
-    heap: Option<MemoryName>,
-}
-
-impl OldMemory {
-    /// The memory that it names, and on standard error the option's new name.
-    pub(crate) fn given(&self) -> Option<MemoryName> {
-        if let Some(name) = &self.heap {
-            output::renamed("--heap", format_args!("--memory {name}"));
-        }
-        self.heap
-    }
 }
 
 /// Opens memory: of `device`, where there is one.

@@ -17,12 +17,6 @@ pub(crate) fn text(text: impl Display) -> Result<(), Failure> {
     }
 }
 
-/// Says on standard error, in one line, how an old option is written now.
-pub(crate) fn renamed(old: impl Display, new: impl Display) {
-    // Where even standard error is closed, nobody reads it.
-    let _ = writeln!(io::stderr(), "contigo: {old} is an old name, for this release: write {new}");
-}
-
 /// Prints one value, indented, and nothing else.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let indented = serde_json::to_string_pretty(value).map_err(|error| Failure::Encode(error.to_string()))?;

@@ -18,7 +18,6 @@ from .errors import (
     ArgumentError, BufferError, BusyError, ContigoError, DeviceError, ForkedError, MemoryError, NotFoundError, OSError, PermissionError,
     TimeoutError, UnsupportedError,
 )
-from . import _renamed
 from .cores import Core
 from .device import MMIO, Device, Registers
 from .kernel import Function, Kernel, KernelMap
@@ -40,17 +39,13 @@ open_device = Device
 _default = None
 
 
-def allocate(shape, dtype="uint32", *, memory=None, align=256, zeroed=True, heap=None):
+def allocate(shape, dtype="uint32", *, memory=None, align=256, zeroed=True):
     """An array of `memory`: a Region, or its name, which is opened once and kept as the default.
 
     shape: a number or a tuple; dtype: a name or NumPy's type; align: bytes, a power of two.
-    Without `memory` it is the last one that was named here. `heap` is its name of 0.1, for this
-    release.
+    Without `memory` it is the last one that was named here.
     """
     global _default
-    if heap is not None:
-        _renamed.renamed("allocate(heap=…)", "allocate(memory=…)")
-        memory = heap if memory is None else memory
     if isinstance(memory, str):
         if _default is None or _default.name != memory:
             _default = open_memory(memory)
@@ -61,23 +56,3 @@ def allocate(shape, dtype="uint32", *, memory=None, align=256, zeroed=True, heap
             raise ArgumentError(f"which memory? memory=\"sim\", or one that this machine has: {', '.join(here)}")
         memory = _default
     return memory.allocate(shape, dtype, align=align, zeroed=zeroed)
-
-
-def info():
-    """The list of `inventory`, as 0.1 had it; for this release."""
-    _renamed.renamed("info()", "inventory()")
-    here = [entry for entry in inventory() if entry["name"]]
-
-    def named(what, kind):
-        return [entry["name"].partition(":")[2] for entry in here if (entry["what"], entry["kind"]) == (what, kind)]
-
-    pages = sum(entry["size"] or 0 for entry in here if entry["kind"] == "hugetlb") >> 21
-    found = {kind: named("memory", kind) for kind in ("u-dma-buf", "dma-heap")}
-    return {"version": __version__, **found, "kernel ports": named("device", "guard"), "free huge pages": pages}
-
-
-def __getattr__(name):
-    if name == "Heap":
-        _renamed.renamed("contigo.Heap", "contigo.Region")
-        return Region
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -509,12 +509,8 @@ class Region:
     """DMA memory that was opened by its name. It is closed when the last handle of it, of its arrays
     and of its pools is gone.
 
-    `open_memory` and `Device.memory` make one. The class does too, as `Heap` did in 0.1, for this
-    release.
+    `open_memory` and `Device.memory` make one.
     """
-    def __init__(
-        self, name: str, bytes: Optional[int] = None, *, kernel_port: Optional[str] = None, port: Optional[_Port] = None
-    ) -> None: ...
     @property
     def name(self) -> str: ...
     @property
@@ -563,8 +559,6 @@ class Buffer:
         """To a device, which reads it, writes it, or both. The end of a `with` takes it back."""
     def take_back(self) -> None:
         """The device has stopped: the CPU has it again."""
-    def to_device(self, direction: str = "both") -> Handover:
-        """The name of 0.1 for `give`, for this release."""
     def reads(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand:
         """An operand that the device reads: `nbytes` from `offset`; all of them where none is said.
         """
@@ -610,13 +604,8 @@ class Handover:
     ) -> Any: ...
     def __dlpack_device__(self) -> Tuple[int, int]: ...
     def take_back(self) -> None: ...
-    def end(self) -> None:
-        """The name of 0.1 for `take_back`, for this release."""
     def __enter__(self) -> Handover: ...
     def __exit__(self, *exception: Any) -> bool: ...
-
-#: The name of 0.1, for this release.
-Heap = Region
 
 def open_memory(name: str, bytes: Optional[int] = None, *, port: Optional[_Port] = None) -> Region:
     """Memory by its name, 16 MiB where `bytes` are not given.
@@ -642,7 +631,4 @@ def allocate(
     memory: Union[Region, str, None] = None,
     align: int = 256,
     zeroed: bool = True,
-    heap: Union[Region, str, None] = None,
 ) -> Buffer: ...
-def info() -> dict[str, Any]:
-    """The name of 0.1 for `inventory`, for this release."""

@@ -9,7 +9,6 @@ use crate::{
     operand::Operand,
     port::Wiring,
     region::Memory,
-    renamed::renamed,
 };
 use contigo::{
     Align, CpuBuf, Direction,
@@ -186,13 +185,6 @@ impl Buffer {
     /// that no device has is refused.
     fn take_back(&self, py: Python<'_>) -> Result<(), Refusal> {
         self.inner.take_back(py, None)
-    }
-
-    /// The name of 0.1 for `give`, for this release.
-    #[pyo3(signature = (direction="both"))]
-    fn to_device(&self, py: Python<'_>, direction: &str) -> PyResult<Handover> {
-        renamed(py, "to_device(direction)", "give(reads=…, writes=…)")?;
-        Ok(Handover::begin(self, py, crate::handover::direction(py, direction)?)?)
     }
 
     /// An operand of a job, which the device reads: `nbytes` bytes from `offset`, all of them where

@@ -41,7 +41,7 @@ pub(crate) unsafe fn driver(
     let parameter = |given: &Given| {
         Ok(match given {
             Given::Words(words) => Parameter::Words(*words),
-            Given::Direction(word) => Parameter::Operand(match crate::handover::direction(py, word)? {
+            Given::Direction(word) => Parameter::Operand(match crate::handover::direction(word)? {
                 contigo::Direction::ToDevice => OperandSpec::to_device(),
                 contigo::Direction::FromDevice => OperandSpec::from_device(),
                 contigo::Direction::Bidirectional => OperandSpec::in_out(),

@@ -7,7 +7,6 @@ use crate::{
     error::{Refusal, of_class},
     export,
     inner::{Given, Inner},
-    renamed::renamed,
 };
 use contigo::{
     Direction,
@@ -16,18 +15,14 @@ use contigo::{
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
 use std::sync::Arc;
 
-/// The device "reads", "writes", or does "both". The words of 0.1 stay for this release.
-pub(crate) fn direction(py: Python<'_>, text: &str) -> PyResult<Direction> {
-    let found = match text {
-        "reads" | "to_device" => Direction::ToDevice,
-        "writes" | "from_device" => Direction::FromDevice,
-        "both" => Direction::Bidirectional,
-        _ => return Err(PyValueError::new_err(format!("{text:?}: write \"reads\", \"writes\" or \"both\", as the device does"))),
-    };
-    if text != word(found) {
-        renamed(py, &format!("{text:?}"), &format!("{:?}", word(found)))?;
+/// The device "reads", "writes", or does "both".
+pub(crate) fn direction(text: &str) -> PyResult<Direction> {
+    match text {
+        "reads" => Ok(Direction::ToDevice),
+        "writes" => Ok(Direction::FromDevice),
+        "both" => Ok(Direction::Bidirectional),
+        _ => Err(PyValueError::new_err(format!("{text:?}: write \"reads\", \"writes\" or \"both\", as the device does"))),
     }
-    Ok(found)
 }
 
 /// The same as a word.
@@ -135,12 +130,6 @@ impl Handover {
     /// The device has stopped: the CPU's again. Refused while a framework has the device's view.
     fn take_back(&self, py: Python<'_>) -> Result<(), Refusal> {
         self.inner.take_back(py, Some(self.given.number))
-    }
-
-    /// The name of 0.1 for `take_back`, for this release.
-    fn end(&self, py: Python<'_>) -> PyResult<()> {
-        renamed(py, "Handover.end()", "take_back()")?;
-        Ok(self.take_back(py)?)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {

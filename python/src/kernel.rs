@@ -10,7 +10,6 @@ use std::collections::HashMap;
 #[pyfunction]
 #[pyo3(signature = (source, instance, directions, lengths, pointers, scalars))]
 pub(crate) fn _kernel_map(
-    py: Python<'_>,
     source: &[u8],
     instance: &str,
     directions: HashMap<String, String>,
@@ -23,7 +22,7 @@ pub(crate) fn _kernel_map(
     map = pointers.iter().fold(map, |map, name| map.as_pointer(name));
     map = scalars.iter().fold(map, |map, name| map.as_scalar(name));
     for (name, word) in &directions {
-        map = map.direction(name, direction(py, word)?);
+        map = map.direction(name, direction(word)?);
     }
     map = lengths.iter().fold(map, |map, (name, rule)| map.length(name, rule));
     Ok(map.build().map_err(wrong)?.to_string())

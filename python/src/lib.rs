@@ -10,7 +10,7 @@
 //!        │                            ├── handover.rs: a device's for a while, by the program's word
 //!        │                            └── operand.rs: a part of it, for a job
 //!        └── imported.rs: a framework's array that lies there
-//!   port.rs: how an accelerator reaches memory; renamed.rs: the names of 0.1
+//!   port.rs: how an accelerator reaches memory
 //!   lock.rs: every lock, and what may be done under one; error.rs: refusals, and their exceptions
 //! ```
 //! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs,
@@ -48,7 +48,6 @@ mod pool;
 mod port;
 mod region;
 mod register;
-mod renamed;
 mod shared;
 
 use pyo3::{exceptions::PyRuntimeWarning, prelude::*};

@@ -10,7 +10,6 @@ use crate::{
     opening::Opening,
     pool::Pool,
     port::Wiring,
-    renamed::renamed,
 };
 use contigo::{
     Align, Backend, Error, Limits, Port,
@@ -90,8 +89,7 @@ fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
 /// DMA memory that was opened by its name. It is closed when the last handle of it, of its arrays
 /// and of its pools is gone. An array that a device still has keeps it open until the process ends.
 ///
-/// `open_memory` and `Device.memory` make one. The class itself does too, as `Heap` did in 0.1, for
-/// this release; its `kernel_port` stands after `@guard:` in a name now.
+/// `open_memory` and `Device.memory` make one.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Region {
     memory: Arc<Memory>,
@@ -137,14 +135,6 @@ pub(crate) fn open_memory(name: &str, bytes: Option<usize>, port: Option<Wiring>
 
 #[pymethods]
 impl Region {
-    #[new]
-    #[pyo3(signature = (name, bytes=None, *, kernel_port=None, port=None))]
-    fn new(py: Python<'_>, name: &str, bytes: Option<usize>, kernel_port: Option<&str>, port: Option<Wiring>) -> PyResult<Self> {
-        let name = kernel_port.map_or(name.to_owned(), |guard| format!("{name}@guard:{guard}"));
-        renamed(py, "Heap(name), or Region(name),", &format!("open_memory({name:?})"))?;
-        Self::open(&name, None, bytes, port)
-    }
-
     /// An array of this memory: `shape` is a number or a tuple, `dtype` a name ("float32", "f4") or
     /// NumPy's type, in this machine's byte order; `align` in bytes. Its elements are what its last
     /// owner left; `zeroed` clears them.

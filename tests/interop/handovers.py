@@ -67,3 +67,21 @@ def a_device_s_view_is_what_was_handed_over():
         assert region.stats()["bytes_synced_for_cpu"] - before == written, "whole lines, of what may have been written"
         assert np.asarray(other)[0] == 7
     return []
+
+
+def a_device_reads_or_writes():
+    """`give` says it from the device's side, and both is what is not said."""
+    buf = contigo.open_memory("sim", 1 << 16).allocate(64, "uint8")
+    refused(ValueError, lambda: buf.give(reads=False, writes=False), "reads, or writes, or both")
+    refused(TypeError, lambda: buf.give("both"))
+    refused(BufferError, buf.take_back, "no device has this buffer", "give(reads=False)")
+    assert buf.owner == "cpu"
+    for keywords in ({}, {"reads": True}, {"reads": True, "writes": False}, {"reads": False, "writes": True}):
+        buf.give(**keywords)
+        assert buf.owner == "device"
+        buf.take_back()
+    assert [buf.reads().direction, buf.writes().direction, buf.updates().direction] == ["reads", "writes", "both"]
+    return []
+
+
+HANDOVERS = [a_device_s_view_is_what_was_handed_over, a_device_reads_or_writes]

@@ -16,13 +16,12 @@ from documents import programs_of_documents_run
 from door import DOOR
 from forked import a_child_of_fork_gets_nothing
 from frameworks import FRAMEWORKS
-from handovers import a_device_s_view_is_what_was_handed_over
+from handovers import HANDOVERS
 from in_flight import IN_FLIGHT
 from jobs import JOBS
 from kernels import KERNELS
 from memory import MEMORY
 from overlays import OVERLAYS
-from renamed import RENAMED
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
 
@@ -61,9 +60,8 @@ def a_stream_keeps_the_runtime_s_rules():
 
 TESTS = [
     *MEMORY,
-    a_device_s_view_is_what_was_handed_over,
+    *HANDOVERS,
     *DOOR,
-    *RENAMED,
     *JOBS,
     *CORES_TESTS,
     *IN_FLIGHT,

@@ -7,11 +7,7 @@ mod report;
 mod sheet;
 mod trace;
 
-use crate::{
-    failure::Failure,
-    memory::{self, OldMemory},
-    output,
-};
+use crate::{failure::Failure, memory, output};
 use clap::Args;
 use contigo::{
     Backend,
@@ -54,9 +50,6 @@ pub(crate) struct Options {
     /// GPU; so are vulkan and opencl, on GPUs of every maker.
     #[arg(long, value_name = "NAME", default_value = "sim", value_parser = memory::memory_name)]
     memory: MemoryName,
-
-    #[command(flatten)]
-    old: OldMemory,
 
     /// How many images, 1 to 897: the first N of those that the network has not seen in training
     #[arg(long, value_name = "N", default_value_t = HELD_OUT, allow_negative_numbers = true, value_parser = images)]
@@ -140,7 +133,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
         tasks.push(Task { digit, expected: reference.scores(&pixels)? });
         pictures.push(Picture { pixels, label: digit.label(), answer: 0 });
     }
-    let memory = options.old.given().unwrap_or(options.memory);
+    let memory = options.memory;
     let seeded = memory::seeded(&memory, options.seed);
     // The name may have a seed of its own: the report says the one that gives this run again.
     let seed = if seeded.kind() == "sim" { seeded.argument().parse().unwrap_or(options.seed) } else { options.seed };

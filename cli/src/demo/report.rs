@@ -13,8 +13,6 @@ use std::{fmt, path::Path};
 /// The figures. Only the latencies differ between two runs with one seed on simulated memory.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// The key of 0.1 for `memory.name`, for this release.
-    heap: String,
     memory: Memory,
     engine: &'static str,
     seed: u64,
@@ -86,7 +84,6 @@ impl Report {
         latencies.sort_unstable();
         let Measured { backend, base, len_bytes, port, stats, jobs, engine, device_ns } = *measured;
         Self {
-            heap: asked.memory.to_string(),
             memory: Memory {
                 name: asked.memory.to_string(),
                 backend,

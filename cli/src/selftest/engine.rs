@@ -1,24 +1,17 @@
 //! The engine that `--driver` and `--device` name, or that a self-test finds by itself.
 
-use crate::{failure::Failure, output};
+use crate::failure::Failure;
 use contigo::{
     Bus, Error, Port,
     names::{DeviceName, DriverRow, MemoryName, each_row, row},
 };
 use contigo_boards::{DmaEngine, SOCS, ports};
 use contigo_testkit::uio::{FoundEngine, soc};
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 /// What `--driver` says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriverName(pub(crate) &'static DriverRow);
-
-/// The value of `--engine`, as 0.1 called both: `pl330`, `pl330@NODE`, `sim`, `sim-pl330`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OldEngine {
-    driver: &'static DriverRow,
-    device: Option<DeviceName>,
-}
 
 /// The engine that is tested, with all that is needed to open it.
 #[derive(Clone, Debug)]
@@ -201,39 +194,6 @@ fn none_here() -> String {
 /// Reads the value of `--driver`.
 pub(crate) fn driver_name(text: &str) -> Result<DriverName, String> {
     copier(text).map(DriverName).map_err(|error| error.to_string())
-}
-
-impl OldEngine {
-    pub(crate) const fn names_a_device(&self) -> bool {
-        self.device.is_some()
-    }
-
-    /// The driver and the device that it names, and on standard error how to write them now.
-    pub(crate) fn given(&self) -> (Option<&'static DriverRow>, Option<DeviceName>) {
-        let driver = self.driver.name;
-        match self.device {
-            Some(device) if device.kind() == "sim" => output::renamed("--engine", format_args!("--device {device}")),
-            Some(device) => output::renamed("--engine", format_args!("--driver {driver} --device {device}")),
-            None => output::renamed("--engine", format_args!("--driver {driver}")),
-        }
-        (Some(self.driver), self.device)
-    }
-}
-
-impl FromStr for OldEngine {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let refused = || format!("write --driver DRIVER ({}) and --device NAME", copiers());
-        let device = |text: String| text.parse().map(Some).map_err(|error| format!("{error}; {}", refused()));
-        let driver = |name| copier(name).map_err(|_| refused());
-        let (name, node) = match text {
-            "sim" | "sim-zdma" => return Ok(Self { driver: driver("zdma")?, device: device("sim:zdma".into())? }),
-            "sim-pl330" => return Ok(Self { driver: driver("pl330")?, device: device("sim:pl330".into())? }),
-            text => text.split_once('@').map_or((text, None), |(name, node)| (name, Some(node))),
-        };
-        Ok(Self { driver: driver(name)?, device: node.map_or(Ok(None), |node| device(format!("uio:{node}")))? })
-    }
 }
 
 impl fmt::Display for Chosen {

@@ -9,11 +9,7 @@ mod report;
 mod run;
 mod wiring;
 
-use crate::{
-    failure::Failure,
-    memory::{self, OldMemory},
-    output,
-};
+use crate::{failure::Failure, memory, output};
 use clap::Args;
 use contigo::{
     Error,
@@ -23,7 +19,7 @@ use contigo_testkit::{
     exercise::{Fault, Ground, Outcome, is_counting},
     uio::ensure_at,
 };
-use engine::{Asked, Chosen, DriverName, OldEngine};
+use engine::{Asked, Chosen, DriverName};
 use report::Report;
 use run::{Task, Tested};
 use std::time::Duration;
@@ -55,9 +51,6 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_parser = memory::memory_name)]
     memory: Option<MemoryName>,
 
-    #[command(flatten)]
-    old: OldMemory,
-
     /// The engine's device, by its name: uio:NODE, guard:DEVICE, vfio:ADDRESS, sim:zdma; without
     /// it, the first that this board has
     #[arg(long, value_name = "NAME", value_parser = memory::device_name)]
@@ -71,10 +64,6 @@ pub(crate) struct Options {
     /// The driver's settings, which no register tells: length_bits=23,mm2s_dre=1
     #[arg(long, value_name = "NAME=NUMBER,...", default_value = "", hide_default_value = true)]
     settings: String,
-
-    /// The name of 0.1 for both, for this release.
-    #[arg(long, hide = true, value_name = "ENGINE", conflicts_with = "driver")]
-    engine: Option<OldEngine>,
 
     /// Decides every job; the same seed gives the same jobs
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
@@ -119,17 +108,8 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     }
     crate::nvtx::listen();
     let Options { port, lab_port, dev_mem, .. } = options;
-    let memory = options.old.given().or(options.memory);
-    let (driver, device) = match &options.engine {
-        Some(engine) if engine.names_a_device() && options.device.is_some() => {
-            return Err(Failure::Usage("--engine names a device, and --device another: leave one out".into()));
-        }
-        Some(engine) => {
-            let (driver, named) = engine.given();
-            (driver, named.or(options.device))
-        }
-        None => (options.driver.map(|DriverName(row)| row), options.device),
-    };
+    let (memory, device) = (options.memory, options.device);
+    let driver = options.driver.map(|DriverName(row)| row);
     // A wrong name is refused, also where the engine turns out to know its port.
     port.as_deref().map(engine::port_called).transpose()?;
     let asked = Asked { driver, device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };

@@ -28,8 +28,6 @@ pub(crate) struct Report {
 #[derive(Debug, Serialize)]
 struct Memory {
     name: String,
-    /// The key of 0.1 for the same, for this release.
-    heap: String,
     backend: &'static str,
     base: String,
     len_bytes: usize,
@@ -73,7 +71,7 @@ impl Report {
         let reasons = reasons(engine, tested);
         let Tested { backend, base, len_bytes, port, slot_bytes, has_interrupt, ref outcomes, tried } = *tested;
         Self {
-            memory: Memory { name: memory.to_string(), heap: memory.to_string(), backend, base: format!("{:#x}", base.raw()), len_bytes },
+            memory: Memory { name: memory.to_string(), backend, base: format!("{:#x}", base.raw()), len_bytes },
             engine: Engine { name: engine.to_string(), simulated: engine.is_simulated(), interrupt: has_interrupt },
             port: Port { name: port.name, addr_bits: port.addr_bits, coherent: port.coherent, lab_port: engine.lab_port },
             seed: task.seed,

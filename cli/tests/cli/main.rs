@@ -15,7 +15,6 @@ mod nvtx;
 mod overlay;
 mod pages;
 mod refused;
-mod renamed;
 mod reset;
 mod selftest;
 mod tables;

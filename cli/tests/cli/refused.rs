@@ -28,7 +28,6 @@ fn an_engine_that_is_not_there_is_answered_with_what_is() -> Outcome {
         (&["selftest", "--memory", "guard:no-such-device"], "--device guard:no-such-device: "),
         (&["selftest", "--memory", "vfio:ffff:1f:1f.7"], "--device vfio:ffff:1f:1f.7: "),
         (&["selftest", "--device", "sim:zdma", "--port", "zynq-hp0"], "leave it out for this one: simulated zdma"),
-        (&["selftest", "--engine", "pl330@x", "--device", "sim:pl330"], "--engine names a device, and --device another"),
         (&["selftest", "--device", "sim:board"], "say with --driver what it is: axi_dma, "),
     ];
     for (args, said) in cases {

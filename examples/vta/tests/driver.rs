@@ -12,7 +12,7 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const DRIVER: [&str; 4] = ["memory", "run", "settings", "stream"];
 /// `rustc --print native-static-libs`.
 const LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
-const FLAGS: [&str; 8] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-DCONTIGO_NO_OLD_NAMES", "-g", "-O1"];
+const FLAGS: [&str; 7] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1"];
 
 /// The C compiler for this program's processor.
 fn compiler() -> &'static str {
