@@ -168,7 +168,7 @@ mod tests {
     use std::{
         boxed::Box,
         panic::{AssertUnwindSafe, catch_unwind},
-        thread, vec,
+        thread,
     };
 
     trait Counts: Send {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn memory_of_the_program() {
         let ends = AtomicU32::new(0);
-        let memory = |bytes| Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
+        let memory = |bytes| Box::leak(Box::new_uninit_slice(bytes));
         let small = Shared::given(Noisy::new(&ends), memory(64)).map(|_| ()).unwrap_err();
         assert!(matches!(small, Error::Exhausted { capacity_bytes: 64, .. }), "{small}");
         assert_eq!(ends.load(Relaxed), 1, "a refused value is dropped");

@@ -332,7 +332,7 @@ unsafe impl<const BYTES: usize> Backend for OfBytes<BYTES> {
 
 /// `bytes` of memory for ever, which begin so far past a multiple of 64.
 fn given(bytes: usize, past: usize) -> &'static mut [MaybeUninit<u8>] {
-    let memory = Box::leak(vec![MaybeUninit::uninit(); bytes + 128].into_boxed_slice());
+    let memory = Box::leak(Box::new_uninit_slice(bytes + 128));
     let skip = memory.as_ptr().align_offset(64) + past;
     &mut memory[skip..skip + bytes]
 }
