@@ -22,8 +22,8 @@
 //! Regions, pools, buffers, queues and opened devices own what they use, by handles that count, as
 //! an `Arc` does: they have no lifetime, lie in one structure, and are dropped in any order.
 //!
-//! The names that most programs use are at the root. Everything else is in the wing that has it. Each
-//! folder is a wing. A wing imports only from wings above it in this table:
+//! The names that most programs use are at the root. Everything else is in the wing that has it.
+//! Each folder is a wing. A wing imports only from wings above it in this table:
 //!
 //! | wing | what it is |
 //! |---|---|
@@ -97,10 +97,10 @@
 //! # Features
 //!
 //! `linux` (default): the kernel's memory, devices, and a clock. `std` (default): `From` for
-//! `std::io::Error`, which takes the heap; on a target without an operating system it adds nothing. `sim`: the simulated board, for
-//! tests and trials; firmware does not have it unless it asks. `log`, `defmt`: events as text.
-//! `cuda`: memory that CUDA pins; NVIDIA's driver is loaded at run time.
-//! `audit`: events to a listener, with the line that asked for each.
+//! `std::io::Error`, which takes the heap; on a target without an operating system it adds nothing.
+//! `sim`: the simulated board, for tests and trials; firmware does not have it unless it asks.
+//! `log`, `defmt`: events as text. `cuda`: memory that CUDA pins; NVIDIA's driver is loaded at run
+//! time. `audit`: events to a listener, with the line that asked for each.
 //! `describe`: maps of HLS kernels, and whole block designs, from the files that their tools write.
 //! It needs no heap.
 #![no_std]

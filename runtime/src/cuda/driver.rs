@@ -26,7 +26,8 @@ impl Cuda {
     ///
     /// # Errors
     /// - [`Error::NoLibrary`]: there is no driver, or it is not where the loader looks.
-    /// - [`Error::Setting`]: it is older than CUDA 10.2. [`Error::Unsupported`]: it lacks a function.
+    /// - [`Error::Setting`]: it is older than CUDA 10.2. [`Error::Unsupported`]: it lacks a
+    ///   function.
     /// - [`Error::Cuda`] with `cuInit`: 100, there is no GPU; 803, the kernel's part of the driver
     ///   is of another version.
     pub fn load() -> Result<Self> {

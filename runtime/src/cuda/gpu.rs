@@ -78,8 +78,8 @@ impl Gpu {
     /// and `PyTorch` use.
     ///
     /// # Errors
-    /// [`Error::Argument`]: there are fewer. [`Error::Unsupported`]: it cannot use the CPU's memory.
-    /// [`Error::Cuda`]. [`Error::Os`]: the kernel has no page for the handles.
+    /// [`Error::Argument`]: there are fewer. [`Error::Unsupported`]: it cannot use the CPU's
+    /// memory. [`Error::Cuda`]. [`Error::Os`]: the kernel has no page for the handles.
     pub fn primary(cuda: &Cuda, ordinal: u32) -> Result<Self> {
         let gpus = cuda.gpus()?;
         if ordinal >= gpus {

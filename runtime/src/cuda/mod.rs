@@ -13,9 +13,9 @@
 //! **Owners.** As with every other memory here, a buffer belongs to the CPU or to a device. The CPU
 //! sees a kernel's output after the driver has said that the kernel is finished, by an event or a
 //! stream (CUDA C++ Programming Guide, "Mapped Memory"). Then no cache needs maintenance, so the
-//! scope is [`SyncScope::Coherent`](crate::mem::SyncScope). Below compute capability 7.2 an integrated
-//! GPU gets that by leaving the CPU uncached ([`GpuFacts::cpu_uncached`]): correct, and slow to
-//! read.
+//! scope is [`SyncScope::Coherent`](crate::mem::SyncScope). Below compute capability 7.2 an
+//! integrated GPU gets that by leaving the CPU uncached ([`GpuFacts::cpu_uncached`]): correct, and
+//! slow to read.
 //!
 //! **Without a copy, or with.** An integrated GPU and its CPU have one memory, so a copy is only a
 //! loss there (CUDA C++ Best Practices Guide, "Zero Copy"). On a card every access of the kernel

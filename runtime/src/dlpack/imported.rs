@@ -12,9 +12,10 @@ use crate::{
 use core::fmt;
 
 /// A framework's tensor whose elements lie in a region: nothing is copied, and its bus address is
-/// known. It keeps the framework's tensor until it is dropped, and the region as a handle does. It gives no view and no operand:
-/// the framework may read and write the elements. To get the buffer back, give this value to
-/// [`into_buf`](Self::into_buf) together with the [`Lent`] that the framework got it from.
+/// known. It keeps the framework's tensor until it is dropped, and the region as a handle does. It
+/// gives no view and no operand: the framework may read and write the elements. To get the buffer
+/// back, give this value to [`into_buf`](Self::into_buf) together with the [`Lent`] that the
+/// framework got it from.
 pub struct Imported {
     foreign: Foreign,
     region: Region,

@@ -30,8 +30,8 @@ impl Shape {
     /// These dimensions.
     ///
     /// # Errors
-    /// [`Error::Tensor`]: [`TensorRule::Dims`], more than 8; [`TensorRule::Dimension`], one is negative; [`TensorRule::Size`], more elements
-    /// than there are addresses.
+    /// [`Error::Tensor`]: [`TensorRule::Dims`], more than 8; [`TensorRule::Dimension`], one is
+    /// negative; [`TensorRule::Size`], more elements than there are addresses.
     #[allow(clippy::cast_sign_loss, reason = "a negative dimension is shown as its bits; a checked one is not negative")]
     pub fn new(dims: &[i64]) -> Result<Self, Error> {
         let mut shape = Self { dims: [0; MAX_DIMS], strides: [0; MAX_DIMS], count: dims.len(), elements: 1 };

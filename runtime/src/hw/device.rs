@@ -39,8 +39,8 @@ pub unsafe trait Device: Mmio + Wait {
     }
 
     /// Itself, where it is simulated: its board counts what it touches that was not handed over
-    /// ([`WrongAccesses`](crate::mem::WrongAccesses)). `None`, the default: it is real, or it does not
-    /// pass on the device below it, and is counted with all of the board.
+    /// ([`WrongAccesses`](crate::mem::WrongAccesses)). `None`, the default: it is real, or it does
+    /// not pass on the device below it, and is counted with all of the board.
     fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         None
     }

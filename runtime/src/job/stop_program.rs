@@ -83,8 +83,8 @@ impl StopStep {
 
 /// Steps that stop a device, in order; they end at a poll that is not met, or go on after the next
 /// [`StopStep::Else`]. Each way to the end finishes with a poll: a write alone proves nothing. The
-/// kernel runs them when the program that could call the driver's `stop` is gone (`Queue::arm`); a driver may
-/// run them itself ([`run`](Self::run)).
+/// kernel runs them when the program that could call the driver's `stop` is gone (`Queue::arm`); a
+/// driver may run them itself ([`run`](Self::run)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopProgram {
     steps: heapless::Vec<StopStep, MAX_STEPS>,

@@ -71,8 +71,8 @@ pub struct Segment {
 ///    itself is moved.
 /// 2. `cpu .. cpu + len_bytes` is mapped, readable, writable and initialised, and stays so until
 ///    `self` is dropped: for ever, if it never is. A region leaks its backend where a device may
-///    still write. The bytes are accessed only by the holder of the mapping and by the devices that they are handed
-///    to. They change under a view for no other reason.
+///    still write. The bytes are accessed only by the holder of the mapping and by the devices that
+///    they are handed to. They change under a view for no other reason.
 /// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the
 ///    granule where the device writes. Where the device only reads, they read no byte outside
 ///    `range`: a neighbour may be borrowed.

@@ -139,7 +139,8 @@ impl AnyDevice {
     /// ([`Registers::from_dev_mem`](crate::linux::device::Registers::from_dev_mem)): it is polled.
     ///
     /// # Safety
-    /// As [`Wired::new`](crate::hw::Wired::new); and nobody else drives these registers while it lives.
+    /// As [`Wired::new`](crate::hw::Wired::new); and nobody else drives these registers while it
+    /// lives.
     #[must_use]
     pub const unsafe fn of_registers(registers: Registers, port: Port) -> Self {
         Self::second(Attachment::Plain { registers, irq: None }, port)

@@ -46,8 +46,8 @@ impl MemoryName {
         (self.row.device)(self)
     }
 
-    /// Opens `len_bytes` of it. Memory that belongs to a device opens that too, and keeps it open; of
-    /// a device that is open already, use [`OpenDevice::memory`]. Of a u-dma-buf, whose size is
+    /// Opens `len_bytes` of it. Memory that belongs to a device opens that too, and keeps it open;
+    /// of a device that is open already, use [`OpenDevice::memory`]. Of a u-dma-buf, whose size is
     /// fixed, it is all of the block.
     ///
     /// # Errors

@@ -170,8 +170,8 @@ impl OpenDevice {
 
     /// Resets the device from outside, whoever drives it, as VFIO, the module `contigo` or the
     /// simulated board can. It is as after power-on, and has let go of all memory. The queue of
-    /// a device that would not stop goes on with [`Queue::stop`](crate::Queue::stop); stop it before, or
-    /// right after ([`Guard::reset`]). A PCI function masters the bus as before.
+    /// a device that would not stop goes on with [`Queue::stop`](crate::Queue::stop); stop it
+    /// before, or right after ([`Guard::reset`]). A PCI function masters the bus as before.
     ///
     /// # Errors
     /// [`Error::Unsupported`]: the kernel has no way to reset it. The errors of [`Guard::reset`]
@@ -312,12 +312,14 @@ impl OpenDevice {
     /// # Errors
     /// - As [`attach`](Self::attach).
     /// - The errors of [`Guard::registers`] and [`Guard::irq`], of
-    ///   [`Uio::find`](crate::linux::device::Uio::find), or of [`PciFunction::open`](crate::linux::device::PciFunction::open) and
+    ///   [`Uio::find`](crate::linux::device::Uio::find), or of
+    ///   [`PciFunction::open`](crate::linux::device::PciFunction::open) and
     ///   [`PciFunction::bar`](crate::linux::device::PciFunction::bar).
     ///
     /// # Safety
-    /// As [`Wired::new`](crate::hw::Wired::new): the device reaches memory through `port`, or, where
-    /// the module guards it, through [`seen_through`](Self::seen_through) of it, and no other way.
+    /// As [`Wired::new`](crate::hw::Wired::new): the device reaches memory through `port`, or,
+    /// where the module guards it, through [`seen_through`](Self::seen_through) of it, and no other
+    /// way.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn attach_wired(&self, port: Port, how: Attach) -> Result<AnyDevice, Error> {
         self.0.core.close_idle();

@@ -34,8 +34,8 @@ pub trait GpuDevice: Sync {
     /// The error of its interface.
     fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory>;
 
-    /// Loads code for it, which stays as long as the value or a kernel of it. `log` gets the words of
-    /// the driver's compiler where it refuses the code.
+    /// Loads code for it, which stays as long as the value or a kernel of it. `log` gets the words
+    /// of the driver's compiler where it refuses the code.
     ///
     /// # Errors
     /// The error of its interface.

@@ -139,7 +139,8 @@ impl OpenDevice {
     ///   behind another port, or it was attached otherwise. A channel that did not stop when its
     ///   driver was dropped keeps its driver, and so the device from a driver that wants all of it.
     /// - [`Error::TooMany`]: 65,536 drivers of it were forgotten.
-    /// - [`Error::UnknownSetting`], [`Error::NotANumber`], [`Error::OtherModel`]: told before the device is touched.
+    /// - [`Error::UnknownSetting`], [`Error::NotANumber`], [`Error::OtherModel`]: told before the
+    ///   device is touched.
     /// - The errors of [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's
     ///   functions.
     ///
@@ -234,8 +235,8 @@ impl Taken {
                 }
             }
             Share::Channel(counted) => {
-                // Counted, so there is one. A handle to it, so that others are not kept waiting while
-                // this driver is opened.
+                // Counted, so there is one. A handle to it, so that others are not kept waiting
+                // while this driver is opened.
                 let core = lock::acquire(&self.device.core().opened)?.as_ref().map(|opened| opened.core.clone());
                 // SAFETY: the caller's promise.
                 let driver = unsafe { core.ok_or(Error::HasDriver)?.get().open(Parts { device: (), memory, settings, map })? };

@@ -108,8 +108,8 @@ pub struct SimCounts {
     /// Dirty lines that left the cache over what a device had written: each is a sync that was
     /// missing.
     pub evictions: u64,
-    /// Lines of a driver's own memory ([`DriverBuf`](crate::mem::DriverBuf)) that were cleaned over what
-    /// a device had written beside the words meant: each is a status that nobody will see.
+    /// Lines of a driver's own memory ([`DriverBuf`](crate::mem::DriverBuf)) that were cleaned over
+    /// what a device had written beside the words meant: each is a status that nobody will see.
     pub lost_writes: u64,
     /// Bytes that devices read.
     pub bytes_read: u64,
@@ -252,8 +252,8 @@ impl SimBoard {
     }
 
     /// Lets jobs end well whose device touches bytes that were not handed over to it, or no memory
-    /// at all: for a test that provokes that and looks at [`counts`](Self::counts). Without it such a
-    /// job ends with [`Error::WrongAccess`], and its device has been stopped.
+    /// at all: for a test that provokes that and looks at [`counts`](Self::counts). Without it such
+    /// a job ends with [`Error::WrongAccess`], and its device has been stopped.
     ///
     /// # Errors
     /// [`Error::Contended`].

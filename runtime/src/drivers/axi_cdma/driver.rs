@@ -67,8 +67,8 @@ impl<D: Device> AxiCdma<D> {
     /// # Errors
     /// [`Error::RegisterWindow`] where the window is too small. [`Error::WrongDevice`] where bits
     /// are set that read as zero in this core: another one, or none. [`Error::Argument`] and
-    /// [`Error::Unsupported`] for a configuration that no core has. [`Error::WillNotStop`]: the core
-    /// is reset first, and does not end that.
+    /// [`Error::Unsupported`] for a configuration that no core has. [`Error::WillNotStop`]: the
+    /// core is reset first, and does not end that.
     ///
     /// # Safety
     /// The window is an AXI CDMA's, built as `config` says, and nobody else drives it while this

@@ -192,8 +192,8 @@ impl<D: Device> AxiDmaChannel<D> {
     /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`]: this is no AXI
     /// DMA, or it has no clock. [`Error::Unsupported`]: the channel is not built in, or there is no
     /// memory for descriptors. [`Error::Argument`]: no core is built as `config` says. The errors
-    /// of [`DriverBuf::new`](crate::mem::DriverBuf::new), [`Error::BlockSize`], [`Error::Misaligned`]:
-    /// the memory does not suit. It goes back to its pool.
+    /// of [`DriverBuf::new`](crate::mem::DriverBuf::new), [`Error::BlockSize`],
+    /// [`Error::Misaligned`]: the memory does not suit. It goes back to its pool.
     ///
     /// # Safety
     /// The window is an AXI DMA's (PG021), built as `config` says. Nobody else drives it while this

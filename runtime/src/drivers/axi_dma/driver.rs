@@ -288,7 +288,8 @@ impl<D: Device> AxiDmaCore<D> {
     /// The core is built as `config` says.
     pub unsafe fn channel(&self, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<AxiDmaChannel<CoreChannel<D>>> {
         let window = 0..self.core.device().len_bytes().max(side.base() + regs::CHANNEL_BYTES);
-        // SAFETY: a channel's driver writes its own registers alone, and Reset by `Siblings::reset`.
+        // SAFETY: a channel's driver writes its own registers alone, and Reset by
+        // `Siblings::reset`.
         let device = unsafe { self.core.channel(side.index(), window)? };
         let sg = found_beside(&device, side, &config)?;
         let ring = ring(sg, memory, device.port(), &config)?;

@@ -118,8 +118,8 @@ impl<D: Device> McdmaChannel<D> {
     /// A descriptor's status.
     ///
     /// # Errors
-    /// [`Error::Fault`]: it says that it sent fewer bytes than it was given. PG288 has it count what it
-    /// moved; an AXI DMA that sends does not.
+    /// [`Error::Fault`]: it says that it sent fewer bytes than it was given. PG288 has it count
+    /// what it moved; an AXI DMA that sends does not.
     fn look(ring: &mut Ring, index: usize, direction: usize) -> Result<u32> {
         let mut words = [0; 3];
         ring.read(index, regs::CONTROL_AT, &mut words)?;

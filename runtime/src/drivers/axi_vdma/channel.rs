@@ -179,7 +179,8 @@ fn reset(device: &impl Device, side: Side, stop_us: u32) -> Result<()> {
 // its operations have ended ("VDMASR"). `FrmCnt_Irq`, which was cleared before, says that it is
 // this frame. The end of a reset is graceful, and leaves it halted ("VDMACR", Reset). After a reset
 // from outside no register is believed: the epoch is read after them. 3. The bytes are the frame's.
-// 4. `check` touches nothing, and `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of
+// 4. `check` touches nothing, and `poll` acknowledges interrupts. 5. The port is the device's. 6.
+//    The caller of
 // the function that made it promised it, and `Core` gives each channel to one driver. 7. The
 // program writes Reset alone. 8. Each wait has a limit. 9. The state is set before the doorbell.
 unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {

@@ -233,8 +233,8 @@ impl<D: Device> Pl330<D> {
     /// # Errors
     /// [`Error::Busy`]: the channel runs, or a program that was started has not been seen to end.
     /// [`Error::OutOfRange`]: the program is larger than the memory that [`open`](Self::open) was
-    /// given. The error of the backend's sync. [`Error::Fault`]: the controller takes no instruction;
-    /// stop it then.
+    /// given. The error of the backend's sync. [`Error::Fault`]: the controller takes no
+    /// instruction; stop it then.
     ///
     /// # Safety
     /// The program touches only memory that belongs to the device alone until it has ended: until

@@ -22,8 +22,8 @@ impl<D: Driver> Queue<D> {
     /// The operands come back ([`Operand::into_cpu`]; those of a job that began cannot be submitted
     /// again as they are) with:
     /// - [`Error::Busy`]: jobs are in the queue. [`Error::Argument`]: `timeout` is longer than an
-    ///   hour ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)). What [`submit`](Self::submit) refuses. Nothing
-    ///   was done.
+    ///   hour ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)). What [`submit`](Self::submit) refuses.
+    ///   Nothing was done.
     /// - [`Error::Timeout`], or the fault of the channel: the device has been stopped.
     /// - [`Error::Fault`], where this job failed alone, or the error of the backend's sync.
     ///
@@ -86,8 +86,8 @@ impl<D: Driver> Queue<D> {
     /// [`Error::SharedLine`], [`Error::Unreachable`], [`Error::Argument`] for another count of
     /// operands or more than 64 words, or what the driver's `check` says. Every check is done
     /// before anything is touched. Where the device itself did not take the job, it was stopped
-    /// ([`counts`](Self::counts)), and the jobs before are to be taken back. With [`Error::WillNotStop`] these operands stay
-    /// inside too.
+    /// ([`counts`](Self::counts)), and the jobs before are to be taken back. With
+    /// [`Error::WillNotStop`] these operands stay inside too.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn submit<const N: usize>(&mut self, operands: [Operand; N], words: &[u32]) -> Result<u64, JobError<[Operand; N]>> {
@@ -119,8 +119,8 @@ impl<D: Driver> Queue<D> {
     /// - No buffers: the channel failed and was stopped; the jobs are inside, to be taken back.
     ///   With [`Error::WillNotStop`] it was not stopped.
     /// - [`Error::Argument`] without buffers: `timeout` is longer than an hour
-    ///   ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)), or jobs have another count of buffers than `N`.
-    ///   Nothing was looked at, and all jobs go on.
+    ///   ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)), or jobs have another count of buffers than
+    ///   `N`. Nothing was looked at, and all jobs go on.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn wait<const N: usize>(&mut self, timeout: Duration) -> Result<Option<Done<[CpuBuf; N]>>, JobError<[DevBuf; N]>> {

@@ -6,8 +6,8 @@ use crate::types::Error;
 
 /// A PCI function's right to reach memory, apart from its registers: for a driver whose device does
 /// not stop by itself, and stops here. From
-/// [`PciFunction::bus_master`](crate::linux::device::PciFunction::bus_master). It owns no memory, and is part of
-/// the lock on the function.
+/// [`PciFunction::bus_master`](crate::linux::device::PciFunction::bus_master). It owns no memory,
+/// and is part of the lock on the function.
 ///
 /// ```no_run
 /// use contigo::{Error, linux::device::{BusMaster, PciFunction}};

@@ -12,9 +12,10 @@ use core::ptr::NonNull;
 use memmap2::MmapRaw;
 use nix::libc::{EACCES, EINVAL, EPERM, O_RDWR, O_SYNC};
 
-/// A device's registers, mapped into this process by [`Guard`](crate::linux::guard::Guard), [`Uio`](crate::linux::device::Uio),
-/// [`PciFunction`](crate::linux::device::PciFunction) or [`from_dev_mem`](Self::from_dev_mem). It owns the
-/// mapping, and holds the lock that keeps a second driver away, where there is one.
+/// A device's registers, mapped into this process by [`Guard`](crate::linux::guard::Guard),
+/// [`Uio`](crate::linux::device::Uio), [`PciFunction`](crate::linux::device::PciFunction) or
+/// [`from_dev_mem`](Self::from_dev_mem). It owns the mapping, and holds the lock that keeps a
+/// second driver away, where there is one.
 ///
 /// ```no_run
 /// use contigo::{Mmio, linux::device::Uio};
@@ -80,11 +81,11 @@ impl Registers {
     /// The registers at `addr`, through `/dev/mem`: only where nothing better is, and only where
     /// somebody asked for it by name.
     ///
-    /// A `generic-uio` node in the device tree ([`Uio`](crate::linux::device::Uio)) is better in every way. It has
-    /// an interrupt, an ordinary user may be given it, and a second driver is kept away. The kernel
-    /// knows that the registers are in use and keeps the device's clocks on. This needs root, and a
-    /// kernel that allows it. `CONFIG_STRICT_DEVMEM` forbids RAM; `CONFIG_IO_STRICT_DEVMEM` also
-    /// forbids registers that a driver has claimed.
+    /// A `generic-uio` node in the device tree ([`Uio`](crate::linux::device::Uio)) is better in
+    /// every way. It has an interrupt, an ordinary user may be given it, and a second driver is
+    /// kept away. The kernel knows that the registers are in use and keeps the device's clocks on.
+    /// This needs root, and a kernel that allows it. `CONFIG_STRICT_DEVMEM` forbids RAM;
+    /// `CONFIG_IO_STRICT_DEVMEM` also forbids registers that a driver has claimed.
     ///
     /// # Errors
     /// [`Error::Misaligned`] where `addr` is no multiple of 4. [`Error::Argument`] where

@@ -83,8 +83,8 @@ impl UioIrq {
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the device has no interrupt: use
-    /// [`Uio::polled`](crate::linux::device::Uio::polled), or give its node one. [`Error::Os`] with what the file
-    /// says; with `write(/dev/uio)` and EINVAL the device is gone.
+    /// [`Uio::polled`](crate::linux::device::Uio::polled), or give its node one. [`Error::Os`] with
+    /// what the file says; with `write(/dev/uio)` and EINVAL the device is gone.
     pub fn arm(&self) -> Result<(), Error> {
         self.take()?;
         self.unmask()

@@ -19,16 +19,16 @@ impl<D: Driver> Queue<D> {
     /// [`Guard::arm`](crate::linux::guard::Guard::arm).
     ///
     /// A device that has not stopped when the program's time is over, a second at most, is reset
-    /// where the kernel can ([`GuardInfo::can_reset`](crate::linux::guard::GuardInfo)). Where it cannot, its
-    /// memory is kept until the program stops it later: whoever opens the device next tries. So a
-    /// driver that waits for the end of a job needs jobs that are shorter
+    /// where the kernel can ([`GuardInfo::can_reset`](crate::linux::guard::GuardInfo)). Where it
+    /// cannot, its memory is kept until the program stops it later: whoever opens the device next
+    /// tries. So a driver that waits for the end of a job needs jobs that are shorter
     /// ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
     ///
     /// # Safety
-    /// `guard` is the device that this queue's driver drives, and window `window` of it the registers of
-    /// its driver. Where the driver has them from elsewhere (a UIO device, `/dev/mem`), it is not
-    /// used any more from the moment when `guard` is dropped: the kernel writes its registers then.
-    /// For registers that are the guard's own, the kernel waits.
+    /// `guard` is the device that this queue's driver drives, and window `window` of it the
+    /// registers of its driver. Where the driver has them from elsewhere (a UIO device,
+    /// `/dev/mem`), it is not used any more from the moment when `guard` is dropped: the kernel
+    /// writes its registers then. For registers that are the guard's own, the kernel waits.
     pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
         let program = self.driver().stop_program();
         if program.steps().is_empty() {

@@ -20,8 +20,8 @@ use memmap2::MmapRaw;
 use nix::errno::Errno;
 
 /// A dma-buf of whatever exporter, mapped for this process and for the device of a [`Guard`]:
-/// a dma-heap's block ([`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for)), a camera's or a
-/// display's buffer ([`import`](Self::import)).
+/// a dma-heap's block ([`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for)), a
+/// camera's or a display's buffer ([`import`](Self::import)).
 ///
 /// It owns the mapping, the import and a descriptor. The kernel gives its address. On a port that
 /// does not snoop, each hand-over is one system call, by which the exporter maintains the caches of

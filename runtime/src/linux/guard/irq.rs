@@ -21,8 +21,8 @@ use spin::Once;
 /// The eventfds of interrupts that were asked for.
 pub(super) type Events = [Once<Fd>; MAX_INTERRUPTS];
 
-/// One interrupt of a guarded device: [`Guard::irq`](crate::linux::guard::Guard::irq). The kernel masks it when
-/// it comes, so each wait unmasks it first. A wait is three system calls, as on a
+/// One interrupt of a guarded device: [`Guard::irq`](crate::linux::guard::Guard::irq). The kernel
+/// masks it when it comes, so each wait unmasks it first. A wait is three system calls, as on a
 /// [`UioIrq`](crate::linux::device::UioIrq).
 ///
 /// It is `AsFd`, for poll(2) and event loops, in the same order as there: [`arm`](Self::arm) first,

@@ -64,8 +64,9 @@ use spin::{Mutex, Once};
 ///
 /// It is the file, which is all that a driver needs: [`registers`](Self::registers),
 /// [`irq`](Self::irq), and memory: of the device's own ([`allocate`](Self::allocate)), or another
-/// driver's ([`DmaBuf::import`], [`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for)). While it
-/// is open the device is awake and its clocks run; opening resets a device that has a reset.
+/// driver's ([`DmaBuf::import`],
+/// [`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for)). While it is open the
+/// device is awake and its clocks run; opening resets a device that has a reset.
 ///
 /// When the last handle and the last mapping of it go, by whatever end of the process, the
 /// kernel takes the registers and the interrupts away. It runs the program that
@@ -195,8 +196,8 @@ impl Guard {
     }
 
     /// Resets the device by its reset lines: it is as after power-on, and has let go of all memory.
-    /// Memory that was in quarantine for it is given back. The queue of a device that would not stop
-    /// goes on with [`Queue::stop`](crate::Queue::stop).
+    /// Memory that was in quarantine for it is given back. The queue of a device that would not
+    /// stop goes on with [`Queue::stop`](crate::Queue::stop).
     ///
     /// Stop the queue before, or right after, and submit nothing in between. The driver of a core
     /// that takes several jobs (`ap_ctrl_chain`) would take the end of a later job for that of one

@@ -14,8 +14,8 @@ use nix::{
 /// count of 32 pauses and one read of a register for each. A slower read makes that longer.
 ///
 /// Its `wait` is one pause of about a microsecond, whatever time it is given: also for a time of 0,
-/// and never longer. [`poll_until`](crate::hw::poll_until) asks the clock between two pauses, so that a
-/// wait ends one pause and one look after its limit.
+/// and never longer. [`poll_until`](crate::hw::poll_until) asks the clock between two pauses, so
+/// that a wait ends one pause and one look after its limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spin;
 

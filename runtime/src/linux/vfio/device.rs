@@ -26,7 +26,8 @@ use nix::errno::Errno;
 const LAST_BAR: u8 = 5;
 
 /// One BAR's registers, one interrupt, and the port: a device for a driver. There is one at a time
-/// for each [`Vfio`], of which it has a handle; dropping it turns bus mastering and the interrupt off.
+/// for each [`Vfio`], of which it has a handle; dropping it turns bus mastering and the interrupt
+/// off.
 ///
 /// No port is claimed: what its master can reach is what the kernel mapped for it, at the addresses
 /// of this address space's bus, and the IOMMU refuses everything else. So a wrong address written
@@ -53,9 +54,10 @@ impl Vfio {
     /// [`Error::Unsupported`] where the kernel cannot; [`Error::Os`].
     ///
     /// # Safety
-    /// As [`Guard::reset`](crate::linux::guard::Guard::reset): no other thread calls a queue or a stream of
-    /// this device meanwhile. The IOMMU confines a job that starts with cleared addresses, but its
-    /// end may be taken for that of another job, whose output the device did not write.
+    /// As [`Guard::reset`](crate::linux::guard::Guard::reset): no other thread calls a queue or a
+    /// stream of this device meanwhile. The IOMMU confines a job that starts with cleared
+    /// addresses, but its end may be taken for that of another job, whose output the device did not
+    /// write.
     pub unsafe fn reset(&self) -> Result<(), Error> {
         if !self.0.resets {
             let fix = "see that its last driver stopped it, and open it without a reset";

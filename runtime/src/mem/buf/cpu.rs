@@ -226,9 +226,9 @@ impl CpuBuf {
         // there while this buffer is: its unit of the region's count keeps it
         // (`region::control`). The view borrows `self`. 2. No other
         // handle holds these bytes (`Chunk`'s invariant), and `&self` keeps `view_mut` away. 3. No
-        // device was told their address since they came back: that goes out with a `DevBuf` alone. A `DevBuf`
-        // becomes this only after the device has stopped: its driver said so (`Driver`, 2), or the
-        // caller of `hand_over` promised it.
+        // device was told their address since they came back: that goes out with a `DevBuf` alone.
+        // A `DevBuf` becomes this only after the device has stopped: its driver said so (`Driver`,
+        // 2), or the caller of `hand_over` promised it.
         unsafe { NonNull::slice_from_raw_parts(self.start(), self.span.len).as_ref() }
     }
 

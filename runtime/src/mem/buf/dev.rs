@@ -136,7 +136,8 @@ impl DevBuf {
         self.chunk.give_to_device(self.last, Some(port), direction);
     }
 
-    /// Of the board that its memory is on: [`Backend::wrong_accesses`](crate::Backend::wrong_accesses).
+    /// Of the board that its memory is on:
+    /// [`Backend::wrong_accesses`](crate::Backend::wrong_accesses).
     pub(crate) fn wrong_accesses(&self) -> Result<WrongAccesses, Error> {
         self.chunk.backend().wrong_accesses()
     }

@@ -477,12 +477,13 @@ Device {
     } "{device} says that job {slot} wrote {bytes} bytes, and it was given {most_bytes}: is it this \
        core, and this driver right?";
 
-    /// The simulated device touched bytes that were not handed over to it, or no memory at all, while
-    /// the job was in flight. It was stopped, and the buffers are back.
+    /// The simulated device touched bytes that were not handed over to it, or no memory at all,
+    /// while the job was in flight. It was stopped, and the buffers are back.
     WrongAccess(-167 WRONG_ACCESS Device EFAULT) {
         /// The device.
         device: &'static str,
-        /// How often it touched bytes that were not handed over, or wrote those handed over to be read.
+        /// How often it touched bytes that were not handed over, or wrote those handed over to be
+        /// read.
         unowned: u64,
         /// How often it touched addresses where no memory is.
         stray: u64,

@@ -1,4 +1,5 @@
-//! [`UDmaBuf`]: a block of CMA memory from the kernel module u-dma-buf (<https://github.com/ikwzm/udmabuf>, 5.5.0 read).
+//! [`UDmaBuf`]: a block of CMA memory from the kernel module u-dma-buf
+//! (<https://github.com/ikwzm/udmabuf>, 5.5.0 read).
 //!
 //! # Why the mapping is cached
 //! The device is opened without `O_SYNC`, so the CPU's view is ordinary cached memory, and ranges
