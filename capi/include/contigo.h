@@ -816,8 +816,8 @@ typedef struct {
 /// The device claims more bytes than it was given. It was stopped, and the buffers are back.
 #define CONTIGO_E_BAD_COMPLETION -155
 
-/// The simulated device touched bytes that were not handed over to it, or no memory at all, while
-/// the job was in flight. It was stopped, and the buffers are back.
+/// The simulated device touched bytes that were not handed over to it, or no memory at all,
+/// while the job was in flight. It was stopped, and the buffers are back.
 #define CONTIGO_E_WRONG_ACCESS -167
 
 /// The device tells of a job that it does not have, or of one twice. It was stopped, and the

@@ -155,8 +155,8 @@ pub const CONTIGO_E_LENGTH_CUT: contigo_status = -165;
 /// The device claims more bytes than it was given. It was stopped, and the buffers are back.
 pub const CONTIGO_E_BAD_COMPLETION: contigo_status = -155;
 
-/// The simulated device touched bytes that were not handed over to it, or no memory at all, while
-/// the job was in flight. It was stopped, and the buffers are back.
+/// The simulated device touched bytes that were not handed over to it, or no memory at all,
+/// while the job was in flight. It was stopped, and the buffers are back.
 pub const CONTIGO_E_WRONG_ACCESS: contigo_status = -167;
 
 /// The device tells of a job that it does not have, or of one twice. It was stopped, and the
