@@ -17,6 +17,8 @@ mod bitmap;
 mod count;
 #[path = "../../runtime/src/mem/region/parts.rs"]
 mod parts;
+#[path = "../../runtime/src/mem/region/returned.rs"]
+mod returned;
 #[allow(dead_code, reason = "the control block's own use is not modelled")]
 #[path = "../../runtime/src/mem/region/slots.rs"]
 mod slots;
@@ -32,7 +34,7 @@ mod mem {
 mod types {
     pub(crate) use contigo::Error;
     pub(crate) mod atomic {
-        pub(crate) use loom::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+        pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
     }
 }
 
@@ -40,7 +42,7 @@ use contigo_testkit::emulated;
 use count::Count;
 use loom::{cell::UnsafeCell, model::Builder, sync::Arc, thread};
 use slots::{Slots, slot_of, words_for};
-use types::atomic::{AtomicU8, AtomicUsize, Ordering};
+use types::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 /// Three threads with no bound on preemptions take minutes; almost every known race needs two
 /// (Musuvathi and Qadeer, PLDI 2007), and this is one more.
@@ -384,6 +386,33 @@ fn an_allocation_and_an_export_race_with_the_drop_of_the_first_handle() {
             region.drop_one();
         };
         race(&region, &[allocates, exports], Region::drop_one);
+    });
+}
+
+/// Two threads drop a block each while a third has the allocator's lock, and frees what it finds.
+#[test]
+fn blocks_dropped_beside_the_lock_are_all_freed_and_seen() {
+    check(None, || {
+        let words = Arc::new((AtomicUsize::new(0), AtomicBool::new(false), [UnsafeCell::new(0), UnsafeCell::new(0)]));
+        let threads = [0, 1].map(|id| {
+            let words = words.clone();
+            thread::spawn(move || {
+                words.2[usize::from(id)].with_mut(|bytes| unsafe { *bytes += 1 });
+                returned::put(std::slice::from_ref(&words.0), &words.1, id);
+            })
+        });
+        let mut freed = Vec::new();
+        let mut free = |id: u16| {
+            words.2[usize::from(id)].with_mut(|bytes| unsafe { *bytes += 1 });
+            freed.push(id);
+        };
+        returned::take_each(std::slice::from_ref(&words.0), &words.1, &mut free);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        returned::take_each(std::slice::from_ref(&words.0), &words.1, &mut free);
+        freed.sort_unstable();
+        assert_eq!(freed, [0, 1]);
     });
 }
 

@@ -45,13 +45,13 @@ pub struct WrongAccesses {
 impl WrongAccesses {
     /// Those that came after `before`.
     #[must_use]
-    pub const fn since(self, before: Self) -> Self {
+    pub(crate) const fn since(self, before: Self) -> Self {
         Self { unowned: self.unowned.saturating_sub(before.unowned), stray: self.stray.saturating_sub(before.stray) }
     }
 
     /// Were there none?
     #[must_use]
-    pub const fn is_none(self) -> bool {
+    pub(crate) const fn is_none(self) -> bool {
         self.unowned == 0 && self.stray == 0
     }
 }

@@ -61,6 +61,12 @@ impl Counter {
         self.0.fetch_add(n as _, Relaxed);
     }
 
+    /// As [`add`](Self::add), where a lock keeps all others from adding.
+    pub(crate) fn add_alone(&self, n: usize) {
+        #[allow(clippy::useless_conversion, reason = "as above")]
+        self.0.store(self.0.load(Relaxed).wrapping_add(n as _), Relaxed);
+    }
+
     #[allow(clippy::unnecessary_cast, reason = "the counter is 32 bits wide on processors without 64-bit atomics")]
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Relaxed) as u64

@@ -1,11 +1,10 @@
 #![allow(unsafe_code, reason = "the allocator's table lies in the control block's memory, behind its lock")]
 //! The allocator of a region, behind its lock.
 
-use super::control::Control;
+use super::{control::Control, returned};
 use crate::{
     mem::{
         SyncScope,
-        region::bitmap::WORD_BITS,
         region::tlsf::{Full, Node, Tlsf},
         span::Span,
     },
@@ -55,8 +54,8 @@ impl Control {
             Full::Memory => exhausted,
         })?;
         let span = Span::new(block.start as usize * line.bytes(), block.len as usize * line.bytes());
-        self.state.taken_bytes.fetch_add(span.len, Ordering::Relaxed);
-        self.state.counters.carves.add(1);
+        self.set_taken(|bytes| bytes + span.len);
+        self.state.counters.carves.add_alone(1);
         Ok((block.id, span))
     }
 
@@ -65,37 +64,26 @@ impl Control {
         if let Some(mut guard) = self.hot.table.try_lock() {
             return self.free_locked(locked(&mut guard), id);
         }
-        let (index, bit) = (usize::from(id) / WORD_BITS, usize::from(id) % WORD_BITS);
         // SAFETY: `Control`'s invariant.
-        if let Some(word) = unsafe { self.returned.as_ref() }.get(index) {
-            // Release: what its owner did to the bytes is done before the next owner has them.
-            word.fetch_or(1 << bit, Ordering::Release);
-        }
+        returned::put(unsafe { self.returned.as_ref() }, &self.hot.any_returned, id);
     }
 
     fn free_locked(&self, table: &mut Tlsf<[Node]>, id: u16) {
         if let Some((_, lines)) = table.start_len(id) {
             table.free(id);
-            self.state.taken_bytes.fetch_sub(lines as usize * self.state.line.bytes(), Ordering::Relaxed);
+            self.set_taken(|bytes| bytes - lines as usize * self.state.line.bytes());
         }
+    }
+
+    /// Only the lock's holder changes the sum, so it needs no atomic addition.
+    fn set_taken(&self, change: impl FnOnce(usize) -> usize) {
+        self.state.taken_bytes.store(change(self.state.taken_bytes.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
 
     /// Frees what was dropped meanwhile: at most as many blocks as there are.
     fn settle(&self, table: &mut Tlsf<[Node]>) {
         // SAFETY: `Control`'s invariant.
-        for (index, word) in unsafe { self.returned.as_ref() }.iter().enumerate() {
-            // A load first: it leaves the line with every core that has it.
-            if word.load(Ordering::Relaxed) == 0 {
-                continue;
-            }
-            // Acquire: as in `free`.
-            let mut bits = word.swap(0, Ordering::Acquire);
-            while bits != 0 {
-                #[allow(clippy::cast_possible_truncation, reason = "a bit's number is its block's, which `free` had in 16 bits")]
-                self.free_locked(table, (index * WORD_BITS + bits.trailing_zeros() as usize) as u16);
-                bits &= bits - 1;
-            }
-        }
+        returned::take_each(unsafe { self.returned.as_ref() }, &self.hot.any_returned, |id| self.free_locked(table, id));
     }
 
     /// How many bytes are not allocated, after what was dropped meanwhile was freed; or before,

@@ -33,7 +33,7 @@ use crate::{
     trace::{self, Event, Site},
     types::{
         Error, Result,
-        atomic::{AtomicU8, AtomicUsize},
+        atomic::{AtomicBool, AtomicU8, AtomicUsize},
     },
 };
 use core::{mem::ManuallyDrop, ptr, ptr::NonNull};
@@ -48,8 +48,8 @@ pub(super) struct Control {
     pub(super) limits: Limits,
     backend: NonNull<dyn Backend>,
     memory: ManuallyDrop<Memory>,
-    /// The allocator's blocks that were dropped while another thread had the lock, a bit each: the
-    /// next one to allocate frees them. So a drop never waits. On lines of their own.
+    /// The blocks that were dropped while another thread had the lock (`returned.rs`). On lines of
+    /// their own.
     pub(super) returned: NonNull<[AtomicUsize]>,
     /// The handles of each block beyond the first.
     parts: NonNull<[AtomicU8]>,
@@ -62,6 +62,8 @@ pub(super) struct Hot {
     pub(super) count: Count,
     /// The allocator: lines of the mapping. A block's number is its token.
     pub(super) table: Mutex<NonNull<Tlsf<[Node]>>>,
+    /// A bit of `returned` may be set.
+    pub(super) any_returned: AtomicBool,
 }
 
 const _: () = assert!(size_of::<Hot>() == LINE);
@@ -127,7 +129,7 @@ impl Control {
             table.init(lines);
             let this = memory.at::<Self>(0);
             this.write(Self {
-                hot: Hot { count: Count::one(), table: Mutex::new(NonNull::from(table)) },
+                hot: Hot { count: Count::one(), table: Mutex::new(NonNull::from(table)), any_returned: AtomicBool::new(false) },
                 state,
                 limits,
                 backend: place,

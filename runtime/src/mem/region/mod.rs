@@ -47,6 +47,7 @@ mod memory;
 mod parts;
 mod pool;
 mod pool_state;
+mod returned;
 mod slots;
 mod tests;
 pub(crate) mod tlsf;
