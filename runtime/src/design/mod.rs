@@ -81,7 +81,7 @@ use heapless::Vec;
 pub const MAX_BYTES: usize = 32 << 20;
 
 /// How many instances a design has at most.
-pub const MAX_INSTANCES: usize = 512;
+pub(crate) const MAX_INSTANCES: usize = 512;
 
 /// **A block design**: the instances of a `.hwh`, which it borrows.
 #[derive(Clone, Debug)]

@@ -7,8 +7,6 @@ mod errors;
 mod faults;
 #[path = "axi_dma/held.rs"]
 mod held;
-#[path = "axi_dma/registers.rs"]
-mod registers;
 #[path = "axi_dma/side_by_side.rs"]
 mod side_by_side;
 #[path = "axi_dma/tail.rs"]

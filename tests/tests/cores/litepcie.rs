@@ -3,8 +3,7 @@
 
 use contigo::{
     Device, Driver, Error, Mmio, Queue, Region, Wait,
-    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, LitepcieModel, LitepcieSpec, Side, SimLitepcie, manual, regs},
-    hw::mmio::Register,
+    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, LitepcieModel, LitepcieSpec, Side, SimLitepcie},
     sim::{
         Faults, Model, SimBoard, SimBus, SimConfig, SimDevice, SimWindow,
         stream::{SourceConfig, StreamConfig, packet},
@@ -17,23 +16,6 @@ use std::{
 };
 
 const LIMIT: Duration = Duration::from_millis(5);
-
-#[test]
-fn the_drivers_numbers_are_the_models() {
-    fn at<A: Copy>(register: Register<A>) -> usize {
-        register.offset()
-    }
-    let lane = regs::Lane::at(0x100);
-    let found = [at(lane.enable), at(lane.value_high), at(lane.value_low), at(lane.we), at(lane.loop_prog_n), at(lane.loop_status)];
-    let expected = [0, manual::VALUE, manual::VALUE + 4, manual::WE, manual::LOOP_PROG_N, manual::LOOP_STATUS];
-    assert_eq!(found, expected.map(|offset| 0x100 + offset));
-    assert_eq!([at(lane.level), at(lane.reset)], [0x100 + manual::LEVEL, 0x100 + manual::FLUSH]);
-    assert_eq!((regs::LAST_DISABLE, regs::LENGTH), (manual::LAST_DISABLE, manual::LENGTH));
-    let config = LitepcieConfig::default();
-    let places = [config.writer_at, config.reader_at, config.loopback_at, config.msi_at].map(|at| at as usize);
-    let dma = manual::DMA0;
-    assert_eq!(places, [dma + manual::WRITER, dma + manual::READER, dma + manual::LOOPBACK, manual::MSI]);
-}
 
 /// A board with memory for jobs.
 macro_rules! ground {

@@ -30,20 +30,20 @@ pub const CONTROL: Register<ReadOnly> = Register::at(0x00);
 pub const DMASR: Register<WriteOneToggles> = Register::at(0x04);
 /// CURDESC, 08h and 38h, with CURDESC_MSB: the descriptor under way. It is written while the
 /// channel is halted, and can only be read otherwise.
-pub const CURDESC: Pointer = Pointer::at(0x08);
+pub(crate) const CURDESC: Pointer = Pointer::at(0x08);
 /// CURDESC to read: the lower half.
-pub const CURDESC_LOW: Register<ReadWrite> = Register::at(0x08);
+pub(crate) const CURDESC_LOW: Register<ReadWrite> = Register::at(0x08);
 /// And the upper half, where the core has more than 32 address bits.
-pub const CURDESC_HIGH: Register<ReadWrite> = Register::at(0x0C);
+pub(crate) const CURDESC_HIGH: Register<ReadWrite> = Register::at(0x0C);
 /// TAILDESC, 10h and 40h, read and write: the last descriptor. Writing it is the doorbell. With
 /// more than 32 address bits the write of TAILDESC_MSB is, and comes last.
 pub const TAILDESC: Register<ReadWrite> = Register::at(0x10);
 /// TAILDESC_MSB, 14h and 44h.
-pub const TAILDESC_HIGH: Register<ReadWrite> = Register::at(0x14);
+pub(crate) const TAILDESC_HIGH: Register<ReadWrite> = Register::at(0x14);
 /// SA, 18h, and DA, 48h, read and write: the address of a transfer in direct register mode.
-pub const ADDRESS: Register<ReadWrite> = Register::at(0x18);
+pub(crate) const ADDRESS: Register<ReadWrite> = Register::at(0x18);
 /// SA_MSB and DA_MSB, 1Ch and 4Ch.
-pub const ADDRESS_HIGH: Register<ReadWrite> = Register::at(0x1C);
+pub(crate) const ADDRESS_HIGH: Register<ReadWrite> = Register::at(0x1C);
 /// LENGTH, 28h and 58h, read and write: writing it is the doorbell in direct register mode. S2MM's
 /// says afterwards how many bytes were received.
 pub const LENGTH: Register<ReadWrite> = Register::at(0x28);
@@ -56,13 +56,13 @@ pub const RUN: u32 = 1 << 0;
 /// itself at its end.
 pub const RESET: u32 = 1 << 2;
 /// DMACR, bits 12, 13 and 14, IOC_IrqEn, Dly_IrqEn and Err_IrqEn.
-pub const IRQ_ENABLE: u32 = IRQS;
+pub(crate) const IRQ_ENABLE: u32 = IRQS;
 /// DMACR, bits 23:16, IRQThreshold: so many packets make an interrupt. Writing 0 sets 1
 /// (`axi_dma_register.vhd`, `DMACR_THRESH`).
-pub const THRESHOLD_SHIFT: u32 = 16;
+pub(crate) const THRESHOLD_SHIFT: u32 = 16;
 /// DMACR, bits 31:24, IRQDelay: an interrupt comes after so long without a packet, for those that
 /// the threshold did not tell. 0: it does not.
-pub const DELAY_SHIFT: u32 = 24;
+pub(crate) const DELAY_SHIFT: u32 = 24;
 
 /// DMASR, bit 0, Halted: the channel has stopped.
 pub const HALTED: u32 = 1 << 0;
@@ -73,15 +73,15 @@ pub const SG_INCLUDED: u32 = 1 << 3;
 /// DMASR, bits 2, 7, 11 and 15, reserved, which read as zero: a device that is gone shows.
 pub const RESERVED: u32 = 1 << 2 | 1 << 7 | 1 << 11 | 1 << 15;
 /// DMASR, bit 4, DMAIntErr.
-pub const INTERNAL_ERROR: u32 = 1 << 4;
+pub(crate) const INTERNAL_ERROR: u32 = 1 << 4;
 /// DMASR, bit 5, DMASlvErr.
-pub const SLAVE_ERROR: u32 = 1 << 5;
+pub(crate) const SLAVE_ERROR: u32 = 1 << 5;
 /// DMASR, bit 6, DMADecErr.
-pub const DECODE_ERROR: u32 = 1 << 6;
+pub(crate) const DECODE_ERROR: u32 = 1 << 6;
 /// DMASR, bit 8, SGIntErr.
-pub const SG_INTERNAL_ERROR: u32 = 1 << 8;
+pub(crate) const SG_INTERNAL_ERROR: u32 = 1 << 8;
 /// DMASR, bit 9, SGSlvErr.
-pub const SG_SLAVE_ERROR: u32 = 1 << 9;
+pub(crate) const SG_SLAVE_ERROR: u32 = 1 << 9;
 /// DMASR, bit 10, SGDecErr.
 pub const SG_DECODE_ERROR: u32 = 1 << 10;
 /// All of them.
@@ -93,21 +93,21 @@ pub const IRQS: u32 = 0b111 << 12;
 pub(crate) const TOLD: u32 = IDLE | HALTED | ERRORS | IRQS;
 
 /// A descriptor's address is a multiple of this: 16 words.
-pub const DESCRIPTOR_ALIGN_BYTES: usize = 64;
+pub(crate) const DESCRIPTOR_ALIGN_BYTES: usize = 64;
 /// A descriptor: 13 words, of which five are the user's.
 pub(crate) const DESCRIPTOR_BYTES: usize = 0x34;
 /// BUFFER_ADDRESS, 08h in a descriptor, in two words.
-pub const BUFFER_AT: usize = 0x08;
+pub(crate) const BUFFER_AT: usize = 0x08;
 /// CONTROL, 18h in a descriptor.
-pub const CONTROL_AT: usize = 0x18;
+pub(crate) const CONTROL_AT: usize = 0x18;
 /// STATUS, 1Ch in a descriptor.
 pub const STATUS_AT: usize = 0x1C;
 /// CONTROL and STATUS, bits 25:0: buffer length and transferred bytes, of which a core has 8 to 26.
 pub const BYTES_MASK: u32 = (1 << 26) - 1;
 /// MM2S CONTROL, bit 27, TXSOF: a packet begins in this buffer.
-pub const TX_FIRST: u32 = 1 << 27;
+pub(crate) const TX_FIRST: u32 = 1 << 27;
 /// MM2S CONTROL, bit 26, TXEOF: a packet ends in it.
-pub const TX_LAST: u32 = 1 << 26;
+pub(crate) const TX_LAST: u32 = 1 << 26;
 /// S2MM STATUS, bit 27, RXSOF: a packet begins in this buffer.
 pub const FIRST: u32 = 1 << 27;
 /// S2MM STATUS, bit 26, RXEOF: a packet ends in it.
@@ -120,7 +120,7 @@ pub const FAILED: u32 = 0b111 << 28;
 /// A descriptor's words up to its status.
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
-pub const fn descriptor(next: u64, buffer: DevAddr, control: u32) -> [u32; 8] {
+pub(crate) const fn descriptor(next: u64, buffer: DevAddr, control: u32) -> [u32; 8] {
     [next as u32, (next >> 32) as u32, buffer.0 as u32, (buffer.0 >> 32) as u32, 0, 0, control, 0]
 }
 

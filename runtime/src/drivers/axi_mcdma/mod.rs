@@ -60,4 +60,4 @@ mod submit;
 pub use self::channel::{Mcdma, McdmaChannel, PacketReport};
 pub use self::config::{McdmaConfig, Way};
 #[cfg(feature = "sim")]
-pub use self::model::{McdmaModel, McdmaSpec, SimMcdma, manual};
+pub use self::model::{McdmaModel, McdmaSpec, SimMcdma};

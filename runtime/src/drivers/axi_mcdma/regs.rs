@@ -55,10 +55,10 @@ pub struct Channel {
 }
 
 /// S2MM Packet Drop Count, 514h: of all channels.
-pub const ALL_DROPPED: Register<ReadOnly> = Register::at(0x514);
+pub(crate) const ALL_DROPPED: Register<ReadOnly> = Register::at(0x514);
 
 /// MM2S, then S2MM.
-pub const COMMON: [Common; 2] = [common(0, 0x20, 0x28), common(S2MM, 0x18, 0x20)];
+pub(crate) const COMMON: [Common; 2] = [common(0, 0x20, 0x28), common(S2MM, 0x18, 0x20)];
 
 /// The channels of MM2S, then those of S2MM.
 #[allow(clippy::indexing_slicing, reason = "in a constant the compiler sees it")]
@@ -107,10 +107,10 @@ pub const RESET: u32 = 1 << 2;
 /// Common status, bit 0, Halted: the direction has stopped.
 pub const HALTED: u32 = 1 << 0;
 /// Common status, bits 31:2, which are reserved: so a device that is gone shows.
-pub const COMMON_RESERVED: u32 = !0b11;
+pub(crate) const COMMON_RESERVED: u32 = !0b11;
 
 /// Channel control and status, bit 3: an error on another channel (`Err_on_other_ch`).
-pub const OTHER_ERROR: u32 = 1 << 3;
+pub(crate) const OTHER_ERROR: u32 = 1 << 3;
 /// Channel control and status, bit 5, IOC_Irq: a packet's last descriptor is done.
 pub const IOC: u32 = 1 << 5;
 /// Channel control and status, bit 7, Err_Irq: an error on this channel.
@@ -118,31 +118,31 @@ pub const ERROR: u32 = 1 << 7;
 /// Channel control: those three as interrupts. They read back, so that a reset shows.
 pub const IRQS: u32 = OTHER_ERROR | IOC | ERROR;
 /// Channel control, bits 23:16, IRQThreshold: so many packets make an interrupt.
-pub const THRESHOLD_1: u32 = 1 << 16;
+pub(crate) const THRESHOLD_1: u32 = 1 << 16;
 
 /// Channel status, bit 0, Idle: all descriptors up to the tail are done. A packet that comes then
 /// is dropped.
 pub const IDLE: u32 = 1 << 0;
 /// Channel status, bit 1, BD ShortFall: a packet is longer than the descriptors that there are.
-pub const SHORT_FALL: u32 = 1 << 1;
+pub(crate) const SHORT_FALL: u32 = 1 << 1;
 /// Channel status, bit 2, which is reserved: so a device that is gone shows.
 pub(crate) const CHANNEL_RESERVED: u32 = 1 << 2;
 
 /// A descriptor's address is a multiple of this (16 words).
-pub const DESCRIPTOR_BYTES: usize = 64;
+pub(crate) const DESCRIPTOR_BYTES: usize = 64;
 /// The most bytes that a descriptor's length holds: bits 25:0. A core may be built with fewer.
 pub(crate) const LENGTH_BITS_MAX: u8 = 26;
 /// CONTROL, bit 31, TXSOF: a packet begins here.
-pub const SOF: u32 = 1 << 31;
+pub(crate) const SOF: u32 = 1 << 31;
 /// CONTROL, bit 30, TXEOF: a packet ends here.
-pub const EOF: u32 = 1 << 30;
+pub(crate) const EOF: u32 = 1 << 30;
 /// STATUS is at 1Ch of an MM2S descriptor, and at 18h of an S2MM descriptor, where the sideband's
 /// status follows it.
 pub const STATUS_AT: [usize; 2] = [0x1C, 0x18];
 /// The sideband's status of an S2MM descriptor, 1Ch: TID in 31:24, TDEST in 19:16, TUSER in 15:0.
-pub const SIDEBAND_AT: usize = 0x1C;
+pub(crate) const SIDEBAND_AT: usize = 0x1C;
 /// STATUS, bits 25:0, transferred bytes.
-pub const BYTES: u32 = (1 << 26) - 1;
+pub(crate) const BYTES: u32 = (1 << 26) - 1;
 /// STATUS, bit 26, RXEOF: the packet's last byte is here.
 pub const LAST: u32 = 1 << 26;
 /// STATUS, bit 27, RXSOF: the packet's first byte is here.
@@ -156,14 +156,14 @@ pub const COMPLETE: u32 = 1 << 31;
 /// statuses or the sideband, and five words of the user's.
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
-pub const fn descriptor(next: u64, buffer: u64, control: u32) -> [u32; 13] {
+pub(crate) const fn descriptor(next: u64, buffer: u64, control: u32) -> [u32; 13] {
     [next as u32, (next >> 32) as u32, buffer as u32, (buffer >> 32) as u32, 0, control, 0, 0, 0, 0, 0, 0, 0]
 }
 
 /// Where a descriptor has CONTROL; both places of a status follow.
-pub const CONTROL_AT: usize = 0x14;
+pub(crate) const CONTROL_AT: usize = 0x14;
 /// Where a descriptor has its buffer's address.
-pub const BUFFER_AT: usize = 0x08;
+pub(crate) const BUFFER_AT: usize = 0x08;
 
 /// For messages.
 pub(super) const DEVICE: &str = "axi_mcdma";

@@ -35,7 +35,7 @@ impl Lane {
     /// # Panics
     /// In a constant, where `base` is no multiple of 4.
     #[must_use]
-    pub const fn at(base: usize) -> Self {
+    pub(crate) const fn at(base: usize) -> Self {
         Self {
             enable: Register::at(base),
             value_high: Register::at(base + 0x04),

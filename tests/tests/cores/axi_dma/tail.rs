@@ -3,7 +3,7 @@
 use super::{SOON, WITH_SG, alone, core, ring};
 use contigo::{
     Queue, Region,
-    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, CoreSpec, Side, model::manual},
+    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, CoreSpec, Side, regs},
     sim::{
         SimBoard,
         stream::{SourceConfig, StreamConfig},
@@ -24,7 +24,7 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let pool = region.pool(8, 1024).unwrap();
         let device = core(&board, spec);
-        let after = manual::S2MM + manual::TAILDESC;
+        let after = regs::CHANNEL_BYTES + regs::TAILDESC.offset();
         let slow = Preempted::new(&device, after, for_us).unwrap();
         let config = AxiDmaConfig { address_bits, ..AxiDmaConfig::default() };
         // SAFETY: the model is built so.
@@ -87,7 +87,7 @@ fn descriptors_that_the_core_was_not_given_are_complete() {
     let mut memory = rings.take().unwrap();
     memory.view_mut::<u8>().unwrap().fill(0x5A);
     let complete = |words: &[u32]| -> Vec<bool> {
-        words.chunks(16).map(|bd| bd[manual::BD_STATUS / 4] & manual::BD_CMPLT != 0 && bd[8..13] == [0; 5]).collect()
+        words.chunks(16).map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0 && bd[8..13] == [0; 5]).collect()
     };
     drop(alone(&device, Side::S2mm, Some(memory)));
     let memory = rings.take().unwrap();

@@ -100,6 +100,9 @@ unsafe impl Model for Same {
     fn reset(&mut self) {}
 }
 
+/// S2MM's registers begin (PG288, "Register Space").
+const S2MM: usize = 0x500;
+
 // SAFETY: it is the core's model.
 unsafe impl Model for Half {
     const WINDOW_BYTES: usize = McdmaModel::WINDOW_BYTES;
@@ -107,10 +110,10 @@ unsafe impl Model for Half {
         self.0.advance(bus);
     }
     fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
-        if offset < manual::RX { 0 } else { self.0.read32(offset, bus) }
+        if offset < S2MM { 0 } else { self.0.read32(offset, bus) }
     }
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
-        if offset >= manual::RX {
+        if offset >= S2MM {
             self.0.write32(offset, value, bus);
         }
     }

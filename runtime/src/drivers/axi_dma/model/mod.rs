@@ -13,8 +13,10 @@
 
 mod channel;
 mod fetch;
-pub mod manual;
+mod manual;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 use super::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side};

@@ -4,7 +4,7 @@
 //! S2MM channel `n`.
 
 mod channel;
-pub mod manual;
+mod manual;
 
 use self::{
     channel::{Channel, Step},

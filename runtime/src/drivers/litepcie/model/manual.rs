@@ -15,11 +15,11 @@ pub const VALUE: usize = 0x0004;
 /// `PCIE_DMA_WRITER_TABLE_WE_OFFSET`.
 pub const WE: usize = 0x000C;
 /// `PCIE_DMA_WRITER_TABLE_LOOP_PROG_N_OFFSET`.
-pub const LOOP_PROG_N: usize = 0x0010;
+pub(crate) const LOOP_PROG_N: usize = 0x0010;
 /// `PCIE_DMA_WRITER_TABLE_LOOP_STATUS_OFFSET`.
 pub const LOOP_STATUS: usize = 0x0014;
 /// `PCIE_DMA_WRITER_TABLE_LEVEL_OFFSET`.
-pub const LEVEL: usize = 0x0018;
+pub(crate) const LEVEL: usize = 0x0018;
 /// `PCIE_DMA_WRITER_TABLE_FLUSH_OFFSET`.
 pub const FLUSH: usize = 0x001C;
 
@@ -32,3 +32,27 @@ pub const LENGTH: u32 = (1 << 24) - 1;
 pub const DMA0: usize = 0x6000;
 /// `CSR_PCIE_MSI_BASE` of LiteX's SoC for the Acorn.
 pub const MSI: usize = 0x5800;
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{LitepcieConfig, regs};
+    use super::*;
+    use crate::hw::mmio::Register;
+
+    #[test]
+    fn the_drivers_numbers_are_the_models() {
+        fn at<A: Copy>(register: Register<A>) -> usize {
+            register.offset()
+        }
+        let lane = regs::Lane::at(0x100);
+        let found = [at(lane.enable), at(lane.value_high), at(lane.value_low), at(lane.we), at(lane.loop_prog_n), at(lane.loop_status)];
+        let expected = [0, VALUE, VALUE + 4, WE, LOOP_PROG_N, LOOP_STATUS];
+        assert_eq!(found, expected.map(|offset| 0x100 + offset));
+        assert_eq!([at(lane.level), at(lane.reset)], [0x100 + LEVEL, 0x100 + FLUSH]);
+        assert_eq!((regs::LAST_DISABLE, regs::LENGTH), (LAST_DISABLE, LENGTH));
+        let config = LitepcieConfig::default();
+        let places = [config.writer_at, config.reader_at, config.loopback_at, config.msi_at].map(|at| at as usize);
+        let dma = DMA0;
+        assert_eq!(places, [dma + WRITER, dma + READER, dma + LOOPBACK, MSI]);
+    }
+}
