@@ -150,9 +150,9 @@ int main(void)
 
         /* The device's turn again: the row of C that the program means is where the framework's row
          * was found. */
-        size_t offset;
-        CHECK(contigo_buf_offset(c, &offset));
-        wrong += found.offset_bytes != offset + (size_t)number * N * sizeof(int32_t);
+        contigo_buf_info place = {.struct_size = sizeof place};
+        CHECK(contigo_buf_get_info(c, &place));
+        wrong += found.offset_bytes != place.offset_bytes + (size_t)number * N * sizeof(int32_t);
         CHECK(contigo_buf_give(c, port, (size_t)number * N * sizeof(int32_t), N * sizeof(int32_t), CONTIGO_READS | CONTIGO_WRITES, &device_addr));
         CHECK(contigo_buf_take_back(c));
         wrong += device_addr != row_addr;
@@ -180,10 +180,10 @@ int main(void)
     say(stdout, "a tensor of the program's stack", status);
     wrong += status != CONTIGO_E_NOT_OURS;
 
-    contigo_region_stats stats = {.struct_size = sizeof stats};
-    CHECK(contigo_region_get_stats(region, &stats));
-    wrong += stats.bytes_copied != 0;
-    printf("%d frames, %u wrong, bytes copied: %" PRIu64 "\n", FRAMES, wrong, stats.bytes_copied);
+    contigo_region_info counts = {.struct_size = sizeof counts};
+    CHECK(contigo_region_get_info(region, &counts));
+    wrong += counts.bytes_copied != 0;
+    printf("%d frames, %u wrong, bytes copied: %" PRIu64 "\n", FRAMES, wrong, counts.bytes_copied);
 
     CHECK(contigo_buf_release(a));
     CHECK(contigo_buf_release(c));

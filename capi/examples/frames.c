@@ -62,12 +62,11 @@ static unsigned misuse(contigo_pool pool, contigo_port port)
     contigo_buf frame;
     void *bytes;
     uint64_t addr;
-    size_t len;
     contigo_status status;
 #define REFUSED(call, expected) (status = (call), missed += status != (expected), say(stdout, #call, status))
 
     CHECK(contigo_pool_take(pool, &frame));
-    REFUSED(contigo_buf_dev_addr(frame, &addr, &len), CONTIGO_E_CPU_OWNED);
+    REFUSED(contigo_buf_take_back(frame), CONTIGO_E_CPU_OWNED);
     CHECK(contigo_buf_map(frame, CONTIGO_READ, &bytes, NULL));
     REFUSED(contigo_buf_give(frame, port, 0, FRAME, CONTIGO_READS, &addr), CONTIGO_E_MAPPED);
     CHECK(contigo_buf_unmap(frame));

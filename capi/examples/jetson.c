@@ -133,10 +133,10 @@ int main(int argc, char **argv)
     for (int at = 0; at < 4; at++)
         CHECK(contigo_buf_take_back(operands[at].buf));
 
-    contigo_region_stats stats = {.struct_size = sizeof stats};
-    CHECK(contigo_region_get_stats(region, &stats));
-    wrong += stats.bytes_copied != 0;
-    printf("%d frames, %u wrong, bytes copied: %" PRIu64 "\n", FRAMES, wrong, stats.bytes_copied);
+    contigo_region_info counts = {.struct_size = sizeof counts};
+    CHECK(contigo_region_get_info(region, &counts));
+    wrong += counts.bytes_copied != 0;
+    printf("%d frames, %u wrong, bytes copied: %" PRIu64 "\n", FRAMES, wrong, counts.bytes_copied);
 
     for (int at = 0; at < 4; at++)
         CHECK(contigo_buf_release(operands[at].buf));

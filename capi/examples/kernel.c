@@ -82,9 +82,9 @@ int main(void)
     }
     printf("%u jobs of %d bytes, %" PRIu32 " at once, %d wrong\n", ended, BYTES, info.depth, wrong);
 
-    contigo_region_stats stats = {.struct_size = sizeof stats};
-    CHECK(contigo_region_get_stats(region, &stats));
-    printf("bytes copied: %" PRIu64 "\n", stats.bytes_copied);
+    contigo_region_info counts = {.struct_size = sizeof counts};
+    CHECK(contigo_region_get_info(region, &counts));
+    printf("bytes copied: %" PRIu64 "\n", counts.bytes_copied);
 
     CHECK(contigo_kernel_close(kernel));
     CHECK(contigo_engine_close(engine));

@@ -17,8 +17,9 @@
  * bytes; CONTIGO_WRITES, it writes them; CONTIGO_READS | CONTIGO_WRITES, both.
  *
  * Errors. Every call that can fail returns a contigo_status: 0, or a negative code. A call that is
- * refused answers 0 where it would answer a value, and -1 for a descriptor. contigo_last_error has
- * the text with the numbers, for each thread.
+ * refused answers 0 where it would answer a value, and -1 for a descriptor; one that opens an object
+ * leaves the handle that is there. contigo_last_error has the text with the numbers, for each
+ * thread.
  *
  * Threads. Any thread may use any handle. Many threads may use a region, a port or a pool at once.
  * One thread at a time uses a buffer, an engine or a job: a second one is refused with
@@ -61,15 +62,6 @@
 
 /// How many interrupts of a core contigo_core_info has room for.
 #define CONTIGO_CORE_INTERRUPTS 16
-
-/// Nobody says whether a bitstream is loaded.
-#define CONTIGO_FABRIC_UNKNOWN 0
-
-/// A bitstream is loaded; the kernel does not say which one.
-#define CONTIGO_FABRIC_LOADED 1
-
-/// None is loaded: an access to a core would hang the processor.
-#define CONTIGO_FABRIC_NOT_LOADED 2
 
 /// The version of this header, which is also the number in the shared library's name. It grows
 /// where a program that was compiled with an older header would not work any more. New functions
@@ -119,9 +111,6 @@
 /// end: errors and engines keep them.
 #define CONTIGO_MAX_PORT_NAMES 1024
 
-/// Guards at once: one for each engine at most.
-#define CONTIGO_MAX_GUARDS 32
-
 /// GPUs: NVIDIA's largest machines have 16. A GPU that was opened once stays open until the
 /// program ends.
 #define CONTIGO_MAX_GPUS 16
@@ -154,7 +143,7 @@ typedef uint64_t contigo_buf;
 typedef struct {
     /// sizeof(contigo_buf_info).
     size_t struct_size;
-    /// How many bytes it shows; while a device owns it, how many there are at addr.
+    /// How many bytes it has; while a device owns it, how many there are at addr.
     size_t len_bytes;
     /// Where the first of them is, from the beginning of the region; 0 while a device owns the
     /// buffer.
@@ -211,6 +200,42 @@ typedef uint64_t contigo_device;
 /// A region: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once,
 /// when the program begins.
 typedef uint64_t contigo_region;
+
+/// Facts about an opened device. Yes is 1, no 0. Where is_guarded is 0 the kernel module says
+/// nothing of the device, and every fact up to window_len_bytes is 0.
+typedef struct {
+    /// sizeof(contigo_device_info).
+    size_t struct_size;
+    /// It was opened as guard:…: the kernel module stops it when the program ends.
+    uint32_t is_guarded;
+    /// The device snoops the CPU's caches.
+    uint32_t is_coherent;
+    /// Its bus addresses are not physical ones.
+    uint32_t is_translated;
+    /// It reaches memory that was imported for it, and nothing else: an IOMMU that forgets an
+    /// address at once stands before this device alone.
+    uint32_t is_confined;
+    /// The kernel can reset it (contigo_device_reset), and does so when the program ends.
+    uint32_t can_reset;
+    /// The kernel has a program that stops it (contigo_engine_arm).
+    uint32_t is_armed;
+    /// How many interrupts it has.
+    uint32_t interrupts;
+    /// Blocks that this opening has allocated or imported.
+    uint32_t buffers;
+    /// Blocks in quarantine, because nothing has stopped the device.
+    uint32_t quarantined;
+    /// Always 0.
+    uint32_t reserved;
+    /// How long those are, in bytes.
+    uint64_t quarantined_bytes;
+    /// How many bytes each window of registers has; 0: there is none.
+    uint64_t window_len_bytes[6];
+    /// The name that a GPU's driver gives it, such as "llvmpipe (LLVM 15.0.6, 256 bits)", with a
+    /// NUL, cut to fit; empty where the device is no GPU. On a machine with drivers for the CPU
+    /// beside a GPU's it says which one vulkan or opencl:1 means.
+    char gpu_name[128];
+} contigo_device_info;
 
 /// One operand of a driver's jobs, as the driver describes it.
 typedef struct {
@@ -366,12 +391,6 @@ typedef struct {
     uint64_t ran_dry;
 } contigo_engine_info;
 
-/// A guard: the kernel's node of a device that is bound to the kernel module contigo. It gives
-/// memory its bus address, and stops the device when the program ends. contigo_device_open with
-/// guard:DEVICE serves the device's registers and its interrupt too, of the same node: a device
-/// is opened one way or the other.
-typedef uint64_t contigo_guard;
-
 /// Code that was loaded for a GPU.
 typedef uint64_t contigo_module;
 
@@ -386,41 +405,13 @@ typedef struct {
     contigo_operand_spec operand;
 } contigo_parameter;
 
-/// The kernel's facts about a guarded device and this program's opening of it. Yes is 1, no 0.
-typedef struct {
-    /// sizeof(contigo_guard_info).
-    size_t struct_size;
-    /// The device snoops the CPU's caches.
-    uint32_t is_coherent;
-    /// Its bus addresses are not physical ones.
-    uint32_t is_translated;
-    /// It reaches memory that was imported for it, and nothing else: an IOMMU that forgets an
-    /// address at once stands before this device alone.
-    uint32_t is_confined;
-    /// The kernel can reset it (contigo_device_reset, contigo_guard_reset), and does so when
-    /// the program ends.
-    uint32_t can_reset;
-    /// The kernel has a program that stops it (contigo_engine_arm).
-    uint32_t is_armed;
-    /// How many interrupts it has.
-    uint32_t interrupts;
-    /// Blocks that this opening has allocated or imported.
-    uint32_t buffers;
-    /// Blocks in quarantine, because nothing has stopped the device.
-    uint32_t quarantined;
-    /// How long those are, in bytes.
-    uint64_t quarantined_bytes;
-    /// How many bytes each window of registers has; 0: there is none.
-    uint64_t window_len_bytes[6];
-} contigo_guard_info;
-
 /// Which bytes of which buffer a job uses. The CPU owns the buffer, or a device does since an
 /// earlier job or contigo_buf_give; then the bytes count from the first that was handed over. The
 /// driver says whether the device reads or writes them.
 typedef struct {
     /// The buffer.
     contigo_buf buf;
-    /// The first byte, from the first that the buffer shows.
+    /// The first byte, from the beginning of the buffer.
     size_t offset_bytes;
     /// How many.
     size_t len_bytes;
@@ -495,12 +486,9 @@ typedef struct {
     contigo_device device;
     /// For sim: the simulated board; 0: a board of its own.
     contigo_sim sim;
-    /// For guard and dma-heap:NAME: the guard that the memory is for, which gives it an address
-    /// and maintains its caches; 0: the guard that the name says.
-    contigo_guard guard;
 } contigo_region_options;
 
-/// A region's size, its cache line, and where it lies.
+/// A region's size, its cache line, where it lies, and counts of its work.
 typedef struct {
     /// sizeof(contigo_region_info).
     size_t struct_size;
@@ -512,23 +500,17 @@ typedef struct {
     size_t line_bytes;
     /// Where the block lies, as the memory knows it; a port may add its offset.
     uint64_t base;
-} contigo_region_info;
-
-/// Counts of a region's work since it was opened.
-typedef struct {
-    /// sizeof(contigo_region_stats).
-    size_t struct_size;
-    /// Cache maintenance calls.
+    /// Cache maintenance calls since it was opened.
     uint64_t syncs;
-    /// Bytes made visible to devices, rounded out to whole lines where devices write.
+    /// Bytes made visible to devices since then, rounded out to whole lines where devices write.
     uint64_t bytes_synced_for_device;
     /// Bytes taken back for the CPU.
     uint64_t bytes_synced_for_cpu;
-    /// Bytes that contigo_buf_write and contigo_buf_write_tensor copied.
+    /// Bytes that contigo_buf_write copied.
     uint64_t bytes_copied;
-    /// Pieces carved.
+    /// How often memory was allocated, for a buffer or a pool.
     uint64_t carves;
-} contigo_region_stats;
+} contigo_region_info;
 
 /// The registers and the interrupt of a device that a program drives itself.
 typedef uint64_t contigo_registers;
@@ -562,6 +544,10 @@ typedef struct {
     uint16_t hang;
     /// The device hangs and does not stop before contigo_device_reset.
     uint16_t stuck;
+    /// 1, for a test that provokes it: jobs end well whose device touches bytes that were not
+    /// handed over to it, or no memory at all. With 0 such a job ends with
+    /// CONTIGO_E_WRONG_ACCESS, and its device has been stopped.
+    uint32_t allow_wrong_accesses;
 } contigo_sim_options;
 
 /// The tensor as which a buffer is lent. Its elements follow each other in C's order.
@@ -901,7 +887,7 @@ extern "C" {
 /// info points to a structure whose struct_size is set.
 contigo_status contigo_buf_get_info(contigo_buf buf, contigo_buf_info *info);
 
-/// Answers a pointer to the bytes that the buffer shows, and their number. The pointer is valid
+/// Answers a pointer to the buffer's bytes, and their number. The pointer is valid
 /// until contigo_buf_unmap; until then the buffer cannot be given away or released. access is
 /// CONTIGO_READ or CONTIGO_WRITE. With CONTIGO_READ nothing may be written through the
 /// pointer.
@@ -917,7 +903,7 @@ contigo_status contigo_buf_map(contigo_buf buf, uint32_t access, void **ptr, siz
 /// is none.
 contigo_status contigo_buf_unmap(contigo_buf buf);
 
-/// Copies len_bytes bytes to the beginning of the bytes that the buffer shows, and counts them.
+/// Copies len_bytes bytes to the beginning of the buffer, and counts them.
 /// Data that the program has still to make is better made in place.
 /// CONTIGO_E_SAME_BUFFER where from lies in the buffer itself.
 ///
@@ -925,15 +911,7 @@ contigo_status contigo_buf_unmap(contigo_buf buf);
 /// len_bytes bytes are readable at from.
 contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_bytes);
 
-/// Shows only len_bytes bytes from offset_bytes of the bytes that the buffer shows now. All of
-/// the buffer stays taken.
-contigo_status contigo_buf_slice(contigo_buf buf, size_t offset_bytes, size_t len_bytes);
-
-/// Shows all of the buffer again: the reverse of contigo_buf_slice. Of a part
-/// (contigo_buf_split) it is all of that part.
-contigo_status contigo_buf_whole(contigo_buf buf);
-
-/// Cuts the buffer in two at byte at_bytes of the bytes that it shows. The buffer keeps the bytes
+/// Cuts the buffer in two at byte at_bytes. The buffer keeps the bytes
 /// before the cut, and rest is a new buffer with the bytes behind it. A device can own one of
 /// them while the CPU owns the other, and each is released by itself. Bytes that the buffer did not
 /// show go with the side on which they lie. A part can be cut again; a pool's slot is free again
@@ -951,13 +929,6 @@ contigo_status contigo_buf_whole(contigo_buf buf);
 /// The caller promises:
 /// rest is writable.
 contigo_status contigo_buf_split(contigo_buf buf, size_t at_bytes, contigo_buf *rest);
-
-/// Answers where the first byte that the buffer shows is, from the beginning of the region.
-/// CONTIGO_E_DEVICE_OWNED while a device has the buffer.
-///
-/// The caller promises:
-/// offset_bytes is writable.
-contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
 
 /// Gives len_bytes bytes from offset_bytes of the buffer to a device that the program drives
 /// itself, behind port. The call checks that the device reaches them and does the cache
@@ -989,15 +960,6 @@ contigo_status contigo_buf_give(contigo_buf buf, contigo_port port, size_t offse
 /// job.
 contigo_status contigo_buf_take_back(contigo_buf buf);
 
-/// Answers where the device finds the buffer: the bus address and the number of the bytes that the
-/// last hand-over named, through the port of that hand-over. A job on a part of the buffer makes
-/// this the part, so the two belong together. CONTIGO_E_CPU_OWNED while the CPU owns the buffer:
-/// it has no address then.
-///
-/// The caller promises:
-/// addr and len_bytes are writable.
-contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr, size_t *len_bytes);
-
 /// Gives the buffer back: to its pool, or for good. The handle is stale from here on.
 /// CONTIGO_E_DEVICE_OWNED: a device still has it. CONTIGO_E_MAPPED: it is still mapped.
 /// CONTIGO_E_STALE: it was released before.
@@ -1012,12 +974,6 @@ contigo_status contigo_buf_release(contigo_buf buf);
 /// struct_size is set.
 contigo_status contigo_design_core(const uint8_t *hwh, size_t hwh_bytes, const char *name, contigo_core_info *info);
 
-/// The same for the core at place index, from 0. CONTIGO_E_NOT_FOUND: there are fewer.
-///
-/// The caller promises:
-/// As contigo_design_core.
-contigo_status contigo_design_core_at(const uint8_t *hwh, size_t hwh_bytes, size_t index, contigo_core_info *info);
-
 /// The port that the core called name reaches memory by, with what it reaches there and whether
 /// it snoops for this core. Close it with contigo_port_close. CONTIGO_E_BAD_MAP: the core
 /// reaches no memory, or the file does not tell whether the port snoops.
@@ -1025,13 +981,6 @@ contigo_status contigo_design_core_at(const uint8_t *hwh, size_t hwh_bytes, size
 /// The caller promises:
 /// As contigo_design_core; port is writable.
 contigo_status contigo_design_port(const uint8_t *hwh, size_t hwh_bytes, const char *name, contigo_port *port);
-
-/// Says whether a bitstream is loaded, as the kernel's FPGA manager has it:
-/// CONTIGO_FABRIC_LOADED, CONTIGO_FABRIC_NOT_LOADED, CONTIGO_FABRIC_UNKNOWN.
-///
-/// The caller promises:
-/// state is writable.
-contigo_status contigo_fabric_state(uint32_t *state);
 
 /// Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, guard:gemm8,
 /// pci:0000:01:00.0, vfio:0000:01:00.0, sim:zdma; a GPU for its memory: vulkan,
@@ -1075,7 +1024,9 @@ contigo_status contigo_device_port(contigo_device device, contigo_port port, con
 /// CONTIGO_E_UNSUPPORTED, or CONTIGO_E_OS with EOPNOTSUPP: the kernel has no way to.
 ///
 /// The caller promises:
-/// As contigo_guard_reset: nobody calls an engine of it meanwhile. Engines that share the device
+/// Nobody calls an engine of it meanwhile, to start a job, to wait for one, or to look: some drivers
+/// start jobs while they wait, and a thread that the reset holds between a job's addresses and its
+/// start would start a job with cleared addresses. The library cannot check that. Engines that share the device
 /// (the setting channel) may go on.
 contigo_status contigo_device_reset(contigo_device device);
 
@@ -1103,15 +1054,11 @@ contigo_status contigo_device_enable_bus_master(contigo_device device);
 /// is writable.
 contigo_status contigo_inventory(char *text, size_t capacity_bytes, size_t *len_bytes);
 
-/// Answers the name that a GPU's driver gives it, such as "llvmpipe (LLVM 15.0.6, 256 bits)". On a
-/// machine with drivers for the CPU beside a GPU's it says which one vulkan or opencl:1 means.
-/// text, capacity_bytes and len_bytes as contigo_inventory has them.
-///
-/// CONTIGO_E_UNSUPPORTED: the device is no GPU.
+/// Fills info with facts about a device. CONTIGO_E_OS: the kernel module does not answer.
 ///
 /// The caller promises:
-/// As contigo_inventory.
-contigo_status contigo_device_gpu_name(contigo_device device, char *text, size_t capacity_bytes, size_t *len_bytes);
+/// info points to a structure whose struct_size is set.
+contigo_status contigo_device_get_info(contigo_device device, contigo_device_info *info);
 
 /// Opens an engine over a driver in C, which stops the device first. Close it with
 /// contigo_engine_close; the functions and context stay until then.
@@ -1180,16 +1127,14 @@ contigo_status contigo_engine_get_operand(contigo_engine engine, uint32_t index,
 contigo_status contigo_engine_irq_arm(contigo_engine engine, int *fd);
 
 /// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, in any
-/// way, before the guard's memory goes. Do it before the first job. guard 0 is the guard of the
-/// engine's own device. Another guard writes the registers when it is closed, so it stays open
-/// until the engine is closed. CONTIGO_E_KIND: the engine was armed with another one.
-/// CONTIGO_E_UNSUPPORTED: the engine shares its device (setting channel), which one channel's
-/// program does not stop.
+/// way, before the memory goes. Do it before the first job. CONTIGO_E_KIND: the engine's device
+/// is no guard:…. CONTIGO_E_UNSUPPORTED: the engine shares its device (setting channel),
+/// which one channel's program does not stop.
 ///
 /// The caller promises:
-/// The guard belongs to this engine's device, and its window number window is the registers. The
-/// library cannot check that.
-contigo_status contigo_engine_arm(contigo_engine engine, contigo_guard guard, uint32_t window);
+/// The device's window number window is the registers that the engine drives. The library cannot
+/// check that.
+contigo_status contigo_engine_arm(contigo_engine engine, uint32_t window);
 
 /// Closes an engine. CONTIGO_E_HAS_JOB while it has jobs whose end nobody has taken;
 /// CONTIGO_E_WILL_NOT_STOP where its device does not stop: the engine stays open then.
@@ -1237,50 +1182,6 @@ contigo_status contigo_engine_open_kernel(contigo_module module,
 
 /// Closes a module. CONTIGO_E_STILL_USED while an engine has a kernel of it.
 contigo_status contigo_module_close(contigo_module module);
-
-/// Opens /dev/contigo/<name>, such as f8003000.dma-controller. One program at a time has it.
-/// Close it with contigo_guard_close.
-///
-/// The caller promises:
-/// name is NUL-terminated; guard is writable.
-contigo_status contigo_guard_open(const char *name, contigo_guard *guard);
-
-/// port as the kernel describes this device: on a bus of its own where dma-ranges or an IOMMU
-/// translate its addresses. Memory that is allocated for a guard is used through such a port. Close
-/// seen with contigo_port_close.
-///
-/// The caller promises:
-/// seen is writable.
-contigo_status contigo_guard_see(contigo_guard guard, contigo_port port, contigo_port *seen);
-
-/// Fills info with the kernel's facts about a guard.
-///
-/// The caller promises:
-/// info points to a structure whose struct_size is set.
-contigo_status contigo_guard_get_info(contigo_guard guard, contigo_guard_info *info);
-
-/// As contigo_guard_get_info, of a device that was opened by its name. CONTIGO_E_KIND: it is no
-/// guard:….
-///
-/// The caller promises:
-/// info points to a structure whose struct_size is set.
-contigo_status contigo_device_get_guard_info(contigo_device device, contigo_guard_info *info);
-
-/// Resets a guard's device: it is as after power-on, and has let go of all memory. Memory that was
-/// kept for it is given back. A PCI function masters the bus no more. CONTIGO_E_OS with
-/// EOPNOTSUPP: the kernel has no way to. Stop the device's engine before, or right after, and
-/// start nothing in between: a job that the reset ended might count as done.
-///
-/// The caller promises:
-/// Nobody calls an engine of the device meanwhile: to start a job, to wait for one, or to look.
-/// Some drivers start jobs while they wait. A thread that the reset holds between a job's addresses
-/// and its start would start a job with cleared addresses. The library cannot check that.
-contigo_status contigo_guard_reset(contigo_guard guard);
-
-/// Closes a guard. The kernel then runs the stop that contigo_engine_arm left there.
-/// CONTIGO_E_STILL_USED while the guard has regions, or engines that were armed with it: close
-/// them first.
-contigo_status contigo_guard_close(contigo_guard guard);
 
 /// Gives the device one job more: n operands, as many as the driver's jobs have, and args_words
 /// argument words, which the driver's documentation names. Every check comes first, then the caches
@@ -1339,11 +1240,6 @@ contigo_status contigo_job_wait_device(contigo_job job, uint32_t timeout_us, con
 /// As contigo_job_wait; done is writable.
 contigo_status contigo_job_wait_for(contigo_job job, uint32_t timeout_us, uint32_t *done, contigo_completion *completion);
 
-/// Stops the device, which ends every job of the engine, and takes this job's end; its buffers are
-/// back. A job that has just ended well is no error. CONTIGO_E_WILL_NOT_STOP: as
-/// contigo_job_wait.
-contigo_status contigo_job_cancel(contigo_job job);
-
 /// Takes the end of the job that ended first on this engine; waits at most timeout_us for one.
 /// job is its handle, as contigo_job_start answered it, and stale now; 0: none has ended, and
 /// nothing was stopped. The CPU owns the buffers. An error with a job belongs to that job; the
@@ -1389,10 +1285,6 @@ contigo_status contigo_kernel_set(contigo_kernel kernel, const char *name, uint6
 
 /// Closes a map.
 contigo_status contigo_kernel_close(contigo_kernel kernel);
-
-/// The ABI version of the library that is linked. Compare it with CONTIGO_ABI_VERSION where the
-/// library is loaded at run time.
-unsigned int contigo_abi_version(void);
 
 /// The library's version as a text, such as "0.1.0". It is static: never free it.
 const char *contigo_version(void);
@@ -1540,17 +1432,12 @@ contigo_status contigo_region_close(contigo_region region);
 /// device.
 contigo_status contigo_region_export(contigo_region region, int *fd);
 
-/// Fills info with the region's size, its cache line, and where it lies.
+/// Fills info with the region's size, its cache line, where it lies, and counts of its work so
+/// far. Any thread may ask at any time.
 ///
 /// The caller promises:
 /// info points to a structure whose struct_size is set.
 contigo_status contigo_region_get_info(contigo_region region, contigo_region_info *info);
-
-/// Fills stats with counts of the region's work so far. Any thread may ask at any time.
-///
-/// The caller promises:
-/// stats points to a structure whose struct_size is set.
-contigo_status contigo_region_get_stats(contigo_region region, contigo_region_stats *stats);
 
 /// Answers the bus address through port of len_bytes bytes at ptr, any pointer into the
 /// region. The address is a number and gives no right to the bytes: the buffer's owner still says
@@ -1597,13 +1484,6 @@ contigo_status contigo_registers_read(contigo_registers registers, contigo_regis
 /// job). An address and a doorbell make it read and write there.
 contigo_status contigo_registers_write(contigo_registers registers, contigo_register reg, uint32_t value);
 
-/// Reads a register, and writes it with the bits mask as in value. CONTIGO_E_KIND: it is not
-/// CONTIGO_READ_WRITE, and would lose other bits.
-///
-/// The caller promises:
-/// As contigo_registers_write.
-contigo_status contigo_registers_modify(contigo_registers registers, contigo_register reg, uint32_t mask, uint32_t value);
-
 /// Waits until the bits mask of a register are value, at most timeout_us: by the interrupt
 /// where there is one, and by looking. seen, which may be NULL, gets the last value of the
 /// register. Where reading clears the register, seen gets all bits that any look saw, and the
@@ -1624,12 +1504,6 @@ contigo_status contigo_registers_wait_until(contigo_registers registers,
 /// early: look at the device after it.
 contigo_status contigo_registers_wait(contigo_registers registers, uint32_t timeout_us);
 
-/// As contigo_engine_irq_arm: arm it, look at the device, and only then poll(2).
-///
-/// The caller promises:
-/// fd is writable.
-contigo_status contigo_registers_irq_arm(contigo_registers registers, int *fd);
-
 /// Gives the registers back; the next program or engine may have them.
 contigo_status contigo_registers_close(contigo_registers registers);
 
@@ -1641,11 +1515,6 @@ contigo_status contigo_sim_open(const contigo_sim_options *options, contigo_sim 
 
 /// Closes a simulated board. CONTIGO_E_STILL_USED while it has regions or devices.
 contigo_status contigo_sim_close(contigo_sim sim);
-
-/// Lets jobs end well whose device touches bytes that were not handed over to it, or no memory at
-/// all: for a test that provokes that, with allow 1. Without it, and with 0, such a job ends with
-/// CONTIGO_E_WRONG_ACCESS, and its device has been stopped.
-contigo_status contigo_sim_allow_wrong_accesses(contigo_sim sim, uint32_t allow);
 
 /// Answers a port of a simulated board, with 32 address bits and no offset. With coherent 0 it
 /// does not snoop the CPU's caches, like Zynq's HP0; with 1 it does, like Zynq's ACP. Close it with
@@ -1694,7 +1563,7 @@ contigo_status contigo_buf_unlend(contigo_buf buf);
 /// legacy is 1 a DLManagedTensor *. contigo_dev_addr_of answers the bus address of the lowest
 /// element.
 ///
-/// CONTIGO_E_NOT_OURS: they are elsewhere; contigo_buf_write_tensor copies them.
+/// CONTIGO_E_NOT_OURS: they are elsewhere; contigo_buf_write copies them.
 /// CONTIGO_E_TENSOR: it is no tensor that the CPU can read, or not aligned to align_bytes (0:
 /// nothing is demanded).
 ///
@@ -1702,16 +1571,6 @@ contigo_status contigo_buf_unlend(contigo_buf buf);
 /// tensor is NULL or a tensor as DLPack says, and info points to a structure whose
 /// struct_size is set.
 contigo_status contigo_tensor_locate(contigo_region region, void *tensor, uint32_t legacy, uint32_t align_bytes, contigo_tensor_info *info);
-
-/// Copies a tensor's elements to the beginning of the bytes that the buffer shows, and counts them:
-/// for data that lies elsewhere. The tensor stays the caller's. CONTIGO_E_TENSOR: the CPU cannot
-/// read it, or its elements do not follow each other; CONTIGO_E_OUT_OF_RANGE: they do not fit;
-/// CONTIGO_E_NOT_OURS is never answered.
-///
-/// The caller promises:
-/// tensor is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of
-/// which is the buffer's.
-contigo_status contigo_buf_write_tensor(contigo_buf buf, void *tensor, uint32_t legacy);
 
 #ifdef __cplusplus
 }  // extern "C"

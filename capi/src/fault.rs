@@ -29,8 +29,6 @@ pub(crate) enum Fault {
     Map(MapError),
     /// A file is no block design, or a core of it is not as it was asked for.
     Design(DesignError),
-    /// The design has fewer cores.
-    NoCore { index: usize, cores: usize },
     /// A kernel has no operand, or no scalar, of this name.
     NoSuchIn { what: &'static str, name: Name, near: Near },
     /// A driver does not know a setting of this name.
@@ -88,8 +86,8 @@ pub(crate) enum Misuse {
     NoGpu { is: &'static str },
     /// No port of a known board is called that.
     NoPort,
-    /// The guard is not the one that the engine was armed with.
-    OtherPort,
+    /// The device is not one that the kernel module stops.
+    NoGuard,
     /// The device has no interrupt that is a file.
     NoInterrupt,
     /// A register of this kind is not written, or not modified.
@@ -135,7 +133,6 @@ impl fmt::Display for Fault {
                 write!(f, "`{name}`: this kernel has no {what} of this name")?;
                 if near.names().next().is_none() { Ok(()) } else { write!(f, "; those that are most like it: {near}") }
             }
-            Self::NoCore { index, cores } => write!(f, "no core of the design has index {index}: it has {cores} cores, from 0"),
             Self::Setting { ref name, error } => write!(f, "`{name}`: {error}"),
             Self::Misuse(misuse) => misuse.fmt(f),
             Self::Job { error, cause, operand } => {
@@ -197,7 +194,7 @@ impl fmt::Display for Misuse {
                 let mut first = all().enumerate().filter(|(at, port)| all().position(|other| other.name == port.name) == Some(*at));
                 first.try_for_each(|(_, port)| write!(f, ", {}", port.name))
             }
-            Self::OtherPort => write!(f, "the engine was armed with another guard"),
+            Self::NoGuard => write!(f, "the device is not opened as guard:…, so the kernel module does not stop it"),
             Self::NoInterrupt => write!(f, "the device has no interrupt to sleep for: look again and again"),
             Self::Register { offset_bytes, why } => write!(f, "the register at {offset_bytes:#x} {why}"),
             Self::Panicked => write!(f, "a defect of this library was caught; please report it"),

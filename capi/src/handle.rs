@@ -31,7 +31,6 @@ macro_rules! kinds {
 kinds! {
     Sim = 1,
     Port = 2,
-    Guard = 3,
     Region = 4,
     Pool = 5,
     Buf = 6,
@@ -66,7 +65,6 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Sim => "simulated board",
             Self::Port => "port",
-            Self::Guard => "guard",
             Self::Region => "region",
             Self::Pool => "pool",
             Self::Buf => "buffer",

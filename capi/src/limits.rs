@@ -26,8 +26,6 @@ pub const CONTIGO_MAX_PORTS: c_uint = 64;
 /// Different names of ports that a program makes (`contigo_port_define`), from its beginning to its
 /// end: errors and engines keep them.
 pub const CONTIGO_MAX_PORT_NAMES: c_uint = 1024;
-/// Guards at once: one for each engine at most.
-pub const CONTIGO_MAX_GUARDS: c_uint = 32;
 /// GPUs: NVIDIA's largest machines have 16. A GPU that was opened once stays open until the
 /// program ends.
 pub const CONTIGO_MAX_GPUS: c_uint = 16;
@@ -52,7 +50,6 @@ pub(crate) const JOBS: usize = CONTIGO_MAX_JOBS as usize;
 pub(crate) const MAX_ARGS: usize = CONTIGO_MAX_ARGS as usize;
 pub(crate) const PORTS: usize = CONTIGO_MAX_PORTS as usize;
 pub(crate) const PORT_NAMES: usize = CONTIGO_MAX_PORT_NAMES as usize;
-pub(crate) const GUARDS: usize = CONTIGO_MAX_GUARDS as usize;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 pub(crate) const GPUS: usize = CONTIGO_MAX_GPUS as usize;
 pub(crate) const DEVICES: usize = CONTIGO_MAX_DEVICES as usize;

@@ -47,18 +47,6 @@ fn a_core_says_what_opens_it() {
 }
 
 #[test]
-fn every_core_is_found_by_its_place() {
-    let mut names = Vec::new();
-    let mut info = empty();
-    while unsafe { contigo_design_core_at(ZYNQ.as_ptr(), ZYNQ.len(), names.len(), &mut info) } == CONTIGO_OK {
-        names.push(text(&info.name).to_owned());
-    }
-    assert_eq!(names, ["axi_dma_0", "scale_0", "audio/gain", "axi_intc_0"]);
-    let status = unsafe { contigo_design_core_at(ZYNQ.as_ptr(), ZYNQ.len(), 4, &mut info) };
-    refused(status, CONTIGO_E_NOT_FOUND, "no core of the design has index 4: it has 4 cores, from 0");
-}
-
-#[test]
 fn a_core_has_a_port() {
     let port = answer(|port| unsafe { contigo_design_port(ZYNQ.as_ptr(), ZYNQ.len(), c"axi_dma_0".as_ptr(), port) });
     ok(contigo_port_close(port));
@@ -81,11 +69,4 @@ fn what_is_none_is_refused() {
     refused(null, CONTIGO_E_NULL, "hwh is NULL");
     let small = &mut contigo_core_info { struct_size: 8, ..empty() };
     refused(unsafe { contigo_design_core(ZYNQ.as_ptr(), ZYNQ.len(), c"scale_0".as_ptr(), small) }, CONTIGO_E_STRUCT, "struct_size is 8");
-}
-
-#[test]
-fn the_fabric_is_asked_for() {
-    let mut state = 9;
-    ok(unsafe { contigo_fabric_state(&mut state) });
-    assert!([CONTIGO_FABRIC_UNKNOWN, CONTIGO_FABRIC_LOADED, CONTIGO_FABRIC_NOT_LOADED].contains(&state));
 }

@@ -133,9 +133,7 @@ fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
         refused(try_module(board.port, interface.code).0, CONTIGO_E_KIND, "code is loaded for a GPU, and the port is ");
         board.close();
 
-        let mut stats = contigo_region_stats { struct_size: size_of::<contigo_region_stats>(), ..Default::default() };
-        ok(unsafe { contigo_region_get_stats(region, &mut stats) });
-        assert_eq!(stats.bytes_copied, 0);
+        assert_eq!(region_info(region).bytes_copied, 0);
         release_all(&operands);
         refused(contigo_module_close(module), CONTIGO_E_STILL_USED, "1 still use this module");
         ok(contigo_engine_close(engine));
@@ -179,27 +177,22 @@ fn code_that_is_none_is_refused_with_the_compiler_s_words() {
 
 #[test]
 fn a_gpu_has_the_name_that_its_driver_gives_it() {
-    let name_of = |device, room: &mut [u8]| {
-        let mut len = 7;
-        (unsafe { contigo_device_gpu_name(device, room.as_mut_ptr().cast(), room.len(), &mut len) }, len)
+    let facts = |device| {
+        let mut info = contigo_device_info { struct_size: size_of::<contigo_device_info>(), ..Default::default() };
+        ok(unsafe { contigo_device_get_info(device, &mut info) });
+        (unsafe { core::ffi::CStr::from_ptr(info.gpu_name.as_ptr()) }.to_str().unwrap().to_owned(), info.is_guarded)
     };
     for interface in &INTERFACES {
         let Some(port) = port(interface, "a_gpu_has_the_name_that_its_driver_gives_it") else { continue };
         ok(contigo_port_close(port));
         let device = answer(|device| unsafe { contigo_device_open(interface.name.as_ptr(), device) });
-        let mut room = [b'x'; 256];
-        let (status, len) = name_of(device, &mut room);
-        ok(status);
-        assert!(len > 3 && room[..len].is_ascii() && room[len] == 0, "{}", String::from_utf8_lossy(&room));
-        println!("{}", String::from_utf8_lossy(&room[..len]));
-        // Less room: it is cut, and the whole length is told.
-        let mut small = [b'x'; 3];
-        assert_eq!((name_of(device, &mut small), small), ((CONTIGO_OK, len), [room[0], room[1], 0]));
-        assert_eq!(name_of(device, &mut []), (CONTIGO_OK, len));
+        let (name, is_guarded) = facts(device);
+        assert!(name.len() > 3 && name.is_ascii() && is_guarded == 0, "{name}");
+        println!("{name}");
         ok(contigo_device_close(device));
     }
     let board = Board::new();
-    refused(name_of(board.device, &mut [0; 8]).0, CONTIGO_E_UNSUPPORTED, "no GPU");
+    assert_eq!(facts(board.device), (String::new(), 0), "no GPU");
     board.close();
 }
 

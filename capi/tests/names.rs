@@ -67,15 +67,10 @@ fn a_program_drives_a_device_itself() {
     let word = at(0x128, CONTIGO_READ_WRITE);
     ok(unsafe { contigo_registers_write(registers, word, 0x1234_5678) });
     assert_eq!((read(word), read(at(1 << 20, CONTIGO_READ_ONLY))), (0x1234_5678, u32::MAX));
-    ok(unsafe { contigo_registers_modify(registers, word, 0xFFFF, 0x1_ABCD) });
-    assert_eq!(read(word), 0x1234_ABCD);
+    ok(unsafe { contigo_registers_write(registers, word, 0x1234_ABCD) });
     // An access that would spoil a register of its kind is refused.
     let write = |access| unsafe { contigo_registers_write(registers, at(0x128, access), 0) };
     refused(write(CONTIGO_READ_ONLY), CONTIGO_E_KIND, "the register at 0x128 is read-only");
-    for access in [CONTIGO_READ_ONLY, CONTIGO_READ_CLEARS, CONTIGO_WRITE_1_CLEARS] {
-        let modified = unsafe { contigo_registers_modify(registers, at(0x128, access), 1, 1) };
-        refused(modified, CONTIGO_E_KIND, "loses bits");
-    }
     assert_eq!(read(word), 0x1234_ABCD);
     // Bounded, with what was seen last.
     let mut seen = 0;
@@ -85,9 +80,6 @@ fn a_program_drives_a_device_itself() {
     refused(status, CONTIGO_E_TIMEOUT, "within 100 us");
     assert_eq!(seen, 0x1234_ABCD);
     ok(contigo_registers_wait(registers, 10));
-    let mut fd = 7;
-    refused(unsafe { contigo_registers_irq_arm(registers, &mut fd) }, CONTIGO_E_KIND, "no interrupt");
-    assert_eq!(fd, -1);
     refused(contigo_device_close(device), CONTIGO_E_STILL_USED, "device");
     refused(unsafe { contigo_registers_read(device, at(0, 0), &mut 0) }, CONTIGO_E_KIND, "registers");
     ok(contigo_registers_close(registers));
@@ -127,9 +119,9 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
         (c"guard:ffffffff", CONTIGO_E_NOT_FOUND, "guard:ffffffff: there is no such device that is bound to the kernel module contigo"),
         (c"guard", CONTIGO_E_NEEDS_DEVICE, "guard: this guard memory belongs to a device: open that device"),
     ] {
-        let (status, region) = region(name);
+        let (status, handle) = region(name);
         refused(status, code, part);
-        assert_eq!(region, 0);
+        assert_eq!(handle, 7, "it stays");
     }
     refused(
         unsafe { contigo_device_open(c"uio:none".as_ptr(), &mut 0) },

@@ -86,7 +86,7 @@ fn none_where_a_device_will_not_stop() {
         let job = board.start(&operands);
         assert_eq!(wait(job, 500), CONTIGO_E_WILL_NOT_STOP);
         ok(unsafe { contigo_device_reset(board.device) });
-        ok(contigo_job_cancel(job));
+        cancel(board.engine, job);
         release_all(&operands);
         board.close();
     });

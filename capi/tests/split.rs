@@ -19,16 +19,10 @@ fn try_split(buf: contigo_buf, at_bytes: usize) -> (contigo_status, contigo_buf)
     (unsafe { contigo_buf_split(buf, at_bytes, &mut rest) }, rest)
 }
 
-#[track_caller]
-fn split(buf: contigo_buf, at_bytes: usize) -> contigo_buf {
-    answer(|rest| unsafe { contigo_buf_split(buf, at_bytes, rest) })
-}
-
-/// Where it is in its region, and how many bytes it shows.
+/// Where it is in its region, and how many bytes it has.
 #[track_caller]
 fn place(buf: contigo_buf) -> (usize, usize) {
-    let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
-    ok(unsafe { contigo_buf_get_info(buf, &mut info) });
+    let info = info(buf);
     (info.offset_bytes, info.len_bytes)
 }
 
@@ -54,11 +48,7 @@ fn one_part_is_a_devices_while_the_other_is_the_cpus() {
         ok(contigo_buf_take_back(part));
     }
     assert_eq!((bytes(left), bytes(right)), (vec![9; 1024], vec![7; SLOT - 1024]));
-    // No slice of a part shows a byte of the other.
-    ok(contigo_buf_slice(left, 512, 64));
-    ok(contigo_buf_whole(left));
     assert_eq!(place(left), (start, 1024));
-    refused(contigo_buf_slice(left, 0, 1025), CONTIGO_E_OUT_OF_RANGE, "1024");
     [left, right].into_iter().for_each(|part| ok(contigo_buf_release(part)));
     board.close();
 }
@@ -96,23 +86,6 @@ fn a_slot_is_free_and_whole_when_the_last_part_is_released() {
         ok(contigo_buf_release(buf));
         ok(contigo_buf_release(rest));
     }
-    board.close();
-}
-
-#[test]
-fn what_a_slice_did_not_show_goes_with_its_side() {
-    let board = Board::new();
-    let left = board.take();
-    let (start, _) = place(left);
-    ok(contigo_buf_slice(left, 256, 512));
-    let right = split(left, 128);
-    assert_eq!((place(left), place(right)), ((start + 256, 128), (start + 384, 384)));
-    [left, right].into_iter().for_each(|part| ok(contigo_buf_whole(part)));
-    assert_eq!((place(left), place(right)), ((start, 384), (start + 384, SLOT - 384)));
-    [right, left].into_iter().for_each(|part| ok(contigo_buf_release(part)));
-    let again = board.take();
-    assert_eq!(place(again), (start, SLOT), "the next owner has all of it");
-    ok(contigo_buf_release(again));
     board.close();
 }
 
@@ -257,7 +230,7 @@ fn a_part_that_a_stuck_device_has_keeps_its_slot() {
     assert_eq!(free_slots(&board), 6, "a device may still write the other part");
     refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "2 still use this pool");
     ok(unsafe { contigo_device_reset(board.device) });
-    ok(contigo_job_cancel(job));
+    cancel(board.engine, job);
     release_all(&operands);
     board.close();
 }

@@ -21,7 +21,7 @@ fn lent(buf: contigo_buf, options: &contigo_tensor_options) -> *mut DlManagedTen
     tensor
 }
 
-fn info() -> contigo_tensor_info {
+fn tensor_info() -> contigo_tensor_info {
     contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() }
 }
 
@@ -91,11 +91,11 @@ fn a_frame_goes_to_a_framework_and_to_a_device_in_turn() {
 #[test]
 fn both_forms_and_both_offsets() {
     let board = Board::new();
-    let (first, buf) = (board.take(), board.take());
-    ok(contigo_buf_slice(buf, 256, 1024));
+    let (first, before) = (board.take(), board.take());
+    let buf = split(before, 256);
     let (_, base, _) = try_map(first, CONTIGO_READ);
     ok(contigo_buf_unmap(first));
-    let offset = answer(|offset| unsafe { contigo_buf_offset(buf, offset) });
+    let offset = info(buf).offset_bytes;
     for (keep, expected) in [(0, (base.addr() + offset, 0)), (1, (base.addr(), offset as u64))] {
         let tensor = lent(buf, &contigo_tensor_options { keep_byte_offset: keep, read_only: 1, ..options(&[256]) });
         let seen = unsafe { ((*tensor).tensor.data.addr(), (*tensor).tensor.byte_offset) };
@@ -106,7 +106,7 @@ fn both_forms_and_both_offsets() {
     let (status, tensor) = lend(buf, &contigo_tensor_options { legacy: 1, ..options(&[256]) });
     ok(status);
     let legacy = tensor.cast::<DlManagedTensor>();
-    let mut found = info();
+    let mut found = tensor_info();
     ok(unsafe { contigo_tensor_locate(board.region, legacy.cast(), 1, 256, &mut found) });
     assert_eq!((found.offset_bytes, found.len_bytes, found.read_only), (offset, 1024, 0));
     unsafe { ((*legacy).deleter.unwrap())(legacy) };
@@ -115,7 +115,7 @@ fn both_forms_and_both_offsets() {
     assert!(tensor.is_null());
     refused(status, CONTIGO_E_TENSOR, "flags");
     fill(buf, 9);
-    [first, buf].into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    [first, before, buf].into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
     board.close();
 }
 
@@ -159,7 +159,7 @@ fn tensors_of_others_are_located_or_copied() {
     let (buf, other) = (board.take(), board.take());
     fill(buf, 7);
     let tensor = lent(buf, &options(&[16]));
-    let mut found = info();
+    let mut found = tensor_info();
     let locate = |tensor: *mut DlManagedTensorVersioned, legacy, align, info: *mut contigo_tensor_info| unsafe {
         contigo_tensor_locate(board.region, tensor.cast(), legacy, align, info)
     };
@@ -171,22 +171,9 @@ fn tensors_of_others_are_located_or_copied() {
     refused(unsafe { contigo_tensor_locate(0, tensor.cast(), 0, 0, &mut found) }, CONTIGO_E_HANDLE, "region");
     // The same tensor, elsewhere.
     let mut elsewhere = [3_u32; 16];
-    let (mine, strides) = unsafe { ((*tensor).tensor.data, *(*tensor).tensor.strides) };
+    let mine = unsafe { (*tensor).tensor.data };
     unsafe { (*tensor).tensor.data = elsewhere.as_mut_ptr().cast() };
     refused(locate(tensor, 0, 0, &mut found), CONTIGO_E_NOT_OURS, "64 bytes");
-    let write = |buf, tensor: *mut DlManagedTensorVersioned| unsafe { contigo_buf_write_tensor(buf, tensor.cast(), 0) };
-    ok(write(other, tensor));
-    assert_eq!(bytes(other)[..64], [3, 0, 0, 0].repeat(16));
-    unsafe { *(*tensor).tensor.strides = 2 };
-    refused(write(other, tensor), CONTIGO_E_TENSOR, "stride");
-    unsafe { *(*tensor).tensor.strides = strides };
-    ok(try_map(other, CONTIGO_READ).0);
-    refused(write(other, tensor), CONTIGO_E_MAPPED, "unmap it first");
-    ok(contigo_buf_unmap(other));
-    ok(contigo_buf_slice(other, 0, 32));
-    refused(write(other, tensor), CONTIGO_E_OUT_OF_RANGE, "64");
-    refused(write(buf, tensor), CONTIGO_E_TENSOR_OUT, "deleter");
-    refused(write(other, ptr::null_mut()), CONTIGO_E_TENSOR, "pointer to a tensor");
     unsafe { (*tensor).tensor.data = mine };
     delete(tensor);
     ok(contigo_buf_unlend(buf));

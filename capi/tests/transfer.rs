@@ -15,18 +15,6 @@ use contigo_c::*;
 use contigo_testkit::emulated;
 use core::ptr;
 
-fn stats(region: contigo_region) -> contigo_region_stats {
-    let mut stats = contigo_region_stats { struct_size: size_of::<contigo_region_stats>(), ..Default::default() };
-    ok(unsafe { contigo_region_get_stats(region, &mut stats) });
-    stats
-}
-
-fn info(buf: contigo_buf) -> contigo_buf_info {
-    let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
-    ok(unsafe { contigo_buf_get_info(buf, &mut info) });
-    info
-}
-
 /// A tensor of so many bytes at the buffer's beginning.
 fn lend_bytes(buf: contigo_buf, count: i64, read_only: bool) -> (contigo_status, *mut DlManagedTensorVersioned) {
     let dims = [count];
@@ -73,9 +61,9 @@ fn a_lent_tensor_is_written_as_by_a_job() {
         ok(status);
         delete(tensor);
         ok(contigo_buf_unlend(buf));
-        let before = stats(board.region).bytes_synced_for_cpu;
+        let before = region_info(board.region).bytes_synced_for_cpu;
         ok(contigo_buf_take_back(buf));
-        assert_eq!(stats(board.region).bytes_synced_for_cpu - before, expected, "whole lines of what may have been written");
+        assert_eq!(region_info(board.region).bytes_synced_for_cpu - before, expected, "whole lines of what may have been written");
     }
     // Half a line, whose other half is the CPU's: read, and not written.
     let half = answer(|rest| unsafe { contigo_buf_split(buf, 32, rest) });
@@ -87,40 +75,6 @@ fn a_lent_tensor_is_written_as_by_a_job() {
     ok(contigo_buf_unlend(half));
     ok(contigo_buf_take_back(half));
     ok(contigo_buf_release(half));
-    ok(contigo_buf_release(buf));
-    board.close();
-}
-
-#[test]
-fn a_slice_is_what_views_and_operands_see() {
-    let board = Board::new();
-    let buf = board.take();
-    let first = answer(|offset| unsafe { contigo_buf_offset(buf, offset) });
-    assert_eq!((info(buf).len_bytes, info(buf).offset_bytes, info(buf).device_owned), (SLOT, first, 0));
-    fill(buf, 1);
-    ok(contigo_buf_slice(buf, 128, 256));
-    fill(buf, 2);
-    ok(contigo_buf_slice(buf, 64, 64));
-    fill(buf, 3);
-    assert_eq!((info(buf).len_bytes, info(buf).offset_bytes), (64, first + 192));
-    ok(contigo_buf_whole(buf));
-    let expected: Vec<u8> = (0..SLOT)
-        .map(|at| {
-            if (192..256).contains(&at) {
-                3
-            } else if (128..384).contains(&at) {
-                2
-            } else {
-                1
-            }
-        })
-        .collect();
-    assert_eq!(bytes(buf), expected);
-    // A slot comes back whole.
-    ok(contigo_buf_slice(buf, 0, 64));
-    ok(contigo_buf_release(buf));
-    let buf = board.take();
-    assert_eq!(info(buf).len_bytes, SLOT);
     ok(contigo_buf_release(buf));
     board.close();
 }
@@ -148,9 +102,9 @@ fn addresses_are_told_by_the_hand_over_or_asked_for() {
 fn a_hand_over_synchronises_the_bytes_that_it_names() {
     let board = Board::new();
     let buf = board.take();
-    let mut last = stats(board.region);
+    let mut last = region_info(board.region);
     let mut step = |for_device, for_cpu, copied| {
-        let now = stats(board.region);
+        let now = region_info(board.region);
         let changed = [
             now.bytes_synced_for_device - last.bytes_synced_for_device,
             now.bytes_synced_for_cpu - last.bytes_synced_for_cpu,
@@ -186,12 +140,12 @@ fn an_output_is_the_next_jobs_input_without_the_cpu() {
     let [from, to] = operands;
     let job = board.start(&[from, to]);
     ok(wait_device(job, 20_000));
-    let before = stats(board.region);
+    let before = region_info(board.region);
     // The output of the first is the input of the second, which writes into its old input.
     refused(try_map(to.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
     let job = board.start(&[to, from]);
     ok(wait_device(job, 20_000));
-    assert_eq!(stats(board.region).bytes_synced_for_cpu, before.bytes_synced_for_cpu, "the CPU never had them between");
+    assert_eq!(region_info(board.region).bytes_synced_for_cpu, before.bytes_synced_for_cpu, "the CPU never had them between");
     for operand in operands {
         ok(contigo_buf_take_back(operand.buf));
         assert_eq!(bytes(operand.buf)[..64], [1; 64]);
@@ -258,7 +212,7 @@ fn a_pool_begins_where_it_was_asked_to() {
     for align in [64, 1024, 4096, 65_536] {
         let pool = answer(|pool| unsafe { contigo_pool_open(board.region, 4096, 2, align, pool) });
         let mut slots = [(); 2].map(|()| answer(|buf| unsafe { contigo_pool_take(pool, buf) }));
-        slots.sort_by_key(|&buf| answer(|offset| unsafe { contigo_buf_offset(buf, offset) }));
+        slots.sort_by_key(|&buf| info(buf).offset_bytes);
         let (status, addr) = give(slots[0], board.port, 0, 64, CONTIGO_READS);
         ok(status);
         ok(contigo_buf_take_back(slots[0]));

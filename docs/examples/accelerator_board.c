@@ -15,6 +15,6 @@ int main(void)
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "axi_dma", .device = dma,
         .port = port, .region = memory, .settings = "length_bits=23"}; /* as in the block design */
     contigo_engine_open(&options, &stream);
-    contigo_engine_arm(stream, 0, 0);                               /* the kernel stops it, too */
+    contigo_engine_arm(stream, 0);                                  /* the kernel stops it, too */
     return 0;
 }

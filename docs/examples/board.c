@@ -18,6 +18,6 @@ int main(void)
         .device = device, .port = port, .map = xcopy_hw_h, .map_bytes = sizeof xcopy_hw_h,
         .settings = "stop_us=2000000"};                             /* its longest job: 2 s */
     contigo_engine_open(&options, &engine);
-    contigo_engine_arm(engine, 0, 0);                               /* the guard of its device; window 0 */
+    contigo_engine_arm(engine, 0);                                  /* the kernel stops it, too; window 0 */
     return 0;
 }

@@ -62,8 +62,8 @@ int main(void)
         contigo_buf_unlend(with[at]);
         contigo_job_start(engine, &(contigo_operand){.buf = with[at], .len_bytes = FRAME}, 1, NULL, 0, &jobs[at]);
     }
-    contigo_region_stats stats = {.struct_size = sizeof stats};
-    contigo_region_get_stats(region, &stats);
-    printf("camera: %u frames, %u lost, %u bright, %u bytes copied\n", expected, lost, bright, (unsigned)stats.bytes_copied);
+    contigo_region_info counts = {.struct_size = sizeof counts};
+    contigo_region_get_info(region, &counts);
+    printf("camera: %u frames, %u lost, %u bright, %u bytes copied\n", expected, lost, bright, (unsigned)counts.bytes_copied);
     return contigo_queue_stop(engine) != CONTIGO_OK || lost != 0;
 }

@@ -81,9 +81,9 @@ int main(void)
 
     const float last = map(to, CONTIGO_READ)[COUNT - 1];
     check(contigo_buf_unmap(to));
-    contigo_region_stats stats = {.struct_size = sizeof stats};
-    check(contigo_region_get_stats(region, &stats));
-    printf("%.1f, bytes copied: %" PRIu64 "\n", last, stats.bytes_copied);
+    contigo_region_info counts = {.struct_size = sizeof counts};
+    check(contigo_region_get_info(region, &counts));
+    printf("%.1f, bytes copied: %" PRIu64 "\n", last, counts.bytes_copied);
 
     check(contigo_buf_release(from));
     check(contigo_buf_release(to));
@@ -91,5 +91,5 @@ int main(void)
     check(contigo_module_close(module));
     check(contigo_region_close(region));
     check(contigo_port_close(port));
-    return last == 499.5f && stats.bytes_copied == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return last == 499.5f && counts.bytes_copied == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -19,9 +19,8 @@ const _: () = assert!(COUNT * JOBS <= 1 << INDEX_BITS, "a job's index is its eng
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
     pub(crate) timeout: Duration,
-    /// Where the time is over: stop the device with a timeout (`Some(false)`), or because the
-    /// program cancels the job (`Some(true)`); `None`: let the job go on.
-    pub(crate) stop: Option<bool>,
+    /// Where the time is over, stop the device with a timeout; else let the job go on.
+    pub(crate) stop: bool,
     /// The buffers are the CPU's then.
     pub(crate) to_cpu: bool,
 }
@@ -65,11 +64,10 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
         return Err(stale.into());
     }
     if !engine.wait(at, how.timeout, how.to_cpu)? {
-        match how.stop {
-            None => return Ok(()),
-            Some(true) => engine.stop_for(at, None)?,
-            Some(false) => engine.stop_for(at, Some(Error::Timeout { timeout_us }))?,
+        if !how.stop {
+            return Ok(());
         }
+        engine.stop_for(at, Some(Error::Timeout { timeout_us }))?;
     }
     taken(engine, at, how.to_cpu, outcome)
 }

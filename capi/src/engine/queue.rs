@@ -10,7 +10,6 @@ use crate::{
     handle::Kind,
     limits::{ENGINES as COUNT, JOBS},
     object::{
-        GUARDS, Guard,
         buf::{BUFS, Buf},
         device::UsedDevice,
         gpu::ModuleLease,
@@ -25,7 +24,6 @@ use contigo::{
 use core::{
     ffi::c_int,
     mem::{self, MaybeUninit},
-    ptr,
     sync::atomic::{AtomicU64, Ordering},
 };
 use heapless::Vec;
@@ -43,8 +41,6 @@ pub(crate) struct Engine {
     tickets: Tickets,
     /// INVARIANT: a driver of a GPU's kernel borrows from its module.
     parents: Parents,
-    /// The guard that stops the device when it is closed: not while the engine drives it.
-    armed: Option<Lease<Guard>>,
 }
 
 /// The objects that a driver is of, which are not closed while there is its engine.
@@ -73,7 +69,6 @@ impl Engine {
                 (&raw mut (*engine).queue).write(queue);
                 Tickets::new_in(&mut *(&raw mut (*engine).tickets).cast());
                 (&raw mut (*engine).parents).write(parents);
-                (&raw mut (*engine).armed).write(None);
             }
         };
         // SAFETY: `make` wrote every field.
@@ -243,19 +238,10 @@ impl Engine {
     ///
     /// # Safety
     /// As `Queue::arm`.
-    pub(crate) unsafe fn arm(&mut self, guard: u64, window: u32) -> Result<(), Fault> {
-        if let Some(guard) = self.parents.device.as_ref().filter(|_| guard == 0).and_then(|held| held.guard()) {
-            // SAFETY: the caller's promise; `close` drops the queue before what holds the device.
-            unsafe { self.queue.arm(guard, window)? };
-            return Ok(());
-        }
-        let guard = GUARDS.lease(guard)?;
-        if self.armed.as_ref().is_some_and(|armed| !ptr::eq(&raw const **armed, &raw const *guard)) {
-            return Err(Misuse::OtherPort.into());
-        }
-        // SAFETY: the caller's promise; `close` drops the queue before this lease.
-        unsafe { self.queue.arm(&guard, window)? };
-        self.armed = Some(guard);
+    pub(crate) unsafe fn arm(&mut self, window: u32) -> Result<(), Fault> {
+        let guard = self.parents.device.as_ref().and_then(|held| held.guard()).ok_or(Misuse::NoGuard)?;
+        // SAFETY: the caller's promise; `close` drops the queue before what holds the device.
+        unsafe { self.queue.arm(guard, window)? };
         Ok(())
     }
 

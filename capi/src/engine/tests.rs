@@ -157,29 +157,3 @@ fn an_event_loop_arms_looks_and_waits() {
         assert_eq!(status, CONTIGO_OK);
     }
 }
-
-#[test]
-fn a_guard_stays_open_while_an_armed_engine_does() {
-    // SAFETY: the names are texts, the pointers references.
-    let port = answer(|port| unsafe { contigo_port_find(c"zynq-hp0".as_ptr(), port) });
-    let fake = Fake::open(port, 1);
-    // SAFETY: as above.
-    let open = || answer(|port| unsafe { contigo_guard_open(c"40000000.gemm8".as_ptr(), port) });
-    let (guard, other) = (open(), open());
-    // SAFETY: both are fakes, which write no register.
-    let arm = |guard| unsafe { contigo_engine_arm(fake.engine, guard, 0) };
-    assert_eq!([arm(guard), arm(guard), arm(other)], [CONTIGO_OK, CONTIGO_OK, CONTIGO_E_KIND]);
-    assert_eq!([contigo_guard_close(guard), contigo_guard_close(other)], [CONTIGO_E_STILL_USED, CONTIGO_OK]);
-    let mut info = contigo_guard_info { struct_size: size_of::<contigo_guard_info>(), ..Default::default() };
-    // SAFETY: the pointer is a reference.
-    assert_eq!(unsafe { contigo_guard_get_info(guard, &raw mut info) }, CONTIGO_OK);
-    assert_eq!((info.is_armed, info.can_reset, info.quarantined, info.interrupts, info.window_len_bytes[0]), (1, 0, 0, 1, 0x1000));
-    // SAFETY: a fake.
-    assert_eq!(unsafe { contigo_guard_reset(guard) }, CONTIGO_E_OS, "it cannot");
-    // A polled device has no interrupt.
-    let mut fd = 7;
-    // SAFETY: the pointer is a reference.
-    assert_eq!((unsafe { contigo_engine_irq_arm(fake.engine, &raw mut fd) }, fd), (CONTIGO_E_KIND, -1));
-    fake.close();
-    assert_eq!([contigo_guard_close(guard), contigo_port_close(port)], [CONTIGO_OK; 2]);
-}

@@ -43,7 +43,7 @@ const BOTH: u32 = CONTIGO_READS | CONTIGO_WRITES;
 pub struct contigo_buf_info {
     /// `sizeof(contigo_buf_info)`.
     pub struct_size: usize,
-    /// How many bytes it shows; while a device owns it, how many there are at `addr`.
+    /// How many bytes it has; while a device owns it, how many there are at `addr`.
     pub len_bytes: usize,
     /// Where the first of them is, from the beginning of the region; 0 while a device owns the
     /// buffer.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut conti
     })
 }
 
-/// Answers a pointer to the bytes that the buffer shows, and their number. The pointer is valid
+/// Answers a pointer to the buffer's bytes, and their number. The pointer is valid
 /// until `contigo_buf_unmap`; until then the buffer cannot be given away or released. `access` is
 /// `CONTIGO_READ` or `CONTIGO_WRITE`. With `CONTIGO_READ` nothing may be written through the
 /// pointer.
@@ -123,7 +123,7 @@ pub extern "C" fn contigo_buf_unmap(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, |buf| Ok(buf.unmap()?)))
 }
 
-/// Copies `len_bytes` bytes to the beginning of the bytes that the buffer shows, and counts them.
+/// Copies `len_bytes` bytes to the beginning of the buffer, and counts them.
 /// Data that the program has still to make is better made in place.
 /// `CONTIGO_E_SAME_BUFFER` where `from` lies in the buffer itself.
 ///
@@ -141,21 +141,7 @@ pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void
     })
 }
 
-/// Shows only `len_bytes` bytes from `offset_bytes` of the bytes that the buffer shows now. All of
-/// the buffer stays taken.
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_buf_slice(buf: contigo_buf, offset_bytes: usize, len_bytes: usize) -> contigo_status {
-    call(|| with(buf, |buf| buf.slice(offset_bytes, len_bytes)))
-}
-
-/// Shows all of the buffer again: the reverse of `contigo_buf_slice`. Of a part
-/// (`contigo_buf_split`) it is all of that part.
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_buf_whole(buf: contigo_buf) -> contigo_status {
-    call(|| with(buf, Buf::whole))
-}
-
-/// Cuts the buffer in two at byte `at_bytes` of the bytes that it shows. The buffer keeps the bytes
+/// Cuts the buffer in two at byte `at_bytes`. The buffer keeps the bytes
 /// before the cut, and `rest` is a new buffer with the bytes behind it. A device can own one of
 /// them while the CPU owns the other, and each is released by itself. Bytes that the buffer did not
 /// show go with the side on which they lie. A part can be cut again; a pool's slot is free again
@@ -176,17 +162,6 @@ pub extern "C" fn contigo_buf_whole(buf: contigo_buf) -> contigo_status {
 pub unsafe extern "C" fn contigo_buf_split(buf: contigo_buf, at_bytes: usize, rest: *mut contigo_buf) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { raw::answer(rest, "rest", || Buf::split(buf, at_bytes)) }
-}
-
-/// Answers where the first byte that the buffer shows is, from the beginning of the region.
-/// `CONTIGO_E_DEVICE_OWNED` while a device has the buffer.
-///
-/// # Safety
-/// `offset_bytes` is writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut usize) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe { raw::answer(offset_bytes, "offset_bytes", || with(buf, |buf| Ok(buf.cpu()?.offset_bytes()))) }
 }
 
 /// Gives `len_bytes` bytes from `offset_bytes` of the buffer to a device that the program drives
@@ -239,33 +214,6 @@ pub unsafe extern "C" fn contigo_buf_give(
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_take_back(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, Buf::take_back))
-}
-
-/// Answers where the device finds the buffer: the bus address and the number of the bytes that the
-/// last hand-over named, through the port of that hand-over. A job on a part of the buffer makes
-/// this the part, so the two belong together. `CONTIGO_E_CPU_OWNED` while the CPU owns the buffer:
-/// it has no address then.
-///
-/// # Safety
-/// `addr` and `len_bytes` are writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_buf_dev_addr(buf: contigo_buf, addr: *mut u64, len_bytes: *mut usize) -> contigo_status {
-    if !len_bytes.is_null() {
-        // SAFETY: not null, and the caller's promise. Where it fails both are 0: no address and no
-        // byte.
-        unsafe { len_bytes.write_unaligned(0) };
-    }
-    let find = || {
-        if len_bytes.is_null() {
-            return Err(Misuse::Null { what: "len_bytes" }.into());
-        }
-        let slice = with(buf, |buf| Ok(buf.dev()?.slice()))?;
-        // SAFETY: as above.
-        unsafe { len_bytes.write_unaligned(slice.len_bytes) };
-        Ok(slice.addr.0)
-    };
-    // SAFETY: the caller's promise.
-    unsafe { raw::answer(addr, "addr", find) }
 }
 
 /// Gives the buffer back: to its pool, or for good. The handle is stale from here on.

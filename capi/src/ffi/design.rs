@@ -11,21 +11,11 @@ use crate::{
     object::port::PORTS,
     status::contigo_status,
 };
-use contigo::{
-    design::{Core, Design, Reaches, Wired},
-    names::Fabric,
-};
+use contigo::design::{Core, Design, Reaches, Wired};
 use core::{ffi::c_char, fmt::Write as _, mem};
 
 /// How many interrupts of a core `contigo_core_info` has room for.
 pub const CONTIGO_CORE_INTERRUPTS: usize = 16;
-
-/// Nobody says whether a bitstream is loaded.
-pub const CONTIGO_FABRIC_UNKNOWN: u32 = 0;
-/// A bitstream is loaded; the kernel does not say which one.
-pub const CONTIGO_FABRIC_LOADED: u32 = 1;
-/// None is loaded: an access to a core would hang the processor.
-pub const CONTIGO_FABRIC_NOT_LOADED: u32 = 2;
 
 /// A core of a block design. Its texts end with NUL, and are empty where there is nothing to say.
 #[repr(C)]
@@ -85,27 +75,6 @@ pub unsafe extern "C" fn contigo_design_core(
     })
 }
 
-/// The same for the core at place `index`, from 0. `CONTIGO_E_NOT_FOUND`: there are fewer.
-///
-/// # Safety
-/// As `contigo_design_core`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_design_core_at(
-    hwh: *const u8,
-    hwh_bytes: usize,
-    index: usize,
-    info: *mut contigo_core_info,
-) -> contigo_status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let design = unsafe { read(hwh, hwh_bytes)? };
-        let none = || Fault::NoCore { index, cores: design.cores().count() };
-        let value = described(&design.cores().nth(index).ok_or_else(none)?)?;
-        // SAFETY: the caller's promise.
-        unsafe { raw::fill(info, &value) }
-    })
-}
-
 /// The port that the core called `name` reaches memory by, with what it reaches there and whether
 /// it snoops for this core. Close it with `contigo_port_close`. `CONTIGO_E_BAD_MAP`: the core
 /// reaches no memory, or the file does not tell whether the port snoops.
@@ -121,29 +90,10 @@ pub unsafe extern "C" fn contigo_design_port(
 ) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(port, "port", || {
+        raw::opened(port, "port", || {
             let (design, name) = (read(hwh, hwh_bytes)?, raw::text(name, "name")?);
             let found = design.core(name).and_then(|core| core.port()).map_err(Fault::Design)?;
             Ok(PORTS.insert(found)?)
-        })
-    }
-}
-
-/// Says whether a bitstream is loaded, as the kernel's FPGA manager has it:
-/// `CONTIGO_FABRIC_LOADED`, `CONTIGO_FABRIC_NOT_LOADED`, `CONTIGO_FABRIC_UNKNOWN`.
-///
-/// # Safety
-/// `state` is writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_fabric_state(state: *mut u32) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::answer(state, "state", || {
-            Ok(match Fabric::here() {
-                Fabric::Operating => CONTIGO_FABRIC_LOADED,
-                Fabric::NotLoaded(_) => CONTIGO_FABRIC_NOT_LOADED,
-                _ => CONTIGO_FABRIC_UNKNOWN,
-            })
         })
     }
 }

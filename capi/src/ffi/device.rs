@@ -16,10 +16,7 @@ use crate::{
     },
     status::contigo_status,
 };
-use contigo::{
-    Error,
-    names::{self, Entry, Inventory, NO_PORT},
-};
+use contigo::names::{self, Entry, Inventory, NO_PORT};
 use core::{
     ffi::c_char,
     fmt::{self, Write as _},
@@ -42,7 +39,7 @@ pub type contigo_device = u64;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_open(name: *const c_char, device: *mut contigo_device) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(device, "device", || device::open(raw::text(name, "name")?.parse()?)) }
+    unsafe { raw::opened(device, "device", || device::open(raw::text(name, "name")?.parse()?)) }
 }
 
 /// Closes a device. `CONTIGO_E_STILL_USED` while memory of it, its registers or an engine on it is
@@ -72,7 +69,7 @@ pub unsafe extern "C" fn contigo_device_memory(
 ) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(region, "region", || {
+        raw::opened(region, "region", || {
             // 0 is no device here.
             DEVICES.lease(device)?;
             region::open(raw::text(name, "name")?, &contigo_region_options { len_bytes, device, ..contigo_region_options::default() })
@@ -96,7 +93,7 @@ pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: conti
         Ok(PORTS.insert(port)?)
     };
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(seen, "seen", find) }
+    unsafe { raw::opened(seen, "seen", find) }
 }
 
 /// Resets a device from outside, also while an engine has it: the only thing that stops one that is
@@ -107,7 +104,9 @@ pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: conti
 /// `CONTIGO_E_UNSUPPORTED`, or `CONTIGO_E_OS` with `EOPNOTSUPP`: the kernel has no way to.
 ///
 /// # Safety
-/// As `contigo_guard_reset`: nobody calls an engine of it meanwhile. Engines that share the device
+/// Nobody calls an engine of it meanwhile, to start a job, to wait for one, or to look: some drivers
+/// start jobs while they wait, and a thread that the reset holds between a job's addresses and its
+/// start would start a job with cleared addresses. The library cannot check that. Engines that share the device
 /// (the setting `channel`) may go on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_reset(device: contigo_device) -> contigo_status {
@@ -161,30 +160,6 @@ pub unsafe extern "C" fn contigo_inventory(text: *mut c_char, capacity_bytes: us
     };
     // SAFETY: the caller's promise.
     unsafe { write(text, capacity_bytes, len_bytes, list) }
-}
-
-/// Answers the name that a GPU's driver gives it, such as "llvmpipe (LLVM 15.0.6, 256 bits)". On a
-/// machine with drivers for the CPU beside a GPU's it says which one `vulkan` or `opencl:1` means.
-/// `text`, `capacity_bytes` and `len_bytes` as `contigo_inventory` has them.
-///
-/// `CONTIGO_E_UNSUPPORTED`: the device is no GPU.
-///
-/// # Safety
-/// As `contigo_inventory`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_device_gpu_name(
-    device: contigo_device,
-    text: *mut c_char,
-    capacity_bytes: usize,
-    len_bytes: *mut usize,
-) -> contigo_status {
-    const NONE: Error = Error::Unsupported { what: "this device is no GPU", fix: "open one: cuda:0, vulkan or opencl" };
-    let name = |lines: &mut Lines<'_>| {
-        let _ = lines.write_str(DEVICES.lease(device)?.gpu_name().ok_or(NONE)?);
-        Ok(())
-    };
-    // SAFETY: the caller's promise.
-    unsafe { write(text, capacity_bytes, len_bytes, name) }
 }
 
 /// Writes a text into the caller's room, and its whole length to `len_bytes`.

@@ -148,7 +148,7 @@ pub unsafe extern "C" fn contigo_engine_open_driver(
 ) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(engine, "engine", || {
+        raw::opened(engine, "engine", || {
             let ops = raw::read(ops)?;
             let (Some(submit), Some(poll), Some(stop)) = (ops.submit, ops.poll, ops.stop) else {
                 return Err(Fault::from(Misuse::Null { what: "contigo_driver_ops.submit, poll or stop" }));

@@ -4,7 +4,6 @@
 use super::{
     device::contigo_device,
     driver_ops::contigo_operand_spec,
-    guard::contigo_guard,
     port::{contigo_port, flag},
     raw::{self, Versioned},
     region::contigo_region,
@@ -132,7 +131,7 @@ unsafe impl Versioned for contigo_engine_info {
 pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(engine, "engine", || {
+        raw::opened(engine, "engine", || {
             let given = raw::read(options)?;
             let contigo_engine_options { driver, device, port, window, polled, region, region_bytes, settings, map, map_bytes, .. } = given;
             let window = window_of(window, "contigo_engine_options.window")?;
@@ -225,19 +224,17 @@ pub unsafe extern "C" fn contigo_engine_irq_arm(engine: contigo_engine, fd: *mut
 }
 
 /// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, in any
-/// way, before the guard's memory goes. Do it before the first job. `guard` 0 is the guard of the
-/// engine's own device. Another guard writes the registers when it is closed, so it stays open
-/// until the engine is closed. `CONTIGO_E_KIND`: the engine was armed with another one.
-/// `CONTIGO_E_UNSUPPORTED`: the engine shares its device (setting `channel`), which one channel's
-/// program does not stop.
+/// way, before the memory goes. Do it before the first job. `CONTIGO_E_KIND`: the engine's device
+/// is no `guard:…`. `CONTIGO_E_UNSUPPORTED`: the engine shares its device (setting `channel`),
+/// which one channel's program does not stop.
 ///
 /// # Safety
-/// The guard belongs to this engine's device, and its window number `window` is the registers. The
-/// library cannot check that.
+/// The device's window number `window` is the registers that the engine drives. The library cannot
+/// check that.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, guard: contigo_guard, window: u32) -> contigo_status {
+pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, window: u32) -> contigo_status {
     // SAFETY: the caller's promise.
-    call(|| on(engine, |engine| unsafe { engine.arm(guard, window) }))
+    call(|| on(engine, |engine| unsafe { engine.arm(window) }))
 }
 
 /// Closes an engine. `CONTIGO_E_HAS_JOB` while it has jobs whose end nobody has taken;

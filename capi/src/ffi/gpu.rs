@@ -54,7 +54,7 @@ pub unsafe extern "C" fn contigo_module_load(
     module: *mut contigo_module,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(module, "module", || gpu::load(&get(port)?, raw::bytes(image, image_bytes, "image")?)) }
+    unsafe { raw::opened(module, "module", || gpu::load(&get(port)?, raw::bytes(image, image_bytes, "image")?)) }
 }
 
 /// Opens an engine over one kernel of a module, with a stream or a queue of its own. `entry` is its
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn contigo_engine_open_kernel(
 ) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(engine, "engine", || {
+        raw::opened(engine, "engine", || {
             // The length is checked, and so is the text.
             raw::text(entry, "entry")?;
             if parameters.is_null() {

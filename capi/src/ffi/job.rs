@@ -11,7 +11,7 @@ use crate::{
     fault::{Fault, Misuse},
     last_error::call,
     limits::MAX_ARGS,
-    status::{CONTIGO_E_CANCELLED, contigo_status},
+    status::contigo_status,
 };
 use contigo::{Completion, job::MAX_OPERANDS};
 use core::{mem, slice};
@@ -28,7 +28,7 @@ pub type contigo_job = u64;
 pub struct contigo_operand {
     /// The buffer.
     pub buf: contigo_buf,
-    /// The first byte, from the first that the buffer shows.
+    /// The first byte, from the beginning of the buffer.
     pub offset_bytes: usize,
     /// How many.
     pub len_bytes: usize,
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn contigo_job_start(
 /// `completion` is NULL, or points to a structure whose `struct_size` is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_job_wait(job: contigo_job, timeout_us: u32, completion: *mut contigo_completion) -> contigo_status {
-    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: Some(false), to_cpu: true };
+    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: true, to_cpu: true };
     // SAFETY: the caller's promise.
     call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
 }
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn contigo_job_wait(job: contigo_job, timeout_us: u32, com
 /// As `contigo_job_wait`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_job_wait_device(job: contigo_job, timeout_us: u32, completion: *mut contigo_completion) -> contigo_status {
-    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: Some(false), to_cpu: false };
+    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: true, to_cpu: false };
     // SAFETY: the caller's promise.
     call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
 }
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn contigo_job_wait_for(
     done: *mut u32,
     completion: *mut contigo_completion,
 ) -> contigo_status {
-    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: None, to_cpu: true };
+    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: false, to_cpu: true };
     let mut ended = 0;
     let status = call(|| {
         if done.is_null() {
@@ -197,20 +197,6 @@ pub unsafe extern "C" fn contigo_job_wait_for(
         unsafe { done.write_unaligned(ended) };
     }
     status
-}
-
-/// Stops the device, which ends every job of the engine, and takes this job's end; its buffers are
-/// back. A job that has just ended well is no error. `CONTIGO_E_WILL_NOT_STOP`: as
-/// `contigo_job_wait`.
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_job_cancel(job: contigo_job) -> contigo_status {
-    let how = Wait { timeout: Duration::ZERO, stop: Some(true), to_cpu: true };
-    // SAFETY: NULL.
-    call(|| match unsafe { end(job, how, core::ptr::null_mut(), &mut Outcome::default()) } {
-        // That is what stopping it looks like.
-        Err(fault) if fault.status() != CONTIGO_E_CANCELLED => Err(fault),
-        _ => Ok(()),
-    })
 }
 
 /// Takes the end of the job that ended first on this engine; waits at most `timeout_us` for one.

@@ -50,7 +50,7 @@ unsafe impl Versioned for contigo_kernel_info {
 pub unsafe extern "C" fn contigo_kernel_open(map: *const u8, map_bytes: usize, kernel: *mut contigo_kernel) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(kernel, "kernel", || {
+        raw::opened(kernel, "kernel", || {
             let map = describe::any(raw::bytes(map, map_bytes, "map")?, "").and_then(|map| map.build());
             Ok(KERNELS.insert(map.map_err(Fault::Map)?)?)
         })

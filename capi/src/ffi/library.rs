@@ -15,13 +15,6 @@ use core::{
 /// and codes, and new fields at the end of a structure, do not change it.
 pub const CONTIGO_ABI_VERSION: c_uint = 2;
 
-/// The ABI version of the library that is linked. Compare it with `CONTIGO_ABI_VERSION` where the
-/// library is loaded at run time.
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_abi_version() -> c_uint {
-    CONTIGO_ABI_VERSION
-}
-
 /// The library's version as a text, such as "0.1.0". It is static: never free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_version() -> *const c_char {

@@ -4,10 +4,10 @@
 mod buf;
 mod design;
 mod device;
+mod device_info;
 mod driver_ops;
 mod engine;
 mod gpu;
-mod guard;
 mod job;
 mod kernel;
 mod library;
@@ -20,6 +20,6 @@ mod sim;
 mod tensor;
 
 pub use {
-    buf::*, design::*, device::*, driver_ops::*, engine::*, gpu::*, guard::*, job::*, kernel::*, library::*, pool::*, port::*, region::*,
-    registers::*, sim::*, tensor::*,
+    buf::*, design::*, device::*, device_info::*, driver_ops::*, engine::*, gpu::*, job::*, kernel::*, library::*, pool::*, port::*,
+    region::*, registers::*, sim::*, tensor::*,
 };

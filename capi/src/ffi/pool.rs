@@ -29,7 +29,7 @@ pub unsafe extern "C" fn contigo_pool_open(
     pool: *mut contigo_pool,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(pool, "pool", || Pool::open(region, slot_bytes, slots, align(align_bytes)?)) }
+    unsafe { raw::opened(pool, "pool", || Pool::open(region, slot_bytes, slots, align(align_bytes)?)) }
 }
 
 /// Takes a free slot, which the CPU owns. It holds the bytes that its last owner left in it. Any

@@ -69,7 +69,7 @@ unsafe impl Versioned for contigo_port_options {
 pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut contigo_port) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(port, "port", || {
+        raw::opened(port, "port", || {
             let name = raw::text(name, "name")?;
             let found = match gpu::port(name)? {
                 Some(port) => port,
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut conti
 pub unsafe extern "C" fn contigo_port_define(options: *const contigo_port_options, port: *mut contigo_port) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(port, "port", || {
+        raw::opened(port, "port", || {
             let options = raw::read(options)?;
             let name = raw::text(options.name, "contigo_port_options.name")?;
             let contigo_port_options { offset, addr_bits, window_first, window_last, .. } = options;

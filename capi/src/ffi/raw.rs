@@ -95,6 +95,23 @@ pub(super) unsafe fn fill<T: Versioned>(to: *mut T, value: &T) -> Result<(), Fau
     Ok(())
 }
 
+/// Runs a call that opens an object and answers its handle. Where it is refused, the handle that is
+/// there stays: it may be a good one, and nobody else has it.
+///
+/// # Safety
+/// `to` is NULL, or points to a writable handle.
+pub(super) unsafe fn opened(to: *mut u64, what: &'static str, act: impl FnOnce() -> Result<u64, Fault>) -> contigo_status {
+    call(|| {
+        if to.is_null() {
+            return Err(Misuse::Null { what }.into());
+        }
+        let handle = act()?;
+        // SAFETY: not null, and the caller's promise.
+        unsafe { to.write_unaligned(handle) };
+        Ok(())
+    })
+}
+
 /// Runs a call that answers one value: 0 where it is refused.
 ///
 /// # Safety

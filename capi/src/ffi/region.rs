@@ -3,7 +3,6 @@
 
 use super::{
     device::contigo_device,
-    guard::contigo_guard,
     port::{contigo_port, flag},
     raw::{self, Versioned},
     sim::contigo_sim,
@@ -49,9 +48,6 @@ pub struct contigo_region_options {
     pub device: contigo_device,
     /// For `sim`: the simulated board; 0: a board of its own.
     pub sim: contigo_sim,
-    /// For `guard` and `dma-heap:NAME`: the guard that the memory is for, which gives it an address
-    /// and maintains its caches; 0: the guard that the name says.
-    pub guard: contigo_guard,
 }
 
 // SAFETY: integers only, `struct_size` first.
@@ -60,7 +56,7 @@ unsafe impl Versioned for contigo_region_options {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// A region's size, its cache line, and where it lies.
+/// A region's size, its cache line, where it lies, and counts of its work.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_region_info {
@@ -74,35 +70,21 @@ pub struct contigo_region_info {
     pub line_bytes: usize,
     /// Where the block lies, as the memory knows it; a port may add its offset.
     pub base: u64,
+    /// Cache maintenance calls since it was opened.
+    pub syncs: u64,
+    /// Bytes made visible to devices since then, rounded out to whole lines where devices write.
+    pub bytes_synced_for_device: u64,
+    /// Bytes taken back for the CPU.
+    pub bytes_synced_for_cpu: u64,
+    /// Bytes that `contigo_buf_write` copied.
+    pub bytes_copied: u64,
+    /// How often memory was allocated, for a buffer or a pool.
+    pub carves: u64,
 }
 
 // SAFETY: integers only, `struct_size` first.
 unsafe impl Versioned for contigo_region_info {
     const NAME: &'static str = "contigo_region_info";
-    const LEAST: usize = mem::size_of::<Self>();
-}
-
-/// Counts of a region's work since it was opened.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct contigo_region_stats {
-    /// `sizeof(contigo_region_stats)`.
-    pub struct_size: usize,
-    /// Cache maintenance calls.
-    pub syncs: u64,
-    /// Bytes made visible to devices, rounded out to whole lines where devices write.
-    pub bytes_synced_for_device: u64,
-    /// Bytes taken back for the CPU.
-    pub bytes_synced_for_cpu: u64,
-    /// Bytes that `contigo_buf_write` and `contigo_buf_write_tensor` copied.
-    pub bytes_copied: u64,
-    /// Pieces carved.
-    pub carves: u64,
-}
-
-// SAFETY: integers only, `struct_size` first.
-unsafe impl Versioned for contigo_region_stats {
-    const NAME: &'static str = "contigo_region_stats";
     const LEAST: usize = mem::size_of::<Self>();
 }
 
@@ -124,7 +106,7 @@ unsafe impl Versioned for contigo_region_stats {
 pub unsafe extern "C" fn contigo_region_open(name: *const c_char, len_bytes: usize, region: *mut contigo_region) -> contigo_status {
     // SAFETY: the caller's promise; nothing is translated, and nothing write-combined.
     unsafe {
-        raw::answer(region, "region", || {
+        raw::opened(region, "region", || {
             let options = contigo_region_options { len_bytes, ..contigo_region_options::default() };
             open(raw::text(name, "name")?, &options)
         })
@@ -156,19 +138,18 @@ pub unsafe extern "C" fn contigo_region_open_with(
     region: *mut contigo_region,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(region, "region", || open(raw::text(name, "name")?, &raw::read(options)?)) }
+    unsafe { raw::opened(region, "region", || open(raw::text(name, "name")?, &raw::read(options)?)) }
 }
 
 /// # Safety
 /// As `contigo_region_open_with`.
 pub(super) unsafe fn open(name: &str, options: &contigo_region_options) -> Result<u64, Fault> {
-    let contigo_region_options { len_bytes, align_bytes, addr_bits, device, sim, guard, .. } = *options;
+    let contigo_region_options { len_bytes, align_bytes, addr_bits, device, sim, .. } = *options;
     let options = RegionOptions {
         name: name.parse()?,
         len_bytes,
         device: (device != 0).then_some(device),
         sim: (sim != 0).then_some(sim),
-        guard: (guard != 0).then_some(guard),
         translated: flag(options.translated, "contigo_region_options.translated")?,
         write_combined: flag(options.write_combined, "contigo_region_options.write_combined")?,
     };
@@ -217,7 +198,8 @@ pub unsafe extern "C" fn contigo_region_export(region: contigo_region, fd: *mut 
     unsafe { raw::answer_or(-1, fd, "fd", || REGIONS.lease(region)?.export()) }
 }
 
-/// Fills `info` with the region's size, its cache line, and where it lies.
+/// Fills `info` with the region's size, its cache line, where it lies, and counts of its work so
+/// far. Any thread may ask at any time.
 ///
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.
@@ -226,28 +208,13 @@ pub unsafe extern "C" fn contigo_region_get_info(region: contigo_region, info: *
     call(|| {
         let region = REGIONS.lease(region)?;
         let region = region.memory();
+        let done = region.stats();
         let value = contigo_region_info {
             struct_size: 0,
             len_bytes: region.len_bytes(),
             free_bytes: region.free_bytes(),
             line_bytes: region.line().bytes(),
             base: region.base().raw(),
-        };
-        // SAFETY: the caller's promise.
-        unsafe { raw::fill(info, &value) }
-    })
-}
-
-/// Fills `stats` with counts of the region's work so far. Any thread may ask at any time.
-///
-/// # Safety
-/// `stats` points to a structure whose `struct_size` is set.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_region_get_stats(region: contigo_region, stats: *mut contigo_region_stats) -> contigo_status {
-    call(|| {
-        let done = REGIONS.lease(region)?.memory().stats();
-        let value = contigo_region_stats {
-            struct_size: 0,
             syncs: done.syncs,
             bytes_synced_for_device: done.bytes_synced_for_device,
             bytes_synced_for_cpu: done.bytes_synced_for_cpu,
@@ -255,7 +222,7 @@ pub unsafe extern "C" fn contigo_region_get_stats(region: contigo_region, stats:
             carves: done.carves,
         };
         // SAFETY: the caller's promise.
-        unsafe { raw::fill(stats, &value) }
+        unsafe { raw::fill(info, &value) }
     })
 }
 

@@ -14,7 +14,6 @@ use crate::{
     status::contigo_status,
 };
 use contigo::{Error, Mmio, Wait, hw::poll_until, names::Attach};
-use core::ffi::c_int;
 use std::time::Duration;
 
 /// The registers and the interrupt of a device that a program drives itself.
@@ -65,7 +64,7 @@ pub unsafe extern "C" fn contigo_device_attach(
         unsafe { Attached::open(device, port, how) }
     };
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(registers, "registers", attach) }
+    unsafe { raw::opened(registers, "registers", attach) }
 }
 
 /// Reads a register; all ones outside of the window, as an absent device answers.
@@ -92,32 +91,6 @@ pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, r
         on(registers, |attached| {
             // SAFETY: the caller's promise.
             unsafe { attached.device.write32(reg.offset_bytes as usize, value) };
-            Ok(())
-        })
-    })
-}
-
-/// Reads a register, and writes it with the bits `mask` as in `value`. `CONTIGO_E_KIND`: it is not
-/// `CONTIGO_READ_WRITE`, and would lose other bits.
-///
-/// # Safety
-/// As `contigo_registers_write`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_registers_modify(
-    registers: contigo_registers,
-    reg: contigo_register,
-    mask: u32,
-    value: u32,
-) -> contigo_status {
-    call(|| {
-        if reg.access != CONTIGO_READ_WRITE {
-            return Err(Misuse::Register { offset_bytes: reg.offset_bytes, why: "loses bits where it is read and written back" }.into());
-        }
-        on(registers, |attached| {
-            let offset = reg.offset_bytes as usize;
-            let kept = attached.device.read32(offset) & !mask;
-            // SAFETY: the caller's promise.
-            unsafe { attached.device.write32(offset, kept | (value & mask)) };
             Ok(())
         })
     })
@@ -169,17 +142,6 @@ pub extern "C" fn contigo_registers_wait(registers: contigo_registers, timeout_u
             Ok(attached.device.wait_at_most(timeout_us)?)
         })
     })
-}
-
-/// As `contigo_engine_irq_arm`: arm it, look at the device, and only then poll(2).
-///
-/// # Safety
-/// `fd` is writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_registers_irq_arm(registers: contigo_registers, fd: *mut c_int) -> contigo_status {
-    let arm = || on(registers, |attached| Ok(attached.device.arm_irq()?.ok_or(Misuse::NoInterrupt)?));
-    // SAFETY: the caller's promise.
-    unsafe { raw::answer_or(-1, fd, "fd", arm) }
 }
 
 /// Gives the registers back; the next program or engine may have them.

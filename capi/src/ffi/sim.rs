@@ -42,6 +42,10 @@ pub struct contigo_sim_options {
     pub hang: u16,
     /// The device hangs and does not stop before `contigo_device_reset`.
     pub stuck: u16,
+    /// 1, for a test that provokes it: jobs end well whose device touches bytes that were not
+    /// handed over to it, or no memory at all. With 0 such a job ends with
+    /// `CONTIGO_E_WRONG_ACCESS`, and its device has been stopped.
+    pub allow_wrong_accesses: u32,
 }
 
 // SAFETY: integers only, `struct_size` first.
@@ -58,10 +62,18 @@ unsafe impl Versioned for contigo_sim_options {
 pub unsafe extern "C" fn contigo_sim_open(options: *const contigo_sim_options, sim: *mut contigo_sim) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(sim, "sim", || {
-            let contigo_sim_options { seed, late_irq, lost_irq, error, short_transfer, hang, stuck, .. } = raw::read(options)?;
+        raw::opened(sim, "sim", || {
+            let contigo_sim_options { seed, late_irq, lost_irq, error, short_transfer, hang, stuck, allow_wrong_accesses, .. } =
+                raw::read(options)?;
+            let allow = match allow_wrong_accesses {
+                0 => false,
+                1 => true,
+                value => return Err(Fault::from(Misuse::Value { what: "allow_wrong_accesses", value: value.into() })),
+            };
             let faults = Faults { late_irq, lost_irq, error, short: short_transfer, hang, stuck };
-            Ok(SIMS.insert(SimBoard::try_with(SimConfig { seed, faults })?)?)
+            let board = SimBoard::try_with(SimConfig { seed, faults })?;
+            board.allow_wrong_accesses(allow)?;
+            Ok(SIMS.insert(board)?)
         })
     }
 }
@@ -75,21 +87,6 @@ pub extern "C" fn contigo_sim_close(sim: contigo_sim) -> contigo_status {
     })
 }
 
-/// Lets jobs end well whose device touches bytes that were not handed over to it, or no memory at
-/// all: for a test that provokes that, with `allow` 1. Without it, and with 0, such a job ends with
-/// `CONTIGO_E_WRONG_ACCESS`, and its device has been stopped.
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_sim_allow_wrong_accesses(sim: contigo_sim, allow: u32) -> contigo_status {
-    call(|| {
-        let allow = match allow {
-            0 => false,
-            1 => true,
-            value => return Err(Fault::from(Misuse::Value { what: "allow", value: value.into() })),
-        };
-        Ok(SIMS.lease(sim)?.allow_wrong_accesses(allow)?)
-    })
-}
-
 /// Answers a port of a simulated board, with 32 address bits and no offset. With `coherent` 0 it
 /// does not snoop the CPU's caches, like Zynq's HP0; with 1 it does, like Zynq's ACP. Close it with
 /// `contigo_port_close`.
@@ -100,7 +97,7 @@ pub extern "C" fn contigo_sim_allow_wrong_accesses(sim: contigo_sim, allow: u32)
 pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port: *mut contigo_port) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
-        raw::answer(port, "port", || {
+        raw::opened(port, "port", || {
             let board = SIMS.lease(sim)?;
             let made = match coherent {
                 0 => board.port(),
@@ -122,5 +119,5 @@ pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_sim_device(sim: contigo_sim, driver: *const c_char, device: *mut contigo_device) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(device, "device", || on_board(sim, raw::text(driver, "driver")?)) }
+    unsafe { raw::opened(device, "device", || on_board(sim, raw::text(driver, "driver")?)) }
 }

@@ -119,7 +119,7 @@ pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
 /// `legacy` is 1 a `DLManagedTensor *`. `contigo_dev_addr_of` answers the bus address of the lowest
 /// element.
 ///
-/// `CONTIGO_E_NOT_OURS`: they are elsewhere; `contigo_buf_write_tensor` copies them.
+/// `CONTIGO_E_NOT_OURS`: they are elsewhere; `contigo_buf_write` copies them.
 /// `CONTIGO_E_TENSOR`: it is no tensor that the CPU can read, or not aligned to `align_bytes` (0:
 /// nothing is demanded).
 ///
@@ -161,24 +161,6 @@ pub unsafe extern "C" fn contigo_tensor_locate(
         };
         // SAFETY: the caller's promise.
         unsafe { raw::fill(info, &value) }
-    })
-}
-
-/// Copies a tensor's elements to the beginning of the bytes that the buffer shows, and counts them:
-/// for data that lies elsewhere. The tensor stays the caller's. `CONTIGO_E_TENSOR`: the CPU cannot
-/// read it, or its elements do not follow each other; `CONTIGO_E_OUT_OF_RANGE`: they do not fit;
-/// `CONTIGO_E_NOT_OURS` is never answered.
-///
-/// # Safety
-/// `tensor` is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of
-/// which is the buffer's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_buf_write_tensor(buf: contigo_buf, tensor: *mut c_void, legacy: u32) -> contigo_status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let foreign = mem::ManuallyDrop::new(unsafe { foreign(tensor, legacy)? });
-        // SAFETY: as above.
-        with(buf, |buf| unsafe { buf.copy_from_tensor(&foreign) })
     })
 }
 

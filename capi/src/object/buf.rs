@@ -106,7 +106,7 @@ impl Buf {
         Ok(())
     }
 
-    /// Cuts a buffer at byte `at_bytes` of what it shows: it keeps what is before, and what is
+    /// Cuts a buffer at byte `at_bytes`: it keeps what is before, and what is
     /// behind gets the handle that is returned. Where it is refused, the buffer is as it was.
     pub(crate) fn split(raw: u64, at_bytes: usize) -> Result<u64, Fault> {
         let mut locked = BUFS.lock(raw)?;
@@ -197,7 +197,7 @@ impl Buf {
         }
     }
 
-    /// The CPU's address of what the buffer shows, for as long as `unmap` is not called.
+    /// The CPU's address of the buffer, for as long as `unmap` is not called.
     pub(crate) fn map(&mut self, access: Access) -> Result<(*mut u8, usize), Fault> {
         let views = match (self.views, access) {
             (Views::Readers(views), Access::Read) => Views::Readers(views.checked_add(1).ok_or(Misuse::Mapped { views })?),
@@ -233,7 +233,7 @@ impl Buf {
         Ok(())
     }
 
-    /// Do `len_bytes` bytes fit, and is none of those at `addr` one that the buffer shows?
+    /// Do `len_bytes` bytes fit, and is none of those at `addr` one of the buffer's?
     pub(crate) fn may_take(&self, addr: usize, len_bytes: usize) -> Result<(), Fault> {
         self.unmapped()?;
         let shown = self.cpu()?.view::<u8>()?;
@@ -245,28 +245,9 @@ impl Buf {
         if apart { Ok(()) } else { Err(Misuse::Overlap.into()) }
     }
 
-    /// Copies `source` to the beginning of what the buffer shows.
+    /// Copies `source` to the beginning of the buffer.
     pub(crate) fn copy_from(&mut self, source: &[u8]) -> Result<(), Fault> {
         Ok(self.cpu_mut()?.copy_from_slice(source)?)
-    }
-
-    /// Shows only a part of what it shows now.
-    pub(crate) fn slice(&mut self, offset_bytes: usize, len_bytes: usize) -> Result<(), Fault> {
-        let (owner, refusal) = match self.take_cpu()?.slice(offset_bytes..offset_bytes.saturating_add(len_bytes)) {
-            Ok(part) => (part, Ok(())),
-            Err(refused) => {
-                let (error, buf) = refused.into_parts();
-                (buf, Err(error.into()))
-            }
-        };
-        self.owner = Owner::Cpu(owner);
-        refusal
-    }
-
-    /// Shows all of it again.
-    pub(crate) fn whole(&mut self) -> Result<(), Fault> {
-        self.owner = Owner::Cpu(self.take_cpu()?.whole());
-        Ok(())
     }
 
     /// Makes a part of it a device's, and says where the device finds it.

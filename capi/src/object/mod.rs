@@ -15,22 +15,10 @@ use crate::{
     limits,
     table::{Object, Table},
 };
-/// The kernel's node of a device.
-pub(crate) use contigo::linux::guard::Guard;
 use contigo::{drivers::ap_ctrl::KernelMap, sim::SimBoard};
-
-/// Opens a guard by its name; in this crate's own tests a fake's.
-pub(crate) fn open_guard(name: &str) -> Result<Guard, contigo::Error> {
-    #[cfg(not(test))]
-    return Guard::open(name);
-    #[cfg(test)]
-    return Guard::open_from(std::sync::Arc::new(contigo_testkit::fake_guard::FakeGuard::new(Default::default())), name);
-}
 
 /// Simulated boards.
 pub(crate) static SIMS: Table<SimBoard, { limits::SIMS }> = Table::new();
-/// Guards.
-pub(crate) static GUARDS: Table<Guard, { limits::GUARDS }> = Table::new();
 
 /// Maps of kernels.
 pub(crate) static KERNELS: Table<KernelMap, { limits::ENGINES }> = Table::new();
@@ -41,8 +29,4 @@ impl Object for KernelMap {
 
 impl Object for SimBoard {
     const KIND: Kind = Kind::Sim;
-}
-
-impl Object for Guard {
-    const KIND: Kind = Kind::Guard;
 }

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "what memory is translated or fenced, and who imports it, is the C program's promise")]
 //! Regions: blocks of DMA memory, and the objects that they belong to.
 
-use super::{GUARDS, Guard, SIMS, cuda, device::UsedDevice};
+use super::{SIMS, cuda, device::UsedDevice};
 use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
@@ -10,7 +10,7 @@ use crate::{
 };
 use contigo::{
     Align, Error, Limits,
-    linux::memory::{DmaHeap, UDmaBuf},
+    linux::memory::UDmaBuf,
     mem::Requirements,
     names::{AnyMemory, MemoryName},
     sim::SimBoard,
@@ -41,7 +41,6 @@ pub(crate) struct Region {
 enum Parent {
     None,
     Sim(Lease<SimBoard>),
-    Guard(Lease<Guard>),
     Device(UsedDevice),
 }
 
@@ -49,10 +48,9 @@ enum Parent {
 pub(crate) struct RegionOptions {
     pub(crate) name: MemoryName,
     pub(crate) len_bytes: usize,
-    /// The program's own device, simulated board or guard.
+    /// The program's own device or simulated board.
     pub(crate) device: Option<u64>,
     pub(crate) sim: Option<u64>,
-    pub(crate) guard: Option<u64>,
     /// A u-dma-buf behind a translation.
     pub(crate) translated: bool,
     /// Of pinned memory.
@@ -62,14 +60,12 @@ pub(crate) struct RegionOptions {
 impl RegionOptions {
     /// Refuses an option that does not fit the name, or another option.
     fn fits(&self) -> Result<(), Misuse> {
-        const SIM: &str = "contigo_region_options.sim (for sim, without device and guard)";
-        const GUARD: &str = "contigo_region_options.guard (for guard or dma-heap:NAME, without device)";
+        const SIM: &str = "contigo_region_options.sim (for sim, without device)";
         const TRANSLATED: &str = "contigo_region_options.translated (for u-dma-buf:NAME, without device)";
         const WRITE_COMBINED: &str = "contigo_region_options.write_combined (for cuda, without device)";
         let (kind, alone) = (self.name.kind(), self.device.is_none());
         let rules = [
-            (SIM, self.sim, alone && self.guard.is_none() && kind == "sim"),
-            (GUARD, self.guard, alone && ["guard", "dma-heap"].contains(&kind) && self.name.device().is_none()),
+            (SIM, self.sim, alone && kind == "sim"),
             (TRANSLATED, self.translated.then_some(1), alone && kind == "u-dma-buf"),
             (WRITE_COMBINED, self.write_combined.then_some(1), alone && kind == "cuda"),
         ];
@@ -97,14 +93,6 @@ impl RegionOptions {
                 }
                 let memory = board.memory(len_bytes)?;
                 Ok((memory.into(), Parent::Sim(board)))
-            }
-            Self { guard: Some(guard), .. } => {
-                let guard = GUARDS.lease(guard)?;
-                let memory = match self.name.kind() {
-                    "guard" => guard.allocate(len_bytes).map(AnyMemory::from),
-                    _ => DmaHeap::allocate_for(&guard, name, len_bytes).map(AnyMemory::from),
-                };
-                Ok((memory.map_err(refused)?, Parent::Guard(guard)))
             }
             // SAFETY: the caller's promise.
             Self { translated: true, .. } => Ok((unsafe { UDmaBuf::open_translated(name) }.map_err(refused)?.into(), Parent::None)),
@@ -210,13 +198,14 @@ mod tests {
         // SAFETY: the pointers are references, and the name is a text.
         let made = unsafe { [contigo_carve(region, 64, 0, &raw mut buf), contigo_port_find(c"zynq-hp0".as_ptr(), &raw mut port)] };
         assert_eq!(made, [CONTIGO_OK; 2]);
-        let (mut addr, mut again, mut len_bytes) = (0, 0, 0);
+        let mut addr = 0;
         // SAFETY: as above; no device is told the address.
         let given = unsafe { contigo_buf_give(buf, port, 0, 64, CONTIGO_WRITES, &raw mut addr) };
         assert_eq!((given, contigo_buf_take_back(buf)), (CONTIGO_OK, CONTIGO_E_OS));
-        // SAFETY: as above.
-        let told = unsafe { contigo_buf_dev_addr(buf, &raw mut again, &raw mut len_bytes) };
-        assert_eq!((told, again, len_bytes), (CONTIGO_OK, addr, 64));
+        let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+        // SAFETY: the pointer is a reference.
+        let told = unsafe { contigo_buf_get_info(buf, &raw mut info) };
+        assert_eq!((told, info.addr, info.len_bytes, info.device_owned), (CONTIGO_OK, addr, 64, 1));
         assert_eq!((contigo_port_close(port), contigo_region_close(region)), (CONTIGO_OK, CONTIGO_E_STILL_USED));
     }
 

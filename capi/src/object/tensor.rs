@@ -6,7 +6,7 @@ use crate::{
     fault::{Fault, Misuse},
     limits,
 };
-use contigo::dlpack::{Foreign, Lendable, Lent, TensorSpec, TensorTable};
+use contigo::dlpack::{Lendable, Lent, TensorSpec, TensorTable};
 use core::{ffi::c_void, mem};
 
 /// The tensors that frameworks have.
@@ -38,16 +38,6 @@ impl Buf {
         };
         self.owner = owner;
         result
-    }
-
-    /// Copies a framework's elements to the beginning of what the buffer shows.
-    ///
-    /// # Safety
-    /// As `Foreign::copy_to`.
-    pub(crate) unsafe fn copy_from_tensor(&mut self, tensor: &Foreign) -> Result<(), Fault> {
-        self.unmapped()?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { tensor.copy_to(self.cpu_mut()?) }.map(drop)?)
     }
 }
 

@@ -70,7 +70,7 @@ impl Fault {
             | Self::Memory { error, .. }
             | Self::Device { error, .. }
             | Self::Setting { error, .. } => error.row().code,
-            Self::NoCore { .. } | Self::NoSuchIn { .. } => CONTIGO_E_NOT_FOUND,
+            Self::NoSuchIn { .. } => CONTIGO_E_NOT_FOUND,
             Self::Name(_) => CONTIGO_E_BAD_NAME,
             Self::Map(_) | Self::Design(_) => CONTIGO_E_BAD_MAP,
             Self::Misuse(misuse) => of_misuse(misuse),
@@ -83,9 +83,7 @@ const fn of_misuse(misuse: Misuse) -> contigo_status {
         Misuse::Null { .. } => CONTIGO_E_NULL,
         Misuse::NoHandle { .. } => CONTIGO_E_HANDLE,
         Misuse::Stale { .. } => CONTIGO_E_STALE,
-        Misuse::WrongKind { .. } | Misuse::OtherPort | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => {
-            CONTIGO_E_KIND
-        }
+        Misuse::WrongKind { .. } | Misuse::NoGuard | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => CONTIGO_E_KIND,
         Misuse::NoPort => CONTIGO_E_NOT_FOUND,
         Misuse::Cancelled => CONTIGO_E_CANCELLED,
         Misuse::InCall { .. } => CONTIGO_E_IN_CALL,

@@ -80,7 +80,7 @@ pub(crate) fn open_region(name: &CStr, options: &contigo_region_options) -> cont
 pub(crate) fn try_region(name: &CStr, options: &contigo_region_options) -> contigo_status {
     let mut region = 1;
     let status = unsafe { contigo_region_open_with(name.as_ptr(), options, &mut region) };
-    assert_eq!(status == CONTIGO_OK, region != 0, "0 where it is refused");
+    assert_eq!(status == CONTIGO_OK, region != 1, "it stays where it is refused");
     status
 }
 
@@ -254,9 +254,34 @@ pub(crate) fn give(buf: contigo_buf, port: contigo_port, offset: usize, len: usi
 
 /// Where the device finds it, and how much.
 pub(crate) fn dev_addr(buf: contigo_buf) -> (u64, usize) {
-    let (mut addr, mut len_bytes) = (u64::MAX, usize::MAX);
-    ok(unsafe { contigo_buf_dev_addr(buf, &mut addr, &mut len_bytes) });
-    (addr, len_bytes)
+    let info = info(buf);
+    assert_eq!(info.device_owned, 1);
+    (info.addr, info.len_bytes)
+}
+
+pub(crate) fn split(buf: contigo_buf, at_bytes: usize) -> contigo_buf {
+    answer(|rest| unsafe { contigo_buf_split(buf, at_bytes, rest) })
+}
+
+#[track_caller]
+pub(crate) fn info(buf: contigo_buf) -> contigo_buf_info {
+    let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+    ok(unsafe { contigo_buf_get_info(buf, &mut info) });
+    info
+}
+
+#[track_caller]
+pub(crate) fn region_info(region: contigo_region) -> contigo_region_info {
+    let mut info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
+    ok(unsafe { contigo_region_get_info(region, &mut info) });
+    info
+}
+
+/// Stops the engine, and takes the job's end, which says that.
+#[track_caller]
+pub(crate) fn cancel(engine: contigo_engine, job: contigo_job) {
+    ok(contigo_queue_stop(engine));
+    assert_eq!(wait(job, 0), CONTIGO_E_CANCELLED);
 }
 
 pub(crate) fn release_all(operands: &[contigo_operand]) {

@@ -51,8 +51,8 @@ fn no_gpu_and_then_there_is_one() {
 fn nvidia_s_driver_without_a_gpu() {
     const TEST: &str = "errors::nvidia_s_driver_without_a_gpu";
     if is_alone(TEST) {
-        let (status, port) = try_port("cuda:0");
-        return println!("answer: {status} {port} {}", last_error());
+        let (status, _) = try_port("cuda:0");
+        return println!("answer: {status} {}", last_error());
     }
     let drivers = nvidia::drivers();
     if let Some(why) = nvidia::may_have_a_gpu().or_else(|| drivers.is_empty().then(|| nvidia::NOT_HERE.into())) {
@@ -63,11 +63,11 @@ fn nvidia_s_driver_without_a_gpu() {
         let said = run(TEST, &driver.folder);
         let answer = said.lines().find_map(|line| line.split_once("answer: ")).map_or("", |(_, answer)| answer);
         let expected = match driver.too_old() {
-            true => format!("{CONTIGO_E_SETTING} 0 cuDriverGetVersion is "),
+            true => format!("{CONTIGO_E_SETTING} cuDriverGetVersion is "),
             // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an
             // unknown error.
-            false if emulated::why().is_some() && driver.major < 500 => format!("{CONTIGO_E_CUDA} 0 cuInit: CUDA_ERROR_"),
-            false => format!("{CONTIGO_E_CUDA} 0 cuInit: CUDA_ERROR_NO_DEVICE (100)"),
+            false if emulated::why().is_some() && driver.major < 500 => format!("{CONTIGO_E_CUDA} cuInit: CUDA_ERROR_"),
+            false => format!("{CONTIGO_E_CUDA} cuInit: CUDA_ERROR_NO_DEVICE (100)"),
         };
         assert!(answer.starts_with(&expected), "{driver:?}: {answer}");
     }
@@ -84,7 +84,7 @@ fn a_gpu_that_does_not_exist() {
             assert!(last_error().ends_with("and 1"), "the last GPU's: {}", last_error());
             let (status, port) = try_port(&format!("cuda:{ordinal}"));
             refused(status, CONTIGO_E_ARGUMENT, &word);
-            assert_eq!(port, 0);
+            assert_eq!(port, 1);
         }
         for name in ["cuda:", "cuda:x", "cuda:-1", "cuda1", "cuda:4294967296"] {
             refused(try_port(name).0, CONTIGO_E_NOT_FOUND, "no port is called that");

@@ -7,12 +7,6 @@ use core::ptr;
 /// From a pointer of the CPU's to the GPU's: the stand-in's.
 const OFFSET: u64 = 0x10_0000_0000;
 
-fn info(region: contigo_region) -> contigo_region_info {
-    let mut info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
-    ok(unsafe { contigo_region_get_info(region, &mut info) });
-    info
-}
-
 #[test]
 fn both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s() {
     alone("memory::both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s", &two(), |controls| {
@@ -21,8 +15,8 @@ fn both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s() {
             let region = pinned(gpu, &contigo_region_options { align_bytes, ..region_options(0) });
             let port = port(&format!("cuda:{gpu}"));
             let align = align_bytes.max(4096) as u64;
-            let base = info(region).base;
-            assert_eq!((info(region).len_bytes, info(region).line_bytes, base % align), (1 << 20, 64, 0));
+            let base = region_info(region).base;
+            assert_eq!((region_info(region).len_bytes, region_info(region).line_bytes, base % align), (1 << 20, 64, 0));
             let buf = answer(|buf| unsafe { contigo_carve(region, SLOT, 0, buf) });
             assert!(bytes(buf).iter().all(|byte| *byte == 0), "zeroes, though the driver gives garbage");
             let (status, host, len) = try_map(buf, CONTIGO_WRITE);
@@ -38,8 +32,7 @@ fn both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s() {
             ok(status);
             assert_eq!((addr, dev_addr(buf)), (base + 64, (base + 64, 128)));
             ok(contigo_buf_take_back(buf));
-            let mut stats = contigo_region_stats { struct_size: size_of::<contigo_region_stats>(), ..Default::default() };
-            ok(unsafe { contigo_region_get_stats(region, &mut stats) });
+            let stats = region_info(region);
             assert_eq!((stats.syncs, stats.bytes_synced_for_device, stats.bytes_copied), (0, 0, 0));
             refused(unsafe { contigo_region_export(region, &mut 0) }, CONTIGO_E_UNSUPPORTED, "no dma-buf");
             refused(contigo_region_close(region), CONTIGO_E_STILL_USED, "1 still use this region");
@@ -106,7 +99,7 @@ fn each_view_s_tensor_has_its_tag_its_pointer_and_its_gpu() {
             assert_eq!(shown(tensor), (device::CUDA_HOST, 0, host), "the CPU's");
             let mut found = contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() };
             ok(unsafe { contigo_tensor_locate(gpu.region, tensor.cast(), 0, 64, &mut found) });
-            assert_eq!((info(gpu.region).base + found.offset_bytes as u64, found.len_bytes), (host + OFFSET, 64));
+            assert_eq!((region_info(gpu.region).base + found.offset_bytes as u64, found.len_bytes), (host + OFFSET, 64));
             // No kernel gets it meanwhile.
             refused(gpu.try_start(&operands).0, CONTIGO_E_TENSOR_OUT, "deleter");
             delete(tensor);

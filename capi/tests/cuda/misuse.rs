@@ -66,7 +66,7 @@ fn a_gpu_has_no_interrupt_and_no_registers() {
             let mut fd = 7;
             refused(unsafe { contigo_engine_irq_arm(gpu.engine, &mut fd) }, CONTIGO_E_KIND, "no interrupt to sleep for");
             assert_eq!(fd, -1, "0 would be somebody's");
-            refused(unsafe { contigo_engine_arm(gpu.engine, 0, 0) }, CONTIGO_E_HANDLE, "guard");
+            refused(unsafe { contigo_engine_arm(gpu.engine, 0) }, CONTIGO_E_KIND, "guard");
             let _ = wait(job, 1_000_000);
         }
         release_all(&operands);

@@ -161,9 +161,6 @@ bool vta_take_back(void)
         if (!block->given)
             continue;
         contigo_status status = contigo_buf_take_back(block->buf);
-        /* All of the buffer again; a hand-over may have shown a part. */
-        if (status == CONTIGO_OK)
-            status = contigo_buf_whole(block->buf);
         if (status == CONTIGO_OK)
             status = contigo_buf_map(block->buf, CONTIGO_WRITE, &bytes, NULL);
         if (status != CONTIGO_OK || bytes != block->bytes) {

@@ -8,12 +8,12 @@ use crate::{
         port::{contigo_port_close, contigo_port_find},
         region::contigo_region_close,
         registers::{
-            contigo_device_attach, contigo_register, contigo_registers_close, contigo_registers_irq_arm, contigo_registers_read,
-            contigo_registers_wait, contigo_registers_write,
+            contigo_device_attach, contigo_register, contigo_registers_close, contigo_registers_read, contigo_registers_wait,
+            contigo_registers_write,
         },
     },
     object::device::Opened,
-    status::{CONTIGO_E_KIND, CONTIGO_E_NEEDS_DEVICE, CONTIGO_E_OS, CONTIGO_E_STILL_USED, CONTIGO_OK},
+    status::{CONTIGO_E_NEEDS_DEVICE, CONTIGO_E_OS, CONTIGO_E_STILL_USED, CONTIGO_OK},
 };
 use contigo_testkit::{
     fake_devices::FakeDevices,
@@ -23,10 +23,10 @@ use std::{error::Error, sync::Arc};
 
 const WORD: contigo_register = contigo_register { offset_bytes: 8, access: 0 };
 
-fn info_of(device: u64) -> (contigo_status, contigo_guard_info) {
-    let mut info = contigo_guard_info { struct_size: size_of::<contigo_guard_info>(), ..Default::default() };
+fn info_of(device: u64) -> (contigo_status, contigo_device_info) {
+    let mut info = contigo_device_info { struct_size: size_of::<contigo_device_info>(), ..Default::default() };
     // SAFETY: the pointer is a reference.
-    (unsafe { contigo_device_get_guard_info(device, &raw mut info) }, info)
+    (unsafe { contigo_device_get_info(device, &raw mut info) }, info)
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn one_opening_serves_registers_interrupt_and_reset() -> Result<(), Box<dyn Erro
     // SAFETY: no driver is made of it that gives memory back.
     let opened = unsafe { name.open_guard_with(tree.root().to_owned().leak(), Arc::new(kernel.clone())) }?;
     let device = DEVICES.insert(Opened::alone(opened)).map_err(|_| "the table is full")?;
-    let (mut port, mut registers, mut word, mut fd) = (0, 0, 0, -1);
+    let (mut port, mut registers, mut word) = (0, 0, 0);
     // SAFETY: the name is a text; here and below the pointers are references, and the device is a
     // fake, which touches no memory.
     unsafe {
@@ -49,8 +49,6 @@ fn one_opening_serves_registers_interrupt_and_reset() -> Result<(), Box<dyn Erro
             assert_eq!((contigo_registers_read(registers, WORD, &raw mut word), word), (CONTIGO_OK, 70 + window));
             assert_eq!(contigo_registers_write(registers, WORD, 9), CONTIGO_OK);
             assert_eq!(kernel.register(window, 8), 9);
-            let armed = contigo_registers_irq_arm(registers, &raw mut fd);
-            assert_eq!((armed, fd >= 0), if polled == 1 { (CONTIGO_E_KIND, false) } else { (CONTIGO_OK, true) });
             kernel.interrupt(0);
             assert_eq!(contigo_registers_wait(registers, 60_000_000), CONTIGO_OK);
             assert_eq!(contigo_device_close(device), CONTIGO_E_STILL_USED);
