@@ -43,9 +43,11 @@ impl SharedCore {
         // Where another thread has the lock it opens a driver, or closes the core itself.
         let Ok(mut opened) = lock::acquire(&self.opened) else { return };
         // Acquire: what the last driver did came before.
-        let idle = if self.drivers.load(Ordering::Acquire) == 0 { opened.take() } else { None };
-        drop(opened);
-        drop(idle);
+        if self.drivers.load(Ordering::Acquire) == 0 {
+            // Under the lock: the next one to open finds the device given back. The caller has a
+            // handle to the device, so this is not the last one, and the lock stays.
+            *opened = None;
+        }
     }
 
     /// Pulls a reset line, of which the drivers hear that share the device.

@@ -6,6 +6,7 @@ use contigo::{
     job::{AnyCore, AnyDriver, Channels, Parts, Settings, StopProgram},
     names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, row},
 };
+use contigo_testkit::emulated;
 use std::{
     mem,
     sync::{
@@ -64,6 +65,22 @@ fn a_channel_by_name_stops_alone_and_leaves_the_kernel_no_program() {
     // With the last one's end the device is free.
     assert!(device.attach(POLLED).is_ok());
     copies(driver("").unwrap(), &region);
+}
+
+/// The last driver's end closes the core; another thread opens its own channel meanwhile.
+#[test]
+fn a_channel_opens_while_the_last_one_of_another_closes() {
+    let device = open("sim:pl330");
+    let region = memory(&device);
+    thread::scope(|scope| {
+        for settings in ["channel=0", "channel=1", "channel=2"] {
+            let driver = || driver(&device, &region, settings);
+            scope.spawn(move || {
+                (0..emulated::fewer(2_000)).for_each(|round| drop(driver().unwrap_or_else(|error| panic!("{round}: {error}"))))
+            });
+        }
+    });
+    assert!(device.attach(POLLED).is_ok());
 }
 
 #[test]
