@@ -1,5 +1,5 @@
 import os
-from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Literal, Mapping, Optional, Sequence, Tuple, TypedDict, Union
+from typing import Any, AsyncIterator, Callable, Generator, Iterable, Iterator, Literal, Mapping, Optional, Sequence, Tuple, TypedDict, Union
 
 __version__: str
 Shape = Union[int, Tuple[int, ...]]
@@ -119,6 +119,7 @@ class Device:
         pointers: Iterable[str] = (),
         scalars: Iterable[str] = (),
         floats: Iterable[str] = (),
+        signed: Iterable[str] = (),
         timeout: float = 1.0,
         interrupt: bool = True,
         gate: Union[int, Device, None] = None,
@@ -244,6 +245,8 @@ class Job:
         """
     def wait_for(self, timeout: float = 0.0) -> Optional[Done]:
         """At most `timeout` seconds, as in `wait`: None where it goes on."""
+    def __await__(self) -> Generator[Any, None, Done]:
+        """Its end, as in `wait`, while other tasks run: an hour at most, or `asyncio.wait_for`."""
     def done(self) -> bool: ...
     def cancel(self) -> None:
         """Stops the device, with all jobs of its engine, unless this one has ended.
@@ -338,7 +341,8 @@ class Core:
     def wait(self, at: Union[int, str], value: int, mask: int = 0xFFFFFFFF, *, timeout: float = 1.0) -> int: ...
     async def interrupt(self, timeout: float = 1.0) -> None: ...
     def describe(self, **how: Any) -> Core:
-        """Of a kernel of HLS: `directions`, `lengths`, `pointers`, `scalars`, `floats`, `timeout`.
+        """Of a kernel of HLS: `directions`, `lengths`, `pointers`, `scalars`, `floats`, `signed`,
+        `timeout`.
 
         They are those of `Device.kernel`. The kernel is called then: `core(a, b, 100)`.
         """
@@ -375,6 +379,7 @@ class KernelMap:
         pointers: Iterable[str] = (),
         scalars: Iterable[str] = (),
         floats: Iterable[str] = (),
+        signed: Iterable[str] = (),
     ) -> None: ...
     def is_float(self, name: str) -> bool: ...
     @property
@@ -570,6 +575,9 @@ class Buffer:
         """PYNQ's name for `take_back()`."""
     def freebuffer(self) -> None: ...
     def __len__(self) -> int: ...
+    def __getitem__(self, at: Any) -> Any:
+        """A copy, read-only, of what NumPy's array has there: no view stays."""
+    def __setitem__(self, at: Any, value: Any) -> None: ...
 
 class View: ...
 

@@ -93,7 +93,7 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         except TimeoutError as error:
             raise TimeoutError(f"{at}: {error}") from None
 
-    def kernel(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=(), timeout=1.0, interrupt=True, **settings):
+    def kernel(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=(), signed=(), timeout=1.0, interrupt=True, **settings):
         """The HLS kernel that this device is, called like a function: `kernel(a, b, out, n=1024)`.
 
         `source` and what the file does not say are a `KernelMap`'s, or one of these. `timeout` is
@@ -107,7 +107,8 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         """
         map = source
         if not isinstance(source, KernelMap):
-            map = KernelMap(source, instance=instance, directions=directions, lengths=lengths, pointers=pointers, scalars=scalars, floats=floats)
+            more = {"pointers": pointers, "scalars": scalars, "floats": floats, "signed": signed}
+            map = KernelMap(source, instance=instance, directions=directions, lengths=lengths, **more)
         return Kernel(self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings), map, timeout)
 
     def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):

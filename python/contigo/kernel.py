@@ -1,6 +1,7 @@
 """HLS kernels, from the files that their tools write."""
 
 import os
+from keyword import iskeyword
 from operator import index
 
 from . import _contigo
@@ -19,10 +20,11 @@ class KernelMap:
     that the kernel "reads", "writes", or does "both". `lengths` are bytes, by the kernel's numbers
     ("4*n"). `pointers` and `scalars` tell arguments apart that the file does not. A pointer of
     which nothing is said is "both", in any length. `floats` are the scalars that are C's `float` or
-    `double`, which no file says. The others are integers.
+    `double`, and `signed` the results that have a sign, such as C's `int`: no file says either. The
+    others are integers, and results have no sign.
     """
 
-    def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=()):
+    def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=(), signed=()):
         if isinstance(source, (str, os.PathLike)):
             source = read(source)
         directions, lengths, pointers, scalars = directions or {}, lengths or {}, list(pointers), list(scalars)
@@ -42,6 +44,11 @@ class KernelMap:
         none = self.floats - {each["name"] for each in self.scalars if each["bits"] in (32, 64)}
         if none:
             raise ValueError(f"{self.name}: {', '.join(sorted(none))} is no scalar of 32 or 64 bits, so it is no float")
+        self.signed = frozenset(signed)
+        none = self.signed - {each["name"] for each in self.results}
+        if none:
+            results = ", ".join(each["name"] for each in self.results) or "none"
+            raise ValueError(f"{self.name}: {', '.join(sorted(none))} is none of its results ({results})")
         #: The arguments, in C's order: HLS puts one register after the other.
         self.arguments = [each["name"] for each in sorted(self.pointers + self.scalars, key=lambda each: each["offset"])]
 
@@ -81,9 +88,9 @@ class Kernel:
 
     `device.kernel(…)` makes one. Pointers are buffers of DMA memory, or parts of them
     (`a.reads(100)`); numbers are integers, except for those that the map's `floats` name. A call
-    waits `timeout` seconds at most, and returns what the kernel returned: a number without sign,
-    None, or a dict where it has several results. `start` does not wait: for `Job`, and for
-    `contigo.Queue`.
+    waits `timeout` seconds at most, and returns what the kernel returned: a number, None, or a dict
+    where it has several results. `start` does not wait: for `Job`, and for
+    `contigo.Queue`. `inspect.signature(kernel)` has the arguments.
     """
 
     def __init__(self, engine, map, timeout=1.0):
@@ -92,6 +99,20 @@ class Kernel:
         at = map.arguments.index
         self._pointers = [at(each["name"]) for each in map.pointers]
         self._scalars = [(at(each["name"]), each["bits"], map.is_float(each["name"]), each.get("signed")) for each in map.scalars]
+
+    #: What a launch says beside the arguments: nothing, but for a GPU's kernel.
+    _launch = {}
+
+    @property
+    def __signature__(self):
+        from inspect import Parameter, Signature  # here, because Debian's smallest Python has none
+
+        # An argument may be called as no Python name is: C has others.
+        named = [name if name.isidentifier() and not iskeyword(name) else f"{name}_" for name in self.map.arguments]
+        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in named]
+        for name, default in self._launch.items():
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is None else default))
+        return Signature(parameters)
 
     def __call__(self, *args, **named):
         return self.returned(self.start(*args, **named).wait(self.timeout))
@@ -128,14 +149,13 @@ class Kernel:
     def returned(self, done):
         """The kernel's return value at the end of this job."""
         results = self.map.results
-        if len(results) == 1 and results[0]["bits"] <= 32:
-            return done.words[0] & (1 << results[0]["bits"]) - 1
         values, words = {}, list(done.words)
         for each in results:
-            value = words.pop(0)
-            if each["bits"] > 32:
+            name, bits, value = each["name"], each["bits"], words.pop(0)
+            if bits > 32:
                 value |= words.pop(0) << 32
-            values[each["name"]] = value & (1 << each["bits"]) - 1
+            value &= (1 << bits) - 1
+            values[name] = value - (1 << bits) if name in self.map.signed and value >> bits - 1 else value
         return values if len(values) > 1 else next(iter(values.values()), None)
 
     def close(self):
@@ -167,6 +187,8 @@ class Function(Kernel):
         queue.push(operands, *words)
     """
 
+    _launch = {"grid": None, "block": 256, "shared_bytes": 0}
+
     def job(self, *args, grid, block=256, shared_bytes=0, **named):
         """The operands and the words of this launch: `queue.push(operands, *words)`."""
         operands, words = super().job(*args, **named)
@@ -183,7 +205,7 @@ _NUMBERS.update((f"f{bits}", (bits, True, None)) for bits in (32, 64))
 class _Signature:
     """A function, as `Kernel` must know it, by its parameters: a direction, or a number's kind."""
 
-    results = ()
+    results, signed = (), frozenset()
 
     def __init__(self, name, parameters, sizes):
         self.name, self.arguments = name, list(parameters)

@@ -16,6 +16,9 @@ LOOKS_EVERY_S = 0.001
 #: makes none. A thread that waits looks as often (src/shared.rs).
 SLEEPS_S = 0.02
 
+#: As long as anything waits at most: seconds. For less there is `asyncio.wait_for`.
+LONGEST_S = 3600.0
+
 
 #: Those that sleep until a file is readable, by their event loop and the file: two queues of one
 #: engine have one.
@@ -23,13 +26,37 @@ _asleep = {}
 
 
 async def _next(of, timeout, taken):
-    """`next` of a queue or a stream, for an event loop.
+    """`next` of a queue or a stream, for an event loop."""
+
+    def look():
+        # Read before the look: a look of another thread's may bring the last job out in between,
+        # and then this one finds it.
+        flying = of._ends.in_flight
+        done = of._ends.next(0, taken)
+        return done is not None or flying == 0, done
+
+    return await _until(look, of._engine.arm, timeout)
+
+
+async def _ended(job):
+    """The end of one job: `await job`. Who is cancelled meanwhile, as `asyncio.wait_for` does,
+    stops the device, as `job.wait` does after its time."""
+    try:
+        await _until(lambda: (job.done(), None), job._arm, LONGEST_S)
+    except BaseException:
+        job.cancel()
+        raise
+    return job.wait(0)
+
+
+async def _until(look, arm, timeout):
+    """Looks until that is over, or the time is.
 
     It sleeps until the interrupt's file is readable, or looks again and again.
     """
     import asyncio
 
-    engine, ends, asleep = of._engine, of._ends, None
+    asleep = None
     loop, began = asyncio.get_running_loop(), monotonic()
     deadline = began + _seconds(timeout)
     while True:
@@ -37,15 +64,12 @@ async def _next(of, timeout, taken):
         # another one sleeps, whose interrupt this would forget: that one armed it, and all of them
         # wake. The first time this may forget one, which costs the others SLEEPS_S.
         if timeout > 0 and not _asleep.get(asleep):
-            fd = engine.arm()
+            fd = arm()
             asleep = loop, fd
-        # Read before the look: a look of another thread's may bring the last job out in between,
-        # and then this one finds it.
-        flying = ends.in_flight
-        done = ends.next(0, taken)
+        is_over, found = look()
         left = deadline - monotonic()
-        if done is not None or left <= 0 or flying == 0:
-            return done
+        if is_over or left <= 0:
+            return found
         if fd is None:
             is_short = deadline - left - began < LOOKS_EVERY_S
             await asyncio.sleep(0 if is_short else min(left, LOOKS_EVERY_S))

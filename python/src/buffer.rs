@@ -251,6 +251,23 @@ impl Buffer {
         usize::try_from(*first).map_err(|_| PyValueError::new_err("a dimension that is none"))
     }
 
+    /// `buf[…]`: a copy of what NumPy's array has there, so that no view stays and the next job may
+    /// have the buffer. It is read-only, because `buf[0][1] = 5` would be lost in it.
+    fn __getitem__<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let part = self.__array__(py, None, None)?.get_item(at)?;
+        if !part.is_instance(&py.import("numpy")?.getattr("ndarray")?)? {
+            return Ok(part); // a number
+        }
+        let copy = part.call_method0("copy")?;
+        copy.getattr("flags")?.setattr("writeable", false)?;
+        Ok(copy)
+    }
+
+    /// `buf[…] = …`: as NumPy's array does it.
+    fn __setitem__<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<()> {
+        self.__array__(py, None, None)?.set_item(at, value)
+    }
+
     fn __repr__(&self, py: Python<'_>) -> String {
         let address = self.inner.address().map_or(String::new(), |address| format!(", device_address={address:#x}"));
         let owner = self.owner(py).unwrap_or("another process");

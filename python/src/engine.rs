@@ -328,6 +328,17 @@ impl Job {
         Ok(())
     }
 
+    /// `await job`: its end, as `wait` returns or raises it, while other tasks run. An hour at most;
+    /// `asyncio.wait_for` gives it less, and stops the device then, as `wait` does.
+    fn __await__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("contigo.queues")?.getattr("_ended")?.call1((slf,))?.call_method0("__await__")
+    }
+
+    /// As `Engine.arm`.
+    fn _arm(&self, py: Python<'_>) -> Result<Option<i32>, Refusal> {
+        self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
+    }
+
     /// Its buffers, in their order.
     #[getter]
     fn buffers(&self, py: Python<'_>) -> Vec<Py<Buffer>> {

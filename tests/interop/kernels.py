@@ -1,6 +1,8 @@
 """HLS kernels, called like functions, from the files that their tools write."""
 
+import asyncio
 import gc
+import inspect
 import json
 import tempfile
 from pathlib import Path
@@ -192,7 +194,75 @@ def numbers_have_c_s_bits():
     return []
 
 
+def a_kernel_tells_its_arguments_and_keeps_signs():
+    device = contigo.Device("sim:ap_ctrl")
+    region = device.memory("sim", 1 << 20)
+    small = {**COPY, "results": [{"name": "ap_return", "offset": 0x10, "bits": 8}]}
+    source, target = filled(region, range(64)), filled(region, [0] * 64)
+    for signed, expected in [((), 200), (["ap_return"], -56)]:
+        with device.kernel(json.dumps(small).encode(), signed=signed) as kernel:
+            assert str(inspect.signature(kernel)) == "(from_, to, n)", "`from` is a word of Python's"
+            assert kernel(source, target, 200) == expected and kernel(source, target, 100) == 100
+    refused(ValueError, lambda: contigo.KernelMap(SOURCE, signed=["n"]), "n is none of its results (ap_return)")
+    return []
+
+
+def a_buffer_is_read_and_written_in_place():
+    kernel, region = kernel_of_a_board()
+    source, target = (region.allocate((4, 16), "i4") for _ in range(2))
+    source[...] = 7
+    source[1, 2:4] = [8, 9]
+    assert kernel(source, target, 256) == 256 and source.views == target.views == 0, "no view stays"
+    assert target[1, 3] == 9 and list(target[1][1:4]) == [7, 8, 9] and (target[0] == 7).all() and len(list(target)) == 4
+    got = target[1]
+    source[...] = 1
+    kernel(source, target, 256)
+    assert list(got[:4]) == [7, 7, 8, 9], "a copy"
+    refused(ValueError, lambda: got.__setitem__(0, 1), "read-only")
+    refused(IndexError, lambda: target[4], "out of bounds")
+    job = kernel.start(source, target, 256)
+    for wrong in (lambda: target[0], lambda: target.__setitem__(0, 1)):
+        refused(contigo.BufferError, wrong, "in a job")
+    job.wait()
+    return []
+
+
+def a_job_is_awaited():
+    kernel, region = kernel_of_a_board()
+    source, target = filled(region, range(64)), filled(region, [0] * 64)
+
+    async def runs():
+        beside = asyncio.ensure_future(asyncio.sleep(0))
+        done = await kernel.start(source, target, 256)
+        assert kernel.returned(done) == 256 and beside.done(), "other tasks run"
+        assert kernel.returned(await asyncio.wait_for(kernel.start(source, target, 4), 10)) == 4
+        wrong = kernel.start(source, target, 4)
+        assert await wrong is not None and (await wrong).words == (await wrong).words, "as often as one likes"
+
+    asyncio.run(runs())
+    # One that does not end: nothing sends.
+    device = contigo.Device("sim:axi_dma")
+    region = device.memory("sim", 1 << 20)
+    with device.driver("axi_dma", memory=region, channel=1) as engine:
+        frame = region.allocate(64, "u1")
+
+        async def waits():
+            job = engine.start([frame])
+            try:
+                await asyncio.wait_for(job, 0.05)
+            except asyncio.TimeoutError:
+                return job
+            raise AssertionError("nothing came, and it ended")
+
+        job = asyncio.run(waits())
+        assert frame.owner == "cpu" and "cancelled" in repr(job), "the device was stopped"
+    return []
+
+
 KERNELS = [
+    a_buffer_is_read_and_written_in_place,
+    a_job_is_awaited,
+    a_kernel_tells_its_arguments_and_keeps_signs,
     a_kernel_is_called_like_a_function,
     a_kernel_stands_behind_a_gate,
     a_kernel_s_jobs_follow_one_another,
