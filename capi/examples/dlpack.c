@@ -77,13 +77,13 @@ static DLManagedTensorVersioned framework_row(const DLManagedTensorVersioned *ma
 
 int main(void)
 {
-    contigo_sim sim;
-    contigo_port port;
-    contigo_region region;
-    contigo_pool pool;
-    contigo_engine engine;
-    contigo_device device;
-    contigo_buf a, c;
+    contigo_sim sim = 0;
+    contigo_port port = 0;
+    contigo_region region = 0;
+    contigo_pool pool = 0;
+    contigo_engine engine = 0;
+    contigo_device device = 0;
+    contigo_buf a = 0, c = 0;
 
     contigo_sim_options board = {.struct_size = sizeof board, .seed = 5};
     CHECK(contigo_sim_open(&board, &sim));
@@ -105,7 +105,7 @@ int main(void)
     char text[1024] = "";
     printf("frame  sum of C  its row  sum of the row  row at bus address  the device, meanwhile\n");
     for (int frame = 0; frame < FRAMES; frame++) {
-        contigo_job job;
+        contigo_job job = 0;
         void *lent;
         const int number = frame % M;
         int64_t row_shape[2];

@@ -44,7 +44,7 @@ static contigo_status copy(contigo_engine engine, contigo_buf from, contigo_buf 
     const contigo_operand operands[2] = {{.buf = from, .len_bytes = FRAME}, {.buf = to, .len_bytes = FRAME}};
     contigo_status status = CONTIGO_OK;
     for (int attempt = 0; attempt < 10; attempt++) {
-        contigo_job job;
+        contigo_job job = 0;
         status = contigo_job_start(engine, operands, 2, NULL, 0, &job);
         if (status == CONTIGO_OK)
             status = contigo_job_wait(job, TIMEOUT_US, NULL);
@@ -59,7 +59,7 @@ static contigo_status copy(contigo_engine engine, contigo_buf from, contigo_buf 
 static unsigned misuse(contigo_pool pool, contigo_port port)
 {
     unsigned missed = 0;
-    contigo_buf frame;
+    contigo_buf frame = 0;
     void *bytes;
     uint64_t addr;
     contigo_status status;
@@ -86,12 +86,12 @@ static unsigned misuse(contigo_pool pool, contigo_port port)
 
 int main(void)
 {
-    contigo_sim sim;
-    contigo_port port;
-    contigo_region region;
-    contigo_pool pool;
-    contigo_device device;
-    contigo_engine engine;
+    contigo_sim sim = 0;
+    contigo_port port = 0;
+    contigo_region region = 0;
+    contigo_pool pool = 0;
+    contigo_device device = 0;
+    contigo_engine engine = 0;
 
     contigo_sim_options board = {.struct_size = sizeof board, .seed = 11, .late_irq = 100, .error = 100, .short_transfer = 100, .hang = 100};
     CHECK(contigo_sim_open(&board, &sim));
@@ -105,7 +105,7 @@ int main(void)
 
     unsigned wrong = 0, retries = 0;
     for (unsigned number = 0; number < FRAMES; number++) {
-        contigo_buf from, to;
+        contigo_buf from = 0, to = 0;
         CHECK(contigo_pool_take(pool, &from));
         CHECK(contigo_pool_take(pool, &to));
         fill(from, number);

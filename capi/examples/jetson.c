@@ -52,14 +52,14 @@ static int32_t lend(contigo_buf buf, const char *whose)
 
 int main(int argc, char **argv)
 {
-    contigo_port port;
-    contigo_region region;
-    contigo_pool pool;
-    contigo_module module;
-    contigo_engine engine;
+    contigo_port port = 0;
+    contigo_region region = 0;
+    contigo_pool pool = 0;
+    contigo_module module = 0;
+    contigo_engine engine = 0;
     static uint8_t ptx[64 * 1024];
-    contigo_buf a, b, bias, c;
-    contigo_job job;
+    contigo_buf a = 0, b = 0, bias = 0, c = 0;
+    contigo_job job = 0;
     unsigned wrong = 0;
 
     contigo_status status = contigo_port_find("cuda:0", &port);

@@ -23,11 +23,11 @@ static const char MAP[] = "{\"name\": \"copy\", \"protocol\": \"ap_ctrl_chain\",
 
 int main(void)
 {
-    contigo_device device;
-    contigo_region region;
-    contigo_pool pool;
-    contigo_engine engine;
-    contigo_kernel kernel;
+    contigo_device device = 0;
+    contigo_region region = 0;
+    contigo_pool pool = 0;
+    contigo_engine engine = 0;
+    contigo_kernel kernel = 0;
     contigo_operand operands[2] = {{0}, {0}};
     uint32_t from, to, args[1];
     int wrong = 0;
@@ -52,7 +52,7 @@ int main(void)
     contigo_operand taken[JOBS][2];
     contigo_job jobs[JOBS];
     while (ended < JOBS) {
-        contigo_job job;
+        contigo_job job = 0;
         contigo_completion said = {.struct_size = sizeof said};
         while (started < JOBS && started - ended < info.depth) {
             for (int at = 0; at < 2; at++) {

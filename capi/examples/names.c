@@ -30,10 +30,10 @@ static int list(void)
 int main(int argc, char **argv)
 {
     contigo_device device = 0;
-    contigo_region memory;
+    contigo_region memory = 0;
     contigo_region_info info = { .struct_size = sizeof info };
     contigo_registers registers = 0;
-    contigo_buf buf;
+    contigo_buf buf = 0;
     void *bytes;
     uint32_t word = 0;
     const contigo_register first = { 0, CONTIGO_READ_ONLY };

@@ -94,10 +94,10 @@ int main(void)
     static const contigo_operand_spec operand_specs[2] = {{.use = CONTIGO_READS}, {.use = CONTIGO_WRITES}};
     const contigo_driver_ops ops = {.struct_size = sizeof ops, .name = "copier", .n_operands = 2, .operands = operand_specs,
                                     .check = copier_check, .submit = copier_submit, .poll = copier_poll, .stop = copier_stop};
-    contigo_device device;
-    contigo_port port;
-    contigo_region region;
-    contigo_pool pool;
+    contigo_device device = 0;
+    contigo_port port = 0;
+    contigo_region region = 0;
+    contigo_pool pool = 0;
     copier core = {0};
     unsigned wrong = 0;
 
@@ -110,7 +110,7 @@ int main(void)
 
     for (unsigned packet = 0; packet < PACKETS; packet++) {
         contigo_operand operands[2] = {{.len_bytes = PACKET}, {.len_bytes = PACKET}};
-        contigo_job job;
+        contigo_job job = 0;
         void *bytes;
         CHECK(contigo_pool_take(pool, &operands[0].buf));
         CHECK(contigo_pool_take(pool, &operands[1].buf));

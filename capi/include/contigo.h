@@ -17,9 +17,10 @@
  * bytes; CONTIGO_WRITES, it writes them; CONTIGO_READS | CONTIGO_WRITES, both.
  *
  * Errors. Every call that can fail returns a contigo_status: 0, or a negative code. A call that is
- * refused answers 0 where it would answer a value, and -1 for a descriptor; one that opens an object
- * leaves the handle that is there. contigo_last_error has the text with the numbers, for each
- * thread.
+ * refused answers 0 where it would answer a value, and -1 for a descriptor. One that would answer the
+ * handle of a new object leaves what is there, because that may be a good handle; only a job's is 0
+ * then. So a variable for a handle begins with 0. contigo_last_error has the text with the numbers,
+ * for each thread.
  *
  * Threads. Any thread may use any handle. Many threads may use a region, a port or a pool at once.
  * One thread at a time uses a buffer, an engine or a job: a second one is refused with
@@ -603,7 +604,8 @@ typedef struct {
 /// handle.
 #define CONTIGO_E_STALE -3
 
-/// A handle, a port, or a register of another kind; or the device has no interrupt.
+/// A handle, a port, or a register of another kind; or the device has no interrupt, or is none that
+/// the kernel module stops.
 #define CONTIGO_E_KIND -4
 
 /// Another thread is in a call with this object. Use a handle from one thread at a time.
@@ -640,7 +642,7 @@ typedef struct {
 /// One buffer is two operands of one job, or a copy is from a buffer into itself.
 #define CONTIGO_E_SAME_BUFFER -16
 
-/// The engine has jobs whose end nobody took. Wait for them, or cancel them.
+/// The engine has jobs whose end nobody took. Wait for them, or stop the engine.
 #define CONTIGO_E_HAS_JOB -17
 
 /// A defect of this library was caught. Please report it.
@@ -913,9 +915,8 @@ contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_b
 
 /// Cuts the buffer in two at byte at_bytes. The buffer keeps the bytes
 /// before the cut, and rest is a new buffer with the bytes behind it. A device can own one of
-/// them while the CPU owns the other, and each is released by itself. Bytes that the buffer did not
-/// show go with the side on which they lie. A part can be cut again; a pool's slot is free again
-/// when all of its parts are released.
+/// them while the CPU owns the other, and each is released by itself. A part can be cut again; a
+/// pool's slot is free again when all of its parts are released.
 ///
 /// Cut at a multiple of the region's line_bytes: a port that does not snoop cannot write to
 /// either side of a line that both share (CONTIGO_E_SHARED_LINE).

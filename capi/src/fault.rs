@@ -86,7 +86,7 @@ pub(crate) enum Misuse {
     NoGpu { is: &'static str },
     /// No port of a known board is called that.
     NoPort,
-    /// The device is not one that the kernel module stops.
+    /// The engine has no device that the kernel module stops.
     NoGuard,
     /// The device has no interrupt that is a file.
     NoInterrupt,
@@ -171,7 +171,7 @@ impl fmt::Display for Misuse {
             Self::NotMapped => write!(f, "the buffer is not mapped"),
             Self::DeviceOwned => write!(
                 f,
-                "the buffer is a device's: wait for its job, or cancel that; after contigo_buf_give contigo_buf_take_back takes it back"
+                "the buffer is a device's: wait for its job, or stop its engine; after contigo_buf_give contigo_buf_take_back takes it back"
             ),
             Self::CpuOwned => write!(f, "the buffer is the CPU's and has no bus address: hand it over with contigo_buf_give"),
             Self::StructSize { what, given, least, most } => {
@@ -184,7 +184,9 @@ impl fmt::Display for Misuse {
             Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
             Self::SameBuffer { first, second } => write!(f, "operands {first} and {second} are the same buffer"),
             Self::Overlap => write!(f, "the source lies in the buffer itself"),
-            Self::HasJob { jobs } => write!(f, "the engine has {jobs} jobs whose end nobody took: wait for them or cancel them"),
+            Self::HasJob { jobs } => {
+                write!(f, "the engine has {jobs} jobs whose end nobody took: wait for them, or stop it by contigo_queue_stop")
+            }
             Self::Cancelled => write!(f, "the device was stopped before this job ended"),
             Self::NoGpu { is } => write!(f, "code is loaded for a GPU, and the port is {is}"),
             Self::NoPort => {
@@ -194,7 +196,7 @@ impl fmt::Display for Misuse {
                 let mut first = all().enumerate().filter(|(at, port)| all().position(|other| other.name == port.name) == Some(*at));
                 first.try_for_each(|(_, port)| write!(f, ", {}", port.name))
             }
-            Self::NoGuard => write!(f, "the device is not opened as guard:…, so the kernel module does not stop it"),
+            Self::NoGuard => write!(f, "the engine has no device that was opened as guard:…, so the kernel module does not stop it"),
             Self::NoInterrupt => write!(f, "the device has no interrupt to sleep for: look again and again"),
             Self::Register { offset_bytes, why } => write!(f, "the register at {offset_bytes:#x} {why}"),
             Self::Panicked => write!(f, "a defect of this library was caught; please report it"),

@@ -15,7 +15,7 @@ use contigo_c::*;
 use contigo_testkit::emulated;
 use core::{ffi::CStr, ptr};
 use std::{
-    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
 };
 
@@ -153,7 +153,7 @@ impl Drop for Told<'_> {
 
 #[test]
 fn four_threads_have_a_channel_each() {
-    let (shared, arrived, failed) = (Shared::new(&sim_options()), AtomicU32::new(0), AtomicBool::new(false));
+    let (shared, arrived, failed) = (Shared::new(&sim_options()), AtomicU64::new(0), AtomicBool::new(false));
     let settings = [c"channel=0", c"channel=1", c"channel=2", c"channel=3"];
     thread::scope(|scope| {
         for (number, settings) in (1..).zip(settings) {
@@ -164,7 +164,7 @@ fn four_threads_have_a_channel_each() {
                     let engine = shared.open(settings);
                     let slots = [(); 2].map(|()| shared.board.take());
                     arrived.fetch_add(1, Ordering::Relaxed);
-                    while arrived.load(Ordering::Relaxed) < 4 * (round as u32 + 1) && !failed.load(Ordering::Relaxed) {
+                    while arrived.load(Ordering::Relaxed) < 4 * (round + 1) && !failed.load(Ordering::Relaxed) {
                         thread::yield_now();
                     }
                     for value in 0..10 {

@@ -189,6 +189,18 @@ fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
     ok(contigo_engine_close(engine));
     ok(contigo_device_close(device));
     board.close();
+    // A test provokes it.
+    let board = Board::with(&contigo_sim_options { allow_wrong_accesses: 1, ..sim_options() });
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let engine = open_engine(&contigo_engine_options { device, port: board.port, ..options });
+    let operands = board.operands().map(|operand| contigo_operand { len_bytes: 16, ..operand });
+    ok(wait(answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) }), 20_000));
+    release_all(&operands);
+    ok(contigo_engine_close(engine));
+    ok(contigo_device_close(device));
+    board.close();
+    let wrong = contigo_sim_options { allow_wrong_accesses: 2, ..sim_options() };
+    refused(unsafe { contigo_sim_open(&wrong, &mut 0) }, CONTIGO_E_VALUE, "allow_wrong_accesses cannot be 2");
 }
 
 const fn at(offset_bytes: u32, access: u32) -> contigo_register {

@@ -163,7 +163,7 @@ fn an_engine_takes_as_many_jobs_as_its_device_and_is_not_closed_with_one() {
     let job = board.start(&operands);
     let others = board.operands();
     refused(board.try_start(&others).0, CONTIGO_E_QUEUE_FULL, "take one that ended out first");
-    refused(contigo_engine_close(board.engine), CONTIGO_E_HAS_JOB, "wait for them or cancel them");
+    refused(contigo_engine_close(board.engine), CONTIGO_E_HAS_JOB, "wait for them, or stop it");
     cancel(board.engine, job);
     for status in [wait(job, 0), wait_device(job, 0)] {
         refused(status, CONTIGO_E_STALE, "job");

@@ -14,11 +14,11 @@ static const unsigned char input[1000] = {7, 7, 7};
 
 static int kernel(void)
 {
-    contigo_device device;
-    contigo_region region;
-    contigo_pool pool;
-    contigo_engine copy;
-    contigo_job job;
+    contigo_device device = 0;
+    contigo_region region = 0;
+    contigo_pool pool = 0;
+    contigo_engine copy = 0;
+    contigo_job job = 0;
     contigo_operand a = {.len_bytes = 1000}, b = {.len_bytes = 1000};
     contigo_completion done = {.struct_size = sizeof done};
     void *bytes = NULL;
@@ -39,11 +39,11 @@ static int kernel(void)
 
 static int stream(void)
 {
-    contigo_device dma;
-    contigo_region memory;
-    contigo_pool pool;
-    contigo_engine stream;
-    contigo_job job;
+    contigo_device dma = 0;
+    contigo_region memory = 0;
+    contigo_pool pool = 0;
+    contigo_engine stream = 0;
+    contigo_job job = 0;
     contigo_operand packet = {.len_bytes = 1000}, answer = {.len_bytes = 4096};
     contigo_completion done = {.struct_size = sizeof done};
     void *bytes = NULL;
@@ -66,12 +66,12 @@ static int own_registers(void)
 {
     const contigo_register CTRL = {0x00, CONTIGO_READ_CLEARS}, N = {0x30, 0};
     const contigo_register FROM = {0x18, 0}, FROM_HIGH = {0x1C, 0}, TO = {0x24, 0}, TO_HIGH = {0x28, 0};
-    contigo_device device;
-    contigo_region region;
-    contigo_port port;
-    contigo_pool pool;
-    contigo_registers core;
-    contigo_buf x, y;
+    contigo_device device = 0;
+    contigo_region region = 0;
+    contigo_port port = 0;
+    contigo_pool pool = 0;
+    contigo_registers core = 0;
+    contigo_buf x = 0, y = 0;
     uint64_t from, to;
     void *bytes = NULL;
 

@@ -4,10 +4,10 @@
 
 int main(void)
 {
-    contigo_device dma;
-    contigo_region memory;
-    contigo_port port;
-    contigo_engine stream;
+    contigo_device dma = 0;
+    contigo_region memory = 0;
+    contigo_port port = 0;
+    contigo_engine stream = 0;
 
     contigo_device_open("guard:axi_dma@40400000", &dma);
     contigo_device_memory(dma, "guard", 1 << 20, &memory);

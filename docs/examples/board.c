@@ -6,10 +6,10 @@ static const unsigned char xcopy_hw_h[1];
 
 int main(void)
 {
-    contigo_device device;
-    contigo_region region;
-    contigo_port port;
-    contigo_engine engine;
+    contigo_device device = 0;
+    contigo_region region = 0;
+    contigo_port port = 0;
+    contigo_engine engine = 0;
 
     contigo_device_open("guard:copy@40000000", &device);
     contigo_device_memory(device, "guard", 1 << 20, &region);

@@ -28,10 +28,10 @@ static unsigned model(void *lent)
 
 int main(void)
 {
-    contigo_device device;
-    contigo_region region;
-    contigo_pool pool;
-    contigo_engine engine;
+    contigo_device device = 0;
+    contigo_region region = 0;
+    contigo_pool pool = 0;
+    contigo_engine engine = 0;
     contigo_buf with[FRAMES] = {0};
     uint32_t lost = 0, expected = 0, bright = 0;
     contigo_device_open("sim:axi_dma_camera", &device);             /* "guard:axi_dma@40400000" */

@@ -7,13 +7,13 @@ static const unsigned char xcopy_hw_h[1];
 
 int main(void)
 {
-    contigo_device device;
-    contigo_region region;
-    contigo_pool frames;
-    contigo_port port;
-    contigo_engine engine;
+    contigo_device device = 0;
+    contigo_region region = 0;
+    contigo_pool frames = 0;
+    contigo_port port = 0;
+    contigo_engine engine = 0;
     contigo_buf input = 0;
-    contigo_job job;
+    contigo_job job = 0;
     contigo_operand operands[2] = {{.len_bytes = FRAME}, {.len_bytes = FRAME}};
     uint32_t args[1] = {FRAME};
     void *bytes;

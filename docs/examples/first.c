@@ -13,11 +13,11 @@ static const char MAP[] = "{\"name\": \"copy\", \"protocol\": \"ap_ctrl_chain\",
 
 int main(void)
 {
-    contigo_device device;
-    contigo_region region;
-    contigo_pool pool;
-    contigo_engine engine;
-    contigo_job job;
+    contigo_device device = 0;
+    contigo_region region = 0;
+    contigo_pool pool = 0;
+    contigo_engine engine = 0;
+    contigo_job job = 0;
     contigo_operand from = {.len_bytes = 1000}, to = {.len_bytes = 1000};
     unsigned char input[1000];
     void *bytes = NULL;

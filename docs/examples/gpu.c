@@ -6,10 +6,10 @@ static const unsigned char ptx[1];
 
 int main(void)
 {
-    contigo_port port;
-    contigo_region region;
-    contigo_module module;
-    contigo_engine engine;
+    contigo_port port = 0;
+    contigo_region region = 0;
+    contigo_module module = 0;
+    contigo_engine engine = 0;
     contigo_parameter parameters[4] = {{.operand = {.use = CONTIGO_READS}},
         {.operand = {.use = CONTIGO_WRITES}}, {.words = 1}, {.words = 1}};
 

@@ -27,12 +27,12 @@ static void jobs(contigo_engine engine, contigo_pool pool)
 /* The same device on a board where every job gets stuck. */
 static void stuck(void)
 {
-    contigo_sim sim;
-    contigo_device device;
-    contigo_region region;
-    contigo_pool pool;
-    contigo_engine engine;
-    contigo_job job;
+    contigo_sim sim = 0;
+    contigo_device device = 0;
+    contigo_region region = 0;
+    contigo_pool pool = 0;
+    contigo_engine engine = 0;
+    contigo_job job = 0;
     contigo_operand operands[2] = {{.len_bytes = 64}, {.len_bytes = 64}};
     contigo_sim_options faults = {.struct_size = sizeof faults, .seed = 1, .stuck = 1000};
     contigo_sim_open(&faults, &sim);
@@ -56,10 +56,10 @@ static void stuck(void)
 
 int main(void)
 {
-    contigo_device device;
-    contigo_region region, of_a_device, alone;
-    contigo_pool pool;
-    contigo_engine engine;
+    contigo_device device = 0;
+    contigo_region region = 0, of_a_device = 0, alone = 0;
+    contigo_pool pool = 0;
+    contigo_engine engine = 0;
     contigo_device_open("sim:zdma", &device);
     contigo_device_memory(device, "sim", 1 << 16, &region);
     contigo_pool_open(region, 1024, 4, 256, &pool);

@@ -43,12 +43,12 @@ static float *map(contigo_buf buf, uint32_t access)
 
 int main(void)
 {
-    contigo_port port;
-    contigo_region region;
-    contigo_module module;
-    contigo_engine engine;
-    contigo_buf from, to;
-    contigo_job job;
+    contigo_port port = 0;
+    contigo_region region = 0;
+    contigo_module module = 0;
+    contigo_engine engine = 0;
+    contigo_buf from = 0, to = 0;
+    contigo_job job = 0;
     const float by = 0.5f;
     uint32_t by_word;
     memcpy(&by_word, &by, sizeof by_word);

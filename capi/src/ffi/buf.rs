@@ -143,9 +143,8 @@ pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void
 
 /// Cuts the buffer in two at byte `at_bytes`. The buffer keeps the bytes
 /// before the cut, and `rest` is a new buffer with the bytes behind it. A device can own one of
-/// them while the CPU owns the other, and each is released by itself. Bytes that the buffer did not
-/// show go with the side on which they lie. A part can be cut again; a pool's slot is free again
-/// when all of its parts are released.
+/// them while the CPU owns the other, and each is released by itself. A part can be cut again; a
+/// pool's slot is free again when all of its parts are released.
 ///
 /// Cut at a multiple of the region's `line_bytes`: a port that does not snoop cannot write to
 /// either side of a line that both share (`CONTIGO_E_SHARED_LINE`).
@@ -161,7 +160,7 @@ pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_split(buf: contigo_buf, at_bytes: usize, rest: *mut contigo_buf) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(rest, "rest", || Buf::split(buf, at_bytes)) }
+    unsafe { raw::opened(rest, "rest", || Buf::split(buf, at_bytes)) }
 }
 
 /// Gives `len_bytes` bytes from `offset_bytes` of the buffer to a device that the program drives

@@ -5,6 +5,7 @@ use super::*;
 use crate::{
     ffi::{
         device::{contigo_device_close, contigo_device_memory, contigo_device_reset},
+        engine::{contigo_engine_arm, contigo_engine_close, contigo_engine_open, contigo_engine_options},
         port::{contigo_port_close, contigo_port_find},
         region::contigo_region_close,
         registers::{
@@ -56,9 +57,24 @@ fn one_opening_serves_registers_interrupt_and_reset() -> Result<(), Box<dyn Erro
         }
         let (status, info) = info_of(device);
         assert_eq!(
-            (status, info.can_reset, info.is_confined, info.window_len_bytes[..3].to_vec()),
-            (CONTIGO_OK, 1, 0, vec![0x1000, 0x1000, 0])
+            (status, info.is_guarded, info.can_reset, info.is_confined, info.is_armed, info.window_len_bytes[..3].to_vec()),
+            (CONTIGO_OK, 1, 1, 0, 0, vec![0x1000, 0x1000, 0])
         );
+        // An engine leaves its stop with the kernel. UG1087, ZDMA_CH_DATA_ATTR after reset: by that
+        // the driver knows its channel.
+        kernel.set_register(0, 0x120, 0x0483_D20F);
+        let mut engine = 0;
+        let options = contigo_engine_options {
+            struct_size: size_of::<contigo_engine_options>(),
+            driver: c"zdma".as_ptr(),
+            device,
+            port,
+            polled: 1,
+            ..mem::zeroed() // integers and pointers
+        };
+        assert_eq!(contigo_engine_open(&raw const options, &raw mut engine), CONTIGO_OK);
+        assert_eq!((contigo_engine_arm(engine, 0), info_of(device).1.is_armed), (CONTIGO_OK, 1));
+        assert_eq!(contigo_engine_close(engine), CONTIGO_OK);
         let mut region = 0;
         for (memory, expected) in [(c"guard", CONTIGO_OK), (c"guard:gemm8", CONTIGO_OK), (c"guard:other", CONTIGO_E_NEEDS_DEVICE)] {
             assert_eq!(contigo_device_memory(device, memory.as_ptr(), 1 << 16, &raw mut region), expected, "{memory:?}");

@@ -42,7 +42,7 @@ pub unsafe extern "C" fn contigo_pool_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_pool_take(pool: contigo_pool, buf: *mut contigo_buf) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(buf, "buf", || Pool::take(pool)) }
+    unsafe { raw::opened(buf, "buf", || Pool::take(pool)) }
 }
 
 /// Answers how many slots are free. Other threads may change that at once.
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn contigo_carve(
     buf: *mut contigo_buf,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(buf, "buf", || Buf::carve(region, len_bytes, align(align_bytes)?)) }
+    unsafe { raw::opened(buf, "buf", || Buf::carve(region, len_bytes, align(align_bytes)?)) }
 }
 
 /// 0: the region's own, which the runtime takes at least.

@@ -24,7 +24,8 @@ pub const CONTIGO_E_HANDLE: contigo_status = -2;
 /// The object is gone: released, closed, ended, or given away. Also the second release of one
 /// handle.
 pub const CONTIGO_E_STALE: contigo_status = -3;
-/// A handle, a port, or a register of another kind; or the device has no interrupt.
+/// A handle, a port, or a register of another kind; or the device has no interrupt, or is none that
+/// the kernel module stops.
 pub const CONTIGO_E_KIND: contigo_status = -4;
 /// Another thread is in a call with this object. Use a handle from one thread at a time.
 pub const CONTIGO_E_IN_CALL: contigo_status = -5;
@@ -49,7 +50,7 @@ pub const CONTIGO_E_TEXT: contigo_status = -14;
 pub const CONTIGO_E_VALUE: contigo_status = -15;
 /// One buffer is two operands of one job, or a copy is from a buffer into itself.
 pub const CONTIGO_E_SAME_BUFFER: contigo_status = -16;
-/// The engine has jobs whose end nobody took. Wait for them, or cancel them.
+/// The engine has jobs whose end nobody took. Wait for them, or stop the engine.
 pub const CONTIGO_E_HAS_JOB: contigo_status = -17;
 /// A defect of this library was caught. Please report it.
 pub const CONTIGO_E_INTERNAL: contigo_status = -18;

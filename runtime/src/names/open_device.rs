@@ -163,7 +163,7 @@ impl OpenDevice {
     #[cfg(feature = "sim")]
     pub fn reset_simulated(&self) -> Result<(), Error> {
         match &self.0.opened {
-            Opened::Simulated(_, models) => self.0.core.reset(&mut || super::simulated::reset(models)),
+            Opened::Simulated(_, models) => self.reset_by(&mut || super::simulated::reset(models)),
             _ => Err(Error::Unsupported { what: "this device is real", fix: "reset it with OpenDevice::reset" }),
         }
     }
@@ -185,9 +185,9 @@ impl OpenDevice {
             Error::Unsupported { what: "the kernel cannot reset this device", fix: "use VFIO's reset, a guard's, or the board's" };
         match &self.0.opened {
             // SAFETY: the caller's promise.
-            Opened::Guarded(guarded) => self.0.core.reset(&mut || unsafe { guarded.guard.reset() }),
+            Opened::Guarded(guarded) => self.reset_by(&mut || unsafe { guarded.guard.reset() }),
             // SAFETY: as above.
-            Opened::Vfio(vfio) => self.0.core.reset(&mut || unsafe { vfio.reset() }),
+            Opened::Vfio(vfio) => self.reset_by(&mut || unsafe { vfio.reset() }),
             #[cfg(feature = "sim")]
             Opened::Simulated(..) => self.reset_simulated(),
             _ => Err(NONE),

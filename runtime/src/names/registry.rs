@@ -62,7 +62,8 @@ pub struct DriverRow {
     pub open: Open,
     /// Opens what several drivers of one device share; `None`: a driver has its device to itself.
     /// The setting `channel` chooses one of them
-    /// ([`OpenDevice::take`](super::OpenDevice::take)).
+    /// ([`OpenDevice::take`](super::OpenDevice::take)). It is opened, and dropped, under a lock of
+    /// the device's: neither calls the device's handle.
     ///
     /// # Safety
     /// The device is the one that the driver is for, and nobody else drives any of it while the

@@ -50,13 +50,14 @@ impl SharedCore {
         }
     }
 
-    /// Pulls a reset line, of which the drivers hear that share the device.
-    pub(super) fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let core = lock::acquire(&self.opened)?.as_ref().map(|opened| opened.core.clone());
-        match core {
-            Some(core) => core.get().reset(pull),
-            None => pull(),
+    /// One driver more of `device`, whose core this is. `_opened`: nobody closes it meanwhile.
+    fn count(&self, device: &OpenDevice, _opened: &OpenedCore) -> Result<Counted> {
+        // Where each was forgotten, the device stays theirs.
+        if self.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
+            return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
         }
+        self.drivers.fetch_add(1, Ordering::Relaxed);
+        Ok(Counted(device.clone()))
     }
 }
 
@@ -171,17 +172,24 @@ impl OpenDevice {
             *held = Some(OpenedCore { core, driver: row.name, port, how });
         }
         let same = |opened: &OpenedCore| (opened.driver, opened.port, opened.how) == (row.name, port, how);
-        if !held.as_ref().is_some_and(same) {
-            return Err(Error::HasDriver);
-        }
-        // Where each was forgotten, the device stays theirs.
-        if shared.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
-            return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
-        }
-        shared.drivers.fetch_add(1, Ordering::Relaxed);
+        let Some(opened) = held.as_ref().filter(|opened| same(opened)) else { return Err(Error::HasDriver) };
+        let share = Share::Channel(shared.count(self, opened)?);
         drop(held);
-        let share = Share::Channel(Counted(self.clone()));
         Ok(Taken { row, device: self.clone(), how, gate: None, share })
+    }
+}
+
+impl OpenDevice {
+    /// Pulls a reset line, of which the drivers hear that share the device.
+    pub(super) fn reset_by(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let held = lock::acquire(&self.core().opened)?;
+        // Under the lock: a driver that opened meanwhile would not hear of it.
+        let Some(opened) = held.as_ref() else { return pull() };
+        // As a driver, so that the last one's end closes the core behind the reset. It is dropped
+        // after the handle to the core.
+        let (_counted, core) = (self.core().count(self, opened)?, opened.core.clone());
+        drop(held);
+        core.get().reset(pull)
     }
 }
 

@@ -83,6 +83,26 @@ fn a_channel_opens_while_the_last_one_of_another_closes() {
     assert!(device.attach(POLLED).is_ok());
 }
 
+/// A reset from outside is no driver of the channel, whichever comes first.
+#[test]
+fn a_channel_opens_while_the_device_is_reset() {
+    let device = open("sim:pl330");
+    let region = memory(&device);
+    let is_over = AtomicU32::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while is_over.load(Ordering::Relaxed) == 0 {
+                // SAFETY: no queue is made of the drivers.
+                unsafe { device.reset() }.unwrap();
+            }
+        });
+        let opened = (0..emulated::fewer(2_000)).map(|_| driver(&device, &region, "channel=0").map(drop));
+        let refused = opened.filter_map(Result::err).next();
+        is_over.store(1, Ordering::Relaxed);
+        assert_eq!(refused, None);
+    });
+}
+
 #[test]
 fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
     let device = open("sim:pl330@2");

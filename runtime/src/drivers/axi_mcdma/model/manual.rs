@@ -1,7 +1,7 @@
 //! The same numbers for the model, transcribed apart from `regs`: from AMD's embeddedsw,
 //! `XilinxProcessorIPLib/drivers/mcdma/src/xmcdma_hw.h`, whose macro stands beside each. Those that
 //! it lacks are from the comments of MKIDGen3's driver for PYNQ (`mkidgen3/drivers/mcdma.py`),
-//! which quotes PG288. `tests/tests/cores/axi_mcdma.rs` compares the two.
+//! which quotes PG288. A test compares the two.
 
 /// S2MM's registers: `XMCDMA_RX_OFFSET`.
 pub(super) const RX: usize = 0x500;

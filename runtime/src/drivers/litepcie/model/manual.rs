@@ -1,6 +1,6 @@
 //! The same registers for the model, transcribed apart from `regs`: from LitePCIe's kernel driver,
 //! `litepcie/software/kernel/config.h`, whose macro stands beside each.
-//! `tests/tests/cores/litepcie.rs` compares the two.
+//! A test compares the two.
 
 /// `PCIE_DMA_WRITER_ENABLE_OFFSET`.
 pub const WRITER: usize = 0x0000;
