@@ -1,8 +1,13 @@
 """A device with the names of its registers."""
 
+from weakref import WeakValueDictionary
+
 from . import _contigo
-from .errors import TimeoutError
+from .errors import BusyError, TimeoutError
 from .kernel import Function, Kernel, KernelMap, _Signature
+
+#: The last kernel of each device, by the device's name.
+_last_kernels = WeakValueDictionary()
 
 
 class Registers:
@@ -102,6 +107,9 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         longest job of the kernel belongs there. A kernel that has not ended then keeps its buffers.
         With a gate before it (`gate=`, as in `driver`) it is stopped at once.
 
+        A kernel of the same device that was made before, and has no job, is closed first: so a cell
+        of a notebook may run again.
+
         The program promises that the map is this kernel's, and that the kernel stays inside the
         buffers that it is given. No register can prove that.
         """
@@ -109,7 +117,17 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         if not isinstance(source, KernelMap):
             more = {"pointers": pointers, "scalars": scalars, "floats": floats, "signed": signed}
             map = KernelMap(source, instance=instance, directions=directions, lengths=lengths, **more)
-        return Kernel(self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings), map, timeout)
+        try:
+            engine = self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings)
+        except BusyError:
+            # A notebook's cell that runs again still has the kernel of its last run.
+            last = _last_kernels.get(self.name)
+            if last is None or last.engine.in_flight > 0:
+                raise
+            last.close()
+            engine = self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings)
+        _last_kernels[self.name] = kernel = Kernel(engine, map, timeout)
+        return kernel
 
     def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):
         """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.

@@ -207,6 +207,30 @@ def a_kernel_tells_its_arguments_and_keeps_signs():
     return []
 
 
+def a_cell_runs_again():
+    device = contigo.Device("sim:ap_ctrl")
+
+    def cell():
+        region = device.memory("sim", 1 << 20)
+        return device.kernel(SOURCE), filled(region, range(64)), filled(region, [0] * 64)
+
+    for _ in range(3):
+        kernel, source, target = cell()
+        assert kernel(source, target, 256) == 256
+    old, old_target = kernel, target
+    # One that has a job is not closed under it.
+    job = old.start(source, target, 4)
+    refused(contigo.BusyError, cell, "has a driver already")
+    job.wait()
+    kernel, source, target = cell()
+    refused(contigo.ContigoError, lambda: old(source, old_target, 4), "closed")
+    assert kernel(source, target, 4) == 4
+    # Another board's kernel is another's.
+    other, *_ = kernel_of_a_board()
+    assert kernel(source, target, 4) == 4 and repr(other) == repr(kernel)
+    return []
+
+
 def a_buffer_is_read_and_written_in_place():
     kernel, region = kernel_of_a_board()
     source, target = (region.allocate((4, 16), "i4") for _ in range(2))
@@ -261,6 +285,7 @@ def a_job_is_awaited():
 
 KERNELS = [
     a_buffer_is_read_and_written_in_place,
+    a_cell_runs_again,
     a_job_is_awaited,
     a_kernel_tells_its_arguments_and_keeps_signs,
     a_kernel_is_called_like_a_function,
