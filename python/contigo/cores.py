@@ -216,7 +216,8 @@ class Hls(Core):
 
     def kernel(self, *args):
         """The kernel; `args` are those of a first call."""
-        if self._kernel is None:
+        # Closed where another kernel was made of the same device.
+        if self._kernel is None or self._kernel.engine._stops is None:
             how = dict(self._how)
             if "pointers" not in how:
                 halves = Counter(name for *_, name in self.facts["registers"] if name)

@@ -1,13 +1,14 @@
 """A device with the names of its registers."""
 
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 from . import _contigo
 from .errors import BusyError, TimeoutError
 from .kernel import Function, Kernel, KernelMap, _Signature
 
-#: The last kernel of each device, by the device's name.
-_last_kernels = WeakValueDictionary()
+#: The engine of the last kernel of each device of hardware, by the device's name. A simulated device
+#: of the same name is another one.
+_last_engines = WeakValueDictionary()
 
 
 class Registers:
@@ -73,6 +74,7 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
 
     def __init__(self, name, *, port=None, window=0, interrupt=False, registers=None):
         self.registers = Registers(self, registers or {})
+        self._last = lambda: None
 
     def __getitem__(self, at):
         """The register at this offset in bytes, or of this name."""
@@ -107,27 +109,30 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         longest job of the kernel belongs there. A kernel that has not ended then keeps its buffers.
         With a gate before it (`gate=`, as in `driver`) it is stopped at once.
 
-        A kernel of the same device that was made before, and has no job, is closed first: so a cell
-        of a notebook may run again.
+        A kernel of the same device that was made before, and has no job, is closed: so a cell of a
+        notebook may run again. It is closed also where the new one is refused then.
 
         The program promises that the map is this kernel's, and that the kernel stays inside the
         buffers that it is given. No register can prove that.
         """
-        map = source
+        map, more = source, {"instance": instance, "directions": directions, "lengths": lengths}
+        more.update(pointers=pointers, scalars=scalars, floats=floats, signed=signed)
         if not isinstance(source, KernelMap):
-            more = {"pointers": pointers, "scalars": scalars, "floats": floats, "signed": signed}
-            map = KernelMap(source, instance=instance, directions=directions, lengths=lengths, **more)
+            map = KernelMap(source, **more)
+        elif any(more.values()):
+            raise TypeError(f"{', '.join(each for each in more if more[each])}: a KernelMap has them already")
         try:
             engine = self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings)
         except BusyError:
             # A notebook's cell that runs again still has the kernel of its last run.
-            last = _last_kernels.get(self.name)
-            if last is None or last.engine.in_flight > 0:
+            last = self._last() or _last_engines.get(self.name)
+            if last is None or not last._close_if_idle():
                 raise
-            last.close()
             engine = self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings)
-        _last_kernels[self.name] = kernel = Kernel(engine, map, timeout)
-        return kernel
+        self._last = ref(engine)
+        if not self.name.startswith("sim:"):
+            _last_engines[self.name] = engine
+        return Kernel(engine, map, timeout)
 
     def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):
         """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.

@@ -1,6 +1,7 @@
 """HLS kernels, from the files that their tools write."""
 
 import os
+import re
 from keyword import iskeyword
 from operator import index
 
@@ -27,6 +28,9 @@ class KernelMap:
     def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=(), signed=()):
         if isinstance(source, (str, os.PathLike)):
             source = read(source)
+        for name, given in [("pointers", pointers), ("scalars", scalars), ("floats", floats), ("signed", signed)]:
+            if isinstance(given, str):
+                raise TypeError(f"{name}={given!r}: it is a list of names")
         directions, lengths, pointers, scalars = directions or {}, lengths or {}, list(pointers), list(scalars)
         try:
             self.json = _contigo._kernel_map(source, instance, directions, lengths, pointers, scalars)
@@ -83,6 +87,32 @@ def _misspelt(source, instance, names, error):
             raise type(error)(f"{told['name']} has no argument {name!r}; it has: {', '.join(known)}") from None
 
 
+def _python_names(arguments, taken):
+    """{name in Python: C's}: of C's names, those that are none in Python get a `_`."""
+    names = {}
+    for argument in arguments:
+        name = re.sub(r"\W", "_", argument)
+        name = f"_{name}" if name[:1].isdigit() else name
+        while iskeyword(name) or name in names or name in taken or name != argument and name in arguments:
+            name += "_"
+        names[name] = argument
+    return names
+
+
+class _OfKernels:
+    """`__signature__` of a kernel; of the class it is none."""
+
+    def __get__(self, kernel, _class):
+        if kernel is None:
+            raise AttributeError("__signature__")
+        from inspect import Parameter, Signature  # here, because Debian's smallest Python has none
+
+        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in kernel._names]
+        for name, default in kernel._launch.items():
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is None else default))
+        return Signature(parameters)
+
+
 class Kernel:
     """An HLS kernel, called like the C function that it was made of: `kernel(a, b, out, n=1024)`.
 
@@ -95,6 +125,8 @@ class Kernel:
 
     def __init__(self, engine, map, timeout=1.0):
         self.engine, self.map, self.timeout = engine, map, _contigo._seconds(timeout)
+        #: The arguments by names that Python can write, where C's are others: `from_` for `from`.
+        self._names = _python_names(map.arguments, self._launch)
         # Where each is among the arguments.
         at = map.arguments.index
         self._pointers = [at(each["name"]) for each in map.pointers]
@@ -103,16 +135,7 @@ class Kernel:
     #: What a launch says beside the arguments: nothing, but for a GPU's kernel.
     _launch = {}
 
-    @property
-    def __signature__(self):
-        from inspect import Parameter, Signature  # here, because Debian's smallest Python has none
-
-        # An argument may be called as no Python name is: C has others.
-        named = [name if name.isidentifier() and not iskeyword(name) else f"{name}_" for name in self.map.arguments]
-        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in named]
-        for name, default in self._launch.items():
-            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is None else default))
-        return Signature(parameters)
+    __signature__ = _OfKernels()
 
     def __call__(self, *args, **named):
         return self.returned(self.start(*args, **named).wait(self.timeout))
@@ -137,6 +160,7 @@ class Kernel:
             raise TypeError(f"{self.map.name} takes {len(names)} arguments ({', '.join(names)}), and {len(args)} were given")
         given = dict(zip(names, args))
         for name, value in named.items():
+            name = self._names.get(name, name)
             if name in given or name not in names:
                 why = "is given twice" if name in given else f"is none of its arguments ({', '.join(names)})"
                 raise TypeError(f"{self.map.name}: {name} {why}")

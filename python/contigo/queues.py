@@ -41,10 +41,18 @@ async def _next(of, timeout, taken):
 async def _ended(job):
     """The end of one job: `await job`. Who is cancelled meanwhile, as `asyncio.wait_for` does,
     stops the device, as `job.wait` does after its time."""
+    import asyncio
+
+    asyncio.get_running_loop()  # without one nothing is stopped
     try:
-        await _until(lambda: (job.done(), None), job._arm, LONGEST_S)
+        if not await _until(lambda: [job.done()] * 2, job._arm, LONGEST_S):
+            job.cancel()
+            raise TimeoutError(f"the job did not end within {LONGEST_S:.0f} s; the device was stopped")
     except BaseException:
-        job.cancel()
+        try:
+            job.cancel()
+        except ForkedError:
+            pass  # a child of fork collects its garbage, and stops nothing
         raise
     return job.wait(0)
 

@@ -252,7 +252,8 @@ impl Buffer {
     }
 
     /// `buf[…]`: a copy of what NumPy's array has there, so that no view stays and the next job may
-    /// have the buffer. It is read-only, because `buf[0][1] = 5` would be lost in it.
+    /// have the buffer. It is read-only, because `buf[0][1] = 5` would be lost in it; so
+    /// `buf[0] += 1` is refused, and `buf[0] = buf[0] + 1` does it.
     fn __getitem__<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let part = self.__array__(py, None, None)?.get_item(at)?;
         if !part.is_instance(&py.import("numpy")?.getattr("ndarray")?)? {
@@ -261,6 +262,15 @@ impl Buffer {
         let copy = part.call_method0("copy")?;
         copy.getattr("flags")?.setattr("writeable", false)?;
         Ok(copy)
+    }
+
+    /// A copy's, as `buf[…]`: no view stays.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.__getitem__(py, py.Ellipsis().bind(py))?.call_method0("__iter__")
+    }
+
+    fn __contains__(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.__getitem__(py, py.Ellipsis().bind(py))?.contains(value)
     }
 
     /// `buf[…] = …`: as NumPy's array does it.

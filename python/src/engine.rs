@@ -183,6 +183,19 @@ impl Engine {
         self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
     }
 
+    /// Closes it where it is open and has no job, nor an end that nobody took: was it so?
+    fn _close_if_idle(&self, py: Python<'_>) -> Result<bool, Refusal> {
+        self.core.get()?.detached(py, |jobs| {
+            let Some(open) = jobs.as_mut() else { return Ok(false) };
+            if !open.is_idle()? {
+                return Ok(false);
+            }
+            open.stop(|_| false)?;
+            *jobs = None;
+            Ok(true)
+        })
+    }
+
     /// Stops the device and lets go of it. A device that will not stop stays open.
     fn close(&self, py: Python<'_>) -> Result<(), Refusal> {
         self.core.get()?.detached(py, |jobs| {
@@ -329,14 +342,14 @@ impl Job {
     }
 
     /// `await job`: its end, as `wait` returns or raises it, while other tasks run. An hour at most;
-    /// `asyncio.wait_for` gives it less, and stops the device then, as `wait` does.
+    /// `asyncio.wait_for` gives it less, and once it waits stops the device then, as `wait` does.
     fn __await__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("contigo.queues")?.getattr("_ended")?.call1((slf,))?.call_method0("__await__")
     }
 
-    /// As `Engine.arm`.
+    /// As `Engine.arm`; None where the engine was closed, too: this job has ended then.
     fn _arm(&self, py: Python<'_>) -> Result<Option<i32>, Refusal> {
-        self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
+        self.core.get()?.with(py, |jobs| jobs.as_mut().map_or(Ok(None), |jobs| jobs.arm().map_err(raised)))
     }
 
     /// Its buffers, in their order.

@@ -23,17 +23,26 @@ pub(crate) fn device(text: &str) -> Result<DeviceName, Refusal> {
     text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().device_answer())))
 }
 
+/// The most different names that are kept: of the ports and kernels that a program makes up itself.
+/// As many as C has (`CONTIGO_MAX_PORT_NAMES`).
+const KEPT_MAX: usize = 1024;
+
 /// `text` for good, the same text once: an error names its device, and may outlive it.
-pub(crate) fn kept(text: &str) -> &'static str {
+pub(crate) fn kept(text: &str) -> PyResult<&'static str> {
     static KEPT: Lock<BTreeSet<&'static str>> = Lock::new(BTreeSet::new());
-    KEPT.with(|all| {
+    let found = KEPT.with(|all| {
         if let Some(known) = all.get(text) {
-            return *known;
+            return Some(*known);
+        }
+        if all.len() == KEPT_MAX {
+            return None;
         }
         let new: &'static str = Box::leak(text.into());
         all.insert(new);
-        new
-    })
+        Some(new)
+    });
+    let refusal = || PyValueError::new_err(format!("{text}: a program has {KEPT_MAX} different names of ports and kernels at most"));
+    found.ok_or_else(refusal)
 }
 
 /// The driver called `name`. Another name is answered with those that there are.

@@ -38,12 +38,12 @@ impl FromPyObject<'_, '_> for Wiring {
             return Self::called(&name);
         }
         if let Ok((name, offset, addr_bits, coherent, first, last)) = object.extract::<(String, u64, u32, bool, u64, u64)>() {
-            return Ok(Self(Port { name: names::kept(&name), bus: Bus::Soc, offset, addr_bits, window: (first, last), coherent }));
+            return Ok(Self(Port { name: names::kept(&name)?, bus: Bus::Soc, offset, addr_bits, window: (first, last), coherent }));
         }
         let (name, offset, addr_bits, coherent) = object
             .extract::<(String, u64, u32, bool)>()
             .map_err(|_| PyTypeError::new_err(format!("a port is written as {}", Self::FORM)))?;
-        let (name, window) = (names::kept(&name), (0, u64::MAX));
+        let (name, window) = (names::kept(&name)?, (0, u64::MAX));
         Ok(Self(Port { name, bus: Bus::Soc, offset, addr_bits, window, coherent }))
     }
 }

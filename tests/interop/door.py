@@ -5,6 +5,8 @@ import errno
 import gc
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -128,6 +130,21 @@ def a_port_has_a_name():
     return []
 
 
+#: Made-up names of ports are kept, so there is an end to them.
+NAMES = """
+import contigo
+for number in range(1025):
+    for _ in range(2):
+        contigo.open_memory("sim", 4096, port=(f"port-{number}", 0, 32, False))
+"""
+
+
+def names_that_a_program_makes_up_are_bounded():
+    ran = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, timeout=120)
+    assert "ValueError: port-1024: a program has 1024 different names of ports and kernels at most" in ran.stderr, ran.stderr
+    return []
+
+
 def huge_pages_open():
     free = int(Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages").read_text())
     if not free or os.geteuid() != 0:
@@ -182,5 +199,6 @@ DOOR = [
     what_no_module_guards_has_no_stop_with_the_kernel,
     memory_has_a_size_and_a_way_to_its_device,
     a_port_has_a_name,
+    names_that_a_program_makes_up_are_bounded,
     huge_pages_open,
 ]

@@ -202,8 +202,15 @@ def a_kernel_tells_its_arguments_and_keeps_signs():
     for signed, expected in [((), 200), (["ap_return"], -56)]:
         with device.kernel(json.dumps(small).encode(), signed=signed) as kernel:
             assert str(inspect.signature(kernel)) == "(from_, to, n)", "`from` is a word of Python's"
+            assert kernel(from_=source, to=target, n=4) == 4
             assert kernel(source, target, 200) == expected and kernel(source, target, 100) == 100
     refused(ValueError, lambda: contigo.KernelMap(SOURCE, signed=["n"]), "n is none of its results (ap_return)")
+    refused(TypeError, lambda: contigo.KernelMap(SOURCE, signed="ap_return"), "a list of names")
+    assert "args" in str(inspect.signature(contigo.Kernel.__call__)) and inspect.signature(contigo.Kernel)
+    from contigo.kernel import _python_names
+
+    names = _python_names(["from", "from_", "3x", "grid", "a[0]"], {"grid"})
+    assert list(names) == ["from__", "from_", "_3x", "grid_", "a_0_"] and list(names.values())[3] == "grid"
     return []
 
 
@@ -225,9 +232,19 @@ def a_cell_runs_again():
     kernel, source, target = cell()
     refused(contigo.ContigoError, lambda: old(source, old_target, 4), "closed")
     assert kernel(source, target, 4) == 4
-    # Another board's kernel is another's.
-    other, *_ = kernel_of_a_board()
-    assert kernel(source, target, 4) == 4 and repr(other) == repr(kernel)
+    # Another board's kernel is another's, also where this board's makes room.
+    other, *mine = kernel_of_a_board()
+    kernel, *_ = cell()
+    assert other(filled(mine[0], [1] * 64), filled(mine[0], [0] * 64), 4) == 4
+    # A queue's engine, too; one whose ends nobody took is not idle.
+    queue = contigo.Queue(kernel)
+    del kernel, _
+    queue.push([source, target], 4)
+    refused(contigo.BusyError, cell, "has a driver already")
+    assert queue.next().words[0] == 4
+    cell()
+    # A KernelMap has these already.
+    refused(TypeError, lambda: device.kernel(contigo.KernelMap(SOURCE), signed=["ap_return"]), "signed: a KernelMap has them")
     return []
 
 
@@ -238,6 +255,8 @@ def a_buffer_is_read_and_written_in_place():
     source[1, 2:4] = [8, 9]
     assert kernel(source, target, 256) == 256 and source.views == target.views == 0, "no view stays"
     assert target[1, 3] == 9 and list(target[1][1:4]) == [7, 8, 9] and (target[0] == 7).all() and len(list(target)) == 4
+    assert 9 in target and 5 not in target and target.views == 0
+    refused(TypeError, lambda: list(region.allocate((), "i4")), "0-d")
     got = target[1]
     source[...] = 1
     kernel(source, target, 256)
@@ -262,6 +281,8 @@ def a_job_is_awaited():
         assert kernel.returned(await asyncio.wait_for(kernel.start(source, target, 4), 10)) == 4
         wrong = kernel.start(source, target, 4)
         assert await wrong is not None and (await wrong).words == (await wrong).words, "as often as one likes"
+        kernel.close()
+        assert kernel.returned(await wrong) == 4, "it ended before"
 
     asyncio.run(runs())
     # One that does not end: nothing sends.
