@@ -8,12 +8,14 @@
 
 use super::{AxiDmaModel, CoreSpec, SimAxiDma, manual};
 use crate::{
-    Align, DevAddr, Direction, Mmio, Region,
     drivers::axi_dma::regs,
+    hw::Mmio,
+    mem::Region,
     sim::{
         SimBoard,
         stream::{StreamConfig, StreamEnd},
     },
+    types::{Align, DevAddr, Direction},
 };
 
 fn core(board: &SimBoard, sg: bool) -> SimAxiDma {
