@@ -84,7 +84,7 @@ impl Engine {
     /// As `AnyModule::kernel`.
     pub(crate) unsafe fn of_kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<u64, Fault> {
         let claimed = ENGINES.claim()?;
-        // SAFETY: the caller's promise; the engine is dropped before the lease.
+        // SAFETY: the caller's promise.
         let (driver, module) = unsafe { gpu::kernel(module, entry, parameters)? };
         Self::put(claimed, driver, Parents { _module: Some(module), ..Parents::default() })
     }

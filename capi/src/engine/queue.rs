@@ -39,7 +39,6 @@ static STARTED: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 pub(crate) struct Engine {
     queue: Queue<AnyDriver>,
     tickets: Tickets,
-    /// INVARIANT: a driver of a GPU's kernel borrows from its module.
     parents: Parents,
 }
 

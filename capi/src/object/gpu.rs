@@ -70,15 +70,16 @@ pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
     Ok(claimed.raw())
 }
 
-/// The driver of one of its kernels, and what keeps the module.
+/// The driver of one of its kernels, and the module's lease: a module is not closed while it has
+/// engines.
 ///
 /// # Safety
-/// As `AnyModule::kernel`; the driver is gone before the lease.
+/// As `AnyModule::kernel`.
 pub(crate) unsafe fn kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<(AnyDriver, ModuleLease), Fault> {
     let module = MODULES.lease(module)?;
     let signature = Signature::new(keep(entry.to_str().unwrap_or("kernel"))?, parameters)?;
     // SAFETY: the caller's promise.
-    let driver = unsafe { module.for_ever().kernel(entry, signature)? };
+    let driver = unsafe { module.kernel(entry, signature)? };
     Ok((driver, module))
 }
 
