@@ -12,12 +12,9 @@ mod common;
 
 use common::*;
 use contigo_c::*;
-use contigo_testkit::emulated;
+use contigo_testkit::{barrier::Barrier, emulated};
 use core::{ffi::CStr, ptr};
-use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    thread,
-};
+use std::thread;
 
 const TIMEOUT_US: u32 = 100_000;
 
@@ -142,31 +139,18 @@ fn a_reset_of_the_device_ends_the_jobs_of_all_channels() {
     shared.close();
 }
 
-/// Tells the others of a thread that panicked, so that they do not wait for it.
-struct Told<'a>(&'a AtomicBool);
-
-impl Drop for Told<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_or(thread::panicking(), Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn four_threads_have_a_channel_each() {
-    let (shared, arrived, failed) = (Shared::new(&sim_options()), AtomicU64::new(0), AtomicBool::new(false));
+    let (shared, all) = (Shared::new(&sim_options()), Barrier::new(4));
     let settings = [c"channel=0", c"channel=1", c"channel=2", c"channel=3"];
     thread::scope(|scope| {
         for (number, settings) in (1..).zip(settings) {
-            let (shared, arrived, failed) = (&shared, &arrived, &failed);
+            let (shared, all) = (&shared, &all);
             scope.spawn(move || {
-                let _told = Told(failed);
                 for round in 0..emulated::fewer(20) {
                     let engine = shared.open(settings);
                     let slots = [(); 2].map(|()| shared.board.take());
-                    arrived.fetch_add(1, Ordering::Relaxed);
-                    while arrived.load(Ordering::Relaxed) < 4 * (round + 1) && !failed.load(Ordering::Relaxed) {
-                        thread::yield_now();
-                    }
+                    all.wait();
                     for value in 0..10 {
                         let value = number * 10 + value;
                         fill(slots[0], value);

@@ -12,10 +12,10 @@ mod common;
 
 use common::*;
 use contigo_c::*;
-use contigo_testkit::emulated;
+use contigo_testkit::{barrier::Barrier, emulated};
 use std::{
     sync::{
-        Barrier, Mutex,
+        Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,

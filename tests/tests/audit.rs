@@ -17,13 +17,14 @@ use contigo::{
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 use contigo_testkit::{
+    barrier::Barrier,
     fake_devices::FakeDevices,
     fake_vfio::{ADDRESS, FakeVfio, Machine},
 };
 use std::{
     cell::RefCell,
     panic::Location,
-    sync::{Arc, Barrier, Once},
+    sync::{Arc, Once},
     thread,
     time::Duration,
 };

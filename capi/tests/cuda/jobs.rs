@@ -2,7 +2,8 @@
 //! that last, fail late, or never end.
 
 use super::*;
-use std::{sync::Barrier, thread};
+use contigo_testkit::barrier::Barrier;
+use std::thread;
 
 #[test]
 fn a_program_s_own_kernel_is_launched_by_its_signature() {

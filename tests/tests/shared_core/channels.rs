@@ -5,8 +5,8 @@ use contigo::{
     Device, Error, Mmio, Queue, Region,
     sim::{SimBoard, SimDevice},
 };
-use contigo_testkit::emulated;
-use std::{sync::Barrier, thread, time::Duration};
+use contigo_testkit::{barrier::Barrier, emulated};
+use std::{thread, time::Duration};
 
 #[test]
 fn a_channel_is_claimed_once_and_given_back() {
