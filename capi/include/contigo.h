@@ -17,10 +17,10 @@
  * bytes; CONTIGO_WRITES, it writes them; CONTIGO_READS | CONTIGO_WRITES, both.
  *
  * Errors. Every call that can fail returns a contigo_status: 0, or a negative code. A call that is
- * refused answers 0 where it would answer a value, and -1 for a descriptor. One that would answer the
- * handle of a new object leaves what is there, because that may be a good handle; only a job's is 0
- * then. So a variable for a handle begins with 0. contigo_last_error has the text with the numbers,
- * for each thread.
+ * refused answers 0 where it would answer a value, and -1 for a descriptor. One that would answer
+ * the handle of a new object leaves what is there, because that may be a good handle; only a job's
+ * is 0 then. So a variable for a handle begins with 0. contigo_last_error has the text with the
+ * numbers, for each thread.
  *
  * Threads. Any thread may use any handle. Many threads may use a region, a port or a pool at once.
  * One thread at a time uses a buffer, an engine or a job: a second one is refused with
@@ -889,8 +889,8 @@ extern "C" {
 /// info points to a structure whose struct_size is set.
 contigo_status contigo_buf_get_info(contigo_buf buf, contigo_buf_info *info);
 
-/// Answers a pointer to the buffer's bytes, and their number. The pointer is valid
-/// until contigo_buf_unmap; until then the buffer cannot be given away or released. access is
+/// Answers a pointer to the buffer's bytes, and their number. The pointer is valid until
+/// contigo_buf_unmap; until then the buffer cannot be given away or released. access is
 /// CONTIGO_READ or CONTIGO_WRITE. With CONTIGO_READ nothing may be written through the
 /// pointer.
 ///
@@ -905,18 +905,18 @@ contigo_status contigo_buf_map(contigo_buf buf, uint32_t access, void **ptr, siz
 /// is none.
 contigo_status contigo_buf_unmap(contigo_buf buf);
 
-/// Copies len_bytes bytes to the beginning of the buffer, and counts them.
-/// Data that the program has still to make is better made in place.
+/// Copies len_bytes bytes to the beginning of the buffer, and counts them. Data that the program
+/// has still to make is better made in place.
 /// CONTIGO_E_SAME_BUFFER where from lies in the buffer itself.
 ///
 /// The caller promises:
 /// len_bytes bytes are readable at from.
 contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_bytes);
 
-/// Cuts the buffer in two at byte at_bytes. The buffer keeps the bytes
-/// before the cut, and rest is a new buffer with the bytes behind it. A device can own one of
-/// them while the CPU owns the other, and each is released by itself. A part can be cut again; a
-/// pool's slot is free again when all of its parts are released.
+/// Cuts the buffer in two at byte at_bytes. The buffer keeps the bytes before the cut, and rest
+/// is a new buffer with the bytes behind it. A device can own one of them while the CPU owns the
+/// other, and each is released by itself. A part can be cut again; a pool's slot is free again when
+/// all of its parts are released.
 ///
 /// Cut at a multiple of the region's line_bytes: a port that does not snoop cannot write to
 /// either side of a line that both share (CONTIGO_E_SHARED_LINE).
@@ -1025,10 +1025,10 @@ contigo_status contigo_device_port(contigo_device device, contigo_port port, con
 /// CONTIGO_E_UNSUPPORTED, or CONTIGO_E_OS with EOPNOTSUPP: the kernel has no way to.
 ///
 /// The caller promises:
-/// Nobody calls an engine of it meanwhile, to start a job, to wait for one, or to look: some drivers
-/// start jobs while they wait, and a thread that the reset holds between a job's addresses and its
-/// start would start a job with cleared addresses. The library cannot check that. Engines that share the device
-/// (the setting channel) may go on.
+/// No thread calls an engine of it meanwhile, to start a job, to wait for one, or to look: some
+/// drivers start jobs while they wait, and a thread that the reset holds between a job's addresses
+/// and its start would start a job with cleared addresses. The library cannot check that. Engines
+/// that share the device (the setting channel) may go on.
 contigo_status contigo_device_reset(contigo_device device);
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.

@@ -74,6 +74,7 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
 
     def __init__(self, name, *, port=None, window=0, interrupt=False, registers=None):
         self.registers = Registers(self, registers or {})
+        #: The engine of its last kernel, where that is still there.
         self._last = lambda: None
 
     def __getitem__(self, at):
@@ -121,14 +122,18 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
             map = KernelMap(source, **more)
         elif any(more.values()):
             raise TypeError(f"{', '.join(each for each in more if more[each])}: a KernelMap has them already")
+
+        def opened():
+            return self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings)
+
         try:
-            engine = self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings)
+            engine = opened()
         except BusyError:
             # A notebook's cell that runs again still has the kernel of its last run.
             last = self._last() or _last_engines.get(self.name)
             if last is None or not last._close_if_idle():
                 raise
-            engine = self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings)
+            engine = opened()
         self._last = ref(engine)
         if not self.name.startswith("sim:"):
             _last_engines[self.name] = engine

@@ -99,7 +99,7 @@ def _python_names(arguments, taken):
     return names
 
 
-class _OfKernels:
+class _SignatureOf:
     """`__signature__` of a kernel; of the class it is none."""
 
     def __get__(self, kernel, _class):
@@ -119,8 +119,8 @@ class Kernel:
     `device.kernel(…)` makes one. Pointers are buffers of DMA memory, or parts of them
     (`a.reads(100)`); numbers are integers, except for those that the map's `floats` name. A call
     waits `timeout` seconds at most, and returns what the kernel returned: a number, None, or a dict
-    where it has several results. `start` does not wait: for `Job`, and for
-    `contigo.Queue`. `inspect.signature(kernel)` has the arguments.
+    where it has several results. `start` does not wait: for `Job`, and for `contigo.Queue`.
+    `inspect.signature(kernel)` has the arguments.
     """
 
     def __init__(self, engine, map, timeout=1.0):
@@ -135,7 +135,7 @@ class Kernel:
     #: What a launch says beside the arguments: nothing, but for a GPU's kernel.
     _launch = {}
 
-    __signature__ = _OfKernels()
+    __signature__ = _SignatureOf()
 
     def __call__(self, *args, **named):
         return self.returned(self.start(*args, **named).wait(self.timeout))

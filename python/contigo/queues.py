@@ -43,10 +43,13 @@ async def _ended(job):
     stops the device, as `job.wait` does after its time."""
     import asyncio
 
+    def look():
+        is_over = job.done()
+        return is_over, is_over
+
     asyncio.get_running_loop()  # without one nothing is stopped
     try:
-        if not await _until(lambda: [job.done()] * 2, job._arm, LONGEST_S):
-            job.cancel()
+        if not await _until(look, job._arm, LONGEST_S):
             raise TimeoutError(f"the job did not end within {LONGEST_S:.0f} s; the device was stopped")
     except BaseException:
         try:
@@ -58,7 +61,8 @@ async def _ended(job):
 
 
 async def _until(look, arm, timeout):
-    """Looks until that is over, or the time is.
+    """Calls `look`, which answers whether it is over and what it found, until that or the time is
+    over; what it found last.
 
     It sleeps until the interrupt's file is readable, or looks again and again.
     """

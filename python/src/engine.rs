@@ -183,7 +183,7 @@ impl Engine {
         self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
     }
 
-    /// Closes it where it is open and has no job, nor an end that nobody took: was it so?
+    /// Closes it where it is open, has no job, and each end was taken: was it so?
     fn _close_if_idle(&self, py: Python<'_>) -> Result<bool, Refusal> {
         self.core.get()?.detached(py, |jobs| {
             let Some(open) = jobs.as_mut() else { return Ok(false) };

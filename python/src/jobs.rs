@@ -183,6 +183,11 @@ impl Jobs {
         self.flying.iter().flatten().filter(|record| record.is_of(taker)).count()
     }
 
+    /// The same, with those that have ended and wait for it.
+    pub(crate) fn expected_of(&self, taker: &Taker) -> usize {
+        self.in_flight_of(taker) + self.ended.iter().filter(|record| record.is_of(taker)).count()
+    }
+
     /// Has every job ended, and has its taker each end?
     pub(crate) fn is_idle(&mut self) -> Result<bool, Refusal> {
         for _ in 0..SLOTS {
@@ -191,11 +196,6 @@ impl Jobs {
             }
         }
         Ok(self.in_flight() == 0 && self.ended.is_empty())
-    }
-
-    /// The same, with those that have ended and wait for it.
-    pub(crate) fn expected_of(&self, taker: &Taker) -> usize {
-        self.in_flight_of(taker) + self.ended.iter().filter(|record| record.is_of(taker)).count()
     }
 
     pub(crate) fn take_back(&mut self, taker: &Taker) -> Vec<Arc<Record>> {

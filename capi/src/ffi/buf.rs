@@ -87,8 +87,8 @@ pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut conti
     })
 }
 
-/// Answers a pointer to the buffer's bytes, and their number. The pointer is valid
-/// until `contigo_buf_unmap`; until then the buffer cannot be given away or released. `access` is
+/// Answers a pointer to the buffer's bytes, and their number. The pointer is valid until
+/// `contigo_buf_unmap`; until then the buffer cannot be given away or released. `access` is
 /// `CONTIGO_READ` or `CONTIGO_WRITE`. With `CONTIGO_READ` nothing may be written through the
 /// pointer.
 ///
@@ -123,8 +123,8 @@ pub extern "C" fn contigo_buf_unmap(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, |buf| Ok(buf.unmap()?)))
 }
 
-/// Copies `len_bytes` bytes to the beginning of the buffer, and counts them.
-/// Data that the program has still to make is better made in place.
+/// Copies `len_bytes` bytes to the beginning of the buffer, and counts them. Data that the program
+/// has still to make is better made in place.
 /// `CONTIGO_E_SAME_BUFFER` where `from` lies in the buffer itself.
 ///
 /// # Safety
@@ -141,10 +141,10 @@ pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void
     })
 }
 
-/// Cuts the buffer in two at byte `at_bytes`. The buffer keeps the bytes
-/// before the cut, and `rest` is a new buffer with the bytes behind it. A device can own one of
-/// them while the CPU owns the other, and each is released by itself. A part can be cut again; a
-/// pool's slot is free again when all of its parts are released.
+/// Cuts the buffer in two at byte `at_bytes`. The buffer keeps the bytes before the cut, and `rest`
+/// is a new buffer with the bytes behind it. A device can own one of them while the CPU owns the
+/// other, and each is released by itself. A part can be cut again; a pool's slot is free again when
+/// all of its parts are released.
 ///
 /// Cut at a multiple of the region's `line_bytes`: a port that does not snoop cannot write to
 /// either side of a line that both share (`CONTIGO_E_SHARED_LINE`).

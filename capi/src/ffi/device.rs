@@ -104,10 +104,10 @@ pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: conti
 /// `CONTIGO_E_UNSUPPORTED`, or `CONTIGO_E_OS` with `EOPNOTSUPP`: the kernel has no way to.
 ///
 /// # Safety
-/// Nobody calls an engine of it meanwhile, to start a job, to wait for one, or to look: some drivers
-/// start jobs while they wait, and a thread that the reset holds between a job's addresses and its
-/// start would start a job with cleared addresses. The library cannot check that. Engines that share the device
-/// (the setting `channel`) may go on.
+/// No thread calls an engine of it meanwhile, to start a job, to wait for one, or to look: some
+/// drivers start jobs while they wait, and a thread that the reset holds between a job's addresses
+/// and its start would start a job with cleared addresses. The library cannot check that. Engines
+/// that share the device (the setting `channel`) may go on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_reset(device: contigo_device) -> contigo_status {
     call(|| {

@@ -95,19 +95,20 @@ pub(super) unsafe fn fill<T: Versioned>(to: *mut T, value: &T) -> Result<(), Fau
     Ok(())
 }
 
-/// Runs a call that opens an object and answers its handle. Where it is refused, the handle that is
-/// there stays: it may be a good one, and nobody else has it.
+/// Runs a call that answers one value, and leaves what is there where it is refused: of a new
+/// object's handle that may be a good one, which the program has only there.
 ///
 /// # Safety
-/// `to` is NULL, or points to a writable handle.
-pub(super) unsafe fn opened(to: *mut u64, what: &'static str, act: impl FnOnce() -> Result<u64, Fault>) -> contigo_status {
+/// `to` is NULL, or points to a writable `T`.
+#[inline]
+pub(super) unsafe fn opened<T>(to: *mut T, what: &'static str, act: impl FnOnce() -> Result<T, Fault>) -> contigo_status {
     call(|| {
         if to.is_null() {
             return Err(Misuse::Null { what }.into());
         }
-        let handle = act()?;
+        let value = act()?;
         // SAFETY: not null, and the caller's promise.
-        unsafe { to.write_unaligned(handle) };
+        unsafe { to.write_unaligned(value) };
         Ok(())
     })
 }
@@ -132,15 +133,8 @@ pub(super) unsafe fn answer_or<T>(refused: T, to: *mut T, what: &'static str, ac
         // SAFETY: not null, and the caller's promise.
         unsafe { to.write_unaligned(refused) };
     }
-    call(|| {
-        if to.is_null() {
-            return Err(Misuse::Null { what }.into());
-        }
-        let value = act()?;
-        // SAFETY: not null, and the caller's promise.
-        unsafe { to.write_unaligned(value) };
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    unsafe { opened(to, what, act) }
 }
 
 /// A text, not kept.

@@ -50,7 +50,7 @@ impl SharedCore {
         }
     }
 
-    /// One driver more of `device`, whose core this is. `_opened`: nobody closes it meanwhile.
+    /// One driver more of `device`, whose core this is. `_opened` shows that the lock is held.
     fn count(&self, device: &OpenDevice, _opened: &OpenedCore) -> Result<Counted> {
         // Where each was forgotten, the device stays theirs.
         if self.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
