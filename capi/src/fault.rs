@@ -1,14 +1,14 @@
 //! Why a call was refused: an error of the runtime, or a mistake of a C program that Rust's types
 //! would not have let through.
 
-use crate::handle::Kind;
 use contigo::{
-    Error,
+    Error, JobError,
     design::{DesignError, Name, Near},
     drivers::ap_ctrl::MapError,
     names::{DeviceName, Inventory, MemoryName, NameError},
     types::Refused,
 };
+use contigo_objects::Refusal;
 use core::fmt;
 
 /// Why a call was refused.
@@ -36,7 +36,9 @@ pub(crate) enum Fault {
     /// A GPU's driver refused code. The words of its compiler follow the text
     /// (`last_error::CompilerLog`).
     Load { error: Error },
-    /// A mistake of the program.
+    /// An object refuses it: it is another's, or gone.
+    Object(Refusal),
+    /// Another mistake of the program.
     Misuse(Misuse),
 }
 
@@ -45,27 +47,6 @@ pub(crate) enum Fault {
 pub(crate) enum Misuse {
     /// A pointer that must not be null is.
     Null { what: &'static str },
-    /// A number that was never a handle.
-    NoHandle { raw: u64, expected: Kind },
-    /// A handle whose object is gone: released, closed, ended, or a pool's slot that somebody else
-    /// has now.
-    Stale { kind: Kind },
-    /// A handle of another kind.
-    WrongKind { expected: Kind, found: Kind },
-    /// Another call has the object at this moment.
-    InCall { kind: Kind },
-    /// Others still use the object.
-    StillUsed { kind: Kind, users: u64 },
-    /// A fixed table is full.
-    TableFull { kind: Kind, entries: usize },
-    /// The buffer is mapped.
-    Mapped { views: u32 },
-    /// The buffer is not mapped.
-    NotMapped,
-    /// The buffer is a device's.
-    DeviceOwned,
-    /// The buffer is the CPU's.
-    CpuOwned,
     /// A structure's `struct_size` cannot be.
     StructSize { what: &'static str, given: usize, least: usize, most: usize },
     /// A structure of a newer header has something set that this library does not know.
@@ -78,8 +59,6 @@ pub(crate) enum Misuse {
     SameBuffer { first: usize, second: usize },
     /// A copy from a buffer into itself.
     Overlap,
-    /// The engine has jobs.
-    HasJob { jobs: u32 },
     /// The device was stopped before this job ended.
     Cancelled,
     /// The port is no GPU's.
@@ -114,6 +93,15 @@ impl<T> From<Refused<T>> for Fault {
     }
 }
 
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Runtime(error) => Self::Runtime(error),
+            other => Self::Object(other),
+        }
+    }
+}
+
 impl From<Misuse> for Fault {
     fn from(misuse: Misuse) -> Self {
         Self::Misuse(misuse)
@@ -134,24 +122,22 @@ impl fmt::Display for Fault {
                 if near.names().next().is_none() { Ok(()) } else { write!(f, "; those that are most like it: {near}") }
             }
             Self::Setting { ref name, error } => write!(f, "`{name}`: {error}"),
+            Self::Object(refusal) => refused(refusal, f),
             Self::Misuse(misuse) => misuse.fmt(f),
-            Self::Job { error, cause, operand } => {
-                let says_which = matches!(
-                    error,
-                    Error::WrongDirection { .. }
-                        | Error::BufferSize { .. }
-                        | Error::BufferAlign { .. }
-                        | Error::OperandTooLong { .. }
-                        | Error::ReadsBeside { .. }
-                );
-                match operand {
-                    Some(index) if !says_which => write!(f, "operand {index}: ")?,
-                    _ => {}
-                }
-                error.fmt(f)?;
-                if cause == error { Ok(()) } else { write!(f, "; before that: {cause}") }
-            }
+            Self::Job { error, cause, operand } => JobError { error, cause, operand, buffers: None::<()> }.fmt(f),
         }
+    }
+}
+
+/// With the functions that are the cure.
+fn refused(refusal: Refusal, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match refusal {
+        Refusal::OnDevice | Refusal::InJob => f.write_str(
+            "the buffer is a device's: wait for its job, or stop its engine; after contigo_buf_give contigo_buf_take_back takes it back",
+        ),
+        Refusal::OnCpu => f.write_str("the buffer is the CPU's and has no bus address: hand it over with contigo_buf_give"),
+        Refusal::HasJobs { .. } => write!(f, "{refusal}: wait for them, or stop it by contigo_queue_stop"),
+        other => write!(f, "{other}"),
     }
 }
 
@@ -159,21 +145,6 @@ impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Null { what } => write!(f, "{what} is NULL"),
-            Self::NoHandle { raw, expected } => write!(f, "{raw:#x} is no handle; that of {} was expected", expected.with_article()),
-            Self::Stale { kind } => write!(f, "this {kind} is gone: its handle was released, closed or given away"),
-            Self::WrongKind { expected, found } => {
-                write!(f, "this is the handle of {}; that of {} was expected", found.with_article(), expected.with_article())
-            }
-            Self::InCall { kind } => write!(f, "another thread is in a call with this {kind}: use it from one thread at a time"),
-            Self::StillUsed { kind, users } => write!(f, "{users} still use this {kind}: release or close them first"),
-            Self::TableFull { kind, entries } => write!(f, "there are {entries} of the kind {kind} already, which is the limit"),
-            Self::Mapped { views } => write!(f, "the buffer is mapped (views: {views}): unmap it first"),
-            Self::NotMapped => write!(f, "the buffer is not mapped"),
-            Self::DeviceOwned => write!(
-                f,
-                "the buffer is a device's: wait for its job, or stop its engine; after contigo_buf_give contigo_buf_take_back takes it back"
-            ),
-            Self::CpuOwned => write!(f, "the buffer is the CPU's and has no bus address: hand it over with contigo_buf_give"),
             Self::StructSize { what, given, least, most } => {
                 write!(f, "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}")
             }
@@ -184,9 +155,6 @@ impl fmt::Display for Misuse {
             Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
             Self::SameBuffer { first, second } => write!(f, "operands {first} and {second} are the same buffer"),
             Self::Overlap => write!(f, "the source lies in the buffer itself"),
-            Self::HasJob { jobs } => {
-                write!(f, "the engine has {jobs} jobs whose end nobody took: wait for them, or stop it by contigo_queue_stop")
-            }
             Self::Cancelled => write!(f, "the device was stopped before this job ended"),
             Self::NoGpu { is } => write!(f, "code is loaded for a GPU, and the port is {is}"),
             Self::NoPort => {

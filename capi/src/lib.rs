@@ -12,8 +12,6 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `handle.rs` | the meaning of a handle's bits |
-//! | `table/` | fixed tables in statics: an entry never moves, and one atomic word says who uses it |
 //! | `object/` | simulated boards, GPUs, ports, guards, regions, pools, buffers |
 //! | `engine/` | devices, engines and their jobs |
 //! | `fault.rs`, `status.rs`, `last_error.rs` | refusals, their codes and their text |
@@ -25,8 +23,8 @@
 //! under a buffer or a device, in whatever order things are closed. The order is refused all the
 //! same, because a program that closes a region too early has a mistake in it: each buffer has a
 //! lease on its pool or its region beside it, and an entry is emptied only where it has no lease,
-//! by one compare and exchange. Two things are borrowed for as long as a lease says: the name of a
-//! port, which is never given up, and the module of a GPU's kernel.
+//! by one compare and exchange. Tables and handles, who has a buffer, and the ledger of an engine's
+//! jobs are `contigo-objects`, which Python stands on, too.
 //!
 //! Nothing allocates from the heap, nothing waits for another thread, and no panic leaves a
 //! function.
@@ -35,12 +33,10 @@
 mod engine;
 mod fault;
 mod ffi;
-mod handle;
 mod last_error;
 mod limits;
 mod object;
 mod status;
-mod table;
 
 pub use ffi::*;
 pub use limits::{

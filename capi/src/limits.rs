@@ -46,10 +46,10 @@ pub(crate) const POOL_SLOTS: usize = CONTIGO_MAX_POOL_SLOTS as usize;
 pub(crate) const POOLS: usize = CONTIGO_MAX_POOLS as usize;
 pub(crate) const REGIONS: usize = CONTIGO_MAX_REGIONS as usize;
 pub(crate) const ENGINES: usize = CONTIGO_MAX_ENGINES as usize;
-pub(crate) const JOBS: usize = CONTIGO_MAX_JOBS as usize;
+const _: () = assert!(contigo_objects::JOBS == CONTIGO_MAX_JOBS as usize);
 pub(crate) const MAX_ARGS: usize = CONTIGO_MAX_ARGS as usize;
 pub(crate) const PORTS: usize = CONTIGO_MAX_PORTS as usize;
-pub(crate) const PORT_NAMES: usize = CONTIGO_MAX_PORT_NAMES as usize;
+const _: () = assert!(contigo_objects::NAMES == CONTIGO_MAX_PORT_NAMES as usize);
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 pub(crate) const GPUS: usize = CONTIGO_MAX_GPUS as usize;
 pub(crate) const DEVICES: usize = CONTIGO_MAX_DEVICES as usize;
@@ -58,3 +58,4 @@ pub(crate) const DIMS: usize = CONTIGO_MAX_DIMS as usize;
 const _: () = assert!(DIMS == contigo::dlpack::MAX_DIMS);
 pub(crate) const TENSORS: usize = CONTIGO_MAX_TENSORS as usize;
 pub(crate) const NAME_BYTES: usize = CONTIGO_MAX_NAME_BYTES as usize;
+const _: () = assert!(contigo_objects::NAME_BYTES == NAME_BYTES);

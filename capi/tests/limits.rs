@@ -135,7 +135,7 @@ fn every_table_has_its_end() {
             assert_eq!(named(&format!("port-{index}")), CONTIGO_OK, "{round}");
         }
     }
-    refused(named("one-more"), CONTIGO_E_TABLE_FULL, "1024 of the kind port name");
+    refused(named("one-more"), CONTIGO_E_TABLE_FULL, "1024 different names");
     assert_eq!(named("port-7"), CONTIGO_OK, "a name that is kept already takes no place");
     board.close();
     // Not beside the rest, which needs every entry.

@@ -114,7 +114,7 @@ impl Buffer {
 
     /// How many arrays and tensors look at it now.
     #[getter]
-    fn views(&self) -> usize {
+    fn views(&self) -> u32 {
         self.inner.views()
     }
 

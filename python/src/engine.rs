@@ -5,12 +5,13 @@ use crate::{
     ends::{Ends, Taker},
     error::{Refusal, of_class, raised, refused},
     handover::word,
-    jobs::{End, Jobs, Record, SLOTS},
+    jobs::{End, Jobs, Record},
     mine::Mine,
     operand::given,
     shared::{Shared, limit, seconds},
 };
 use contigo::{Completion, OperandSpec, job::AnyDriver};
+use contigo_objects::JOBS;
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -73,7 +74,7 @@ impl Engine {
         let found = self.core.get()?.wait(py, limit(timeout)?, |jobs, slice| {
             let (jobs, mut slice) = (open(jobs)?, slice);
             // Each look but the last one brings a job's end, of whichever taker.
-            for _ in 0..=SLOTS {
+            for _ in 0..=JOBS {
                 if let Some(ended) = jobs.next_ended(taker)? {
                     return Ok(Some(Some(ended)));
                 }

@@ -3,7 +3,7 @@
 
 use crate::{
     error::{Refusal, raised_as},
-    names::kept,
+    names,
     opening::Opening,
 };
 use contigo::{
@@ -50,7 +50,7 @@ pub(crate) unsafe fn driver(
     };
     let failed = |error| raised_as(error, format!("{entry}: {error}"));
     let parameters = parameters.iter().map(parameter).collect::<PyResult<Vec<_>>>()?;
-    let signature = Signature::new(kept(entry)?, &parameters).map_err(failed)?;
+    let signature = Signature::new(names::kept(entry)?, &parameters).map_err(failed)?;
     let sized = |signature: Signature, (operand, element_bytes, counts): &Size| signature.sized(*operand, *element_bytes, counts);
     let signature = sizes.iter().try_fold(signature, sized).map_err(failed)?;
     let name = CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;

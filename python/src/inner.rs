@@ -9,24 +9,21 @@ use crate::{
     region::Memory,
 };
 use contigo::{
-    Bus, CpuBuf, DevBuf, Direction,
+    Bus, CpuBuf, DevBuf, Direction, Error, Operand,
     dlpack::abi::{DlDevice, device},
     mem::Api,
 };
+use contigo_objects::{Access, Buffer, Views};
 use pyo3::prelude::*;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-};
+use std::{ops::Range, sync::Arc};
 
 /// The part that all handles of an array share. The memory goes back when the last of them is gone.
 pub(crate) struct Inner {
     memory: Arc<Memory>,
-    state: Mine<Lock<State>>,
-    /// NumPy's arrays and DLPack's tensors of it. Raised under the state's lock.
-    views: AtomicUsize,
-    /// Nobody but the views wants it any more: a frame that was let go.
-    let_go: AtomicBool,
+    state: Mine<Lock<Buffer>>,
+    /// NumPy's arrays and DLPack's tensors of it; and is it a frame that was let go, which the last
+    /// of them frees?
+    views: Views,
     ptr: *mut u8,
     len_bytes: usize,
     /// The address for a device, by the region's port.
@@ -56,49 +53,12 @@ pub(crate) struct Given {
     pub(crate) number: u64,
 }
 
-/// Whose it is.
-enum State {
-    Cpu(CpuBuf),
-    /// By which hand-over.
-    Device(DevBuf, u64),
-    /// In a job; or lost to a device that would not stop.
-    Job,
-    /// Freed.
-    Gone,
-}
-
-/// How many hand-overs there were.
-static HANDOVERS: AtomicU64 = AtomicU64::new(0);
-
-fn freed() -> Refusal {
-    of_class(
-        "Buffer",
-        "this buffer was freed, by freebuffer(), or as a stream's frame; such a frame is the pool's again when the next one is asked for or \
-         the loop ends. An array of it that is kept keeps it",
-    )
-}
-
-fn in_a_job() -> Refusal {
-    of_class(
-        "Buffer",
-        "this buffer is in a job: wait() for the job; one that nobody kept is in its engine's `jobs`, and the engine's stop() ends it",
-    )
-}
-
 impl Inner {
     /// Of `buf`, whose first `len_bytes` are the array's.
     pub(crate) fn new(memory: Arc<Memory>, mut buf: CpuBuf, len_bytes: usize) -> Result<Self, Refusal> {
         let (region, ptr) = (memory.region()?, buf.as_mut_ptr());
         let address = memory.port.and_then(|port| region.dev_addr_of(&port, ptr, len_bytes).ok()).map(|address| address.0);
-        Ok(Self {
-            memory,
-            state: Mine::new(Lock::new(State::Cpu(buf))),
-            views: AtomicUsize::new(0),
-            let_go: AtomicBool::new(false),
-            ptr,
-            len_bytes,
-            address,
-        })
+        Ok(Self { memory, state: Mine::new(Lock::new(Buffer::new(buf))), views: Views::new(), ptr, len_bytes, address })
     }
 
     /// As [`Memory::device_type`].
@@ -111,13 +71,14 @@ impl Inner {
     fn locked<R: Plain + Send>(
         &self,
         py: Option<Python<'_>>,
-        act: impl FnOnce(&mut State) -> Result<R, Refusal> + Send,
+        act: impl FnOnce(&mut Buffer) -> Result<R, contigo_objects::Refusal> + Send,
     ) -> Result<R, Refusal> {
         let state = self.state.get()?;
-        match py {
+        let result = match py {
             Some(py) => state.with_py(py, act),
             None => state.with(act),
-        }
+        };
+        result.map_err(Refusal::from)
     }
 
     pub(crate) fn ptr(&self) -> *mut u8 {
@@ -129,8 +90,8 @@ impl Inner {
     }
 
     /// How many look at it.
-    pub(crate) fn views(&self) -> usize {
-        self.views.load(Ordering::Relaxed)
+    pub(crate) fn views(&self) -> u32 {
+        self.views.count()
     }
 
     /// The address for a device, by the region's port.
@@ -142,41 +103,30 @@ impl Inner {
 
     /// "cpu", "device" (a job's too), or "gone" (freed).
     pub(crate) fn owner(&self, py: Python<'_>) -> Result<&'static str, Refusal> {
-        self.locked(Some(py), |state| {
-            Ok(match state {
-                State::Cpu(_) => "cpu",
-                State::Device(..) | State::Job => "device",
-                State::Gone => "gone",
-            })
-        })
+        self.locked(Some(py), |state| Ok(state.owner()))
     }
 
     /// Nobody but the views wants it any more: back to where it came from now, or with the last.
     pub(crate) fn let_go(&self) {
-        // SeqCst, here and at the three other places of the two: this thread looks for views behind
-        // its store, and the last view looks for it behind its own. One of them sees the other, and
-        // brings the buffer home.
-        self.let_go.store(true, Ordering::SeqCst);
-        self.goes_home();
+        if self.views.drop_buffer() {
+            self.goes_home();
+        }
     }
 
     /// Back to where it came from, now. Refused while somebody looks, or a device has it.
     pub(crate) fn free(&self, py: Python<'_>) -> Result<(), Refusal> {
-        self.taken(Some(py), State::Gone).map(drop)
+        self.locked(Some(py), |state| state.free(&self.views)).map(drop)
     }
 
     pub(crate) fn view_gone(&self) {
-        // It releases, too: what the view's user did to the bytes is done before they are given
-        // away (`taken`).
-        let last = self.views.fetch_sub(1, Ordering::SeqCst) == 1;
-        if last && self.let_go.load(Ordering::SeqCst) {
+        if self.views.close() == Ok(true) {
             self.goes_home();
         }
     }
 
     /// Back to where it came from, where it is the CPU's and nobody looks.
     fn goes_home(&self) {
-        drop(self.taken(None, State::Gone));
+        drop(self.locked(None, |state| state.free(&self.views)));
     }
 
     /// Is this the process that made it?
@@ -185,185 +135,115 @@ impl Inner {
     }
 
     /// One view more of the device's address, while it is a device's by this hand-over.
-    pub(crate) fn device_view(self: &Arc<Self>, py: Python<'_>, handover: u64) -> Result<Counted, Refusal> {
-        self.locked(Some(py), |state| match state {
-            State::Device(buf, current) if *current == handover => {
-                // The consumer waits for nothing that the hand-over began.
-                buf.settled().map_err(raised)?;
-                self.views.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
-            _ => Err(of_class("Buffer", "this hand-over has ended")),
-        })?;
+    pub(crate) fn device_view(self: &Arc<Self>, py: Python<'_>, hand_over: u64) -> Result<Counted, Refusal> {
+        self.locked(Some(py), |state| state.open_device_view(&self.views, hand_over))?;
         Ok(Counted::new(Arc::clone(self)))
     }
 
     /// Is it a device's by this hand-over?
-    pub(crate) fn is_out(&self, py: Python<'_>, handover: u64) -> Result<bool, Refusal> {
-        self.locked(Some(py), |state| Ok(matches!(state, State::Device(_, current) if *current == handover)))
+    pub(crate) fn is_out(&self, py: Python<'_>, hand_over: u64) -> Result<bool, Refusal> {
+        self.locked(Some(py), |state| Ok(state.hand_over() == Some(hand_over)))
     }
 
     /// One view more, while it is the CPU's.
     pub(crate) fn view(self: &Arc<Self>, py: Python<'_>) -> Result<Counted, Refusal> {
-        self.locked(Some(py), |state| match state {
-            State::Cpu(_) => {
-                self.views.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
-            State::Device(..) => Err(of_class(
-                "Buffer",
-                "a device has this buffer: take it back first (end of the `with`; after an exception in it, when the device has stopped: \
-                 take_back)",
-            )),
-            State::Job => Err(in_a_job()),
-            State::Gone => Err(freed()),
-        })?;
+        // There may be several, and each may write: they are one thread's, or the program locks them.
+        self.locked(Some(py), |state| state.open_view(&self.views, Access::Read))?;
         Ok(Counted::new(Arc::clone(self)))
     }
 
-    /// The buffer, out of here, for a job, when it is the CPU's and nobody looks at it: `put` or
-    /// `put_device` ends that.
-    pub(crate) fn take_for_job(&self) -> Result<CpuBuf, Refusal> {
-        self.taken(None, State::Job)
+    /// An operand of a job, when it is the CPU's and nobody looks at it: `put` ends that.
+    pub(crate) fn operand(&self, bytes: Range<usize>, direction: Direction) -> Result<Operand, Refusal> {
+        self.locked(None, |state| {
+            state.cpu()?;
+            state.operand(&self.views, bytes, direction)
+        })
     }
 
-    fn taken(&self, py: Option<Python<'_>>, left: State) -> Result<CpuBuf, Refusal> {
-        self.locked(py, |state| self.out_of(state, left))
-    }
-
-    fn out_of(&self, state: &mut State, left: State) -> Result<CpuBuf, Refusal> {
-        let views = self.views.load(Ordering::SeqCst);
-        match std::mem::replace(state, left) {
-            State::Cpu(buf) if views == 0 => Ok(buf),
-            State::Cpu(buf) => {
-                *state = State::Cpu(buf);
-                let arrays = if views == 1 { "an array (NumPy's, or another framework's by DLPack) is" } else { "arrays are" };
-                Err(of_class(
-                    "Buffer",
-                    format!(
-                        "{views} view(s): {arrays} still looking at this buffer, and would race the device; delete them first (`del a`)"
-                    ),
-                ))
-            }
-            other @ State::Device(..) => {
-                *state = other;
-                Err(of_class("Buffer", "a device has this buffer already"))
-            }
-            other @ State::Job => {
-                *state = other;
-                Err(in_a_job())
-            }
-            State::Gone => {
-                *state = State::Gone;
-                Err(freed())
-            }
-        }
-    }
-
-    pub(crate) fn put(&self, buf: CpuBuf) {
-        self.becomes(State::Cpu(buf));
-    }
-
-    /// Back from a job, and still the device's: `take_back` tries again.
-    pub(crate) fn put_device(&self, buf: DevBuf) {
-        self.becomes(State::Device(buf, HANDOVERS.fetch_add(1, Ordering::Relaxed)));
-    }
-
-    fn becomes(&self, new: State) {
-        // A child of fork leaves it as it is, and has none.
-        let _ = self.locked(None, |state| {
-            *state = new;
-            Ok(())
+    /// Back from a job: the CPU's. An error: its caches could not be maintained, and it is still the
+    /// device's; `take_back` tries again.
+    pub(crate) fn put(&self, buf: Result<CpuBuf, DevBuf>) -> Result<(), Error> {
+        let put = self.locked(None, |state| {
+            let is_devices = buf.is_err();
+            state.put(buf);
+            if is_devices { state.take_back(&self.views, None) } else { Ok(()) }
         });
+        match put {
+            Err(Refusal::Runtime(error, _)) => Err(error),
+            // A child of fork leaves it as it is, and has none.
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// To a device behind the region's port.
     pub(crate) fn give(&self, py: Python<'_>, direction: Direction) -> Result<Given, Refusal> {
         let port = self.memory.port.ok_or_else(no_port)?;
-        // SAFETY: the device that the Python program drives is behind the region's port, touches
-        // these bytes and no others, and has stopped before `take_back`. Its programmer promises
-        // that by `give` and by the end of the hand-over. Nothing else drops the buffer: it is
-        // forgotten (`Inner`'s `Drop`).
-        #[allow(unsafe_code, reason = "see above")]
-        // (An empty array has a byte of its own.)
-        match unsafe { self.taken(Some(py), State::Gone)?.hand_over(&port, 64, ..self.len_bytes.max(1), direction) } {
-            Ok(buf) => {
-                let (address, number) = (buf.slice().addr.0, HANDOVERS.fetch_add(1, Ordering::Relaxed));
-                let of = |device_type, ordinal: u32| DlDevice { device_type, device_id: ordinal.cast_signed() };
-                let (device, data, byte_offset) = match (buf.handle(), port.bus) {
-                    (Some(object), _) => {
-                        let device_type = if object.api == Api::Vulkan { device::VULKAN } else { device::OPENCL };
-                        (of(device_type, object.device_id), object.raw, buf.offset_bytes() as u64)
-                    }
-                    (None, Bus::Gpu(ordinal)) => (of(device::CUDA, ordinal), address, 0),
-                    (None, _) => (of(device::EXT_DEV, 0), address, 0),
-                };
-                self.becomes(State::Device(buf, number));
-                Ok(Given { address, data, byte_offset, device, number })
-            }
-            Err(refused) => {
-                let (error, buf) = refused.into_parts();
-                self.put(buf);
-                Err(raised(error))
-            }
-        }
+        self.locked(Some(py), |state| {
+            // SAFETY: the device that the Python program drives is behind the region's port, touches
+            // these bytes and no others, and has stopped before `take_back`. Its programmer promises
+            // that by `give` and by the end of the hand-over.
+            #[allow(unsafe_code, reason = "see above")]
+            // (An empty array has a byte of its own.)
+            let buf = unsafe { state.give(&self.views, &port, 0..self.len_bytes.max(1), direction)? };
+            let address = buf.slice().addr.0;
+            let of = |device_type, ordinal: u32| DlDevice { device_type, device_id: ordinal.cast_signed() };
+            let (device, data, byte_offset) = match (buf.handle(), port.bus) {
+                (Some(object), _) => {
+                    let device_type = if object.api == Api::Vulkan { device::VULKAN } else { device::OPENCL };
+                    (of(device_type, object.device_id), object.raw, buf.offset_bytes() as u64)
+                }
+                (None, Bus::Gpu(ordinal)) => (of(device::CUDA, ordinal), address, 0),
+                (None, _) => (of(device::EXT_DEV, 0), address, 0),
+            };
+            Ok(Given { address, data, byte_offset, device, number: state.hand_over().unwrap_or_default() })
+        })
     }
 
     /// From the device, which has stopped; by this hand-over, or whichever it is.
     pub(crate) fn take_back(&self, py: Python<'_>, by: Option<u64>) -> Result<(), Refusal> {
-        self.locked(Some(py), |state| self.back_to(state, by))
-    }
-
-    fn back_to(&self, state: &mut State, by: Option<u64>) -> Result<(), Refusal> {
-        let views = self.views.load(Ordering::Acquire);
-        match std::mem::replace(state, State::Gone) {
-            State::Device(buf, handover) if by.is_some_and(|by| by != handover) => {
-                *state = State::Device(buf, handover);
-                Err(of_class("Buffer", "this hand-over has ended, and the buffer is a device's by another"))
-            }
-            State::Device(buf, handover) if views > 0 => {
-                *state = State::Device(buf, handover);
-                Err(of_class(
-                    "Buffer",
-                    format!(
-                        "{views} view(s): a framework still has the device's view of this buffer; synchronise its stream and delete its tensors first"
-                    ),
-                ))
-            }
-            State::Device(buf, handover) => match buf.into_cpu() {
-                Ok(buf) => {
-                    *state = State::Cpu(buf);
-                    Ok(())
-                }
-                Err(refused) => {
-                    let (error, buf) = refused.into_parts();
-                    *state = State::Device(buf, handover);
-                    Err(raised(error))
-                }
-            },
-            other @ State::Job => {
-                *state = other;
-                Err(in_a_job())
-            }
-            other => {
-                *state = other;
-                Err(of_class(
-                    "Buffer",
-                    "no device has this buffer: give it first (`with buf.give(reads=False)`), because lines that the CPU has \
-                     written could otherwise go over what the device writes",
-                ))
-            }
-        }
+        let back = self.state.get()?.with_py(py, |state| state.take_back(&self.views, by));
+        back.map_err(|refusal| match refusal {
+            contigo_objects::Refusal::Viewed { views } => of_class(
+                "Buffer",
+                format!(
+                    "{views} view(s): a framework still has the device's view of this buffer; synchronise its stream and delete its tensors first"
+                ),
+            ),
+            other => other.into(),
+        })
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // A child of fork leaves it as it is.
-        let Ok(state) = self.state.get_mut() else { return };
-        if let State::Device(buf, _) = std::mem::replace(state.get_mut(), State::Gone) {
-            // Nobody said that the device has stopped: leaked, never given to the next.
-            std::mem::forget(buf);
+impl From<contigo_objects::Refusal> for Refusal {
+    /// With the functions that are the cure.
+    fn from(refusal: contigo_objects::Refusal) -> Self {
+        use contigo_objects::Refusal as Object;
+        let buffer = |text: &'static str| of_class("Buffer", text);
+        match refusal {
+            Object::Runtime(error) => raised(error),
+            Object::Viewed { views } => {
+                let arrays = if views == 1 { "an array (NumPy's, or another framework's by DLPack) is" } else { "arrays are" };
+                let text = format!(
+                    "{views} view(s): {arrays} still looking at this buffer, and would race the device; delete them first (`del a`)"
+                );
+                of_class("Buffer", text)
+            }
+            Object::OnDevice => buffer(
+                "a device has this buffer already: take it back first (end of the `with`; after an exception in it, when the device has stopped: \
+                 take_back)",
+            ),
+            Object::InJob => buffer(
+                "this buffer is in a job: wait() for the job; one that nobody kept is in its engine's `jobs`, and the engine's stop() ends it",
+            ),
+            Object::OnCpu => buffer(
+                "no device has this buffer: give it first (`with buf.give(reads=False)`), because lines that the CPU has written could \
+                 otherwise go over what the device writes",
+            ),
+            Object::Freed => buffer(
+                "this buffer was freed, by freebuffer(), or as a stream's frame; such a frame is the pool's again when the next one is asked \
+                 for or the loop ends. An array of it that is kept keeps it",
+            ),
+            other => of_class("Buffer", other.to_string()),
         }
     }
 }

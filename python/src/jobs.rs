@@ -8,9 +8,10 @@ use crate::{
     lock::Kept,
 };
 use contigo::{
-    Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, Queue,
+    Completion, CpuBuf, DevBuf, Direction, Driver, Error, OperandSpec, Queue,
     job::{AnyDriver, QueueCounts},
 };
+use contigo_objects::{JOBS, Job, Ledger, Operands};
 use std::{
     collections::VecDeque,
     mem,
@@ -19,12 +20,9 @@ use std::{
     time::Duration,
 };
 
-/// Jobs in flight at most: a ring of 64 frames of 1 ms is 64 ms of Python's pauses.
-pub(crate) const SLOTS: usize = 64;
-
 /// Ends that are kept for one taker at most, each with its buffers: a program that has left as many
 /// as 16 full queues behind takes none.
-const UNTAKEN: usize = 16 * SLOTS;
+const UNTAKEN: usize = 16 * JOBS;
 
 /// A job: its buffers, and how it ended.
 pub(crate) struct Record {
@@ -36,7 +34,30 @@ pub(crate) struct Record {
     end: OnceLock<End>,
 }
 
+/// A job in flight, as the ledger has it.
+#[derive(Default)]
+struct Flight {
+    record: Option<Arc<Record>>,
+    /// Why one of its buffers is still the device's.
+    unsynced: Option<Error>,
+}
+
+impl Job for Flight {
+    fn put(&mut self, index: usize, buf: Result<CpuBuf, DevBuf>) {
+        match self.record.as_ref().and_then(|record| record.inners().nth(index)) {
+            Some(inner) => self.unsynced = inner.put(buf).err().or(self.unsynced),
+            // There is one for each. Leak, never free.
+            None => mem::forget(buf),
+        }
+    }
+
+    fn refused(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// How a job ended. Its buffers are the CPU's then, unless synchronising one failed.
+#[derive(Clone)]
 pub(crate) enum End {
     Done(Completion),
     /// It failed alone, or with all others.
@@ -89,26 +110,9 @@ impl Record {
         })
     }
 
-    /// Buffer number `index` comes back. An error: it could not be synchronised, and stays the
-    /// device's.
-    fn takes(&self, index: usize, buf: DevBuf) -> Result<(), Error> {
-        let Some(inner) = self.inners().nth(index) else { return Ok(()) };
-        match buf.into_cpu() {
-            Ok(buf) => {
-                inner.put(buf);
-                Ok(())
-            }
-            Err(refused) => {
-                let (error, buf) = refused.into_parts();
-                inner.put_device(buf);
-                Err(error)
-            }
-        }
-    }
-
     /// All buffers that could come back did.
-    fn ends(&self, end: End, kept: Option<Error>) {
-        let end = match kept {
+    fn ends(&self, end: End, unsynced: Option<Error>) {
+        let end = match unsynced {
             Some(error) => End::Failed(error, format!("{error}; a buffer stays the device's: sync_from_device()")),
             None => end,
         };
@@ -122,10 +126,11 @@ pub(crate) type Given = (Kept<Buffer>, Range<usize>, Direction);
 
 /// A driver with its jobs.
 pub(crate) struct Jobs {
-    /// Of as many jobs as the driver takes at once: none waits in it.
-    queue: Queue<AnyDriver>,
-    /// Those in flight: the queue's tag is a place here.
-    flying: Vec<Option<Arc<Record>>>,
+    /// Those in flight: as many as the driver takes at once, so that none waits in its queue. An end
+    /// is taken out of it at once, and kept here.
+    ledger: Box<Ledger<Flight>>,
+    /// How many there were.
+    pushed: u64,
     /// Queued ones that ended, until their takers ask.
     ended: VecDeque<Arc<Record>>,
     /// Those to be taken back: they ended by a stop of the device, or a loop that was left has not
@@ -148,39 +153,43 @@ struct Fault {
 
 impl Jobs {
     pub(crate) fn new(driver: AnyDriver) -> contigo::Result<Self> {
-        let depth = driver.depth().clamp(1, SLOTS);
-        let queue = Queue::new(driver, depth)?;
-        Ok(Self { queue, flying: vec![None; SLOTS], ended: VecDeque::new(), left: Vec::new(), faults: Vec::new() })
+        let depth = driver.depth().clamp(1, JOBS);
+        let ledger = Ledger::boxed(Queue::new(driver, depth)?);
+        Ok(Self { ledger, pushed: 0, ended: VecDeque::new(), left: Vec::new(), faults: Vec::new() })
     }
 
     pub(crate) fn specs(&self) -> Vec<OperandSpec> {
-        self.queue.driver().operands().to_vec()
+        self.ledger.queue().driver().operands().to_vec()
     }
 
     pub(crate) fn depth(&self) -> usize {
-        self.queue.capacity()
+        self.ledger.queue().capacity()
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.queue.len()
+        self.ledger.queue().len()
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Arc<Record>> {
+        self.ledger.jobs().filter_map(|flight| flight.record.as_ref())
     }
 
     /// Those in flight.
     pub(crate) fn flying(&self) -> Vec<Arc<Record>> {
-        self.flying.iter().flatten().map(Arc::clone).collect()
+        self.records().map(Arc::clone).collect()
     }
 
     pub(crate) fn counts(&self) -> QueueCounts {
-        self.queue.counts()
+        self.ledger.queue().counts()
     }
 
     pub(crate) fn arm(&mut self) -> contigo::Result<Option<i32>> {
-        self.queue.arm_irq()
+        self.ledger.queue().arm_irq()
     }
 
     /// Those of `taker` that are in flight.
     pub(crate) fn in_flight_of(&self, taker: &Taker) -> usize {
-        self.flying.iter().flatten().filter(|record| record.is_of(taker)).count()
+        self.records().filter(|record| record.is_of(taker)).count()
     }
 
     /// The same, with those that have ended and wait for it.
@@ -190,7 +199,7 @@ impl Jobs {
 
     /// Has every job ended, and has its taker each end?
     pub(crate) fn is_idle(&mut self) -> Result<bool, Refusal> {
-        for _ in 0..SLOTS {
+        for _ in 0..JOBS {
             if self.in_flight() == 0 || !self.look(Duration::ZERO)? {
                 break;
             }
@@ -219,53 +228,43 @@ impl Jobs {
             return Err(of_class("Memory", text));
         }
         // No one looks for the jobs of a queue that is gone.
-        if self.queue.is_full() && self.flying.iter().flatten().any(|record| record.is_kept() && !record.is_wanted()) {
+        if self.in_flight() == self.depth() && self.records().any(|record| record.is_kept() && !record.is_wanted()) {
             self.look(Duration::ZERO)?;
         }
-        let bufs = taken(&given)?;
-        let operands = bufs.into_iter().zip(&given).map(|(buf, (_, bytes, direction))| match direction {
-            Direction::ToDevice => buf.to_device(bytes.clone()),
-            Direction::FromDevice => buf.from_device(bytes.clone()),
-            Direction::Bidirectional => buf.in_out(bytes.clone()),
-        });
-        let mut operands = operands.collect();
-        // The queue refuses a job more than there are places.
-        let tag = self.flying.iter().position(Option::is_none).unwrap_or(SLOTS);
-        let pushed = self.queue.submit_list::<{ contigo::job::MAX_OPERANDS }>(&mut operands, words, tag);
-        let record = Arc::new(Record {
-            buffers: given.into_iter().map(|(buffer, ..)| buffer).collect(),
-            taker: taker.map(|taker| taker.name()),
-            serial: self.queue.counts().pushed,
-            end: OnceLock::new(),
-        });
-        match pushed {
-            Ok(_) => {
-                self.flies(tag, &record);
+        let serial = self.pushed + 1;
+        let (at, flight, _) = self.ledger.open(serial).map_err(raised)?;
+        self.pushed = serial;
+        let (buffers, parts): (Vec<_>, Vec<_>) = given.into_iter().map(|(buffer, bytes, direction)| (buffer, (bytes, direction))).unzip();
+        let record = Arc::new(Record { buffers, taker: taker.map(Taker::name), serial, end: OnceLock::new() });
+        flight.record = Some(Arc::clone(&record));
+        let mut operands = Operands::new();
+        for (index, (inner, (bytes, direction))) in record.inners().zip(parts).enumerate() {
+            match inner.operand(bytes, direction) {
+                // There is room: see above.
+                Ok(operand) => drop(operands.push(operand)),
+                Err(refusal) => {
+                    self.ledger.refuse(at, &mut operands);
+                    let twice = record.inners().take(index).any(|other| Arc::ptr_eq(other, inner));
+                    return Err(if twice {
+                        of_class("Buffer", "one buffer as two operands of a job: each takes its own")
+                    } else {
+                        refusal
+                    });
+                }
+            }
+        }
+        match self.ledger.submit(at, &mut operands, words) {
+            Ok(()) => {
                 self.faults.retain(|fault| !fault.is_taken_back || taker.is_none_or(|taker| !taker.is(&fault.taker)));
                 Ok(record)
             }
             Err(refused) => {
-                let text = refused.to_string();
-                if refused.buffers.is_none() {
-                    // It would not stop, and the queue has this job with the others.
-                    self.flies(tag, &record);
-                }
-                for (inner, operand) in record.inners().zip(operands) {
-                    match operand.into_buf().or_else(DevBuf::into_cpu) {
-                        Ok(buf) => inner.put(buf),
-                        Err(kept) => inner.put_device(kept.into_returned()),
-                    }
-                }
-                // The others' jobs ended by the stop that the refusal asked for.
-                let others: Vec<_> = self
-                    .flying
-                    .iter()
-                    .flatten()
-                    .filter(|other| !other.is_beside(&record))
-                    .filter_map(|other| other.taker.clone())
-                    .collect();
+                let (text, mut others) = (refused.to_string(), Vec::new());
                 let before = self.left.len();
-                self.after_a_stop(|| End::Failed(refused.cause, text.clone()));
+                // The others' jobs ended by the stop that the refusal asked for.
+                self.collect(&End::Failed(refused.cause, text.clone()), |other| {
+                    others.extend(other.taker.clone().filter(|_| !other.is_beside(&record)));
+                });
                 let stopped = self.left.len() > before;
                 others.into_iter().filter(|_| stopped).for_each(|taker| self.fails(taker, Some((refused.cause, text.clone()))));
                 Err(raised_as(refused.error, text))
@@ -273,24 +272,19 @@ impl Jobs {
         }
     }
 
-    /// The queue has the job, by this tag.
-    fn flies(&mut self, tag: usize, record: &Arc<Record>) {
-        if let Some(place) = self.flying.get_mut(tag) {
-            *place = Some(Arc::clone(record));
-        }
-    }
-
     /// Has a job ended? It has its buffers and its end then. So have all others, where the device
     /// had to be stopped.
     pub(crate) fn look(&mut self, timeout: Duration) -> Result<bool, Refusal> {
-        match self.landed(timeout) {
-            Ok(ended) => Ok(ended),
+        match self.ledger.look(timeout, |_| true) {
+            Ok(ended) => {
+                self.collect(&End::Cancelled, |_| ());
+                Ok(ended)
+            }
             Err(failed) => {
-                let text = failed.to_string();
-                let takers: Vec<_> = self.flying.iter().flatten().filter_map(|record| record.taker.clone()).collect();
-                self.after_a_stop(|| End::Failed(failed.cause, text.clone()));
+                let (text, mut takers) = (failed.to_string(), Vec::new());
+                self.collect(&End::Failed(failed.cause, text.clone()), |record| takers.extend(record.taker.clone()));
                 // It would not stop. The jobs that ended all the same have come out.
-                if self.queue.is_stopped() {
+                if self.ledger.queue().is_stopped() {
                     return Err(raised_as(failed.error, text));
                 }
                 // Also where all of them ended well before the stop: then no job says it.
@@ -300,23 +294,27 @@ impl Jobs {
         }
     }
 
-    /// Has a job ended? It has its buffers and its end then.
-    fn landed(&mut self, timeout: Duration) -> Result<bool, Box<JobError<()>>> {
-        let (flying, mut kept) = (&self.flying, None);
-        let each = |tag: usize, index, buf| kept = land(flying, tag, index, buf).err().or(kept);
-        let Some((tag, completion)) = self.queue.wait_each(timeout, each)? else { return Ok(false) };
-        let failed = |what| Error::Fault { device: self.queue.driver().name(), status: completion.status, what };
-        let end = match completion.failed.map(failed) {
-            Some(error) => End::Failed(error, error.to_string()),
-            None => End::Done(completion),
-        };
-        if let Some(record) = self.flying.get_mut(tag).and_then(Option::take) {
-            record.ends(end, kept);
-            if record.is_wanted() {
-                self.ended.push_back(record);
+    /// Takes the ends out of the ledger: `lost` is that of a job that the device did not report.
+    fn collect(&mut self, lost: &End, mut each: impl FnMut(&Record)) {
+        let device = self.ledger.queue().driver().name();
+        while let Some((flight, end)) = self.ledger.take_first() {
+            let Flight { record: Some(record), unsynced } = mem::take(flight) else { continue };
+            each(&record);
+            let (end, is_lost) = match end {
+                contigo_objects::End::Reported(Completion { failed: Some(what), status, .. }) => {
+                    let error = Error::Fault { device, status, what };
+                    (End::Failed(error, error.to_string()), false)
+                }
+                contigo_objects::End::Reported(completion) => (End::Done(completion), false),
+                contigo_objects::End::Fault(_) | contigo_objects::End::Cancelled => (lost.clone(), true),
+            };
+            record.ends(end, unsynced);
+            match (record.is_wanted(), is_lost) {
+                (true, true) => self.left.push(record),
+                (true, false) => self.ended.push_back(record),
+                (false, _) => {}
             }
         }
-        Ok(true)
     }
 
     /// `taker` is to hear why its jobs ended.
@@ -372,8 +370,8 @@ impl Jobs {
     /// Stops the device: jobs that had ended end well, the others are cancelled. Takers of those
     /// for which `tell` says so hear of it.
     pub(crate) fn stop(&mut self, tell: impl Fn(&Record) -> bool) -> Result<(), Refusal> {
-        let (stopped, before) = (self.queue.stop(), self.left.len());
-        self.after_a_stop(|| End::Cancelled);
+        let (stopped, before) = (self.ledger.stop(None), self.left.len());
+        self.collect(&End::Cancelled, |_| ());
         let cancelled: Vec<_> =
             self.left.iter().skip(before).filter(|record| tell(record)).filter_map(|record| record.taker.clone()).collect();
         cancelled.into_iter().for_each(|taker| self.fails(taker, None));
@@ -389,8 +387,8 @@ impl Jobs {
     /// All of its jobs that have come out, which are forgotten here. Of a device that would not
     /// stop, what ended is still to be told.
     pub(crate) fn forget(&mut self, taker: &Taker) -> Result<Vec<Arc<Record>>, Refusal> {
-        if self.queue.is_stopped() {
-            return Err(raised(Error::QueueStopped { in_flight: self.queue.len() }));
+        if self.ledger.queue().is_stopped() {
+            return Err(raised(Error::QueueStopped { in_flight: self.in_flight() }));
         }
         self.leave(taker);
         Ok(self.take_back(taker))
@@ -402,28 +400,6 @@ impl Jobs {
         let mut gone: Vec<_> = taken_out(&mut self.ended, |record| !record.is_wanted());
         gone.extend(taken_out(&mut self.left, |record| !record.is_wanted()));
         gone
-    }
-
-    /// Of a stopped device, all jobs come out. Of one that would not stop, those that ended.
-    fn after_a_stop(&mut self, end: impl Fn() -> End) {
-        if !self.queue.is_stopped() {
-            return;
-        }
-        // A fault that comes now leaves the rest to be taken back.
-        for _ in 0..SLOTS {
-            if !matches!(self.landed(Duration::ZERO), Ok(true)) {
-                break;
-            }
-        }
-        for _ in 0..SLOTS {
-            let (flying, mut kept) = (&self.flying, None);
-            let back = self.queue.take_back_each(|tag, index, buf| kept = land(flying, tag, index, buf).err().or(kept));
-            let Some(record) = back.and_then(|tag| self.flying.get_mut(tag)?.take()) else { break };
-            record.ends(end(), kept);
-            if record.is_wanted() {
-                self.left.push(record);
-            }
-        }
     }
 }
 
@@ -437,31 +413,9 @@ fn taken_out<From: Default + Extend<Arc<Record>> + IntoIterator<Item = Arc<Recor
     out
 }
 
-/// A buffer of the job in place `tag` comes back.
-fn land(flying: &[Option<Arc<Record>>], tag: usize, index: usize, buf: DevBuf) -> Result<(), Error> {
-    // A job in flight is in its place: `push`.
-    flying.get(tag).and_then(Option::as_ref).map_or(Ok(()), |record| record.takes(index, buf))
-}
-
 impl Drop for Jobs {
     /// All buffers go where they came from. Of a device that does not stop, none.
     fn drop(&mut self) {
         let _ = self.stop(|_| false);
     }
-}
-
-/// The buffers of a job's operands: all, or none.
-fn taken(given: &[Given]) -> Result<Vec<CpuBuf>, Refusal> {
-    let mut taken = Vec::with_capacity(given.len());
-    for (index, (buffer, ..)) in given.iter().enumerate() {
-        match buffer.get().inner().take_for_job() {
-            Ok(buf) => taken.push(buf),
-            Err(error) => {
-                given.iter().zip(taken).for_each(|((buffer, ..), buf)| buffer.get().inner().put(buf));
-                let twice = given.iter().take(index).any(|(other, ..)| Arc::ptr_eq(other.get().inner(), buffer.get().inner()));
-                return Err(if twice { of_class("Buffer", "one buffer as two operands of a job: each takes its own") } else { error });
-            }
-        }
-    }
-    Ok(taken)
 }

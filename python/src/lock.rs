@@ -11,9 +11,9 @@
 //!   free;
 //! - objects that it may drop are [`Kept`], and go when the lock is free.
 
-use crate::{error::Refusal, jobs::Record};
+use crate::{error::Refusal, inner::Given, jobs::Record};
 use contigo::{
-    CpuBuf, Error,
+    CpuBuf, Error, Operand,
     job::QueueCounts,
     names::{AnyModule, OpenDevice},
 };
@@ -31,7 +31,26 @@ pub(crate) trait Plain {}
 macro_rules! plain {
     ($($plain:ty),+) => { $(impl Plain for $plain {})+ };
 }
-plain!((), bool, i32, u32, u64, usize, str, [u8], Refusal, Error, Record, CpuBuf, QueueCounts, OpenDevice, AnyModule);
+plain!(
+    (),
+    bool,
+    i32,
+    u32,
+    u64,
+    usize,
+    str,
+    [u8],
+    Refusal,
+    contigo_objects::Refusal,
+    Error,
+    Record,
+    CpuBuf,
+    Operand,
+    Given,
+    QueueCounts,
+    OpenDevice,
+    AnyModule
+);
 impl<T: Plain + ?Sized> Plain for &'static T {}
 impl<T: Plain> Plain for Option<T> {}
 impl<T: Plain> Plain for Vec<T> {}
@@ -76,11 +95,6 @@ impl<T> Lock<T> {
         };
         drop(section);
         result
-    }
-
-    /// It, which no other thread can use.
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

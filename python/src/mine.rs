@@ -19,12 +19,6 @@ impl<T> Mine<T> {
         same_process().map_err(raised)?;
         Ok(&self.0)
     }
-
-    /// As `get`, alone.
-    pub(crate) fn get_mut(&mut self) -> Result<&mut T, Refusal> {
-        same_process().map_err(raised)?;
-        Ok(&mut self.0)
-    }
 }
 
 impl<T> Drop for Mine<T> {

@@ -1,16 +1,12 @@
 //! Names of memory and of devices, and what this machine has of both.
 
-use crate::{
-    error::{Refusal, raised_as},
-    lock::Lock,
-};
+use crate::error::{Refusal, raised_as};
 use contigo::names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, NameError, each_row, row};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyList},
 };
-use std::collections::BTreeSet;
 
 /// Reads a name of memory. Another text is answered with what to write, and with what this machine
 /// has.
@@ -23,26 +19,9 @@ pub(crate) fn device(text: &str) -> Result<DeviceName, Refusal> {
     text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().device_answer())))
 }
 
-/// The most different names that are kept: of the ports and kernels that a program makes up itself.
-/// As many as C has (`CONTIGO_MAX_PORT_NAMES`).
-const KEPT_MAX: usize = 1024;
-
-/// `text` for good, the same text once: an error names its device, and may outlive it.
-pub(crate) fn kept(text: &str) -> PyResult<&'static str> {
-    static KEPT: Lock<BTreeSet<&'static str>> = Lock::new(BTreeSet::new());
-    let found = KEPT.with(|all| {
-        if let Some(known) = all.get(text) {
-            return Some(*known);
-        }
-        if all.len() == KEPT_MAX {
-            return None;
-        }
-        let new: &'static str = Box::leak(text.into());
-        all.insert(new);
-        Some(new)
-    });
-    let refusal = || PyValueError::new_err(format!("{text}: a program has {KEPT_MAX} different names of ports and kernels at most"));
-    found.ok_or_else(refusal)
+/// `text` for good: an error names its device, and may outlive it.
+pub(crate) fn kept(text: &str) -> Result<&'static str, Refusal> {
+    contigo_objects::keep(text).map_err(|full| Refusal::Value(format!("{text}: {full}")))
 }
 
 /// The driver called `name`. Another name is answered with those that there are.

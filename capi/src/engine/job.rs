@@ -3,14 +3,13 @@
 use super::{
     Parts,
     queue::{ENGINES, Engine},
-    tickets::Ended,
 };
 use crate::{
     fault::{Fault, Misuse},
-    handle::{GENERATION_MAX, Handle, INDEX_BITS, Kind},
-    limits::{ENGINES as COUNT, JOBS},
+    limits::ENGINES as COUNT,
 };
 use contigo::{Completion, Error};
+use contigo_objects::{End, GENERATION_MAX, Handle, INDEX_BITS, JOBS, Kind, Refusal};
 use std::time::Duration;
 
 const _: () = assert!(COUNT * JOBS <= 1 << INDEX_BITS, "a job's index is its engine's and its ticket's");
@@ -44,7 +43,7 @@ pub(crate) fn start(engine: u64, parts: impl Parts, args: &[u32], handle: &mut u
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut locked = slot.lock(Kind::Engine, generation)?;
     let mut started = None;
-    let result = locked.value().ok_or(Misuse::Stale { kind: Kind::Engine })?.start(index, parts, args, &mut started);
+    let result = locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?.start(index, parts, args, &mut started);
     if let Some((at, number)) = started {
         debug_assert!(number <= GENERATION_MAX, "2^48 jobs");
         *handle = job(index, at, number);
@@ -57,17 +56,17 @@ pub(crate) fn start(engine: u64, parts: impl Parts, args: &[u32], handle: &mut u
 pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Fault> {
     let timeout_us = contigo::types::timeout_us(how.timeout)?;
     let Handle { index, generation } = Handle::of(raw, Kind::Job)?;
-    let stale = Misuse::Stale { kind: Kind::Job };
+    let stale = Refusal::Stale { kind: Kind::Job };
     let mut locked = ENGINES.slot(index / JOBS).ok_or(stale)?.lock_whichever(Kind::Job)?;
     let (engine, at) = (locked.value().ok_or(stale)?, index % JOBS);
-    if generation == 0 || engine.tickets().number(at) != generation {
+    if generation == 0 || engine.ledger().number(at) != generation {
         return Err(stale.into());
     }
     if !engine.wait(at, how.timeout, how.to_cpu)? {
         if !how.stop {
             return Ok(());
         }
-        engine.stop_for(at, Some(Error::Timeout { timeout_us }))?;
+        engine.stop_for(at, Error::Timeout { timeout_us })?;
     }
     taken(engine, at, how.to_cpu, outcome)
 }
@@ -78,9 +77,9 @@ pub(crate) fn next(engine: u64, timeout: Duration, handle: &mut u64, outcome: &m
     contigo::types::timeout_us(timeout)?;
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut locked = slot.lock(Kind::Engine, generation)?;
-    let engine = locked.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;
+    let engine = locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?;
     let Some(at) = engine.first_ended(timeout)? else { return Ok(()) };
-    *handle = job(index, at, engine.tickets().number(at));
+    *handle = job(index, at, engine.ledger().number(at));
     taken(engine, at, true, outcome)
 }
 
@@ -88,18 +87,17 @@ pub(crate) fn next(engine: u64, timeout: Duration, handle: &mut u64, outcome: &m
 #[inline]
 fn taken(engine: &mut Engine, at: usize, to_cpu: bool, outcome: &mut Outcome) -> Result<(), Fault> {
     outcome.ended = true;
-    let mut stale = Ok(());
-    let ended = engine.tickets().close(at, to_cpu, &mut stale).ok_or(Misuse::Stale { kind: Kind::Job })?;
-    stale?;
-    match ended {
-        Ended::Told(completion) => {
-            outcome.said = Some(*completion);
-            match *completion {
+    let (holds, end) = engine.ledger().take(at).ok_or(Refusal::Stale { kind: Kind::Job })?;
+    holds.back(to_cpu)?;
+    match end {
+        End::Reported(completion) => {
+            outcome.said = Some(completion);
+            match completion {
                 Completion { failed: None, .. } => Ok(()),
                 Completion { failed: Some(what), status, .. } => Err(Error::Fault { device: engine.name(), status, what }.into()),
             }
         }
-        Ended::Fault(error) => Err((*error).into()),
-        Ended::Cancelled => Err(Misuse::Cancelled.into()),
+        End::Fault(error) => Err(error.into()),
+        End::Cancelled => Err(Misuse::Cancelled.into()),
     }
 }

@@ -9,12 +9,13 @@ use crate::{
     fault::{Fault, Misuse},
     last_error::call,
     object::{
-        buf::{Access, Buf, with},
+        buf::{Buf, with},
         port::get,
     },
     status::contigo_status,
 };
 use contigo::{DevAddr, Direction, mem::DevSlice};
+use contigo_objects::Access;
 use core::{ffi::c_void, mem, ptr};
 
 /// A buffer: some bytes of a region. Either the CPU owns them or a device does, never both. While
@@ -73,13 +74,13 @@ pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut conti
     call(|| {
         let value = with(buf, |buf| {
             let value = contigo_buf_info::default();
-            Ok(match (buf.cpu(), buf.dev()) {
+            Ok(match (buf.state.cpu(), buf.state.device()) {
                 (Ok(cpu), _) => contigo_buf_info { len_bytes: cpu.len_bytes(), offset_bytes: cpu.offset_bytes(), ..value },
                 (_, Ok(dev)) => {
                     let DevSlice { addr: DevAddr(addr), len_bytes, .. } = dev.slice();
                     contigo_buf_info { len_bytes, addr, device_owned: 1, ..value }
                 }
-                (_, Err(fault)) => return Err(fault),
+                (_, Err(refusal)) => return Err(refusal.into()),
             })
         })?;
         // SAFETY: the caller's promise.
@@ -120,7 +121,7 @@ pub unsafe extern "C" fn contigo_buf_map(buf: contigo_buf, access: u32, ptr: *mu
 /// is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_unmap(buf: contigo_buf) -> contigo_status {
-    call(|| with(buf, |buf| Ok(buf.unmap()?)))
+    call(|| with(buf, |buf| Ok(buf.views.close().map(drop)?)))
 }
 
 /// Copies `len_bytes` bytes to the beginning of the buffer, and counts them. Data that the program
@@ -212,7 +213,7 @@ pub unsafe extern "C" fn contigo_buf_give(
 /// job.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_take_back(buf: contigo_buf) -> contigo_status {
-    call(|| with(buf, Buf::take_back))
+    call(|| with(buf, |Buf { state, views, .. }| Ok(state.take_back(views, None)?)))
 }
 
 /// Gives the buffer back: to its pool, or for good. The handle is stale from here on.

@@ -11,10 +11,11 @@ use super::{
 use crate::{
     engine::{DriverOps, Engine, Functions, MAX_OPERANDS},
     fault::{Fault, Misuse},
-    object::port::{get, keep},
+    object::port::get,
     status::contigo_status,
 };
 use contigo::{Align, OperandSpec, job::AnyDriver};
+use contigo_objects::keep;
 use core::{
     ffi::{c_char, c_void},
     mem,

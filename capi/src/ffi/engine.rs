@@ -11,11 +11,11 @@ use super::{
 use crate::{
     engine::{ENGINES, Engine, EngineOptions, Gate},
     fault::{Fault, Misuse},
-    handle::Kind,
     last_error::call,
     status::contigo_status,
 };
 use contigo::{Driver, names::Attach};
+use contigo_objects::{Kind, Refusal};
 use core::{
     ffi::{c_char, c_int},
     mem,
@@ -246,5 +246,5 @@ pub extern "C" fn contigo_engine_close(engine: contigo_engine) -> contigo_status
 
 pub(super) fn on<R>(engine: contigo_engine, act: impl FnOnce(&mut Engine) -> Result<R, Fault>) -> Result<R, Fault> {
     let mut locked = ENGINES.lock(engine)?;
-    act(locked.value().ok_or(Misuse::Stale { kind: Kind::Engine })?)
+    act(locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?)
 }

@@ -8,13 +8,11 @@ use super::{
 use crate::{
     fault::{Fault, Misuse},
     last_error::call,
-    object::{
-        SIMS, gpu,
-        port::{PORTS, keep},
-    },
+    object::{SIMS, gpu, port::PORTS},
     status::contigo_status,
 };
 use contigo::{Bus, Error, Port};
+use contigo_objects::keep;
 use core::{ffi::c_char, mem};
 
 /// A port: one bus master's way to memory. It is a handful of numbers, and each object that uses it

@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{
     fault::{Fault, Misuse},
-    handle::Kind,
     last_error::call,
     object::device::{Attached, REGISTERS},
     status::contigo_status,
 };
 use contigo::{Error, Mmio, Wait, hw::poll_until, names::Attach};
+use contigo_objects::{Kind, Refusal};
 use std::time::Duration;
 
 /// The registers and the interrupt of a device that a program drives itself.
@@ -155,5 +155,5 @@ pub extern "C" fn contigo_registers_close(registers: contigo_registers) -> conti
 
 fn on<R>(registers: contigo_registers, act: impl FnOnce(&mut Attached) -> Result<R, Fault>) -> Result<R, Fault> {
     let mut locked = REGISTERS.lock(registers)?;
-    act(locked.value().ok_or(Misuse::Stale { kind: Kind::Registers })?)
+    act(locked.value().ok_or(Refusal::Stale { kind: Kind::Registers })?)
 }

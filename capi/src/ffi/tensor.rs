@@ -111,7 +111,7 @@ pub unsafe extern "C" fn contigo_buf_lend(
 /// has not called the deleter. `CONTIGO_E_CPU_OWNED`, `CONTIGO_E_DEVICE_OWNED`: it was not lent.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
-    call(|| with(buf, crate::object::buf::Buf::unlend))
+    call(|| with(buf, |buf| Ok(buf.state.unlend()?)))
 }
 
 /// Finds out which bytes of `region` the elements of a tensor are. Anybody may have made the

@@ -3,30 +3,21 @@
 
 use crate::{
     fault::Fault,
-    handle::Kind,
     limits,
     object::{SIMS, gpu, port::get},
-    table::{Lease, Object, Table},
 };
 use contigo::{
     job::Settings,
     names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken},
     sim::SimBoard,
 };
+use contigo_objects::{Kind, Lease, Table};
 use core::ops::Deref;
 
 /// Devices. Each serves its registers, its engine and its memory: they count.
-pub(crate) static DEVICES: Table<Opened, { limits::DEVICES }> = Table::new();
+pub(crate) static DEVICES: Table<Opened, { Kind::Device as u8 }, { limits::DEVICES }> = Table::new();
 /// The registers of those that a program drives itself.
-pub(crate) static REGISTERS: Table<Attached, { limits::DEVICES }> = Table::new();
-
-impl Object for Opened {
-    const KIND: Kind = Kind::Device;
-}
-
-impl Object for Attached {
-    const KIND: Kind = Kind::Registers;
-}
+pub(crate) static REGISTERS: Table<Attached, { Kind::Registers as u8 }, { limits::DEVICES }> = Table::new();
 
 /// A device's registers and its interrupt. The fields are dropped in this order.
 pub(crate) struct Attached {

@@ -6,25 +6,19 @@
 use super::cuda;
 use crate::{
     fault::{Fault, Misuse},
-    handle::Kind,
     last_error::CompilerLog,
     limits,
-    object::port::keep,
-    table::{Lease, Object, Table},
 };
 use contigo::{
     Bus, Error, Port,
     job::{AnyDriver, Parameter, Signature},
     names::{self, AnyModule, DeviceName, NO_PORT},
 };
+use contigo_objects::{Kind, Lease, Table, keep};
 use core::ffi::CStr;
 
 /// Code on GPUs, whose kernels engines have.
-static MODULES: Table<AnyModule, { limits::ENGINES }> = Table::new();
-
-impl Object for AnyModule {
-    const KIND: Kind = Kind::Module;
-}
+static MODULES: Table<AnyModule, { Kind::Module as u8 }, { limits::ENGINES }> = Table::new();
 
 /// Keeps a module.
 pub(crate) type ModuleLease = Lease<AnyModule>;

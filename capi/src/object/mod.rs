@@ -8,25 +8,13 @@ pub(crate) mod gpu;
 pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod region;
-mod tensor;
 
-use crate::{
-    handle::Kind,
-    limits,
-    table::{Object, Table},
-};
+use crate::limits;
 use contigo::{drivers::ap_ctrl::KernelMap, sim::SimBoard};
+use contigo_objects::{Kind, Table};
 
 /// Simulated boards.
-pub(crate) static SIMS: Table<SimBoard, { limits::SIMS }> = Table::new();
+pub(crate) static SIMS: Table<SimBoard, { Kind::Sim as u8 }, { limits::SIMS }> = Table::new();
 
 /// Maps of kernels.
-pub(crate) static KERNELS: Table<KernelMap, { limits::ENGINES }> = Table::new();
-
-impl Object for KernelMap {
-    const KIND: Kind = Kind::Kernel;
-}
-
-impl Object for SimBoard {
-    const KIND: Kind = Kind::Sim;
-}
+pub(crate) static KERNELS: Table<KernelMap, { Kind::Kernel as u8 }, { limits::ENGINES }> = Table::new();

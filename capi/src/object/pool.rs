@@ -8,21 +8,13 @@ use super::{
     buf::{BUFS, Buf, Origin},
     region::{REGIONS, Region},
 };
-use crate::{
-    fault::{Fault, Misuse},
-    handle::{Handle, Kind},
-    limits,
-    table::{Claimed, Lease, Object, Slot, Table},
-};
+use crate::{fault::Fault, limits};
 use contigo::{Align, CpuBuf, Error};
+use contigo_objects::{Claimed, Handle, Kind, Lease, Refusal, Slot, Table};
 use core::mem;
 
 /// Pools.
-static POOLS: Table<Pool, { limits::POOLS }> = Table::new();
-
-impl Object for Pool {
-    const KIND: Kind = Kind::Pool;
-}
+static POOLS: Table<Pool, { Kind::Pool as u8 }, { limits::POOLS }> = Table::new();
 
 /// Equal slots of a region. Every buffer of it has a lease on it.
 pub(crate) struct Pool {
@@ -40,12 +32,12 @@ struct Entries {
 
 impl Entries {
     /// Keeps so many entries: or none, where there are not enough.
-    fn keep(count: usize) -> Result<Self, Misuse> {
+    fn keep(count: usize) -> Result<Self, Refusal> {
         const { assert!(limits::BUFS <= 1 << u16::BITS, "an entry's number fits 16 bits") };
         let mut entries = Self { indices: [0; limits::POOL_SLOTS], count: 0 };
         let mut next = 0;
         for entry in entries.indices.iter_mut().take(count) {
-            let Claimed { index, locked } = BUFS.claim_from(next)?;
+            let Claimed { index, locked, .. } = BUFS.claim_from(next)?;
             drop(locked.keep());
             next = index + 1;
             *entry = u16::try_from(index).unwrap_or_default();

@@ -4,9 +4,7 @@
 use super::{SIMS, cuda, device::UsedDevice};
 use crate::{
     fault::{Fault, Misuse},
-    handle::Kind,
     limits,
-    table::{Lease, Object, Table},
 };
 use contigo::{
     Align, Error, Limits,
@@ -15,15 +13,12 @@ use contigo::{
     names::{AnyMemory, MemoryName},
     sim::SimBoard,
 };
+use contigo_objects::{Kind, Lease, Table};
 use core::ffi::c_int;
 use std::os::fd::IntoRawFd;
 
 /// Regions.
-pub(crate) static REGIONS: Table<Region, { limits::REGIONS }> = Table::new();
-
-impl Object for Region {
-    const KIND: Kind = Kind::Region;
-}
+pub(crate) static REGIONS: Table<Region, { Kind::Region as u8 }, { limits::REGIONS }> = Table::new();
 
 /// All that the other tables have of one region: buffers, of which a pool has one at least, and the
 /// engines' own memory.

@@ -6,6 +6,7 @@ mod codes;
 pub use codes::*;
 
 use crate::fault::{Fault, Misuse};
+use contigo_objects::Refusal;
 use core::ffi::CStr;
 
 /// A call returns `CONTIGO_OK`, or one of `CONTIGO_E_...`, which are negative.
@@ -74,31 +75,39 @@ impl Fault {
             Self::NoSuchIn { .. } => CONTIGO_E_NOT_FOUND,
             Self::Name(_) => CONTIGO_E_BAD_NAME,
             Self::Map(_) | Self::Design(_) => CONTIGO_E_BAD_MAP,
+            Self::Object(refusal) => of_object(refusal),
             Self::Misuse(misuse) => of_misuse(misuse),
         }
+    }
+}
+
+const fn of_object(refusal: Refusal) -> contigo_status {
+    match refusal {
+        Refusal::NoHandle { .. } => CONTIGO_E_HANDLE,
+        Refusal::Stale { .. } | Refusal::Freed | Refusal::HandOverEnded => CONTIGO_E_STALE,
+        Refusal::WrongKind { .. } => CONTIGO_E_KIND,
+        Refusal::InCall { .. } => CONTIGO_E_IN_CALL,
+        Refusal::StillUsed { .. } => CONTIGO_E_STILL_USED,
+        Refusal::TableFull { .. } | Refusal::NamesFull { .. } => CONTIGO_E_TABLE_FULL,
+        Refusal::Viewed { .. } => CONTIGO_E_MAPPED,
+        Refusal::NotViewed => CONTIGO_E_NOT_MAPPED,
+        Refusal::OnDevice | Refusal::InJob => CONTIGO_E_DEVICE_OWNED,
+        Refusal::OnCpu => CONTIGO_E_CPU_OWNED,
+        Refusal::HasJobs { .. } => CONTIGO_E_HAS_JOB,
+        Refusal::Runtime(error) => error.row().code,
     }
 }
 
 const fn of_misuse(misuse: Misuse) -> contigo_status {
     match misuse {
         Misuse::Null { .. } => CONTIGO_E_NULL,
-        Misuse::NoHandle { .. } => CONTIGO_E_HANDLE,
-        Misuse::Stale { .. } => CONTIGO_E_STALE,
-        Misuse::WrongKind { .. } | Misuse::NoGuard | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => CONTIGO_E_KIND,
+        Misuse::NoGuard | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => CONTIGO_E_KIND,
         Misuse::NoPort => CONTIGO_E_NOT_FOUND,
         Misuse::Cancelled => CONTIGO_E_CANCELLED,
-        Misuse::InCall { .. } => CONTIGO_E_IN_CALL,
-        Misuse::StillUsed { .. } => CONTIGO_E_STILL_USED,
-        Misuse::TableFull { .. } => CONTIGO_E_TABLE_FULL,
-        Misuse::Mapped { .. } => CONTIGO_E_MAPPED,
-        Misuse::NotMapped => CONTIGO_E_NOT_MAPPED,
-        Misuse::DeviceOwned => CONTIGO_E_DEVICE_OWNED,
-        Misuse::CpuOwned => CONTIGO_E_CPU_OWNED,
         Misuse::StructSize { .. } | Misuse::NewerStruct { .. } => CONTIGO_E_STRUCT,
         Misuse::Text { .. } => CONTIGO_E_TEXT,
         Misuse::Value { .. } => CONTIGO_E_VALUE,
         Misuse::SameBuffer { .. } | Misuse::Overlap => CONTIGO_E_SAME_BUFFER,
-        Misuse::HasJob { .. } => CONTIGO_E_HAS_JOB,
         Misuse::Panicked => CONTIGO_E_INTERNAL,
     }
 }

@@ -1,12 +1,16 @@
 #![allow(unsafe_code, reason = "an entry's value, which its word gives to one call alone")]
 //! An entry for one call alone.
 
-use super::slot::{FREE, KEPT, LIVE, Slot};
+use super::{
+    Slot,
+    word::{FREE, KEPT, LIVE},
+};
 use core::mem::{ManuallyDrop, MaybeUninit};
 
 /// One entry, for one call alone. Dropping it makes the entry live, or free where it has no value.
 #[must_use]
-pub(crate) struct Locked<T: 'static> {
+#[derive(Debug)]
+pub struct Locked<T: 'static> {
     pub(super) slot: &'static Slot<T>,
     pub(super) generation: u64,
     /// Is there a value?
@@ -14,18 +18,20 @@ pub(crate) struct Locked<T: 'static> {
 }
 
 impl<T> Locked<T> {
-    pub(crate) const fn generation(&self) -> u64 {
+    /// In which life the entry is.
+    pub const fn generation(&self) -> u64 {
         self.generation
     }
 
-    pub(crate) fn value(&mut self) -> Option<&mut T> {
+    /// The value, where there is one.
+    pub fn value(&mut self) -> Option<&mut T> {
         // SAFETY: the entry is in the state `CALL`, and this is the one `Locked` of it; `&mut self`
         // makes the borrow exclusive. It is initialised where `full` says so.
         self.full.then(|| unsafe { (*self.slot.value()).assume_init_mut() })
     }
 
     /// Puts a value into an entry that has none. One that has another keeps it.
-    pub(crate) fn put(&mut self, value: T) {
+    pub fn put(&mut self, value: T) {
         if !self.full {
             // SAFETY: as in `value`.
             unsafe { (*self.slot.value()).write(value) };
@@ -37,7 +43,7 @@ impl<T> Locked<T> {
     ///
     /// # Safety
     /// `make` makes the value.
-    pub(crate) unsafe fn make(&mut self, make: impl FnOnce(&mut MaybeUninit<T>)) {
+    pub unsafe fn make(&mut self, make: impl FnOnce(&mut MaybeUninit<T>)) {
         if !self.full {
             // SAFETY: as in `value`; nothing is there yet.
             make(unsafe { &mut *self.slot.value() });
@@ -46,7 +52,7 @@ impl<T> Locked<T> {
     }
 
     /// Drops the value where it is: the entry will be free.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         if core::mem::take(&mut self.full) {
             // SAFETY: as in `value`; it counts as uninitialised from here on.
             unsafe { (*self.slot.value()).assume_init_drop() }
@@ -54,15 +60,15 @@ impl<T> Locked<T> {
     }
 
     /// Takes the value out, and frees the entry.
-    pub(crate) fn take(mut self) -> Option<T> {
+    pub fn take(mut self) -> Option<T> {
         self.moved_out()
     }
 
     /// Takes the value out where there is one, and keeps the entry for a pool's slot.
-    pub(crate) fn keep(self) -> Option<T> {
+    pub fn keep(self) -> Option<T> {
         let mut this = ManuallyDrop::new(self);
         let value = this.moved_out();
-        this.slot.leave(this.generation, KEPT);
+        this.slot.word.leave(this.generation, KEPT);
         value
     }
 
@@ -75,6 +81,6 @@ impl<T> Locked<T> {
 impl<T> Drop for Locked<T> {
     fn drop(&mut self) {
         let state = if self.full { LIVE } else { FREE };
-        self.slot.leave(self.generation, state);
+        self.slot.word.leave(self.generation, state);
     }
 }

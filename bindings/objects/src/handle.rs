@@ -1,34 +1,22 @@
 //! A handle: what a C program holds instead of an object. A number, checked at every call.
 
-use crate::fault::Misuse;
+use crate::{GENERATION_MAX, Refusal};
 use core::fmt;
 
 /// Bits of the index: the largest table, the buffers', has 4,096 entries.
-pub(crate) const INDEX_BITS: u32 = 12;
+pub const INDEX_BITS: u32 = 12;
 /// Bits of the generation. An entry that is reused a million times a second has a new one each time
 /// for 8 years; an entry whose generations are used up is never used again.
-pub(crate) const GENERATION_BITS: u32 = 48;
-pub(crate) const GENERATION_MAX: u64 = (1 << GENERATION_BITS) - 1;
+const GENERATION_BITS: u32 = 48;
+const _: () = assert!(GENERATION_MAX == (1 << GENERATION_BITS) - 1);
 const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 
-macro_rules! kinds {
-    ($($kind:ident = $number:literal,)*) => {
-        /// The kind of object that a handle is for. Its number is in the handle's highest four
-        /// bits, so that small numbers are no handles.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Kind {
-            $($kind = $number,)*
-            /// No program has a handle to one.
-            PortName = 9,
-        }
-
-        impl Kind {
-            const ALL: &[Self] = &[$(Self::$kind,)*];
-        }
-    };
-}
-
-kinds! {
+/// The kind of object that a handle is for. Its number is in the handle's highest four bits, so
+/// that small numbers are no handles.
+#[allow(missing_docs, reason = "each is called as its objects are")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
     Sim = 1,
     Port = 2,
     Region = 4,
@@ -43,8 +31,37 @@ kinds! {
 }
 
 impl Kind {
+    const ALL: [Self; 11] = [
+        Self::Sim,
+        Self::Port,
+        Self::Region,
+        Self::Pool,
+        Self::Buf,
+        Self::Engine,
+        Self::Job,
+        Self::Device,
+        Self::Registers,
+        Self::Kernel,
+        Self::Module,
+    ];
+
+    /// That of a number, which is one's.
+    #[allow(clippy::indexing_slicing, reason = "it runs in the compiler, which refuses a number that is none's")]
+    pub(crate) const fn of(number: u8) -> Self {
+        let mut index = 0;
+        loop {
+            if Self::ALL[index] as u8 == number {
+                return Self::ALL[index];
+            }
+            index += 1;
+        }
+    }
+}
+
+impl Kind {
     /// As a text says that it is one: `an engine`, `a port`.
-    pub(crate) fn with_article(self) -> impl fmt::Display {
+    #[must_use]
+    pub fn with_article(self) -> impl fmt::Display {
         let article = match self {
             Self::Engine => "an ",
             Self::Registers => "",
@@ -74,27 +91,32 @@ impl fmt::Display for Kind {
             Self::Registers => "registers",
             Self::Kernel => "kernel",
             Self::Module => "module",
-            Self::PortName => "port name",
         })
     }
 }
 
 /// Which entry of a table, and in which of its lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Handle {
-    pub(crate) index: usize,
-    pub(crate) generation: u64,
+pub struct Handle {
+    /// The entry.
+    pub index: usize,
+    /// The life.
+    pub generation: u64,
 }
 
 impl Handle {
     /// The number that a C program gets: kind, generation, index, from the highest bit.
-    pub(crate) const fn raw(self, kind: Kind) -> u64 {
+    #[must_use]
+    pub const fn raw(self, kind: Kind) -> u64 {
         (kind as u64) << KIND_SHIFT | (self.generation & GENERATION_MAX) << INDEX_BITS | (self.index as u64 & ((1 << INDEX_BITS) - 1))
     }
 
     /// Reads a number from a C program, which may be any.
+    ///
+    /// # Errors
+    /// [`Refusal::NoHandle`], [`Refusal::WrongKind`].
     #[inline]
-    pub(crate) fn of(raw: u64, expected: Kind) -> Result<Self, Misuse> {
+    pub fn of(raw: u64, expected: Kind) -> Result<Self, Refusal> {
         if raw >> KIND_SHIFT == expected as u64 {
             #[allow(clippy::cast_possible_truncation, reason = "12 bits")]
             let index = (raw & ((1 << INDEX_BITS) - 1)) as usize;
@@ -105,13 +127,14 @@ impl Handle {
 
     /// Why it is none of those.
     #[cold]
-    fn not(raw: u64, expected: Kind) -> Misuse {
-        match Kind::ALL.iter().copied().find(|&kind| kind as u64 == raw >> KIND_SHIFT) {
-            Some(found) => Misuse::WrongKind { expected, found },
-            None => Misuse::NoHandle { raw, expected },
+    fn not(raw: u64, expected: Kind) -> Refusal {
+        match Kind::ALL.into_iter().find(|&kind| kind as u64 == raw >> KIND_SHIFT) {
+            Some(found) => Refusal::WrongKind { expected, found },
+            None => Refusal::NoHandle { raw, expected },
         }
     }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,9 +150,9 @@ mod tests {
     #[test]
     fn numbers_that_are_no_handles_are_refused() {
         for raw in [0, 1, 4096, 1 << 59, u64::MAX] {
-            assert_eq!(Handle::of(raw, Kind::Buf), Err(Misuse::NoHandle { raw, expected: Kind::Buf }));
+            assert_eq!(Handle::of(raw, Kind::Buf), Err(Refusal::NoHandle { raw, expected: Kind::Buf }));
         }
         let region = Handle { index: 1, generation: 1 }.raw(Kind::Region);
-        assert_eq!(Handle::of(region, Kind::Buf), Err(Misuse::WrongKind { expected: Kind::Buf, found: Kind::Region }));
+        assert_eq!(Handle::of(region, Kind::Buf), Err(Refusal::WrongKind { expected: Kind::Buf, found: Kind::Region }));
     }
 }

@@ -1,12 +1,16 @@
 #![allow(unsafe_code, reason = "an entry's value, which its word gives to one job alone")]
 //! An entry for one job.
 
-use super::slot::{JOB, LIVE, Slot};
+use super::{
+    Slot,
+    word::{JOB, LIVE},
+};
 
 /// An entry that a job has. Dropping it leaves the entry to the job for ever: leak, never free,
 /// what a device may own.
 #[must_use]
-pub(crate) struct JobHold<T: 'static> {
+#[derive(Debug)]
+pub struct JobHold<T: 'static> {
     pub(super) slot: &'static Slot<T>,
     pub(super) generation: u64,
 }
@@ -14,13 +18,13 @@ pub(crate) struct JobHold<T: 'static> {
 impl<T> JobHold<T> {
     /// The job has it from here on, and no call: what others do with it is refused until its end.
     #[inline]
-    pub(crate) fn begin(&self) {
-        self.slot.leave(self.generation, JOB);
+    pub fn begin(&self) {
+        self.slot.word.leave(self.generation, JOB);
     }
 
     /// The value, whose entry stays the job's.
     #[inline]
-    pub(crate) fn value(&mut self) -> &mut T {
+    pub fn value(&mut self) -> &mut T {
         // SAFETY: the entry is in the state `CALL` or `JOB`, which nobody else takes it from, and
         // this is its one hold; `&mut self` makes the borrow exclusive. It was live before, so that
         // the value is there, and nobody takes it away.
@@ -29,7 +33,7 @@ impl<T> JobHold<T> {
 
     /// The device is finished with it: it is live again.
     #[inline]
-    pub(crate) fn back(self) {
-        self.slot.leave(self.generation, LIVE);
+    pub fn back(self) {
+        self.slot.word.leave(self.generation, LIVE);
     }
 }

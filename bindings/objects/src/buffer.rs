@@ -1,0 +1,361 @@
+#![allow(unsafe_code, reason = "a hand-over to a device is the promise of a program in another language")]
+//! Who has a buffer's bytes.
+//!
+//! ```text
+//!                 open_view, close           operand            submit
+//!              ┌─ the CPU's, n views ─┐  ┌───────────────► a job's ──┐
+//!              └──────────▲───────────┘  │                           │ put
+//!   take_back  ┌──────────┼──────────────┤                           ▼
+//!              │          │ unlend       │ give        the CPU's, or a device's where the
+//!              │        lent ◄── lend ───┤             binding wants that, or the caches
+//!              │                         ▼             could not be maintained
+//!              └──────────────── a device's, n views of a framework's
+//! ```
+//!
+//! `free` ends it, from the CPU's side and with no view.
+
+use crate::{Access, Refusal, Views};
+use contigo::{
+    CpuBuf, DevBuf, Direction, Error, Operand, Port,
+    dlpack::{Lendable, Lent, TensorSpec, TensorTable},
+    types::Refused,
+};
+use core::{ffi::c_void, mem, ops::Range, sync::atomic::AtomicU32};
+
+/// Who has a buffer's bytes: one of these at a time.
+#[derive(Debug)]
+enum Owner {
+    Cpu(CpuBuf),
+    Device(DevBuf),
+    /// A framework has its tensor, or had it.
+    LentCpu(Lent<CpuBuf>),
+    /// The same of a device's.
+    LentDevice(Lent<DevBuf>),
+    /// A job; or one call, which puts it back before it ends.
+    Job,
+    Freed,
+}
+
+/// A buffer of a program in another language: who has its bytes, and what each call may do then.
+///
+/// The binding locks it for each call, and keeps its [`Views`] beside it. A refusal changes
+/// nothing. Dropping it while a device has it leaks its memory: nothing said that the device
+/// stopped.
+#[derive(Debug)]
+pub struct Buffer {
+    owner: Owner,
+    /// How often a device got it: a hand-over that has ended is not the next one.
+    hand_overs: u64,
+}
+
+impl Views {
+    /// None.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+}
+
+impl Buffer {
+    /// The CPU's.
+    #[must_use]
+    #[inline]
+    pub const fn new(buf: CpuBuf) -> Self {
+        Self { owner: Owner::Cpu(buf), hand_overs: 0 }
+    }
+
+    /// The buffer, where the CPU has it.
+    ///
+    /// # Errors
+    /// Who has it instead.
+    #[inline]
+    pub fn cpu(&self) -> Result<&CpuBuf, Refusal> {
+        match &self.owner {
+            Owner::Cpu(buf) => Ok(buf),
+            other => Err(other.refusal()),
+        }
+    }
+
+    /// The same, to write.
+    ///
+    /// # Errors
+    /// Who has it instead.
+    pub fn cpu_mut(&mut self) -> Result<&mut CpuBuf, Refusal> {
+        match &mut self.owner {
+            Owner::Cpu(buf) => Ok(buf),
+            other => Err(other.refusal()),
+        }
+    }
+
+    /// The buffer, where a device has it and no job.
+    ///
+    /// # Errors
+    /// Who has it instead.
+    pub fn device(&self) -> Result<&DevBuf, Refusal> {
+        match &self.owner {
+            Owner::Device(buf) => Ok(buf),
+            other => Err(other.refusal()),
+        }
+    }
+
+    /// Who has it, as a word: a job's is a device's, too.
+    #[must_use]
+    pub const fn owner(&self) -> &'static str {
+        match self.owner {
+            Owner::Cpu(_) => "cpu",
+            Owner::Device(_) | Owner::Job => "device",
+            Owner::LentCpu(_) | Owner::LentDevice(_) => "lent",
+            Owner::Freed => "gone",
+        }
+    }
+
+    /// The number of the hand-over by which a device has it.
+    #[must_use]
+    pub const fn hand_over(&self) -> Option<u64> {
+        if let Owner::Device(_) = self.owner { Some(self.hand_overs) } else { None }
+    }
+
+    /// One view more, while the CPU has it: [`Views::close`] ends it.
+    ///
+    /// # Errors
+    /// Who has it instead; [`Refusal::Viewed`] where one of the views writes.
+    pub fn open_view(&mut self, views: &Views, access: Access) -> Result<(), Refusal> {
+        self.cpu()?;
+        views.open(access)
+    }
+
+    /// One view more of a framework that works on the device, while it is a device's by this
+    /// hand-over.
+    ///
+    /// # Errors
+    /// [`Refusal::HandOverEnded`]; what `DevBuf::settled` says.
+    pub fn open_device_view(&mut self, views: &Views, hand_over: u64) -> Result<(), Refusal> {
+        let buf = self.device().map_err(|_| Refusal::HandOverEnded)?;
+        if hand_over != self.hand_overs {
+            return Err(Refusal::HandOverEnded);
+        }
+        // The consumer waits for nothing that the hand-over began.
+        buf.settled()?;
+        views.open(Access::Read)
+    }
+
+    /// The buffer is a job's from here on, and this is its operand. [`put`](Self::put) ends that.
+    ///
+    /// # Errors
+    /// Who has it instead; [`Refusal::Viewed`].
+    #[inline]
+    pub fn operand(&mut self, views: &Views, bytes: Range<usize>, direction: Direction) -> Result<Operand, Refusal> {
+        if !matches!(self.owner, Owner::Cpu(_) | Owner::Device(_)) {
+            return Err(self.owner.refusal());
+        }
+        views.none()?;
+        Ok(match (mem::replace(&mut self.owner, Owner::Job), direction) {
+            (Owner::Cpu(buf), Direction::ToDevice) => buf.to_device(bytes),
+            (Owner::Cpu(buf), Direction::FromDevice) => buf.from_device(bytes),
+            (Owner::Cpu(buf), Direction::Bidirectional) => buf.in_out(bytes),
+            (Owner::Device(buf), Direction::ToDevice) => buf.to_device(bytes),
+            (Owner::Device(buf), Direction::FromDevice) => buf.from_device(bytes),
+            (Owner::Device(buf), Direction::Bidirectional) => buf.in_out(bytes),
+            (other, _) => return Err(other.refusal()),
+        })
+    }
+
+    /// Back from a job: the CPU's, or still a device's.
+    #[inline]
+    pub fn put(&mut self, buf: Result<CpuBuf, DevBuf>) {
+        let owner = match buf {
+            Ok(buf) => Owner::Cpu(buf),
+            Err(buf) => {
+                self.hand_overs += 1;
+                Owner::Device(buf)
+            }
+        };
+        let before = mem::replace(&mut self.owner, owner);
+        if matches!(before, Owner::Job) {
+            // Nothing is there to drop, and no look at it is needed.
+            mem::forget(before);
+        }
+    }
+
+    /// Gives a part of it to a device that the program drives itself.
+    ///
+    /// # Errors
+    /// Who has it instead; [`Refusal::Viewed`]; as `CpuBuf::hand_over`.
+    ///
+    /// # Safety
+    /// As `CpuBuf::hand_over`: the device has stopped before [`take_back`](Self::take_back), a job
+    /// or a tensor has the buffer.
+    pub unsafe fn give(&mut self, views: &Views, port: &Port, bytes: Range<usize>, direction: Direction) -> Result<&DevBuf, Refusal> {
+        self.cpu()?;
+        views.none()?;
+        self.change(|owner| match owner {
+            // SAFETY: the caller's promise. Nothing else drops it: see `Drop`.
+            Owner::Cpu(buf) => match unsafe { buf.hand_over(port, 64, bytes, direction) } {
+                Ok(buf) => (Owner::Device(buf), Ok(())),
+                Err(refused) => kept(refused, Owner::Cpu),
+            },
+            other => other.refused(),
+        })?;
+        self.hand_overs += 1;
+        self.device()
+    }
+
+    /// Makes a device's the CPU's again; of one hand-over alone, where `by` says which.
+    ///
+    /// # Errors
+    /// Who has it instead; [`Refusal::Viewed`]; [`Refusal::HandOverEnded`]; as `DevBuf::into_cpu`.
+    pub fn take_back(&mut self, views: &Views, by: Option<u64>) -> Result<(), Refusal> {
+        self.device()?;
+        if by.is_some_and(|by| by != self.hand_overs) {
+            return Err(Refusal::HandOverEnded);
+        }
+        views.none()?;
+        self.change(|owner| match owner {
+            Owner::Device(buf) => match buf.into_cpu() {
+                Ok(buf) => (Owner::Cpu(buf), Ok(())),
+                Err(refused) => kept(refused, Owner::Device),
+            },
+            other => other.refused(),
+        })
+    }
+
+    /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out: in the form before
+    /// DLPack 1.0 where `legacy` says so.
+    ///
+    /// # Errors
+    /// Who has it instead; [`Refusal::Viewed`]; as `TensorTable::lend` and `Lent::tensor`.
+    pub fn lend<const N: usize>(
+        &mut self,
+        views: &Views,
+        table: &'static TensorTable<N>,
+        spec: &TensorSpec,
+        legacy: bool,
+    ) -> Result<*mut c_void, Refusal> {
+        views.none()?;
+        self.change(|owner| match owner {
+            Owner::Cpu(buf) => lend(table.lend(buf, spec), legacy, Owner::LentCpu, Owner::Cpu),
+            Owner::Device(buf) => lend(table.lend(buf, spec), legacy, Owner::LentDevice, Owner::Device),
+            other => other.refused(),
+        })
+    }
+
+    /// Takes a lent buffer back.
+    ///
+    /// # Errors
+    /// Who has it instead; [`Error::TensorOut`] while the framework has the tensor.
+    pub fn unlend(&mut self) -> Result<(), Refusal> {
+        self.change(|owner| match owner {
+            Owner::LentCpu(lent) => back(lent, Owner::LentCpu, Owner::Cpu),
+            Owner::LentDevice(lent) => back(lent, Owner::LentDevice, Owner::Device),
+            other => other.refused(),
+        })
+    }
+
+    /// Cuts it at byte `at_bytes`: it keeps what is before, and what is behind is the answer.
+    ///
+    /// # Errors
+    /// Who has it instead; [`Refusal::Viewed`]; as `CpuBuf::split_at`.
+    pub fn split(&mut self, views: &Views, at_bytes: usize) -> Result<CpuBuf, Refusal> {
+        self.cpu()?;
+        views.none()?;
+        self.change(|owner| match owner {
+            Owner::Cpu(buf) => match buf.split_at(at_bytes) {
+                Ok((before, behind)) => (Owner::Cpu(before), Ok(behind)),
+                Err(refused) => kept(refused, Owner::Cpu),
+            },
+            other => other.refused(),
+        })
+    }
+
+    /// Is it the CPU's, with no view, so that dropping it gives the memory back?
+    ///
+    /// # Errors
+    /// Who has it instead; [`Refusal::Viewed`].
+    #[inline]
+    pub fn may_drop(&self, views: &Views) -> Result<(), Refusal> {
+        self.cpu()?;
+        views.none()
+    }
+
+    /// The CPU's buffer, for good: dropping it gives the memory back.
+    ///
+    /// # Errors
+    /// As [`may_drop`](Self::may_drop).
+    pub fn free(&mut self, views: &Views) -> Result<CpuBuf, Refusal> {
+        self.may_drop(views)?;
+        self.change(|owner| match owner {
+            Owner::Cpu(buf) => (Owner::Freed, Ok(buf)),
+            other => other.refused(),
+        })
+    }
+
+    /// Another owner, and the result. Where `how` panics, the buffer stays nobody's: leaked.
+    #[inline]
+    fn change<R>(&mut self, how: impl FnOnce(Owner) -> (Owner, Result<R, Refusal>)) -> Result<R, Refusal> {
+        let (owner, result) = how(mem::replace(&mut self.owner, Owner::Job));
+        mem::forget(mem::replace(&mut self.owner, owner));
+        result
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Owner::Device(_) = self.owner {
+            mem::forget(mem::replace(&mut self.owner, Owner::Freed));
+        }
+    }
+}
+
+impl Owner {
+    /// Why a call that wants another owner is refused.
+    #[cold]
+    const fn refusal(&self) -> Refusal {
+        match self {
+            Self::Cpu(_) => Refusal::OnCpu,
+            Self::Device(_) => Refusal::OnDevice,
+            Self::LentCpu(_) | Self::LentDevice(_) => Refusal::Runtime(Error::TensorOut),
+            Self::Job => Refusal::InJob,
+            Self::Freed => Refusal::Freed,
+        }
+    }
+
+    /// The same, and it stays the owner.
+    fn refused<R>(self) -> (Self, Result<R, Refusal>) {
+        let refusal = self.refusal();
+        (self, Err(refusal))
+    }
+}
+
+/// The runtime refused: the buffer stays what it was.
+fn kept<B, R>(refused: Refused<B>, owner: fn(B) -> Owner) -> (Owner, Result<R, Refusal>) {
+    let (error, buf) = refused.into_parts();
+    (owner(buf), Err(error.into()))
+}
+
+/// The owner of a buffer that was lent, or was not, and its tensor.
+fn lend<B: Lendable>(
+    lent: Result<Lent<B>, Refused<B>>,
+    legacy: bool,
+    lent_as: fn(Lent<B>) -> Owner,
+    kept_as: fn(B) -> Owner,
+) -> (Owner, Result<*mut c_void, Refusal>) {
+    let mut lent = match lent {
+        Ok(lent) => lent,
+        Err(refused) => return kept(refused, kept_as),
+    };
+    let tensor =
+        if legacy { lent.legacy_tensor().map(|tensor| tensor.as_ptr().cast()) } else { lent.tensor().map(|tensor| tensor.as_ptr().cast()) };
+    match tensor {
+        Ok(tensor) => (lent_as(lent), Ok(tensor)),
+        // No tensor is out, so that the buffer comes back.
+        Err(error) => (back(lent, lent_as, kept_as).0, Err(error.into())),
+    }
+}
+
+/// Takes `lent` back, or keeps it lent.
+fn back<B: Lendable>(lent: Lent<B>, lent_as: fn(Lent<B>) -> Owner, kept_as: fn(B) -> Owner) -> (Owner, Result<(), Refusal>) {
+    match lent.take_back() {
+        Ok(buf) => (kept_as(buf), Ok(())),
+        Err(refused) => kept(refused, lent_as),
+    }
+}

@@ -1,0 +1,37 @@
+//! What Contigo's bindings share, because a language without Rust's borrows needs it: who has a
+//! buffer, which jobs are in flight, and the handles of a language that has only numbers. The
+//! bindings translate arguments and errors, and nothing else; here the rules are tested, raced and
+//! fuzzed for all of them.
+//!
+//! | module | what it is | used by |
+//! |---|---|---|
+//! | `buffer`, `views` | who has a buffer's bytes, and the views of it | C, Python |
+//! | `ledger` | the jobs of one driver, from their start until their ends are taken | C, Python |
+//! | `names` | names that a program makes up, for as long as it runs | C, Python |
+//! | `handle`, `table` | numbers for objects in fixed tables | C |
+//! | `refusal` | why a call is refused | C, Python |
+//!
+//! Nothing here allocates from the heap. No call waits for another thread, but one that keeps a new
+//! name while another thread does.
+
+/// Those of the processor; in the models that check every interleaving, the model checker's.
+mod atomic {
+    pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+}
+mod buffer;
+mod handle;
+mod ledger;
+mod names;
+mod refusal;
+mod table;
+mod views;
+#[cfg(test)]
+mod views_tests;
+
+pub use buffer::Buffer;
+pub use handle::{Handle, INDEX_BITS, Kind};
+pub use ledger::{End, JOBS, Job, Ledger, Operands};
+pub use names::{NAME_BYTES, NAMES, keep};
+pub use refusal::Refusal;
+pub use table::{Claimed, GENERATION_MAX, JobHold, Lease, Locked, Slot, Table};
+pub use views::{Access, Views};

@@ -1,0 +1,140 @@
+//! Who uses an entry: one atomic word, which says in which life the entry is, and in which state.
+//!
+//! ```text
+//!            claim                 drop                      lease
+//!   FREE ────────────► CALL ────────────────► LIVE, 0 users ───────► LIVE, n users
+//!    ▲                 ▲  │ value given up        │  ▲                   │ drop
+//!    └─────────────────│──┘ ◄─────────────────────┘  └───────────────────┘
+//!                      │      lock, hold
+//!                      ├──────► JOB                  a job has it, until its end is taken
+//!                      └──────► KEPT ─────► LIVE      a free slot of a pool; whoever claims the slot fills it
+//! ```
+//!
+//! Nothing waits here: what another thread uses at this moment is refused, so no thread can be held
+//! up by one of lower priority.
+//!
+//! It knows no value, so that the model checker can run every interleaving of it.
+
+use crate::{
+    Kind, Refusal,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// The largest generation: 48 bits, as in a handle.
+pub const GENERATION_MAX: u64 = (1 << 48) - 1;
+
+/// The lower bits of the word are the state, the others the generation.
+const STATE_BITS: u32 = 16;
+const STATE_MASK: u64 = (1 << STATE_BITS) - 1;
+
+/// Nobody's, and without a value.
+pub(crate) const FREE: u64 = 0;
+/// One call has it, alone.
+const CALL: u64 = 1;
+/// A job has it.
+pub(crate) const JOB: u64 = 2;
+/// It has no value, and is kept for a pool's slot that is not out.
+pub(crate) const KEPT: u64 = 4;
+/// It has a handle. The users are added: at most [`USERS_MAX`].
+pub(crate) const LIVE: u64 = 5;
+
+/// The most users at once.
+pub(crate) const USERS_MAX: u64 = STATE_MASK - LIVE;
+
+/// Attempts to change the word while other threads change it. Each failure is another thread's
+/// success, and more than so many in a row are refused rather than waited for.
+const ATTEMPTS: u32 = 1_000;
+
+/// The word. All bits 0: free, and never used.
+#[derive(Debug)]
+pub(crate) struct Word(pub(crate) AtomicU64);
+
+/// A word's bits.
+pub(crate) const fn bits(generation: u64, state: u64) -> u64 {
+    generation << STATE_BITS | state
+}
+
+impl Word {
+    /// In which life it is.
+    pub(crate) fn generation(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) >> STATE_BITS
+    }
+
+    /// The generation of its next life; `None`: all are used up.
+    pub(crate) fn next_generation(&self) -> Option<u64> {
+        Some(self.generation() + 1).filter(|next| *next <= GENERATION_MAX)
+    }
+
+    /// From free to one call's alone, in a new life, whose generation is the answer: no handle that
+    /// was ever given out names it.
+    pub(crate) fn claim(&self) -> Option<u64> {
+        let word = self.0.load(Ordering::Relaxed);
+        let generation = (word >> STATE_BITS) + 1;
+        if word & STATE_MASK != FREE || generation > GENERATION_MAX {
+            return None;
+        }
+        // Acquire: what the entry's last user did to the value is done.
+        let claimed = self.0.compare_exchange(word, bits(generation, CALL), Ordering::Acquire, Ordering::Relaxed);
+        claimed.ok().map(|_| generation)
+    }
+
+    /// From live, with no users, to one call's alone.
+    #[inline]
+    pub(crate) fn alone(&self, kind: Kind, generation: u64) -> Result<(), Refusal> {
+        for _ in 0..ATTEMPTS {
+            let word = self.0.load(Ordering::Relaxed);
+            match users(word, kind, generation)? {
+                0 => {}
+                users => return Err(Refusal::StillUsed { kind, users }),
+            }
+            // Acquire: what the entry's last user did to the value is done.
+            if self.0.compare_exchange_weak(word, bits(generation, CALL), Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(());
+            }
+        }
+        Err(Refusal::InCall { kind })
+    }
+
+    /// From one call's alone, a job's, or kept, to `state`.
+    #[inline]
+    pub(crate) fn leave(&self, generation: u64, state: u64) {
+        // Release: what its user did to the value is done.
+        self.0.store(bits(generation, state), Ordering::Release);
+    }
+
+    /// One user more of a live one.
+    pub(crate) fn lease(&self, kind: Kind, generation: u64) -> Result<(), Refusal> {
+        for _ in 0..ATTEMPTS {
+            let word = self.0.load(Ordering::Relaxed);
+            let users = users(word, kind, generation)?;
+            if users == USERS_MAX {
+                return Err(Refusal::StillUsed { kind, users });
+            }
+            // Acquire: what the entry's last user did to the value is done.
+            if self.0.compare_exchange_weak(word, word + 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(());
+            }
+        }
+        Err(Refusal::InCall { kind })
+    }
+
+    /// One user less.
+    pub(crate) fn end_lease(&self) {
+        // Release: what this user did with the value is done before another has it alone.
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// How many users a live entry of this generation has, or what else it is.
+#[inline]
+const fn users(word: u64, kind: Kind, generation: u64) -> Result<u64, Refusal> {
+    if word >> STATE_BITS != generation {
+        return Err(Refusal::Stale { kind });
+    }
+    match word & STATE_MASK {
+        FREE | KEPT => Err(Refusal::Stale { kind }),
+        CALL => Err(Refusal::InCall { kind }),
+        JOB => Err(Refusal::InJob),
+        live => Ok(live - LIVE),
+    }
+}

@@ -1,0 +1,81 @@
+//! A device that does what the calls say, and its driver.
+
+use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, mem::DevSlice};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+/// Jobs that the device takes at once.
+pub(super) const DEPTH: usize = 3;
+
+/// What the device does.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    /// Slots of the jobs at work, the oldest first.
+    pub(super) running: VecDeque<usize>,
+    /// Ends that it has not reported; did the job fail?
+    pub(super) done: VecDeque<(usize, bool)>,
+    /// The next look finds a fault of the channel.
+    pub(super) is_faulty: bool,
+    /// The next job is refused by the device itself.
+    pub(super) refuses: bool,
+    /// It does not stop.
+    pub(super) is_stuck: bool,
+}
+
+pub(super) const FAULT: Error = Error::Fault { device: "script", status: 1, what: "a fault of the channel" };
+pub(super) const REFUSED: Error = Error::Fault { device: "script", status: 2, what: "refused" };
+pub(super) const STUCK: Error = Error::WillNotStop { device: "script", waited_us: 1, status: 0 };
+
+/// Its driver.
+pub(super) struct Scripted {
+    pub(super) port: Port,
+    pub(super) script: Arc<Mutex<Script>>,
+}
+
+// SAFETY: it touches no memory.
+unsafe impl Driver for Scripted {
+    fn name(&self) -> &'static str {
+        "script"
+    }
+    fn port(&self) -> &Port {
+        &self.port
+    }
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::in_out(), OperandSpec::in_out()] }
+    }
+    fn depth(&self) -> usize {
+        DEPTH
+    }
+    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<()> {
+        Ok(())
+    }
+    unsafe fn submit(&mut self, slot: usize, _: &[DevSlice], _: &[u32]) -> Result<()> {
+        let mut script = self.script.lock().unwrap();
+        if std::mem::take(&mut script.refuses) {
+            return Err(REFUSED);
+        }
+        script.running.push_back(slot);
+        Ok(())
+    }
+    fn poll(&mut self, _: Duration) -> Result<Option<Completion>> {
+        let mut script = self.script.lock().unwrap();
+        if let Some((slot, failed)) = script.done.pop_front() {
+            return Ok(Some(Completion { failed: failed.then_some("alone"), ..Completion::of(slot) }));
+        }
+        if std::mem::take(&mut script.is_faulty) { Err(FAULT) } else { Ok(None) }
+    }
+    fn stop(&mut self) -> Result<()> {
+        let mut script = self.script.lock().unwrap();
+        if script.is_stuck {
+            return Err(STUCK);
+        }
+        script.running.clear();
+        Ok(())
+    }
+}
