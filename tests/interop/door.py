@@ -12,7 +12,7 @@ from pathlib import Path
 
 import contigo
 import numpy as np
-from common import Skipped, refused
+from common import ROOT, Skipped, refused
 
 def every_kind_is_listed_or_missed():
     found = contigo.inventory()
@@ -139,6 +139,18 @@ for number in range(1025):
 """
 
 
+def what_is_imported_is_what_was_installed():
+    """Also in the package's own folder; and a Python that cannot load it says why."""
+
+    def ran(code):
+        return subprocess.run([sys.executable, "-c", code], cwd=ROOT / "python", capture_output=True, text=True, timeout=60)
+
+    assert ran("import contigo; print(contigo.__file__)").stdout.strip() == contigo.__file__
+    error = ran("import sys; sys.abiflags = 't'; import contigo").stderr
+    assert "ImportError: contigo: this is a free-threaded Python" in error and "python3.13, not" in error, error
+    return []
+
+
 def names_that_a_program_makes_up_are_bounded():
     ran = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, timeout=120)
     assert "ValueError: port-1024: a program has 1024 different names of ports and kernels at most" in ran.stderr, ran.stderr
@@ -199,6 +211,7 @@ DOOR = [
     what_no_module_guards_has_no_stop_with_the_kernel,
     memory_has_a_size_and_a_way_to_its_device,
     a_port_has_a_name,
+    what_is_imported_is_what_was_installed,
     names_that_a_program_makes_up_are_bounded,
     huge_pages_open,
 ]

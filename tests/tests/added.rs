@@ -218,7 +218,7 @@ fn python(copy: &Copied) -> Result<(), &'static str> {
     cargo(copy, &format!("build {MANIFEST}"));
     let package = copy.target().join("python/contigo");
     fs::create_dir_all(&package).unwrap();
-    for file in fs::read_dir(copy.tree().join("python/contigo")).unwrap().flatten() {
+    for file in fs::read_dir(copy.tree().join("python/package/contigo")).unwrap().flatten() {
         if file.path().extension().is_some_and(|extension| extension == "py") {
             fs::copy(file.path(), package.join(file.file_name())).unwrap();
         }

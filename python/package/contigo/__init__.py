@@ -10,6 +10,14 @@
     assert (np.asarray(b) == 7).all()
 """
 
+import sys as _sys
+
+if "t" in _sys.abiflags:
+    raise ImportError(
+        "contigo: this is a free-threaded Python, which loads no module of Python's stable ABI: use the ordinary build of the same "
+        "version (python3.13, not python3.13t); its other threads go on while one waits for a job"
+    )
+
 from ._contigo import (
     Buffer, Done, Engine, Handover, Imported, Job, Operand, Pool, Region, View, __version__, doctor, inventory,
     open_memory,
