@@ -186,7 +186,7 @@ impl Device {
     ) -> PyResult<Engine> {
         let gpu = self.opening.get()?;
         // SAFETY: the program promises it, where that documentation asks for it.
-        Engine::new(names::kept(entry)?, unsafe { crate::function::driver(py, gpu, image, entry, &parameters, &sizes)? })
+        Engine::new(entry.to_owned(), unsafe { crate::function::driver(py, gpu, image, entry, &parameters, &sizes)? })
     }
 
     /// The register at `offset`, a multiple of 4 in bytes. The first use takes the device as a

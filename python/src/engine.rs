@@ -17,7 +17,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
-use std::{ptr, sync::Arc, time::Duration};
+use std::{borrow::Cow, ptr, sync::Arc, time::Duration};
 
 /// `None`: it was closed.
 pub(crate) type Core = Arc<Mine<Shared<Option<Jobs>>>>;
@@ -31,7 +31,7 @@ pub(crate) type Core = Arc<Mine<Shared<Option<Jobs>>>>;
 #[pyclass(frozen, weakref, module = "contigo")]
 pub(crate) struct Engine {
     core: Core,
-    name: &'static str,
+    name: Cow<'static, str>,
     specs: Vec<OperandSpec>,
     depth: usize,
     /// Who calls its own `next`.
@@ -39,10 +39,10 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(name: &'static str, driver: AnyDriver) -> PyResult<Self> {
+    pub(crate) fn new(name: impl Into<Cow<'static, str>>, driver: AnyDriver) -> PyResult<Self> {
         let jobs = Jobs::new(driver).map_err(raised)?;
         let (specs, depth) = (jobs.specs(), jobs.depth());
-        Ok(Self { core: Arc::new(Mine::new(Shared::new(Some(jobs)))), name, specs, depth, taker: Taker::new() })
+        Ok(Self { core: Arc::new(Mine::new(Shared::new(Some(jobs)))), name: name.into(), specs, depth, taker: Taker::new() })
     }
 
     pub(crate) fn submit(
@@ -208,8 +208,8 @@ impl Engine {
 
     /// The driver's name.
     #[getter]
-    fn name(&self) -> &'static str {
-        self.name
+    fn name(&self) -> &str {
+        &self.name
     }
 
     /// How many jobs the device takes at once.

@@ -3,7 +3,6 @@
 
 use crate::{
     error::{Refusal, raised_as},
-    names,
     opening::Opening,
 };
 use contigo::{
@@ -11,6 +10,7 @@ use contigo::{
     job::{AnyDriver, Parameter, Signature},
     names::{AnyModule, OpenDevice},
 };
+use contigo_objects::keep;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::ffi::{CStr, CString};
 
@@ -50,7 +50,8 @@ pub(crate) unsafe fn driver(
     };
     let failed = |error| raised_as(error, format!("{entry}: {error}"));
     let parameters = parameters.iter().map(parameter).collect::<PyResult<Vec<_>>>()?;
-    let signature = Signature::new(names::kept(entry)?, &parameters).map_err(failed)?;
+    // For messages: a long one is cut.
+    let signature = Signature::new(keep(entry).map_err(Refusal::from)?, &parameters).map_err(failed)?;
     let sized = |signature: Signature, (operand, element_bytes, counts): &Size| signature.sized(*operand, *element_bytes, counts);
     let signature = sizes.iter().try_fold(signature, sized).map_err(failed)?;
     let name = CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;

@@ -161,7 +161,7 @@ impl Inner {
     }
 
     /// Back from a job: the CPU's. An error: its caches could not be maintained, and it is still the
-    /// device's; `take_back` tries again.
+    /// device's; `take_back` tries again. (A child of fork has no jobs: their engine refuses it.)
     pub(crate) fn put(&self, buf: Result<CpuBuf, DevBuf>) -> Result<(), Error> {
         let put = self.locked(None, |state| {
             let is_devices = buf.is_err();
@@ -170,7 +170,6 @@ impl Inner {
         });
         match put {
             Err(Refusal::Runtime(error, _)) => Err(error),
-            // A child of fork leaves it as it is, and has none.
             Ok(()) | Err(_) => Ok(()),
         }
     }

@@ -231,6 +231,10 @@ impl Jobs {
         if self.in_flight() == self.depth() && self.records().any(|record| record.is_kept() && !record.is_wanted()) {
             self.look(Duration::ZERO)?;
         }
+        let queue = self.ledger.queue();
+        if queue.is_stopped() && queue.len() == JOBS {
+            return Err(raised(Error::QueueStopped { in_flight: JOBS }));
+        }
         let serial = self.pushed + 1;
         let (at, flight, _) = self.ledger.open(serial).map_err(raised)?;
         self.pushed = serial;
@@ -261,6 +265,9 @@ impl Jobs {
             Err(refused) => {
                 let (text, mut others) = (refused.to_string(), Vec::new());
                 let before = self.left.len();
+                if refused.buffers.is_none() {
+                    self.look_behind();
+                }
                 // The others' jobs ended by the stop that the refusal asked for.
                 self.collect(&End::Failed(refused.cause, text.clone()), |other| {
                     others.extend(other.taker.clone().filter(|_| !other.is_beside(&record)));
@@ -294,11 +301,20 @@ impl Jobs {
         }
     }
 
+    /// Looks for the jobs that ended before the device would not stop.
+    fn look_behind(&mut self) {
+        for _ in 0..JOBS {
+            if !matches!(self.ledger.look(Duration::ZERO, |_| true), Ok(true)) {
+                break;
+            }
+        }
+    }
+
     /// Takes the ends out of the ledger: `lost` is that of a job that the device did not report.
     fn collect(&mut self, lost: &End, mut each: impl FnMut(&Record)) {
         let device = self.ledger.queue().driver().name();
-        while let Some((flight, end)) = self.ledger.take_first() {
-            let Flight { record: Some(record), unsynced } = mem::take(flight) else { continue };
+        while let Some((flight, end)) = self.ledger.take_first(|flight, end| (mem::take(flight), end)) {
+            let Flight { record: Some(record), unsynced } = flight else { continue };
             each(&record);
             let (end, is_lost) = match end {
                 contigo_objects::End::Reported(Completion { failed: Some(what), status, .. }) => {
@@ -371,6 +387,9 @@ impl Jobs {
     /// for which `tell` says so hear of it.
     pub(crate) fn stop(&mut self, tell: impl Fn(&Record) -> bool) -> Result<(), Refusal> {
         let (stopped, before) = (self.ledger.stop(None), self.left.len());
+        if stopped.is_err() {
+            self.look_behind();
+        }
         self.collect(&End::Cancelled, |_| ());
         let cancelled: Vec<_> =
             self.left.iter().skip(before).filter(|record| tell(record)).filter_map(|record| record.taker.clone()).collect();

@@ -2,6 +2,7 @@
 
 use crate::error::{Refusal, raised_as};
 use contigo::names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, NameError, each_row, row};
+use contigo_objects::{NAME_BYTES, keep};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
@@ -19,9 +20,12 @@ pub(crate) fn device(text: &str) -> Result<DeviceName, Refusal> {
     text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().device_answer())))
 }
 
-/// `text` for good: an error names its device, and may outlive it.
+/// A port's name for good: an error names its port, and may outlive it.
 pub(crate) fn kept(text: &str) -> Result<&'static str, Refusal> {
-    contigo_objects::keep(text).map_err(|full| Refusal::Value(format!("{text}: {full}")))
+    if text.len() > NAME_BYTES {
+        return Err(Refusal::Value(format!("{text}: a port's name has {NAME_BYTES} bytes at most, and this one has {}", text.len())));
+    }
+    keep(text).map_err(|full| Refusal::Value(format!("{text}: {full}")))
 }
 
 /// The driver called `name`. Another name is answered with those that there are.

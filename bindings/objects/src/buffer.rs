@@ -39,7 +39,7 @@ enum Owner {
 /// A buffer of a program in another language: who has its bytes, and what each call may do then.
 ///
 /// The binding locks it for each call, and keeps its [`Views`] beside it. A refusal changes
-/// nothing. Dropping it while a device has it leaks its memory: nothing said that the device
+/// nothing, but for the number of its hand-over where a job of it is refused. Dropping it while a device has it leaks its memory: nothing said that the device
 /// stopped.
 #[derive(Debug)]
 pub struct Buffer {
@@ -171,8 +171,8 @@ impl Buffer {
             }
         };
         let before = mem::replace(&mut self.owner, owner);
-        if matches!(before, Owner::Job) {
-            // Nothing is there to drop, and no look at it is needed.
+        if matches!(before, Owner::Job | Owner::Device(_)) {
+            // Nothing is there to drop; or what a device may use, which is leaked.
             mem::forget(before);
         }
     }
@@ -289,7 +289,8 @@ impl Buffer {
         })
     }
 
-    /// Another owner, and the result. Where `how` panics, the buffer stays nobody's: leaked.
+    /// Another owner, and the result. Where `how` panics, the buffer goes with it, and stays a job's
+    /// here.
     #[inline]
     fn change<R>(&mut self, how: impl FnOnce(Owner) -> (Owner, Result<R, Refusal>)) -> Result<R, Refusal> {
         let (owner, result) = how(mem::replace(&mut self.owner, Owner::Job));

@@ -50,7 +50,7 @@ struct Ticket<J> {
 }
 
 /// The jobs of one driver, each with a ticket from its start until its end is taken. One job's end
-/// is kept while another one is waited for. Nothing allocates.
+/// is kept while another one is waited for. No job allocates.
 #[derive(Debug)]
 pub struct Ledger<J> {
     queue: Queue<AnyDriver>,
@@ -91,9 +91,10 @@ impl<J: Job> Tickets<J> {
 
     /// Its job, and the ticket is free.
     #[inline]
-    fn close(&mut self, at: usize) -> Option<(&mut J, End)> {
+    fn close<R>(&mut self, at: usize, act: impl FnOnce(&mut J, End) -> R) -> Option<R> {
         let ticket = self.tickets.get_mut(at)?;
-        let end = ticket.end.take()?;
+        let result = act(&mut ticket.job, ticket.end?);
+        ticket.end = None;
         ticket.number = 0;
         self.used &= !(1 << at);
         // Mostly it is the only one.
@@ -102,7 +103,7 @@ impl<J: Job> Tickets<J> {
         } else if let Some(place) = self.ended.iter().position(|ended| usize::from(*ended) == at) {
             self.ended.remove(place);
         }
-        Some((&mut ticket.job, end))
+        Some(result)
     }
 
     /// The job of ticket `at` was refused: its operands go back.
@@ -212,8 +213,7 @@ impl<J: Job> Ledger<J> {
     /// # Errors
     /// As `Queue::submit_list`. Where the error has buffers, the operands went back, and the ticket
     /// is free; where the device itself refused the job, it was stopped, and the others ended as
-    /// cancelled. Where it has none, the device would not stop, and has this job with the others;
-    /// those that had ended before have.
+    /// cancelled. Where it has none, the device would not stop, and has this job with the others.
     #[inline]
     pub fn submit(&mut self, at: usize, operands: &mut Operands, args: &[u32]) -> Result<(), JobError<()>> {
         let submission = Submission { tickets: &mut self.tickets, at, operands };
@@ -226,9 +226,9 @@ impl<J: Job> Ledger<J> {
             Err(refused) => {
                 if refused.buffers.is_some() {
                     submission.tickets.refuse(at, submission.operands);
+                    drop(submission);
+                    self.drain(|_| End::Cancelled);
                 }
-                drop(submission);
-                self.drain(|_| End::Cancelled);
                 Err(refused)
             }
         }
@@ -262,7 +262,7 @@ impl<J: Job> Ledger<J> {
     /// ended. Its buffers are the CPU's then where `to_cpu` says so.
     ///
     /// # Errors
-    /// The device would not stop, and keeps this job.
+    /// The device would not stop. The jobs that had ended before have; the next call says so.
     #[inline]
     pub fn wait(&mut self, at: usize, timeout: Duration, to_cpu: bool) -> Result<bool, JobError<()>> {
         // With one job in flight no other's end can come before the time is over.
@@ -272,12 +272,11 @@ impl<J: Job> Ledger<J> {
             if self.has_ended(at) {
                 return Ok(true);
             }
-            let looked = self.look(left, |ended| to_cpu && ended == at);
-            if self.has_ended(at) {
-                return Ok(true);
-            }
-            if !looked? {
-                return Ok(false);
+            match self.look(left, |ended| to_cpu && ended == at) {
+                Ok(true) => {}
+                // Also where this one has ended: the caller hears of it once.
+                Err(failed) if self.queue.is_stopped() => return Err(failed),
+                Ok(false) | Err(_) => return Ok(self.has_ended(at)),
             }
             if let Some(started) = started {
                 left = timeout.saturating_sub(started.elapsed());
@@ -290,12 +289,12 @@ impl<J: Job> Ledger<J> {
     /// CPU's then. `None`: none has in that time.
     ///
     /// # Errors
-    /// The device would not stop, and none has ended.
+    /// As [`wait`](Self::wait).
     #[inline]
     pub fn first_ended(&mut self, timeout: Duration) -> Result<Option<usize>, JobError<()>> {
         if self.tickets.ended.is_empty()
             && let Err(failed) = self.look(timeout, |_| true)
-            && self.tickets.ended.is_empty()
+            && self.queue.is_stopped()
         {
             return Err(failed);
         }
@@ -308,21 +307,21 @@ impl<J: Job> Ledger<J> {
     /// # Errors
     /// As `Queue::stop`: the device would not stop, and keeps its jobs.
     pub fn stop(&mut self, waited: Option<(usize, Error)>) -> contigo::Result<()> {
-        let stopped = self.queue.stop();
+        self.queue.stop()?;
         self.drain(|at| waited.filter(|(waited, _)| *waited == at).map_or(End::Cancelled, |(_, cause)| End::Fault(cause)));
-        stopped
+        Ok(())
     }
 
-    /// Takes the end of the job of ticket `at`, where it has ended. The caller leaves no job in the
-    /// ticket.
+    /// Takes the end of the job of ticket `at`, where it has ended. `act` leaves no job in the
+    /// ticket, which is free then: not where `act` panics.
     #[inline]
-    pub fn take(&mut self, at: usize) -> Option<(&mut J, End)> {
-        self.tickets.close(at)
+    pub fn take<R>(&mut self, at: usize, act: impl FnOnce(&mut J, End) -> R) -> Option<R> {
+        self.tickets.close(at, act)
     }
 
     /// The same of the job that ended first.
-    pub fn take_first(&mut self) -> Option<(&mut J, End)> {
-        self.take(usize::from(*self.tickets.ended.first()?))
+    pub fn take_first<R>(&mut self, act: impl FnOnce(&mut J, End) -> R) -> Option<R> {
+        self.take(usize::from(*self.tickets.ended.first()?), act)
     }
 
     /// The number of ticket `at`'s job; 0: it has none.

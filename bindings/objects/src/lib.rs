@@ -11,8 +11,7 @@
 //! | `handle`, `table` | numbers for objects in fixed tables | C |
 //! | `refusal` | why a call is refused | C, Python |
 //!
-//! Nothing here allocates from the heap. No call waits for another thread, but one that keeps a new
-//! name while another thread does.
+//! Nothing here allocates from the heap but `Ledger::boxed`, and no call waits for another thread.
 
 /// Those of the processor; in the models that check every interleaving, the model checker's.
 mod atomic {

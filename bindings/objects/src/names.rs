@@ -1,7 +1,12 @@
+#![allow(unsafe_code, reason = "a name is written once, by the thread that claimed its place")]
 //! Names that a program makes up: of its ports, and of its kernels.
 
 use crate::Refusal;
-use std::sync::OnceLock;
+use core::{
+    cell::UnsafeCell,
+    str,
+    sync::atomic::{AtomicU8, Ordering},
+};
 
 /// The most different names that are kept.
 pub const NAMES: usize = 1024;
@@ -9,40 +14,68 @@ pub const NAMES: usize = 1024;
 /// The longest of them, in bytes.
 pub const NAME_BYTES: usize = 127;
 
-struct Name {
-    bytes: [u8; NAME_BYTES],
-    len: usize,
+/// A place for a name. Zeroes where there is none, so that they are no part of a program's file.
+struct Place {
+    state: AtomicU8,
+    /// Written by the thread that made the state `WRITTEN` of it, and read in the state `THERE`.
+    name: UnsafeCell<Name>,
 }
 
-impl Name {
-    fn new(text: &str) -> Self {
-        let mut bytes = [0; NAME_BYTES];
-        bytes.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
-        Self { bytes, len: text.len().min(NAME_BYTES) }
+struct Name {
+    bytes: [u8; NAME_BYTES],
+    len: u8,
+}
+
+const FREE: u8 = 0;
+/// One thread writes the name.
+const WRITTEN: u8 = 1;
+/// It stays for ever.
+const THERE: u8 = 2;
+
+// SAFETY: see `name`.
+unsafe impl Sync for Place {}
+
+impl Place {
+    const fn new() -> Self {
+        Self { state: AtomicU8::new(FREE), name: UnsafeCell::new(Name { bytes: [0; NAME_BYTES], len: 0 }) }
     }
 
-    fn text(&self) -> &str {
-        self.bytes.get(..self.len).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or("")
+    /// The name that is there: after this call `text`, where the place was free.
+    fn keep(&'static self, text: &str) -> Option<&'static str> {
+        if self.state.compare_exchange(FREE, WRITTEN, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            // SAFETY: this thread made it `WRITTEN`, and nothing else uses it until it is `THERE`.
+            let name = unsafe { &mut *self.name.get() };
+            name.bytes.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
+            name.len = u8::try_from(text.len()).unwrap_or(0);
+            self.state.store(THERE, Ordering::Release);
+        }
+        if self.state.load(Ordering::Acquire) != THERE {
+            return None;
+        }
+        // SAFETY: it is `THERE`, and never written again.
+        let Name { bytes, len } = unsafe { &*self.name.get() };
+        bytes.get(..usize::from(*len)).and_then(|bytes| str::from_utf8(bytes).ok())
     }
 }
 
 /// `text` for the rest of the process, the same text once: a port's name is copied into engines and
 /// errors, which may outlive the port. One of more than [`NAME_BYTES`] is cut between two
-/// characters.
+/// characters. Of two threads that bring the same one at once both may keep it: neither waits for
+/// the other.
 ///
 /// # Errors
 /// [`Refusal::NamesFull`].
 pub fn keep(text: &str) -> Result<&'static str, Refusal> {
-    static KEPT: [OnceLock<Name>; NAMES] = [const { OnceLock::new() }; NAMES];
+    static KEPT: [Place; NAMES] = [const { Place::new() }; NAMES];
     let end = (0..=text.len().min(NAME_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let text = text.get(..end).unwrap_or("");
-    let place = |place: &'static OnceLock<Name>| Some(place.get_or_init(|| Name::new(text)).text()).filter(|kept| *kept == text);
-    KEPT.iter().find_map(place).ok_or(Refusal::NamesFull { names: NAMES })
+    KEPT.iter().find_map(|place| place.keep(text).filter(|kept| *kept == text)).ok_or(Refusal::NamesFull { names: NAMES })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{collections::BTreeSet, thread};
 
     #[test]
     fn a_name_is_kept_once_and_cut_between_characters() {
@@ -50,5 +83,15 @@ mod tests {
         assert_eq!((one, one.map(str::as_ptr)), (Ok("a-port"), two.map(str::as_ptr)));
         assert_eq!(keep(&"é".repeat(NAME_BYTES)).map(str::len), Ok(NAME_BYTES - 1));
         assert_eq!(keep(""), Ok(""));
+    }
+
+    #[test]
+    fn threads_keep_names_at_once() {
+        let names =
+            |of: usize| move || (0..50).map(|at| keep(&format!("{}", at * (of % 2 + 1))).unwrap_or("none")).collect::<BTreeSet<_>>();
+        let threads: Vec<_> = (0..4).map(|of| thread::spawn(names(of))).collect();
+        let kept: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        assert_eq!(kept.iter().map(BTreeSet::len).collect::<Vec<_>>(), [50; 4]);
+        assert!(kept.iter().flatten().all(|name| name.parse::<usize>().is_ok_and(|number| number < 100)));
     }
 }

@@ -87,9 +87,8 @@ pub(crate) fn next(engine: u64, timeout: Duration, handle: &mut u64, outcome: &m
 #[inline]
 fn taken(engine: &mut Engine, at: usize, to_cpu: bool, outcome: &mut Outcome) -> Result<(), Fault> {
     outcome.ended = true;
-    let (holds, end) = engine.ledger().take(at).ok_or(Refusal::Stale { kind: Kind::Job })?;
-    holds.back(to_cpu)?;
-    match end {
+    let taken = engine.ledger().take(at, |holds, end| holds.back(to_cpu).map(|()| end));
+    match taken.ok_or(Refusal::Stale { kind: Kind::Job })?? {
         End::Reported(completion) => {
             outcome.said = Some(completion);
             match completion {

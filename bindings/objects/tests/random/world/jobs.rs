@@ -48,30 +48,26 @@ impl World {
             buf.is = Is::Job;
             assert!(operands.push(operand).is_ok());
         }
-        let (done, Script { refuses, is_stuck, is_faulty, .. }) = self.script();
+        let script = self.script();
         let submitted = self.ledger.submit(at, &mut operands, &[]).map_err(|refused| (refused.error, refused.buffers.is_some()));
         let known = Known { at, number: self.number, bufs };
         if self.must_stop {
             assert_eq!(submitted, Err((Error::QueueStopped { in_flight: self.flying.len() }, true)));
             self.back(&bufs, &before);
-            self.reported(done);
-            // The look for them found a fault, and the device does stop now.
-            if is_faulty && !is_stuck && !self.flying.is_empty() {
-                self.lost(|_| Ended::Cancelled);
-            }
+            // The look for ends may find a fault, and the device may stop this time.
+            self.drains(&script, |_| Ended::Cancelled);
         } else if self.flying.len() == DEPTH {
             assert_eq!(submitted, Err((Error::QueueFull { depth: DEPTH }, true)));
             self.back(&bufs, &before);
-        } else if refuses && is_stuck {
+        } else if script.refuses && script.sticks > 0 {
             assert_eq!(submitted, Err((STUCK, false)));
             self.must_stop = true;
             self.flying.push_back(known);
-            self.reported(done);
-        } else if refuses {
+        } else if script.refuses {
             assert_eq!(submitted, Err((REFUSED, true)));
             // The device may have touched them.
             self.back(&bufs, &[Is::Device; 2]);
-            self.reported(done);
+            self.reported(&script);
             self.lost(|_| Ended::Cancelled);
         } else {
             assert_eq!(submitted, Ok(()));
@@ -79,11 +75,9 @@ impl World {
         }
     }
 
-    /// The ends that the device has not reported: did each fail? And what it does next.
-    fn script(&self) -> (Vec<bool>, Script) {
-        let script = self.script.lock().unwrap();
-        let Script { refuses, is_stuck, is_faulty, .. } = *script;
-        (script.done.iter().map(|(_, failed)| *failed).collect(), Script { refuses, is_stuck, is_faulty, ..Script::default() })
+    /// What the device does next.
+    fn script(&self) -> Script {
+        self.script.lock().unwrap().clone()
     }
 
     /// Buffers of a job that was refused. One that is a device's is so by a new hand-over.
@@ -101,45 +95,61 @@ impl World {
         self.ended.push((job, ended));
     }
 
-    /// The ends that came out when the device was stopped, or would not stop.
-    fn reported(&mut self, done: Vec<bool>) {
-        done.into_iter().for_each(|failed| self.ends(if failed { Ended::Alone } else { Ended::Well }, false));
+    /// The ends that come out when the device was stopped, or would not stop. (Those of a job that
+    /// is gone are passed over.)
+    fn reported(&mut self, script: &Script) {
+        if !self.flying.is_empty() {
+            script.done.iter().for_each(|(_, failed)| self.ends(if *failed { Ended::Alone } else { Ended::Well }, false));
+        }
     }
 
-    /// The others, once the device was stopped.
+    /// The others, when the device was stopped.
     fn lost(&mut self, why: impl Fn(&Known) -> Ended) {
-        self.must_stop = false;
         while let Some(job) = self.flying.front() {
             let why = why(job);
             self.ends(why, false);
         }
+        self.must_stop = false;
     }
 
-    /// What one look does, and its answer.
-    fn looks(&mut self, to_cpu: impl Fn(&Known) -> bool, done: &[bool], script: &Script) -> Result<bool, Error> {
-        let Some(oldest) = self.flying.front() else { return Ok(false) };
-        let to_cpu = to_cpu(oldest);
-        match (done.first(), script.is_faulty, script.is_stuck) {
-            (Some(failed), ..) => {
-                self.ends(if *failed { Ended::Alone } else { Ended::Well }, to_cpu);
-                Ok(true)
-            }
-            (None, false, _) => Ok(false),
-            (None, true, true) => {
-                self.must_stop = true;
-                Err(STUCK)
-            }
-            (None, true, false) => {
-                self.lost(|_| Ended::Fault(FAULT));
-                Err(FAULT)
-            }
+    /// The device would not stop, and the ends are looked for. A fault that is found stops it again.
+    fn drains(&mut self, script: &Script, why: impl Fn(&Known) -> Ended) {
+        if !(script.is_faulty && script.fault_is_first) {
+            self.reported(script);
+        }
+        if script.is_faulty && script.sticks == 0 && !self.flying.is_empty() {
+            self.lost(why);
         }
     }
 
+    /// What one look does, and its answer.
+    fn looks(&mut self, to_cpu: impl Fn(&Known) -> bool, script: &mut Script) -> Result<bool, Error> {
+        let Some(oldest) = self.flying.front() else { return Ok(false) };
+        let to_cpu = to_cpu(oldest);
+        if script.is_faulty && (script.fault_is_first || script.done.is_empty()) {
+            script.is_faulty = false;
+            if script.sticks > 0 {
+                self.must_stop = true;
+                self.reported(script);
+                return Err(STUCK);
+            }
+            self.reported(script);
+            self.lost(|_| Ended::Fault(FAULT));
+            return Err(FAULT);
+        }
+        let Some((_, failed)) = script.done.pop_front() else { return Ok(false) };
+        self.ends(if failed { Ended::Alone } else { Ended::Well }, to_cpu);
+        Ok(true)
+    }
+
     pub(super) fn look(&mut self, to_cpu: bool) {
-        let (done, script) = self.script();
+        let mut script = self.script();
         let looked = self.ledger.look(Duration::ZERO, |_| to_cpu).map_err(|failed| failed.error);
-        assert_eq!(looked, self.looks(|_| to_cpu, &done, &script));
+        assert_eq!(looked, self.looks(|_| to_cpu, &mut script));
+    }
+
+    fn has_ended(&self, at: usize) -> bool {
+        self.ended.iter().any(|(job, _)| job.at == at)
     }
 
     /// Waits for one of the jobs that were not taken.
@@ -147,35 +157,43 @@ impl World {
         let known: Vec<_> = self.flying.iter().chain(self.ended.iter().map(|(job, _)| job)).map(|job| (job.at, job.number)).collect();
         let Some((at, number)) = known.get(which).copied() else { return };
         assert_eq!(self.ledger.number(at), number);
-        let (mut done, script) = self.script();
+        let mut script = self.script();
         let waited = self.ledger.wait(at, Duration::ZERO, true).map_err(|failed| failed.error);
         // It looks until this one has ended, and each time at the next end.
-        let mut expected = Ok(true);
-        while !self.ended.iter().any(|(job, _)| job.at == at) && expected == Ok(true) {
-            expected = self.looks(|job| job.at == at, &done, &script);
-            done.drain(..done.len().min(1));
+        let mut looked = Ok(true);
+        while !self.has_ended(at) && looked == Ok(true) {
+            looked = self.looks(|job| job.at == at, &mut script);
         }
-        let expected = if self.ended.iter().any(|(job, _)| job.at == at) { Ok(true) } else { expected };
-        assert_eq!(waited, expected);
+        // A device that would not stop is told of, and a fault is the jobs' end.
+        assert_eq!(waited, if looked == Err(STUCK) { looked } else { Ok(self.has_ended(at)) });
+    }
+
+    /// The first that ended, or the next one.
+    pub(super) fn first_ended(&mut self) {
+        let mut script = self.script();
+        let first = self.ledger.first_ended(Duration::ZERO).map_err(|failed| failed.error);
+        let looked = if self.ended.is_empty() { self.looks(|_| true, &mut script) } else { Ok(true) };
+        let expected = if looked == Err(STUCK) { Err(STUCK) } else { Ok(self.ended.first().map(|(job, _)| job.at)) };
+        assert_eq!(first, expected);
     }
 
     pub(super) fn stop(&mut self) {
-        let (done, script) = self.script();
+        let script = self.script();
         let waited = self.flying.back().map(|job| (job.at, FAULT));
         let stopped = self.ledger.stop(waited);
-        self.reported(done);
-        if script.is_stuck {
+        if script.sticks > 0 {
             assert_eq!(stopped, Err(STUCK));
             self.must_stop = true;
         } else {
             assert_eq!(stopped, Ok(()));
+            self.reported(&script);
             self.lost(|job| if waited == Some((job.at, FAULT)) { Ended::Fault(FAULT) } else { Ended::Cancelled });
         }
     }
 
     /// Takes the first end.
     pub(super) fn take(&mut self) {
-        let taken = self.ledger.take_first().map(|(held, end)| {
+        let taken = self.ledger.take_first(|held, end| {
             held.0.clear();
             match end {
                 End::Reported(Completion { failed: None, .. }) => Ended::Well,
@@ -197,8 +215,13 @@ impl World {
                     script.done.push_back((slot, which == 1));
                 }
             }
-            2 => script.is_faulty = true,
-            _ => (script.refuses, script.is_stuck) = (!script.refuses, script.refuses != script.is_stuck),
+            // A device without a job has no fault.
+            2 | 3 if !self.flying.is_empty() => (script.is_faulty, script.fault_is_first) = (true, which == 3),
+            2 | 3 => {}
+            4 => script.refuses = !script.refuses,
+            5 => script.sticks = 1,
+            6 => script.sticks = 2,
+            _ => script.sticks = 0,
         }
     }
 }

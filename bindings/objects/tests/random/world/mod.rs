@@ -161,7 +161,8 @@ impl World {
             20 => self.start([which, which]),
             21 => self.look(true),
             22 => self.look(false),
-            23 | 24 => self.wait(which % 4),
+            23 => self.wait(which % 4),
+            24 => self.first_ended(),
             25 => self.stop(),
             26 | 27 => self.take(),
             _ => self.device(which),
@@ -310,7 +311,7 @@ impl World {
 
     /// Everything is given back: not a byte is lost.
     fn end(mut self) {
-        self.script.lock().unwrap().is_stuck = false;
+        self.script.lock().unwrap().sticks = 0;
         self.stop();
         while !self.ended.is_empty() {
             self.take();

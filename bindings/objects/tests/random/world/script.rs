@@ -11,18 +11,19 @@ use std::{
 pub(super) const DEPTH: usize = 3;
 
 /// What the device does.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Script {
     /// Slots of the jobs at work, the oldest first.
     pub(super) running: VecDeque<usize>,
     /// Ends that it has not reported; did the job fail?
     pub(super) done: VecDeque<(usize, bool)>,
-    /// The next look finds a fault of the channel.
+    /// A look finds a fault of the channel: before the ends that it has not reported, or behind them.
     pub(super) is_faulty: bool,
+    pub(super) fault_is_first: bool,
     /// The next job is refused by the device itself.
     pub(super) refuses: bool,
-    /// It does not stop.
-    pub(super) is_stuck: bool,
+    /// How often it does not stop.
+    pub(super) sticks: u8,
 }
 
 pub(super) const FAULT: Error = Error::Fault { device: "script", status: 1, what: "a fault of the channel" };
@@ -65,17 +66,21 @@ unsafe impl Driver for Scripted {
     }
     fn poll(&mut self, _: Duration) -> Result<Option<Completion>> {
         let mut script = self.script.lock().unwrap();
-        if let Some((slot, failed)) = script.done.pop_front() {
-            return Ok(Some(Completion { failed: failed.then_some("alone"), ..Completion::of(slot) }));
+        if script.is_faulty && (script.fault_is_first || script.done.is_empty()) {
+            script.is_faulty = false;
+            return Err(FAULT);
         }
-        if std::mem::take(&mut script.is_faulty) { Err(FAULT) } else { Ok(None) }
+        let end = script.done.pop_front();
+        Ok(end.map(|(slot, failed)| Completion { failed: failed.then_some("alone"), ..Completion::of(slot) }))
     }
     fn stop(&mut self) -> Result<()> {
         let mut script = self.script.lock().unwrap();
-        if script.is_stuck {
+        if script.sticks > 0 {
+            script.sticks -= 1;
             return Err(STUCK);
         }
         script.running.clear();
+        script.is_faulty = false;
         Ok(())
     }
 }
