@@ -295,6 +295,10 @@ pub(crate) struct View {
 
 #[pymethods]
 impl View {
+    fn __repr__(&self) -> String {
+        format!("contigo.View(shape={:?}, dtype={})", self.shape.dims(), self.dtype.name)
+    }
+
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.view.inner().here()?;

@@ -8,6 +8,7 @@ use crate::{
     lock::Plain,
     mine::Mine,
     names,
+    open::Open,
     opening::{Opening, held, stop_step},
     port::Wiring,
     region::Region,
@@ -25,14 +26,14 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use std::{fmt::Write, os::fd::AsRawFd};
+use std::{fmt::Write, os::fd::AsRawFd, sync::Arc};
 
 /// A device, opened once, by its name: "uio:axi_dma@40400000", "guard:f8003000", "guard:gemm8",
 /// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "vulkan", "opencl:1", "sim:zdma";
 /// `inventory()` lists those that this machine has.
 ///
-/// It is closed with its last handle: memory and a driver of it have one each. A GPU stays open once
-/// it has memory or a kernel.
+/// `close()`, the end of a `with`, and the end of its last handle let go of it; memory and a driver
+/// of it have a handle each. A GPU stays open once it has memory or a kernel.
 ///
 /// `port` is how it reaches memory, where no kernel says it: a board's by its name ("zynq-hp0"), or
 /// (name, offset, address bits, coherent). The program that names it promises it. `window` is which
@@ -44,14 +45,14 @@ pub(crate) struct Device {
     name: DeviceName,
     how: Attach,
     port: Option<Wiring>,
-    opening: Mine<Opening>,
+    opening: Open<Opening>,
     /// Once a register was used, and while no driver has them.
     registers: Mine<Shared<Option<AnyDevice>>>,
 }
 
 impl Device {
     /// Its opening and its window, for a driver that has the registers from now on.
-    pub(crate) fn given(&self, py: Python<'_>) -> Result<(&Opening, u8), Refusal> {
+    pub(crate) fn given(&self, py: Python<'_>) -> Result<(Arc<Opening>, u8), Refusal> {
         self.registers.get()?.with(py, |registers| *registers = None);
         Ok((self.opening.get()?, self.how.window))
     }
@@ -59,7 +60,7 @@ impl Device {
     /// Lets `act` use the registers. The first use takes them as a driver does.
     fn with<R: Plain + Send>(&self, py: Python<'_>, act: impl FnOnce(&mut AnyDevice) -> Result<R, Refusal> + Send) -> Result<R, Refusal> {
         let opening = self.opening.get()?;
-        self.registers.get()?.with(py, |registers| act(self.taken(opening, registers)?))
+        self.registers.get()?.with(py, |registers| act(self.taken(&opening, registers)?))
     }
 
     fn taken<'r>(&self, opening: &Opening, registers: &'r mut Option<AnyDevice>) -> Result<&'r mut AnyDevice, Refusal> {
@@ -80,7 +81,7 @@ impl Device {
         let how = Attach { window, interrupt };
         let opening = Opening::of(&name)?;
         let registers = Shared::stalling(None, opening.device.guard().is_some());
-        Ok(Self { opening: Mine::new(opening), how, port, registers: Mine::new(registers), name })
+        Ok(Self { opening: Open::new(Arc::new(opening), "device"), how, port, registers: Mine::new(registers), name })
     }
 
     /// Memory for this device: its own ("guard", "vfio:0000:01:00.0"), a dma-heap's block, through
@@ -89,7 +90,8 @@ impl Device {
     /// the device's way to memory, that goes before both.
     #[pyo3(signature = (name, bytes=None, *, port=None))]
     fn memory(&self, name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
-        Region::open(name, Some(self.opening.get()?), bytes, port.or(self.port))
+        let opening = self.opening.get()?;
+        Region::open(name, Some(&opening), bytes, port.or(self.port))
     }
 
     /// Opens the driver called `name` for this device, with settings of its own as keywords. Some
@@ -125,7 +127,8 @@ impl Device {
         gate: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Engine> {
-        let (row, opened) = (names::driver(name)?, &self.opening.get()?.device);
+        let (row, opening) = (names::driver(name)?, self.opening.get()?);
+        let opened = &opening.device;
         if self.port.is_none() && opened.port().is_none() {
             let text = format!("no kernel says how {} reaches memory: open the device with {}", self.name, Wiring::FORM);
             return Err(refused(text).into());
@@ -153,7 +156,7 @@ impl Device {
         if let Some(gate) = gate {
             let gate = GateIn::of(gate)?;
             // SAFETY: the program promises how the gate is wired (above).
-            taken = unsafe { taken.behind(gate.at(py, self.how.window)?) }.map_err(failed)?;
+            taken = unsafe { taken.behind(gate.at(self.how.window)) }.map_err(failed)?;
         }
         let parts = Parts { device: (), memory, settings, map };
         // SAFETY: as above.
@@ -186,7 +189,7 @@ impl Device {
     ) -> PyResult<Engine> {
         let gpu = self.opening.get()?;
         // SAFETY: the program promises it, where that documentation asks for it.
-        Engine::new(entry.to_owned(), unsafe { crate::function::driver(py, gpu, image, entry, &parameters, &sizes)? })
+        Engine::new(entry.to_owned(), unsafe { crate::function::driver(py, &gpu, image, entry, &parameters, &sizes)? })
     }
 
     /// The register at `offset`, a multiple of 4 in bytes. The first use takes the device as a
@@ -223,7 +226,7 @@ impl Device {
     fn wait32(&self, py: Python<'_>, offset: usize, value: u32, mask: u32, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<u32> {
         let (opening, mut last) = (self.opening.get()?, 0);
         let found = self.registers.get()?.wait(py, limit(timeout)?, |registers, slice| {
-            let device = self.taken(opening, registers)?;
+            let device = self.taken(&opening, registers)?;
             inside(device, offset)?;
             let met = poll_until(device, slice, |device| {
                 last = device.read32(offset);
@@ -262,9 +265,9 @@ impl Device {
     /// The program promises that no other thread calls an engine, a queue or a stream of it
     /// meanwhile: to start a job, to look, or to wait. Engines that share it (`channel=`) may.
     fn reset(&self, py: Python<'_>) -> Result<(), Refusal> {
-        let device = &self.opening.get()?.device;
+        let opening = self.opening.get()?;
         // SAFETY: the program's promise, above.
-        py.detach(|| unsafe { device.reset() }).map_err(raised)
+        py.detach(|| unsafe { opening.device.reset() }).map_err(raised)
     }
 
     /// Leaves with the kernel what stops a guarded device that this program drives by its
@@ -302,7 +305,8 @@ impl Device {
     /// "guard:…".
     #[getter]
     fn guard<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(guard) = self.opening.get()?.device.guard() else { return Ok(None) };
+        let opening = self.opening.get()?;
+        let Some(guard) = opening.device.guard() else { return Ok(None) };
         let info = py.detach(|| guard.info()).map_err(raised)?;
         let dict = crate::shared::fields!(py, info => coherent, translated, iommu, confined, can_reset, armed, interrupts, buffers, quarantined, quarantined_bytes);
         Ok(Some(dict))
@@ -313,7 +317,8 @@ impl Device {
     /// `bytes_written`. `evictions` and `lost_writes` are missing syncs. None: the device is real.
     #[getter]
     fn simulated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(board) = self.opening.get()?.device.board() else { return Ok(None) };
+        let opening = self.opening.get()?;
+        let Some(board) = opening.device.board() else { return Ok(None) };
         let counts = board.counts();
         Ok(Some(crate::shared::fields!(py, counts => stray_accesses, unowned_accesses, evictions, lost_writes, bytes_read, bytes_written)))
     }
@@ -338,8 +343,8 @@ impl Device {
     /// The name that the GPU's driver gives it, such as "llvmpipe (LLVM 15.0.6, 256 bits)"; None
     /// where it is no GPU.
     #[getter]
-    fn gpu(&self) -> PyResult<Option<&str>> {
-        Ok(self.opening.get()?.device.gpu_name())
+    fn gpu(&self) -> PyResult<Option<String>> {
+        Ok(self.opening.get()?.device.gpu_name().map(str::to_owned))
     }
 
     /// Its name, as it was opened.
@@ -354,10 +359,28 @@ impl Device {
         Ok(self.opening.get()?.device.addr().map(|address| address.0))
     }
 
+    /// Lets go of it: of its registers and its interrupt. A driver and memory of it keep the device
+    /// open until they are closed.
+    fn close(&self, py: Python<'_>) -> Result<(), Refusal> {
+        self.registers.get()?.with(py, |registers| *registers = None);
+        self.opening.close(py)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        self.close(py)?;
+        Ok(false)
+    }
+
     fn __repr__(&self) -> String {
+        let state = self.opening.state();
         match self.gpu() {
-            Ok(Some(gpu)) => format!("contigo.Device('{}', gpu='{gpu}')", self.name),
-            _ => format!("contigo.Device('{}')", self.name),
+            Ok(Some(gpu)) => format!("contigo.Device('{}', gpu='{gpu}'{state})", self.name),
+            _ => format!("contigo.Device('{}'{state})", self.name),
         }
     }
 }

@@ -258,8 +258,14 @@ impl Engine {
         Ok(false)
     }
 
-    fn __repr__(&self) -> String {
-        format!("contigo.Engine('{}', operands={}, depth={})", self.name, self.specs.len(), self.depth)
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let in_flight = self.core.get().map(|core| core.with(py, |jobs| jobs.as_ref().map(Jobs::in_flight)));
+        let state = match in_flight {
+            Ok(Some(in_flight)) => format!("{in_flight} of {} jobs in flight", self.depth),
+            Ok(None) => "closed".into(),
+            Err(_) => "another process's".into(),
+        };
+        format!("contigo.Engine('{}', operands={}, {state})", self.name, self.specs.len())
     }
 }
 

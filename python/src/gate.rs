@@ -1,36 +1,34 @@
 //! The gate before a core, as a program names it.
 
-use crate::device::Device;
+use crate::{device::Device, opening::Opening};
 use contigo::names::GateAt;
 use pyo3::{exceptions::PyTypeError, prelude::*};
+use std::sync::Arc;
 
 /// Where a gate's registers are.
-pub(crate) enum GateIn<'py> {
+pub(crate) enum GateIn {
     /// In the core's window, from there on.
     Window(usize),
     /// In a device of its own.
-    Own(PyRef<'py, Device>),
+    Own(Arc<Opening>, u8),
 }
 
-impl<'py> GateIn<'py> {
-    /// `gate`, as the program gives it.
-    pub(crate) fn of(gate: &Bound<'py, PyAny>) -> PyResult<Self> {
+impl GateIn {
+    /// `gate`, as the program gives it. A device of its own is the driver's from now on.
+    pub(crate) fn of(gate: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(device) = gate.cast::<Device>() {
-            return Ok(Self::Own(device.borrow()));
+            let (opening, window) = device.get().given(gate.py())?;
+            return Ok(Self::Own(opening, window));
         }
         let wrong = |_| PyTypeError::new_err(format!("gate is {gate}: the offset of its registers in bytes, or a contigo.Device"));
         gate.extract().map(Self::Window).map_err(wrong)
     }
 
-    /// The gate of a core that is driven by window `window`. A device of its own is the driver's
-    /// from now on.
-    pub(crate) fn at(&self, py: Python<'_>, window: u8) -> PyResult<GateAt<'_>> {
-        Ok(match self {
+    /// The gate of a core that is driven by window `window`.
+    pub(crate) fn at(&self, window: u8) -> GateAt<'_> {
+        match self {
             &Self::Window(offset) => GateAt { device: None, window, offset },
-            Self::Own(gate) => {
-                let (opening, window) = gate.given(py)?;
-                GateAt { device: Some(&opening.device), window, offset: 0 }
-            }
-        })
+            Self::Own(opening, window) => GateAt { device: Some(&opening.device), window: *window, offset: 0 },
+        }
     }
 }

@@ -132,6 +132,15 @@ impl Handover {
         self.inner.take_back(py, Some(self.given.number))
     }
 
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let state = match self.inner.is_out(py, self.given.number) {
+            Ok(true) => "the device's",
+            Ok(false) => "ended",
+            Err(_) => "another process's",
+        };
+        format!("contigo.Handover(address={:#x}, nbytes={}, {state})", self.given.address, self.inner.len_bytes())
+    }
+
     fn __enter__(slf: Py<Self>) -> Py<Self> {
         slf
     }

@@ -43,6 +43,7 @@ mod kernel;
 mod lock;
 mod mine;
 mod names;
+mod open;
 mod opening;
 mod operand;
 mod pool;

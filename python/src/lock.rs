@@ -11,7 +11,7 @@
 //!   free;
 //! - objects that it may drop are [`Kept`], and go when the lock is free.
 
-use crate::{error::Refusal, inner::Given, jobs::Record};
+use crate::{error::Refusal, inner::Given, jobs::Record, opening::Opening, region::Memory};
 use contigo::{
     CpuBuf, Error, Operand,
     job::QueueCounts,
@@ -49,7 +49,9 @@ plain!(
     Given,
     QueueCounts,
     OpenDevice,
-    AnyModule
+    AnyModule,
+    Opening,
+    Memory
 );
 impl<T: Plain + ?Sized> Plain for &'static T {}
 impl<T: Plain> Plain for Option<T> {}

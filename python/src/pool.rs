@@ -78,6 +78,11 @@ impl Pool {
         Ok(self.count - self.slots.get()?.taken())
     }
 
+    fn __repr__(&self) -> String {
+        let free = self.free().map_or_else(|_| "another process's".into(), |free| format!("{free} of {} free", self.count));
+        format!("contigo.Pool(shape={:?}, dtype={}, {free})", self.shape.dims(), self.dtype.name)
+    }
+
     /// How many arrays there are.
     fn __len__(&self) -> usize {
         self.count

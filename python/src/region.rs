@@ -7,6 +7,7 @@ use crate::{
     imported::Imported,
     mine::Mine,
     names,
+    open::Open,
     opening::Opening,
     pool::Pool,
     port::Wiring,
@@ -86,20 +87,22 @@ fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     }
 }
 
-/// DMA memory that was opened by its name. It is closed when the last handle of it, of its arrays
-/// and of its pools is gone. An array that a device still has keeps it open until the process ends.
+/// DMA memory that was opened by its name. `close()`, the end of a `with`, and the end of its last
+/// handle let go of it; the memory goes with the last of its arrays and pools. An array that a
+/// device still has keeps it until the process ends.
 ///
 /// `open_memory` and `Device.memory` make one.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Region {
-    memory: Arc<Memory>,
+    memory: Open<Memory>,
     name: MemoryName,
 }
 
 impl Region {
     /// `len_bytes` at least, in multiples of 4,096 and at one: for a driver's own.
     pub(crate) fn driver_memory(&self, len_bytes: usize) -> Result<contigo::CpuBuf, Refusal> {
-        let region = self.memory.region()?;
+        let memory = self.memory.get()?;
+        let region = memory.region()?;
         let too_large = Error::Exhausted { need_bytes: len_bytes, capacity_bytes: region.len_bytes() };
         Align::PAGE.round_up(len_bytes).ok_or(too_large).and_then(|len_bytes| region.alloc(len_bytes, Align::PAGE)).map_err(raised)
     }
@@ -114,7 +117,7 @@ impl Region {
             _ => None,
         };
         let device = device.or(own.as_ref()).map(|opening| &opening.device);
-        Ok(Self { memory: Memory::open(&name, device, bytes, port)?, name })
+        Ok(Self { memory: Open::new(Memory::open(&name, device, bytes, port)?, "region"), name })
     }
 }
 
@@ -140,14 +143,14 @@ impl Region {
     /// owner left; `zeroed` clears them.
     #[pyo3(signature = (shape, dtype=Dtype::WORDS, *, align=256, zeroed=true), text_signature = "(shape, dtype=\"uint32\", *, align=256, zeroed=True)")]
     fn allocate(&self, shape: &Bound<'_, PyAny>, dtype: Dtype, align: usize, zeroed: bool) -> PyResult<Buffer> {
-        Buffer::new(&self.memory, &dims(shape)?, dtype, align, zeroed)
+        Buffer::new(&self.memory.get()?, &dims(shape)?, dtype, align, zeroed)
     }
 
     /// `slots` equal arrays of this memory, 1 to 1,024: frames that are taken and come back, at
     /// full rate. `shape`, `dtype` and `align` as `allocate` has them.
     #[pyo3(signature = (shape, dtype, slots, *, align=256))]
     fn pool(&self, shape: &Bound<'_, PyAny>, dtype: Dtype, slots: usize, align: usize) -> PyResult<Pool> {
-        Pool::new(&self.memory, &dims(shape)?, dtype, slots, align)
+        Pool::new(&self.memory.get()?, &dims(shape)?, dtype, slots, align)
     }
 
     /// A framework's array whose elements lie in this region, wherever they came from: no copy, and
@@ -156,7 +159,7 @@ impl Region {
     #[pyo3(signature = (array, contract="any"))]
     #[allow(clippy::wrong_self_convention, reason = "the array API's name")]
     fn from_dlpack(&self, array: &Bound<'_, PyAny>, contract: &str) -> PyResult<Imported> {
-        Imported::new(&self.memory, array, contract)
+        Imported::new(&self.memory.get()?, array, contract)
     }
 
     /// Its name, as it was opened.
@@ -168,18 +171,35 @@ impl Region {
     /// Bytes of the block.
     #[getter]
     fn size(&self) -> PyResult<usize> {
-        Ok(self.memory.region()?.len_bytes())
+        Ok(self.memory.get()?.region()?.len_bytes())
     }
 
     /// The counts of the work in it so far: bytes copied by the runtime, bytes synchronised, calls
     /// of either kind.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.memory.region()?.stats();
+        let stats = self.memory.get()?.region()?.stats();
         Ok(crate::shared::fields!(py, stats => bytes_copied, bytes_synced_for_device, bytes_synced_for_cpu, syncs, carves))
     }
 
+    /// Lets go of it. The memory goes with the last of its arrays, pools and drivers.
+    fn close(&self, py: Python<'_>) -> Result<(), Refusal> {
+        self.memory.close(py)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        self.close(py)?;
+        Ok(false)
+    }
+
     fn __repr__(&self) -> String {
-        let size = self.size().map_or_else(|_| "another process's".into(), |size| size.to_string());
-        format!("contigo.Region('{}', {size})", self.name)
+        match self.size() {
+            Ok(size) => format!("contigo.Region('{}', {size})", self.name),
+            Err(_) => format!("contigo.Region('{}'{})", self.name, self.memory.state()),
+        }
     }
 }

@@ -151,6 +151,37 @@ def what_is_imported_is_what_was_installed():
     return []
 
 
+def what_is_closed_says_so():
+    """By `with`, `close`, or both; a second time nothing happens. And each says its state."""
+    with contigo.Device("sim:zdma") as device, device.memory("sim", 1 << 20) as region, device.driver("zdma") as engine:
+        a, b = region.allocate(16), region.allocate(16)
+        pool = region.pool(16, "u1", 4)
+        one, queue = pool.take(), contigo.Queue(engine)
+        job = queue.push([a, b])
+        assert repr(queue) == "contigo.Queue(zdma, 1 in flight)" and "1 of 1 jobs in flight" in repr(engine), engine
+        queue.close()
+        assert repr(job) in ("contigo.Job(cancelled)", "contigo.Job(done)") and (a.owner, len(queue)) == ("cpu", 0), job
+        queue.push([a, b])
+        assert queue.next() is not None, "the engine goes on, and the queue with it"
+        with a.give() as handover:
+            assert repr(handover).endswith("nbytes=64, the device's)"), handover
+        assert repr(handover).endswith("nbytes=64, ended)") and "3 of 4 free" in repr(pool), (handover, pool)
+    assert repr(engine) == "contigo.Engine('zdma', operands=2, closed)"
+    assert repr(device) == "contigo.Device('sim:zdma', closed)" and repr(region) == "contigo.Region('sim', closed)", (device, region)
+    for closed, what in [(lambda: region.allocate(4), "region"), (lambda: device.read32(0), "device"), (lambda: device.memory("sim"), "device")]:
+        refused(contigo.ContigoError, closed, f"this {what} was closed")
+    device.close(), region.close()
+    # The arrays and the pool keep their memory.
+    np.asarray(a)[:] = 7
+    assert (np.asarray(a) == 7).all() and pool.take().nbytes == one.nbytes == 16
+    kernel = contigo.Device("sim:ap_ctrl").kernel(str(ROOT / "docs/examples/copy.json"))
+    assert repr(kernel) == "contigo.Kernel(copy(from, to, n), 0 in flight)", kernel
+    with kernel:
+        pass
+    assert repr(kernel) == "contigo.Kernel(copy(from, to, n), closed)", kernel
+    return []
+
+
 def names_that_a_program_makes_up_are_bounded():
     ran = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, timeout=120)
     assert "ValueError: port-1024: a program has 1024 different names of ports and kernels at most" in ran.stderr, ran.stderr
@@ -212,6 +243,7 @@ DOOR = [
     memory_has_a_size_and_a_way_to_its_device,
     a_port_has_a_name,
     what_is_imported_is_what_was_installed,
+    what_is_closed_says_so,
     names_that_a_program_makes_up_are_bounded,
     huge_pages_open,
 ]

@@ -37,7 +37,7 @@ def kernel_of_a_board(**more):
 def a_kernel_is_called_like_a_function():
     kernel, region = kernel_of_a_board()
     source, target = filled(region, range(64)), filled(region, [0] * 64)
-    assert repr(kernel) == "contigo.Kernel(copy(from, to, n))" and kernel.map.arguments == ["from", "to", "n"]
+    assert repr(kernel) == "contigo.Kernel(copy(from, to, n), 0 in flight)" and kernel.map.arguments == ["from", "to", "n"]
     assert kernel(source, target, 256) == 256 and (np.asarray(target) == range(64)).all()
     np.asarray(target)[:] = 0
     assert kernel(source, target, n=np.int16(16)) == 16 and list(np.asarray(target)[:6]) == [0, 1, 2, 3, 0, 0]
@@ -279,6 +279,15 @@ def a_job_is_awaited():
         done = await kernel.start(source, target, 256)
         assert kernel.returned(done) == 256 and beside.done(), "other tasks run"
         assert kernel.returned(await asyncio.wait_for(kernel.start(source, target, 4), 10)) == 4
+        assert await kernel.call(source, target, 4) == 4
+        kernel.timeout = 1e-9
+        try:
+            await kernel.call(source, target, 256)
+        except contigo.TimeoutError as error:
+            assert "within 1e-09 s" in str(error) and source.owner == "cpu", "the device was stopped"
+        else:
+            raise AssertionError("no time was enough")
+        kernel.timeout = 1.0
         wrong = kernel.start(source, target, 4)
         assert await wrong is not None and (await wrong).words == (await wrong).words, "as often as one likes"
         kernel.close()

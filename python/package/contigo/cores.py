@@ -234,6 +234,10 @@ class Hls(Core):
     def __call__(self, *args, **named):
         return self.kernel(*args)(*args, **named)
 
+    async def call(self, *args, **named):
+        """A call for an event loop: `y = await ol.fir_0.call(a, b)`."""
+        return await self.kernel(*args).call(*args, **named)
+
     def start(self, *args, **named):
         """The same, as a job that is not waited for."""
         return self.kernel(*args).start(*args, **named)

@@ -119,7 +119,8 @@ class Kernel:
     `device.kernel(…)` makes one. Pointers are buffers of DMA memory, or parts of them
     (`a.reads(100)`); numbers are integers, except for those that the map's `floats` name. A call
     waits `timeout` seconds at most, and returns what the kernel returned: a number, None, or a dict
-    where it has several results. `start` does not wait: for `Job`, and for `contigo.Queue`.
+    where it has several results. `await kernel.call(…)` does the same in an event loop. `start` does
+    not wait: for `Job`, and for `contigo.Queue`.
     `inspect.signature(kernel)` has the arguments.
     """
 
@@ -139,6 +140,12 @@ class Kernel:
 
     def __call__(self, *args, **named):
         return self.returned(self.start(*args, **named).wait(self.timeout))
+
+    async def call(self, *args, **named):
+        """A call for an event loop, whose other tasks run meanwhile: `y = await kernel.call(a, b)`."""
+        from .queues import _ended
+
+        return self.returned(await _ended(self.start(*args, **named), self.timeout))
 
     def start(self, *args, **named):
         """The same, as a job that is not waited for."""
@@ -194,7 +201,8 @@ class Kernel:
         return False
 
     def __repr__(self):
-        return f"contigo.Kernel({self.map.name}({', '.join(self.map.arguments)}))"
+        state = "closed" if self.engine._stops is None else f"{self.engine.in_flight} in flight"
+        return f"contigo.{type(self).__name__}({self.map.name}({', '.join(self.map.arguments)}), {state})"
 
 
 class Function(Kernel):

@@ -38,7 +38,7 @@ async def _next(of, timeout, taken):
     return await _until(look, of._engine.arm, timeout)
 
 
-async def _ended(job):
+async def _ended(job, timeout=LONGEST_S):
     """The end of one job: `await job`. Who is cancelled meanwhile, as `asyncio.wait_for` does,
     stops the device, as `job.wait` does after its time."""
     import asyncio
@@ -49,8 +49,8 @@ async def _ended(job):
 
     asyncio.get_running_loop()  # without one nothing is stopped
     try:
-        if not await _until(look, job._arm, LONGEST_S):
-            raise TimeoutError(f"the job did not end within {LONGEST_S:.0f} s; the device was stopped")
+        if not await _until(look, job._arm, timeout):
+            raise TimeoutError(f"the job did not end within {timeout:g} s; the device was stopped")
     except BaseException:
         try:
             job.cancel()
@@ -284,12 +284,24 @@ class Queue:
     def __aiter__(self):
         return _Loop(self)
 
+    def close(self):
+        """Stops the device, where jobs of it are in flight, and lets go of its ends.
+
+        The buffers are the CPU's. The engine stays.
+        """
+        if self._ends.in_flight:
+            self._ends.stop()
+        self._ends.forget()
+
     def __enter__(self):
         return self
 
     def __exit__(self, *exception):
         self.stop()
         return False
+
+    def __repr__(self):
+        return f"contigo.Queue({self._engine.name}, {len(self)} in flight)"
 
     def _before(self, first):
         pass

@@ -119,6 +119,9 @@ class Stream:
     def __aiter__(self):
         return _Loop(self)
 
+    def __repr__(self):
+        return f"contigo.Stream({self._engine.name}, {'running' if self.is_running else 'stopped'})"
+
     def __enter__(self):
         self.start()
         return self
