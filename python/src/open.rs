@@ -35,6 +35,10 @@ impl<T: Plain + Send + Sync> Open<T> {
 
     /// ", closed" where it is.
     pub(crate) fn state(&self) -> &'static str {
-        if self.get().is_ok() { "" } else { ", closed" }
+        match self.value.get().map(|value| value.with(|value| value.is_some())) {
+            Ok(true) => "",
+            Ok(false) => ", closed",
+            Err(_) => ", another process's",
+        }
     }
 }
