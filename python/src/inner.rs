@@ -49,7 +49,7 @@ pub(crate) struct Given {
     pub(crate) byte_offset: u64,
     /// The device, as DLPack names it: a GPU, or one that has no name there.
     pub(crate) device: DlDevice,
-    /// Which it is of all hand-overs.
+    /// Which it is of this buffer's hand-overs.
     pub(crate) number: u64,
 }
 
@@ -147,12 +147,13 @@ impl Inner {
 
     /// One view more, while it is the CPU's.
     pub(crate) fn view(self: &Arc<Self>, py: Python<'_>) -> Result<Counted, Refusal> {
-        // There may be several, and each may write: they are one thread's, or the program locks them.
+        // There may be several, and each may write: they are one thread's, or the program locks
+        // them.
         self.locked(Some(py), |state| state.open_view(&self.views, Access::Read))?;
         Ok(Counted::new(Arc::clone(self)))
     }
 
-    /// An operand of a job, when it is the CPU's and nobody looks at it: `put` ends that.
+    /// An operand of a job, when it is the CPU's and has no view: `put` ends that.
     pub(crate) fn operand(&self, bytes: Range<usize>, direction: Direction) -> Result<Operand, Refusal> {
         self.locked(None, |state| {
             state.cpu()?;

@@ -39,8 +39,8 @@ enum Owner {
 /// A buffer of a program in another language: who has its bytes, and what each call may do then.
 ///
 /// The binding locks it for each call, and keeps its [`Views`] beside it. A refusal changes
-/// nothing, but for the number of its hand-over where a job of it is refused. Dropping it while a device has it leaks its memory: nothing said that the device
-/// stopped.
+/// nothing, but for the number of its hand-over where a job of it is refused. Dropping it while a
+/// device has it leaks its memory: nothing said that the device stopped.
 #[derive(Debug)]
 pub struct Buffer {
     owner: Owner,
@@ -186,8 +186,7 @@ impl Buffer {
     /// As `CpuBuf::hand_over`: the device has stopped before [`take_back`](Self::take_back), a job
     /// or a tensor has the buffer.
     pub unsafe fn give(&mut self, views: &Views, port: &Port, bytes: Range<usize>, direction: Direction) -> Result<&DevBuf, Refusal> {
-        self.cpu()?;
-        views.none()?;
+        self.is_idle(views)?;
         self.change(|owner| match owner {
             // SAFETY: the caller's promise. Nothing else drops it: see `Drop`.
             Owner::Cpu(buf) => match unsafe { buf.hand_over(port, 64, bytes, direction) } {
@@ -219,8 +218,8 @@ impl Buffer {
         })
     }
 
-    /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out: in the form before
-    /// DLPack 1.0 where `legacy` says so.
+    /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out. `legacy`: in the form
+    /// before DLPack 1.0.
     ///
     /// # Errors
     /// Who has it instead; [`Refusal::Viewed`]; as `TensorTable::lend` and `Lent::tensor`.
@@ -256,8 +255,7 @@ impl Buffer {
     /// # Errors
     /// Who has it instead; [`Refusal::Viewed`]; as `CpuBuf::split_at`.
     pub fn split(&mut self, views: &Views, at_bytes: usize) -> Result<CpuBuf, Refusal> {
-        self.cpu()?;
-        views.none()?;
+        self.is_idle(views)?;
         self.change(|owner| match owner {
             Owner::Cpu(buf) => match buf.split_at(at_bytes) {
                 Ok((before, behind)) => (Owner::Cpu(before), Ok(behind)),
@@ -267,12 +265,12 @@ impl Buffer {
         })
     }
 
-    /// Is it the CPU's, with no view, so that dropping it gives the memory back?
+    /// Is it the CPU's, with no view? Dropping it gives the memory back then.
     ///
     /// # Errors
     /// Who has it instead; [`Refusal::Viewed`].
     #[inline]
-    pub fn may_drop(&self, views: &Views) -> Result<(), Refusal> {
+    pub fn is_idle(&self, views: &Views) -> Result<(), Refusal> {
         self.cpu()?;
         views.none()
     }
@@ -280,17 +278,17 @@ impl Buffer {
     /// The CPU's buffer, for good: dropping it gives the memory back.
     ///
     /// # Errors
-    /// As [`may_drop`](Self::may_drop).
+    /// As [`is_idle`](Self::is_idle).
     pub fn free(&mut self, views: &Views) -> Result<CpuBuf, Refusal> {
-        self.may_drop(views)?;
+        self.is_idle(views)?;
         self.change(|owner| match owner {
             Owner::Cpu(buf) => (Owner::Freed, Ok(buf)),
             other => other.refused(),
         })
     }
 
-    /// Another owner, and the result. Where `how` panics, the buffer goes with it, and stays a job's
-    /// here.
+    /// Another owner, and the result. Where `how` panics, the bytes go with it, and the owner stays
+    /// a job.
     #[inline]
     fn change<R>(&mut self, how: impl FnOnce(Owner) -> (Owner, Result<R, Refusal>)) -> Result<R, Refusal> {
         let (owner, result) = how(mem::replace(&mut self.owner, Owner::Job));

@@ -1,14 +1,10 @@
 //! A handle: what a C program holds instead of an object. A number, checked at every call.
 
-use crate::{GENERATION_MAX, Refusal};
+use crate::{GENERATION_BITS, GENERATION_MAX, Refusal};
 use core::fmt;
 
 /// Bits of the index: the largest table, the buffers', has 4,096 entries.
 pub const INDEX_BITS: u32 = 12;
-/// Bits of the generation. An entry that is reused a million times a second has a new one each time
-/// for 8 years; an entry whose generations are used up is never used again.
-const GENERATION_BITS: u32 = 48;
-const _: () = assert!(GENERATION_MAX == (1 << GENERATION_BITS) - 1);
 const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 
 /// The kind of object that a handle is for. Its number is in the handle's highest four bits, so
@@ -56,9 +52,7 @@ impl Kind {
             index += 1;
         }
     }
-}
 
-impl Kind {
     /// As a text says that it is one: `an engine`, `a port`.
     #[must_use]
     pub fn with_article(self) -> impl fmt::Display {

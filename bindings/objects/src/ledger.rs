@@ -67,7 +67,7 @@ struct Tickets<J> {
 }
 
 impl<J: Job> Tickets<J> {
-    /// A buffer came out of the queue: the CPU's where `to_cpu` says so, and its caches could be
+    /// A buffer came out of the queue. With `to_cpu` it is the CPU's, where its caches could be
     /// maintained.
     #[inline]
     fn put(&mut self, at: usize, index: usize, buf: DevBuf, to_cpu: bool) {
@@ -89,9 +89,9 @@ impl<J: Job> Tickets<J> {
         }
     }
 
-    /// Its job, and the ticket is free.
+    /// As [`Ledger::take`].
     #[inline]
-    fn close<R>(&mut self, at: usize, act: impl FnOnce(&mut J, End) -> R) -> Option<R> {
+    fn take<R>(&mut self, at: usize, act: impl FnOnce(&mut J, End) -> R) -> Option<R> {
         let ticket = self.tickets.get_mut(at)?;
         let result = act(&mut ticket.job, ticket.end?);
         ticket.end = None;
@@ -156,8 +156,8 @@ impl<J: Job> Ledger<J> {
     pub fn boxed(queue: Queue<AnyDriver>) -> Box<Self> {
         let mut place = Box::new_uninit();
         Self::new_in(&mut place, queue);
+        #[allow(unsafe_code, reason = "see below")]
         // SAFETY: `new_in` wrote it.
-        #[allow(unsafe_code, reason = "see above")]
         unsafe {
             place.assume_init()
         }
@@ -235,13 +235,13 @@ impl<J: Job> Ledger<J> {
     }
 
     /// Looks for the end of a job, at most for `timeout`. `true`: one has ended, and its buffers
-    /// are the CPU's where `to_cpu` says so of its ticket. Those of a device that was stopped are
+    /// are the CPU's where `to_cpu` is true of its ticket. Those of a device that was stopped are
     /// still a device's.
     ///
     /// # Errors
     /// The channel failed, and was stopped: all jobs have ended, by [`End::Fault`] those that had
-    /// not before. Where it would not stop (`Queue::is_stopped`), those that had ended
-    /// before have.
+    /// not before. Where it would not stop (`Queue::is_stopped`), those that had ended before
+    /// have.
     #[inline]
     pub fn look(&mut self, timeout: Duration, to_cpu: impl Fn(usize) -> bool) -> Result<bool, JobError<()>> {
         let Self { queue, tickets } = self;
@@ -259,10 +259,10 @@ impl<J: Job> Ledger<J> {
     }
 
     /// Waits for the end of the job of ticket `at`, at most for `timeout`; `false`: it has not
-    /// ended. Its buffers are the CPU's then where `to_cpu` says so.
+    /// ended. With `to_cpu` its buffers are the CPU's then.
     ///
     /// # Errors
-    /// The device would not stop. The jobs that had ended before have; the next call says so.
+    /// The device would not stop. The jobs that had ended before have: the next call answers that.
     #[inline]
     pub fn wait(&mut self, at: usize, timeout: Duration, to_cpu: bool) -> Result<bool, JobError<()>> {
         // With one job in flight no other's end can come before the time is over.
@@ -316,7 +316,7 @@ impl<J: Job> Ledger<J> {
     /// ticket, which is free then: not where `act` panics.
     #[inline]
     pub fn take<R>(&mut self, at: usize, act: impl FnOnce(&mut J, End) -> R) -> Option<R> {
-        self.tickets.close(at, act)
+        self.tickets.take(at, act)
     }
 
     /// The same of the job that ended first.

@@ -28,6 +28,8 @@ mod views;
 mod views_tests;
 
 pub use buffer::Buffer;
+use table::GENERATION_BITS;
+
 pub use handle::{Handle, INDEX_BITS, Kind};
 pub use ledger::{End, JOBS, Job, Ledger, Operands};
 pub use names::{NAME_BYTES, NAMES, keep};

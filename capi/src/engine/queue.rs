@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "an engine is made where it will be; whose guard stops the device is the C program's promise")]
 //! One engine: the jobs of any driver, and what it stands on.
 
-use super::{MAX_OPERANDS, Parts};
+use super::{MAX_OPERANDS, Part, Parts};
 use crate::{
     fault::{Fault, Misuse},
     limits::ENGINES as COUNT,
@@ -59,8 +59,8 @@ impl Job for Holds {
 }
 
 impl Holds {
-    /// The buffers of a job that has ended are their handles' again, on the CPU's side where
-    /// `to_cpu` says so. One whose caches could not be maintained is still a device's.
+    /// The buffers of a job that has ended are their handles' again, with `to_cpu` on the CPU's side.
+    /// One whose caches could not be maintained is still a device's.
     #[inline]
     pub(super) fn back(&mut self, to_cpu: bool) -> Result<(), Fault> {
         let mut result = Ok(());
@@ -141,7 +141,7 @@ impl Engine {
     }
 
     /// Waits for the end of the job of ticket `at`, at most for `timeout`; `false`: it has not
-    /// ended. Its buffers are the CPU's then where `to_cpu` says so.
+    /// ended. With `to_cpu` its buffers are the CPU's then.
     #[inline]
     pub(super) fn wait(&mut self, at: usize, timeout: Duration, to_cpu: bool) -> Result<bool, Fault> {
         self.ledger.wait(at, timeout, to_cpu).map_err(|failed| job_fault(&failed))
@@ -223,12 +223,7 @@ impl Engine {
 
 /// A hold on one buffer's entry, and its operand. Both lists have room for as many as operands.
 #[inline]
-fn hold(
-    part: &super::Part,
-    direction: Direction,
-    holds: &mut Vec<JobHold<Buf>, MAX_OPERANDS>,
-    operands: &mut Operands,
-) -> Result<(), Fault> {
+fn hold(part: &Part, direction: Direction, holds: &mut Vec<JobHold<Buf>, MAX_OPERANDS>, operands: &mut Operands) -> Result<(), Fault> {
     let mut hold = BUFS.hold(part.buf)?;
     let Buf { state, views, .. } = hold.value();
     // A sum past the end of all memory is past the end of the buffer, which is checked.

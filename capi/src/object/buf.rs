@@ -68,16 +68,16 @@ impl Buf {
     pub(crate) fn release(raw: u64) -> Result<(), Fault> {
         let mut locked = BUFS.lock(raw)?;
         let Some(Self { state, views, origin }) = locked.value() else { return Err(Refusal::Stale { kind: Kind::Buf }.into()) };
-        state.may_drop(views)?;
+        state.is_idle(views)?;
         let has_entry = matches!(origin, Origin::Slot { has_entry: true, .. });
-        // Dropped after that: whoever gets the slot next finds its entry kept. The pool may be
-        // closed at once.
+        // Dropped after that: the call that takes the slot next finds its entry kept. The pool may
+        // be closed at once.
         drop(if has_entry { locked.keep() } else { locked.take() });
         Ok(())
     }
 
-    /// Cuts a buffer at byte `at_bytes`: it keeps what is before, and what is
-    /// behind gets the handle that is returned. Where it is refused, the buffer is as it was.
+    /// Cuts a buffer at byte `at_bytes`: it keeps what is before, and what is behind gets the handle
+    /// that is returned. Where it is refused, the buffer is as it was.
     pub(crate) fn split(raw: u64, at_bytes: usize) -> Result<u64, Fault> {
         let mut locked = BUFS.lock(raw)?;
         let Some(Self { state, views, origin }) = locked.value() else { return Err(Refusal::Stale { kind: Kind::Buf }.into()) };
@@ -101,10 +101,8 @@ impl Buf {
     }
 
     /// Do `len_bytes` bytes fit, and is none of those at `addr` one of the buffer's?
-    pub(crate) fn may_take(&mut self, addr: usize, len_bytes: usize) -> Result<(), Fault> {
-        if self.views.count() > 0 {
-            return Err(Refusal::Viewed { views: self.views.count() }.into());
-        }
+    pub(crate) fn may_take(&self, addr: usize, len_bytes: usize) -> Result<(), Fault> {
+        self.state.is_idle(&self.views)?;
         let shown = self.state.cpu()?.view::<u8>()?;
         if len_bytes > shown.len() {
             return Err(Error::OutOfRange { start: 0, end: len_bytes, len_bytes: shown.len() }.into());

@@ -28,7 +28,7 @@ impl<T> Deref for Lease<T> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the entry is a static's; the word counts this lease, so the value is there and
-        // nobody has it alone. The borrow ends before the lease does.
+        // no call has it alone. The borrow ends before the lease does.
         unsafe { (*self.slot.value()).assume_init_ref() }
     }
 }

@@ -11,6 +11,7 @@ pub use hold::JobHold;
 pub use lease::Lease;
 pub use locked::Locked;
 pub use slot::Slot;
+pub(crate) use word::GENERATION_BITS;
 pub use word::GENERATION_MAX;
 
 use crate::{Handle, Kind, Refusal};

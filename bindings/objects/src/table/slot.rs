@@ -42,8 +42,8 @@ impl<T> Slot<T> {
     /// The value comes back where the generations are used up.
     ///
     /// # Safety
-    /// The entry is kept, and what its last user did happened before. Nobody else fills or frees
-    /// it.
+    /// The entry is kept, and what its last user did happened before. No other thread fills or
+    /// frees it.
     pub unsafe fn fill(&'static self, value: T) -> Result<u64, T> {
         let Some(generation) = self.word.next_generation() else { return Err(value) };
         // SAFETY: no `Locked` and no lease begins in the state `KEPT`, and the caller is the only

@@ -7,7 +7,7 @@
 //!    └─────────────────│──┘ ◄─────────────────────┘  └───────────────────┘
 //!                      │      lock, hold
 //!                      ├──────► JOB                  a job has it, until its end is taken
-//!                      └──────► KEPT ─────► LIVE      a free slot of a pool; whoever claims the slot fills it
+//!                      └──────► KEPT ─────► LIVE      a free slot of a pool; the call that takes it fills it
 //! ```
 //!
 //! Nothing waits here: what another thread uses at this moment is refused, so no thread can be held
@@ -20,14 +20,18 @@ use crate::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// The largest generation: 48 bits, as in a handle.
-pub const GENERATION_MAX: u64 = (1 << 48) - 1;
+/// Bits of the generation, in a handle as in the word. An entry that is reused a million times a
+/// second has a new one each time for 8 years; an entry whose generations are used up is never used
+/// again.
+pub(crate) const GENERATION_BITS: u32 = 48;
+/// The largest generation.
+pub const GENERATION_MAX: u64 = (1 << GENERATION_BITS) - 1;
 
 /// The lower bits of the word are the state, the others the generation.
-const STATE_BITS: u32 = 16;
+const STATE_BITS: u32 = u64::BITS - GENERATION_BITS;
 const STATE_MASK: u64 = (1 << STATE_BITS) - 1;
 
-/// Nobody's, and without a value.
+/// Free, and without a value.
 pub(crate) const FREE: u64 = 0;
 /// One call has it, alone.
 const CALL: u64 = 1;

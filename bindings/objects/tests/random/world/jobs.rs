@@ -164,7 +164,7 @@ impl World {
         while !self.has_ended(at) && looked == Ok(true) {
             looked = self.looks(|job| job.at == at, &mut script);
         }
-        // A device that would not stop is told of, and a fault is the jobs' end.
+        // A device that would not stop is the answer, and a fault is the jobs' end.
         assert_eq!(waited, if looked == Err(STUCK) { looked } else { Ok(self.has_ended(at)) });
     }
 

@@ -298,7 +298,7 @@ impl World {
             assert_eq!((state.owner(), buf.shared.views.count()), (owner, buf.views()));
             assert_eq!(state.hand_over(), (buf.is == Is::Device).then_some(buf.hand_overs));
             assert_eq!((state.cpu().is_ok(), state.device().is_ok()), (buf.is == Is::Cpu, buf.is == Is::Device));
-            assert_eq!(state.may_drop(&buf.shared.views).err(), buf.not_free(&[Is::Cpu]));
+            assert_eq!(state.is_idle(&buf.shared.views).err(), buf.not_free(&[Is::Cpu]));
         }
         let ledger = &self.ledger;
         assert_eq!((ledger.queue().len(), ledger.ended()), (self.flying.len(), self.ended.len()));
