@@ -33,7 +33,8 @@
  *
  * Memory. Nothing is allocated from the heap. All tables are static and have the sizes
  * CONTIGO_MAX_.... (A GPU's driver, which is loaded when a GPU is first asked for, allocates as it
- * pleases. So do this library's calls for vulkan and opencl: to open, to load, to close.)
+ * pleases. So do this library's calls for vulkan and opencl, to open, to load, to close, and
+ * those that open and close an engine of a driver's shared library.)
  *
  * The library cannot catch: a pointer that is neither NULL nor valid; a pointer of contigo_buf_map
  * that is used after contigo_buf_unmap; a device that the program drives itself and that still
@@ -41,7 +42,7 @@
  * somebody else does; a port that is not the one that a device is wired to; a missing fence between
  * two threads of the CPU that share write-combined memory.
  *
- * This file is made by cbindgen from capi/src/ffi. Do not edit it. */
+ * This file is made by cbindgen from capi/src/ffi and bindings/objects/src/driver. Do not edit it. */
 
 #ifndef CONTIGO_H
 #define CONTIGO_H
@@ -49,17 +50,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// For contigo_buf_map: to read. Several may read at once.
-#define CONTIGO_READ 1
-
-/// For contigo_buf_map: to read and write, alone.
-#define CONTIGO_WRITE 2
-
 /// The device reads.
 #define CONTIGO_READS 1
 
 /// The device writes. Where it does not read too, bytes that the CPU wrote before may be lost.
 #define CONTIGO_WRITES 2
+
+/// For contigo_buf_map: to read. Several may read at once.
+#define CONTIGO_READ 1
+
+/// For contigo_buf_map: to read and write, alone.
+#define CONTIGO_WRITE 2
 
 /// How many interrupts of a core contigo_core_info has room for.
 #define CONTIGO_CORE_INTERRUPTS 16
@@ -238,6 +239,44 @@ typedef struct {
     char gpu_name[128];
 } contigo_device_info;
 
+/// Says which driver an engine has, and which device.
+typedef struct {
+    /// sizeof(contigo_engine_options).
+    size_t struct_size;
+    /// The driver's name; contigo_inventory lists them, with their settings and jobs. Or, with a /
+    /// in it, the path of a shared library with a driver (contigo_driver_library): "./libmover.so".
+    const char *driver;
+    /// The device (contigo_device_open, contigo_sim_device).
+    contigo_device device;
+    /// The port that its bus master is wired to; 0 where the kernel or the simulated board says it.
+    contigo_port port;
+    /// The window of its registers: a PCI function's BAR; 0 for others.
+    uint32_t window;
+    /// 1: wait without the interrupt, by looking again and again.
+    uint32_t polled;
+    /// The region from which the driver's own memory is carved, once; 0: none. contigo_inventory
+    /// says which drivers need it.
+    contigo_region region;
+    /// The size of that memory; 0: as much as the driver asks for, and a page at least.
+    size_t region_bytes;
+    /// Settings that no register tells, name=number,name=number; NULL: none.
+    const char *settings;
+    /// The description of a kernel, as its tool wrote it, for a driver that needs one; or NULL.
+    const uint8_t *map;
+    /// Its length.
+    size_t map_bytes;
+    /// The device that has the registers of the gate before the core (docs/gate.md); 0: there is no
+    /// gate. It is device where they are among the core's.
+    contigo_device gate;
+    /// Where they begin in its window, in bytes.
+    size_t gate_offset;
+    /// Which window, as window.
+    uint32_t gate_window;
+} contigo_engine_options;
+
+/// An engine: one channel of one device, its driver, and its jobs in flight.
+typedef uint64_t contigo_engine;
+
 /// One operand of a driver's jobs, as the driver describes it.
 typedef struct {
     /// Does the device read it (CONTIGO_READS), write it (CONTIGO_WRITES), or both?
@@ -287,12 +326,14 @@ typedef struct {
 /// **A function that calls its own engine is refused with CONTIGO_E_IN_CALL. One that never
 /// returns cannot be interrupted**: it holds the thread and the engine for ever.
 ///
-/// The library does not know the device. On a simulated board a job fails with
-/// CONTIGO_E_WRONG_ACCESS for what any device of the board touched meanwhile.
+/// contigo_engine_open_driver takes the structure from a program, and then the library does not
+/// know the device: on a simulated board a job fails with CONTIGO_E_WRONG_ACCESS for what any
+/// device of the board touched meanwhile. contigo_driver_library has a driver in a file of its own.
 typedef struct {
     /// sizeof(contigo_driver_ops).
     size_t struct_size;
-    /// The core's name, for messages. It is copied.
+    /// The core's name, for messages. It is copied. Of a driver in a file the file's name for it
+    /// counts.
     const char *name;
     /// How many jobs the device takes at once; 0: 1. Slots are 0 to one less.
     uint32_t depth;
@@ -324,43 +365,6 @@ typedef struct {
     /// device keeps the buffers.
     contigo_status (*stop)(void *context);
 } contigo_driver_ops;
-
-/// An engine: one channel of one device, its driver, and its jobs in flight.
-typedef uint64_t contigo_engine;
-
-/// Says which driver an engine has, and which device.
-typedef struct {
-    /// sizeof(contigo_engine_options).
-    size_t struct_size;
-    /// The driver's name. contigo_inventory lists them, with their settings and jobs.
-    const char *driver;
-    /// The device (contigo_device_open, contigo_sim_device).
-    contigo_device device;
-    /// The port that its bus master is wired to; 0 where the kernel or the simulated board says it.
-    contigo_port port;
-    /// The window of its registers: a PCI function's BAR; 0 for others.
-    uint32_t window;
-    /// 1: wait without the interrupt, by looking again and again.
-    uint32_t polled;
-    /// The region from which the driver's own memory is carved, once; 0: none. contigo_inventory
-    /// says which drivers need it.
-    contigo_region region;
-    /// The size of that memory; 0: as much as the driver asks for, and a page at least.
-    size_t region_bytes;
-    /// Settings that no register tells, name=number,name=number; NULL: none.
-    const char *settings;
-    /// The description of a kernel, as its tool wrote it, for a driver that needs one; or NULL.
-    const uint8_t *map;
-    /// Its length.
-    size_t map_bytes;
-    /// The device that has the registers of the gate before the core (docs/gate.md); 0: there is no
-    /// gate. It is device where they are among the core's.
-    contigo_device gate;
-    /// Where they begin in its window, in bytes.
-    size_t gate_offset;
-    /// Which window, as window.
-    uint32_t gate_window;
-} contigo_engine_options;
 
 /// The form of an engine's jobs, and counts of how they went.
 typedef struct {
@@ -590,6 +594,85 @@ typedef struct {
     /// Always 0.
     uint32_t reserved;
 } contigo_tensor_info;
+
+/// The device of a driver in a file (contigo_driver_library). Its functions get the structure
+/// itself, from which they know the device: device->read32(device, 0x10). The driver keeps the
+/// pointer. They may be called from the driver's own functions, until its close has returned.
+typedef struct {
+    /// The size of the structure in the program. Fields behind it are not there.
+    size_t struct_size;
+    /// How many bytes of registers the device has.
+    size_t len_bytes;
+    /// The driver's settings as they were given, name=number,name=number; never NULL. setting
+    /// reads one.
+    const char *settings;
+    /// How many bytes of memory the driver has for descriptors or microcode: memory_bytes of its
+    /// contigo_driver_library, or more; 0: none.
+    size_t memory_bytes;
+    /// Where the device finds the first of them.
+    uint64_t memory_addr;
+    /// How far apart two descriptors lie at least, in bytes, so that each has its cache lines to
+    /// itself: the CPU writes one while the device writes the other.
+    size_t memory_stride_bytes;
+    /// How many bits of an address reach memory through the device's port.
+    uint32_t port_addr_bits;
+    /// 1: the port snoops the CPU's caches.
+    uint32_t port_coherent;
+    /// Reads the 32-bit register at offset bytes. All ones: it is outside of the window, or the
+    /// device is gone.
+    uint32_t (*read32)(const void *device, size_t offset);
+    /// Writes it. What the driver promises of its device is said at contigo_engine_open_driver.
+    void (*write32)(const void *device, size_t offset, uint32_t value);
+    /// A clock that never goes back, in microseconds; the simulated board's where the device is of
+    /// one.
+    uint64_t (*now_us)(const void *device);
+    /// Waits for the device's interrupt, for at most timeout_us, or for a moment where it has
+    /// none. It may return early: look at the device again, then at the clock.
+    contigo_status (*wait)(const void *device, uint32_t timeout_us);
+    /// The setting name, one of settings of the contigo_driver_library, from min to max;
+    /// otherwise where it was not given. The driver's open returns the status of a refusal, and
+    /// the program gets its text.
+    contigo_status (*setting)(const void *device, const char *name, uint64_t min, uint64_t max, uint64_t otherwise, uint64_t *value);
+    /// Writes n words into the driver's memory at offset bytes, a multiple of 4, and makes them
+    /// visible to the device before the next register is written. The device does not fetch these
+    /// bytes now.
+    contigo_status (*memory_write)(const void *device, size_t offset, const uint32_t *words, size_t n);
+    /// Reads n words of it, as the device wrote them.
+    contigo_status (*memory_read)(const void *device, size_t offset, uint32_t *words, size_t n);
+} contigo_driver_device;
+
+/// A driver in a shared library: what the file exports, as the symbol contigo_driver. It uses
+/// none of this library's functions and is linked with nothing. A file in C++ says extern "C"
+/// before it.
+///
+/// A program in C names the file where it would name a driver (contigo_engine_options.driver:
+/// "./libmover.so"), one in Python calls contigo.load_driver("./libmover.so"). The file stays
+/// loaded for as long as the process runs. What the driver promises of its device is said at
+/// contigo_engine_open_driver.
+typedef struct {
+    /// sizeof(contigo_driver_library).
+    size_t struct_size;
+    /// The driver's name, which no other has: letters, digits, _ and -, 127 bytes at most.
+    const char *name;
+    /// One sentence: what it drives, and what its jobs are. 127 bytes at most.
+    const char *help;
+    /// The names of its settings, separated by commas, 16 at most; NULL: it has none. Others are
+    /// refused.
+    const char *settings;
+    /// How many bytes of memory the driver itself needs; 0: none.
+    size_t memory_bytes;
+    /// How many bits the register for their address has; 0: 64.
+    uint32_t memory_addr_bits;
+    /// Always 0.
+    uint32_t reserved;
+    /// Fills ops, which is all 0 but for struct_size, and context. It may look whether the
+    /// device is the right one. Another answer than 0: the device is not opened, and nothing of it
+    /// is left.
+    contigo_status (*open)(const contigo_driver_device *device, contigo_driver_ops *ops, void **context);
+    /// Gives back what open took. It is called once, after every other function. The device has
+    /// stopped, or it could not be stopped. NULL: there is nothing to give back.
+    void (*close)(void *context);
+} contigo_driver_library;
 
 /// It was done.
 #define CONTIGO_OK 0
@@ -1061,19 +1144,6 @@ contigo_status contigo_inventory(char *text, size_t capacity_bytes, size_t *len_
 /// info points to a structure whose struct_size is set.
 contigo_status contigo_device_get_info(contigo_device device, contigo_device_info *info);
 
-/// Opens an engine over a driver in C, which stops the device first. Close it with
-/// contigo_engine_close; the functions and context stay until then.
-///
-/// The caller promises:
-/// ops points to an initialised structure, with n_operands structures at operands; engine
-/// is writable.
-///
-/// The library cannot check the rest. The device touches the bytes of jobs in flight, memory of its
-/// own, and nothing else, and it writes only operands that say so. It reaches memory through port
-/// and no other way, and nobody else drives it. Once poll has told of a job's end, the device
-/// touches none of that job's bytes. Where done has bytes, the device wrote none behind them.
-contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *context, contigo_port port, contigo_engine *engine);
-
 /// Opens an engine. The call checks that the device is one for this driver, as far as its registers
 /// tell. It stops the device, because a program that crashed may have left it running. Close the
 /// engine with contigo_engine_close. CONTIGO_E_NOT_FOUND: there is no such driver; the text
@@ -1098,6 +1168,19 @@ contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *c
 /// writes into other memory. Where there is a gate, all that the core does to memory passes it, and
 /// its core_aresetn resets the core.
 contigo_status contigo_engine_open(const contigo_engine_options *options, contigo_engine *engine);
+
+/// Opens an engine over a driver in C, which stops the device first. Close it with
+/// contigo_engine_close; the functions and context stay until then.
+///
+/// The caller promises:
+/// ops points to an initialised structure, with n_operands structures at operands; engine
+/// is writable.
+///
+/// The library cannot check the rest. The device touches the bytes of jobs in flight, memory of its
+/// own, and nothing else, and it writes only operands that say so. It reaches memory through port
+/// and no other way, and nobody else drives it. Once poll has told of a job's end, the device
+/// touches none of that job's bytes. Where done has bytes, the device wrote none behind them.
+contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *context, contigo_port port, contigo_engine *engine);
 
 /// Fills info with the form of the engine's jobs, and with counts of how they went.
 ///

@@ -8,6 +8,7 @@ use contigo::{
     names::{DeviceName, Inventory, MemoryName, NameError},
     types::Refused,
 };
+pub(crate) use contigo_objects::ArgumentError;
 use contigo_objects::Refusal;
 use core::fmt;
 
@@ -33,9 +34,10 @@ pub(crate) enum Fault {
     NoSuchIn { what: &'static str, name: Name, near: Near },
     /// A driver does not know a setting of this name.
     Setting { name: Name, error: Error },
-    /// A GPU's driver refused code. The words of its compiler follow the text
-    /// (`last_error::CompilerLog`).
-    Load { error: Error },
+    /// Code was not loaded: the words of `who` follow the text (`last_error::ForeignWords`).
+    Load { error: Error, who: &'static str },
+    /// A pointer, a number or a structure that cannot be.
+    Argument(ArgumentError),
     /// An object refuses it: it is another's, or gone.
     Object(Refusal),
     /// Another mistake of the program.
@@ -45,16 +47,6 @@ pub(crate) enum Fault {
 /// A mistake of the program, with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misuse {
-    /// A pointer that must not be null is.
-    Null { what: &'static str },
-    /// A structure's `struct_size` cannot be.
-    StructSize { what: &'static str, given: usize, least: usize, most: usize },
-    /// A structure of a newer header has something set that this library does not know.
-    NewerStruct { what: &'static str, known: usize, at: usize },
-    /// A text that is not UTF-8, or too long.
-    Text { what: &'static str, max_bytes: usize },
-    /// A number that is none of those that the header lists.
-    Value { what: &'static str, value: u64 },
     /// One buffer is two operands of one job.
     SameBuffer { first: usize, second: usize },
     /// A copy from a buffer into itself.
@@ -97,8 +89,15 @@ impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Runtime(error) => Self::Runtime(error),
+            Refusal::Argument(error) => Self::Argument(error),
             other => Self::Object(other),
         }
+    }
+}
+
+impl From<ArgumentError> for Fault {
+    fn from(error: ArgumentError) -> Self {
+        Self::Argument(error)
     }
 }
 
@@ -111,7 +110,7 @@ impl From<Misuse> for Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Runtime(error) | Self::Load { error } => error.fmt(f),
+            Self::Runtime(error) | Self::Load { error, .. } => error.fmt(f),
             Self::Name(error) => error.fmt(f),
             Self::Memory { ref name, error } => write!(f, "{name}: {}", Inventory::here().memory_error(name, error)),
             Self::Device { ref name, error } => write!(f, "{name}: {}", Inventory::here().device_error(name, error)),
@@ -122,6 +121,7 @@ impl fmt::Display for Fault {
                 if near.names().next().is_none() { Ok(()) } else { write!(f, "; those that are most like it: {near}") }
             }
             Self::Setting { ref name, error } => write!(f, "`{name}`: {error}"),
+            Self::Argument(error) => error.fmt(f),
             Self::Object(refusal) => refused(refusal, f),
             Self::Misuse(misuse) => misuse.fmt(f),
             Self::Job { error, cause, operand } => JobError { error, cause, operand, buffers: None::<()> }.fmt(f),
@@ -144,15 +144,6 @@ fn refused(refusal: Refusal, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Null { what } => write!(f, "{what} is NULL"),
-            Self::StructSize { what, given, least, most } => {
-                write!(f, "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}")
-            }
-            Self::NewerStruct { what, known, at } => {
-                write!(f, "{what} has byte {at} set, and this library knows {known} bytes of it: it is older than the header")
-            }
-            Self::Text { what, max_bytes } => write!(f, "{what} is not UTF-8, or longer than {max_bytes} bytes"),
-            Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
             Self::SameBuffer { first, second } => write!(f, "operands {first} and {second} are the same buffer"),
             Self::Overlap => write!(f, "the source lies in the buffer itself"),
             Self::Cancelled => write!(f, "the device was stopped before this job ended"),

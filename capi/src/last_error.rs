@@ -72,12 +72,12 @@ fn record(fault: &Fault) {
     // No text while the thread ends, after its variables are gone.
     let _ = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
-            // The words of a compiler are there already, and come after the error.
-            let said = if let Fault::Load { .. } = fault { last.len } else { 0 };
+            // The words of somebody else are there already, and come after the error.
+            let (said, who) = if let Fault::Load { who, .. } = fault { (last.len, *who) } else { (0, "") };
             last.len = said;
             let _ = write!(last, "{fault}");
             if said != 0 {
-                let _ = last.write_str("; the compiler of the GPU's driver says: ");
+                let _ = write!(last, "; {who} says: ");
             }
             let len = last.len;
             if let Some(text) = last.bytes.get_mut(..len) {
@@ -87,26 +87,27 @@ fn record(fault: &Fault) {
     });
 }
 
-/// The words of a GPU's compiler about code that it refuses, as the text that `Fault::Load` gets.
-/// As much of them as leaves room for the error.
-pub(crate) struct CompilerLog {
+/// The words of a compiler or of the loader about code that it refuses, as the text that
+/// `Fault::Load` gets. As much of them as leaves room for the error.
+pub(crate) struct ForeignWords {
+    who: &'static str,
     begun: bool,
 }
 
-impl CompilerLog {
+impl ForeignWords {
     const BYTES: usize = TEXT_BYTES * 3 / 4;
 
-    pub(crate) const fn new() -> Self {
-        Self { begun: false }
+    pub(crate) const fn of(who: &'static str) -> Self {
+        Self { who, begun: false }
     }
 
     /// The refusal that they are about.
     pub(crate) const fn refusal(&self, error: Error) -> Fault {
-        if self.begun { Fault::Load { error } } else { Fault::Runtime(error) }
+        if self.begun { Fault::Load { error, who: self.who } } else { Fault::Runtime(error) }
     }
 }
 
-impl fmt::Write for CompilerLog {
+impl fmt::Write for ForeignWords {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let write = |last: &RefCell<Text>| {
             let mut last = last.try_borrow_mut().map_err(|_| fmt::Error)?;

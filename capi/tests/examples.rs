@@ -15,9 +15,10 @@ use std::{
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 /// Each example, and what it says where all is well: without NVIDIA's driver.
-const EXAMPLES: [(&str, &str); 6] = [
+const EXAMPLES: [(&str, &str); 7] = [
     ("examples/kernel", "8 jobs of 1000 bytes, 2 at once, 0 wrong"),
     ("examples/own_driver", "1000 packets, 0 wrong bytes, 1000 calls of its own engine refused"),
+    ("examples/loaded", "1000 jobs, 0 wrong bytes"),
     ("examples/frames", "0 misuses were missed"),
     ("examples/dlpack", "8 frames, 0 wrong, bytes copied: 0"),
     ("examples/names", "device\tsim:zdma\tready\t\n"),
@@ -85,6 +86,14 @@ fn compile(folder: &Path, example: &str, more: &[&str]) -> Result<PathBuf, Strin
     if output.status.success() { Ok(program) } else { Err(text(&output)) }
 }
 
+/// The driver that `loaded.c` loads, in the folder where it runs.
+fn copier(folder: &Path) {
+    let mut command = Command::new(compiler());
+    command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC", "-o"]).arg(folder.join("libcopier.so"));
+    let output = command.arg("-I").arg(Path::new(CRATE).join("include")).arg(Path::new(CRATE).join("examples/copier.c")).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
 /// Compiles and runs all of them.
 fn run(test: &str, more: &[&str], before: &[&str]) {
     if !exists(compiler()) {
@@ -93,6 +102,7 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     // This is found before any driver that is installed.
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
+    copier(folder.path());
     for (example, expected) in EXAMPLES.into_iter().chain(QUOTED) {
         let program = compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));
         let mut command = match before.split_first() {
@@ -103,7 +113,7 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
             }
             None => emulated::command(&program),
         };
-        let output = command.env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
+        let output = command.env("LD_LIBRARY_PATH", folder.path()).current_dir(folder.path()).output().unwrap();
         assert!(output.status.success(), "{example}: {}", text(&output));
         let said = text(&output);
         assert!(said.contains(expected), "{example}: {said}");
@@ -244,6 +254,7 @@ fn they_run_with_what_is_installed() {
     assert!(flags.status.success(), "{}", text(&flags));
     let flags = String::from_utf8(flags.stdout).unwrap();
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
+    copier(folder.path());
     let libraries = env::join_paths([prefix.join("lib"), folder.path().to_path_buf()]).unwrap();
     for (example, _) in EXAMPLES {
         let program = folder.path().join(Path::new(example).file_name().unwrap());
@@ -256,7 +267,7 @@ fn they_run_with_what_is_installed() {
             .output()
             .unwrap();
         assert!(compiled.status.success(), "{}", text(&compiled));
-        let output = Command::new(&program).env("LD_LIBRARY_PATH", &libraries).output().unwrap();
+        let output = Command::new(&program).env("LD_LIBRARY_PATH", &libraries).current_dir(folder.path()).output().unwrap();
         assert!(output.status.success(), "{example}: {}", text(&output));
     }
 }

@@ -12,7 +12,9 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 fn generated() -> String {
     let config = cbindgen::Config::from_file(Path::new(CRATE).join("cbindgen.toml")).unwrap();
     let mut text = Vec::new();
-    cbindgen::Builder::new().with_crate(CRATE).with_config(config).generate().unwrap().write(&mut text);
+    // A driver's structures are those of the crate that loads drivers.
+    let abi = Path::new(CRATE).join("../bindings/objects/src/driver/abi.rs");
+    cbindgen::Builder::new().with_src(abi).with_crate(CRATE).with_config(config).generate().unwrap().write(&mut text);
     // Rust's own heading for unsafe functions says little in C, where all of them are.
     let text = String::from_utf8(text).unwrap().replace("/// # Safety\n", "/// The caller promises:\n");
     text.replace('`', "")

@@ -56,8 +56,7 @@ use pyo3::{exceptions::PyRuntimeWarning, prelude::*};
 use std::ffi::CString;
 
 /// Adds everything to `module`, which is `contigo._contigo` of a build. The package's own is
-/// `module/`. Another one registers drivers beside the runtime's first
-/// ([`contigo::names::register`]), and Python opens them by their names.
+/// `module/`. The tests' build registers drivers with models beside the runtime's first.
 ///
 /// A tool for NVTX that waits for this interpreter hears the runtime from here on.
 ///
@@ -89,5 +88,6 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(region::open_memory, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
     module.add_function(wrap_pyfunction!(shared::_seconds, module)?)?;
+    module.add_function(wrap_pyfunction!(names::load_driver, module)?)?;
     module.add_function(wrap_pyfunction!(names::inventory, module)?)
 }

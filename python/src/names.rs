@@ -1,13 +1,17 @@
 //! Names of memory and of devices, and what this machine has of both.
 
-use crate::error::{Refusal, raised_as};
-use contigo::names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, NameError, each_row, row};
-use contigo_objects::{NAME_BYTES, keep};
+use crate::error::{Refusal, of_class, raised, raised_as};
+use contigo::{
+    Error,
+    names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, NameError, each_row, row},
+};
+use contigo_objects::{LoadError, NAME_BYTES, keep};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyList},
 };
+use std::path::{PathBuf, absolute};
 
 /// Reads a name of memory. Another text is answered with what to write, and with what this machine
 /// has.
@@ -35,6 +39,33 @@ pub(crate) fn driver(name: &str) -> PyResult<&'static DriverRow> {
         each_row(|row| known.push(format!("{} ({})", row.name, row.help)));
         PyValueError::new_err(format!("there is no driver {name:?}; there are: {}", known.join("; ")))
     })
+}
+
+/// Loads a driver from the shared library `path`, and returns its name: `device.driver(name)` opens
+/// it. The same file again answers the same name. It stays loaded until the program ends, so a new
+/// build of it is for a new program.
+///
+/// The driver is in C, in C++ or in Rust: `contigo.h` says it at `contigo_driver_library`. It needs
+/// none of this package's libraries, and a program in C loads the same file.
+///
+/// The program promises that the file is a driver that keeps the rules there: its code runs at once.
+/// `NotFoundError`: the loader's words. `ArgumentError`: what the file exports cannot be, or there
+/// is a driver of that name.
+#[pyfunction]
+pub(crate) fn load_driver(py: Python<'_>, path: PathBuf) -> Result<&'static str, Refusal> {
+    const NO_LIBRARY: Error = Error::NoLibrary { name: "the driver's file", fix: "see what the loader says" };
+    let load = || {
+        // The loader looks for a name without a folder elsewhere.
+        let path = absolute(&path).map_err(|error| LoadError::Library(format!("{}: {error}", path.display())))?;
+        // SAFETY: the program's promise, above.
+        unsafe { contigo_objects::load_driver(&path) }
+    };
+    let row = py.detach(load).map_err(|error| match error {
+        LoadError::Library(words) => raised_as(NO_LIBRARY, words),
+        LoadError::Refused(contigo_objects::Refusal::Runtime(error)) => raised(error),
+        other => of_class("Argument", format!("{}: {other}", path.display())),
+    })?;
+    Ok(row.name)
 }
 
 /// The memory and the devices of this machine, and why the rest is missing: a dict for each of

@@ -19,6 +19,7 @@ from handovers import HANDOVERS
 from in_flight import IN_FLIGHT
 from jobs import JOBS
 from kernels import KERNELS
+from loaded import LOADED
 from memory import MEMORY
 from overlays import OVERLAYS
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
@@ -66,6 +67,7 @@ TESTS = [
     *IN_FLIGHT,
     *KERNELS,
     *OVERLAYS,
+    *LOADED,
     a_channel_that_fails_loses_nothing,
     a_loop_that_is_left_loses_nothing,
     a_queue_gives_the_ends_of_its_own_jobs,

@@ -8,16 +8,21 @@
 //! | `buffer`, `views` | who has a buffer's bytes, and the views of it | C, Python |
 //! | `ledger` | the jobs of one driver, from their start until their ends are taken | C, Python |
 //! | `names` | names that a program makes up, for as long as it runs | C, Python |
+//! | `c` | values from C, checked and read | C, `driver` |
+//! | [`driver`] | drivers behind functions of C, a program's own or in a shared library | C, Python, drivers |
 //! | `handle`, `table` | numbers for objects in fixed tables | C |
 //! | `refusal` | why a call is refused | C, Python |
 //!
-//! Nothing here allocates from the heap but `Ledger::boxed`, and no call waits for another thread.
+//! Nothing here allocates from the heap but `Ledger::boxed` and what loads and opens a driver from a
+//! library, and no call waits for another thread.
 
 /// Those of the processor; in the models that check every interleaving, the model checker's.
 mod atomic {
     pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 }
 mod buffer;
+mod c;
+pub mod driver;
 mod handle;
 mod ledger;
 mod names;
@@ -28,6 +33,8 @@ mod views;
 mod views_tests;
 
 pub use buffer::Buffer;
+pub use c::{ArgumentError, Versioned, read, struct_size, text};
+pub use driver::{LoadError, load_driver};
 use table::GENERATION_BITS;
 
 pub use handle::{Handle, INDEX_BITS, Kind};

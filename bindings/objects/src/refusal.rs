@@ -1,6 +1,6 @@
 //! Why an object refuses a call.
 
-use crate::Kind;
+use crate::{ArgumentError, Kind};
 use contigo::{Error, types::Refused};
 use core::fmt;
 
@@ -77,8 +77,16 @@ pub enum Refusal {
         /// How many.
         names: usize,
     },
+    /// A value from C.
+    Argument(ArgumentError),
     /// The runtime's.
     Runtime(Error),
+}
+
+impl From<ArgumentError> for Refusal {
+    fn from(error: ArgumentError) -> Self {
+        Self::Argument(error)
+    }
 }
 
 impl From<Error> for Refusal {
@@ -113,6 +121,7 @@ impl fmt::Display for Refusal {
             Self::HandOverEnded => write!(f, "this hand-over has ended"),
             Self::HasJobs { jobs } => write!(f, "the engine has {jobs} jobs whose ends were not taken"),
             Self::NamesFull { names } => write!(f, "a program has {names} different names of ports and kernels at most"),
+            Self::Argument(error) => error.fmt(f),
             Self::Runtime(error) => error.fmt(f),
         }
     }

@@ -5,15 +5,12 @@
 //!      │
 //!   queue.rs    Engine: the ledger of its jobs, with a hold on each buffer's entry, and the
 //!               objects that it is of; opening.rs makes one
-//!
-//!   driver_ops.rs   a driver whose methods are C functions
 //! ```
 //!
 //! A job's buffers go from their entries into the queue, and from the queue back into the entries
 //! when the job ends. The entries stay the job's until somebody takes its end: so a completion of
 //! another job is kept while one is waited for.
 
-mod driver_ops;
 mod job;
 mod opening;
 mod queue;
@@ -21,7 +18,6 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use driver_ops::{DriverOps, Functions, MAX_OPERANDS};
 pub(crate) use job::{Outcome, Wait, end, next, start};
 pub(crate) use opening::{EngineOptions, Gate};
 pub(crate) use queue::{ENGINES, Engine};

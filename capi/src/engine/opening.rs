@@ -4,6 +4,7 @@
 use super::queue::{ENGINES, Engine, Parents};
 use crate::{
     fault::Fault,
+    last_error::ForeignWords,
     object::{device::UsedDevice, gpu, region::REGIONS},
 };
 use contigo::{
@@ -11,9 +12,10 @@ use contigo::{
     design::Name,
     drivers::ap_ctrl::describe,
     job::{AnyDriver, Parameter, Parts, Settings},
-    names::{self, GateAt},
+    names::{self, DriverRow, GateAt},
 };
-use core::ffi::CStr;
+use contigo_objects::{LoadError, load_driver};
+use core::{ffi::CStr, fmt::Write as _};
 
 /// The options of an engine that is to be opened.
 pub(crate) struct EngineOptions<'t> {
@@ -51,7 +53,8 @@ impl Engine {
     /// gate.
     pub(crate) unsafe fn open(options: &EngineOptions<'_>) -> Result<u64, Fault> {
         let claimed = ENGINES.claim()?;
-        let row = names::row(options.driver)?;
+        // SAFETY: the caller's promise: the file is the driver of this device.
+        let row = unsafe { row(options.driver)? };
         let held = UsedDevice::of(options.device)?;
         let own_gate = options.gate.as_ref().map(|gate| gate.device).filter(|&gate| gate != options.device);
         let gate = own_gate.map(UsedDevice::of).transpose()?;
@@ -88,6 +91,27 @@ impl Engine {
         let (driver, module) = unsafe { gpu::kernel(module, entry, parameters)? };
         Self::put(claimed, driver, Parents { _module: Some(module), ..Parents::default() })
     }
+}
+
+/// The driver of that name, or in the shared library of that path: one with a `/` in it, as
+/// dlopen(3) tells the two apart.
+///
+/// # Safety
+/// As `load_driver`.
+unsafe fn row(driver: &str) -> Result<&'static DriverRow, Fault> {
+    const NO_LIBRARY: Error = Error::NoLibrary { name: "the driver's file", fix: "build it as docs/write-a-driver.md says" };
+    if !driver.contains('/') {
+        return Ok(names::row(driver)?);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { load_driver(driver.as_ref()) }.map_err(|error| match error {
+        LoadError::Refused(refusal) => refusal.into(),
+        other => {
+            let mut words = ForeignWords::of("the loader");
+            let _ = write!(words, "{other}");
+            words.refusal(NO_LIBRARY)
+        }
+    })
 }
 
 /// Why a driver could not be opened. Where its map is none, where in the map, as

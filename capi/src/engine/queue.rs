@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "an engine is made where it will be; whose guard stops the device is the C program's promise")]
 //! One engine: the jobs of any driver, and what it stands on.
 
-use super::{MAX_OPERANDS, Part, Parts};
+use super::{Part, Parts};
 use crate::{
     fault::{Fault, Misuse},
     limits::ENGINES as COUNT,
@@ -14,7 +14,7 @@ use crate::{
 };
 use contigo::{
     CpuBuf, DevBuf, Direction, Driver, Error, JobError, Queue,
-    job::{AnyDriver, QueueCounts},
+    job::{AnyDriver, MAX_OPERANDS, QueueCounts},
 };
 use contigo_objects::{Claimed, JOBS, Job, JobHold, Kind, Lease, Ledger, Operands, Refusal, Table};
 use core::{

@@ -6,7 +6,7 @@ use super::{
     raw::{self, Versioned},
 };
 use crate::{
-    fault::{Fault, Misuse},
+    fault::ArgumentError,
     last_error::call,
     object::{
         buf::{Buf, with},
@@ -14,8 +14,11 @@ use crate::{
     },
     status::contigo_status,
 };
-use contigo::{DevAddr, Direction, mem::DevSlice};
-use contigo_objects::Access;
+use contigo::{DevAddr, mem::DevSlice};
+use contigo_objects::{
+    Access,
+    driver::{contigo_use, direction},
+};
 use core::{ffi::c_void, mem, ptr};
 
 /// A buffer: some bytes of a region. Either the CPU owns them or a device does, never both. While
@@ -27,16 +30,6 @@ pub type contigo_buf = u64;
 pub const CONTIGO_READ: u32 = 1;
 /// For `contigo_buf_map`: to read and write, alone.
 pub const CONTIGO_WRITE: u32 = 2;
-
-/// How a device uses bytes, always said from the device's side: `CONTIGO_READS`, `CONTIGO_WRITES`,
-/// or both, joined by `|`.
-pub type contigo_use = u32;
-/// The device reads.
-pub const CONTIGO_READS: u32 = 1;
-/// The device writes. Where it does not read too, bytes that the CPU wrote before may be lost.
-pub const CONTIGO_WRITES: u32 = 2;
-/// Both.
-const BOTH: u32 = CONTIGO_READS | CONTIGO_WRITES;
 
 /// The state of a buffer: its size, its place and its owner. Units: bytes.
 #[repr(C)]
@@ -104,7 +97,7 @@ pub unsafe extern "C" fn contigo_buf_map(buf: contigo_buf, access: u32, ptr: *mu
         let access = match access {
             CONTIGO_READ => Access::Read,
             CONTIGO_WRITE => Access::Write,
-            value => return Err(Misuse::Value { what: "access", value: value.into() }.into()),
+            value => return Err(ArgumentError::Value { what: "access", value: value.into() }.into()),
         };
         let (found, len) = with(buf, |buf| buf.map(access))?;
         if !len_bytes.is_null() {
@@ -222,22 +215,4 @@ pub extern "C" fn contigo_buf_take_back(buf: contigo_buf) -> contigo_status {
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_release(buf: contigo_buf) -> contigo_status {
     call(|| Buf::release(buf))
-}
-
-/// The runtime's word for it.
-pub(super) fn direction(r#use: contigo_use) -> Result<Direction, Fault> {
-    match r#use {
-        CONTIGO_READS => Ok(Direction::ToDevice),
-        CONTIGO_WRITES => Ok(Direction::FromDevice),
-        BOTH => Ok(Direction::Bidirectional),
-        value => Err(Misuse::Value { what: "use", value: value.into() }.into()),
-    }
-}
-
-pub(super) const fn use_of(direction: Direction) -> contigo_use {
-    match direction {
-        Direction::ToDevice => CONTIGO_READS,
-        Direction::FromDevice => CONTIGO_WRITES,
-        Direction::Bidirectional => BOTH,
-    }
 }

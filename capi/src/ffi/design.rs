@@ -6,7 +6,7 @@ use super::{
     raw::{self, Versioned},
 };
 use crate::{
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault},
     last_error::call,
     object::port::PORTS,
     status::contigo_status,
@@ -135,7 +135,7 @@ fn described(core: &Core<'_, '_>) -> Result<contigo_core_info, Fault> {
     keep(&mut info.settings, &core.settings().map_err(Fault::Design)?, "the settings")?;
     if let Ok(device) = core.device_name() {
         let mut text = heapless::String::<63>::new();
-        let refusal = Misuse::Text { what: "the device's name", max_bytes: 63 };
+        let refusal = ArgumentError::Text { what: "the device's name", max_bytes: 63 };
         write!(text, "{device}").map_err(|_| refusal)?;
         keep(&mut info.device, &text, "the device's name")?;
     }
@@ -143,9 +143,9 @@ fn described(core: &Core<'_, '_>) -> Result<contigo_core_info, Fault> {
 }
 
 /// A text with a NUL behind it.
-fn keep(room: &mut [c_char], text: &str, what: &'static str) -> Result<(), Misuse> {
+fn keep(room: &mut [c_char], text: &str, what: &'static str) -> Result<(), ArgumentError> {
     if text.len() >= room.len() {
-        return Err(Misuse::Text { what, max_bytes: room.len() - 1 });
+        return Err(ArgumentError::Text { what, max_bytes: room.len() - 1 });
     }
     for (place, byte) in room.iter_mut().zip(text.bytes()) {
         // `c_char` has a sign on some processors.

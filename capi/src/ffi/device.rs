@@ -7,7 +7,7 @@ use super::{
     region::{self, contigo_region, contigo_region_options},
 };
 use crate::{
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault},
     last_error::call,
     object::{
         device::{self, DEVICES},
@@ -175,8 +175,8 @@ unsafe fn write(
     let written = || {
         let room = match (text.is_null(), isize::try_from(capacity_bytes)) {
             (_, Ok(0)) => &mut [],
-            (true, _) => return Err(Fault::from(Misuse::Null { what: "text" })),
-            (false, Err(_)) => return Err(Misuse::Value { what: "capacity_bytes", value: capacity_bytes as u64 }.into()),
+            (true, _) => return Err(Fault::from(ArgumentError::Null { what: "text" })),
+            (false, Err(_)) => return Err(ArgumentError::Value { what: "capacity_bytes", value: capacity_bytes as u64 }.into()),
             // SAFETY: not null, no larger than an object can be, and the caller's promise. The
             // caller's bytes are writable, and it need not have written them before.
             (false, Ok(_)) => unsafe { slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), capacity_bytes) },

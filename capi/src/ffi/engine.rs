@@ -3,21 +3,25 @@
 
 use super::{
     device::contigo_device,
-    driver_ops::contigo_operand_spec,
     port::{contigo_port, flag},
     raw::{self, Versioned},
     region::contigo_region,
 };
 use crate::{
     engine::{ENGINES, Engine, EngineOptions, Gate},
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault},
     last_error::call,
+    object::port::get,
     status::contigo_status,
 };
-use contigo::{Driver, names::Attach};
-use contigo_objects::{Kind, Refusal};
+use contigo::{Driver, job::AnyDriver, names::Attach};
+use contigo_objects::{
+    Kind, Refusal,
+    driver::{DriverOps, contigo_driver_ops, contigo_operand_spec},
+    keep,
+};
 use core::{
-    ffi::{c_char, c_int},
+    ffi::{c_char, c_int, c_void},
     mem,
 };
 
@@ -30,7 +34,8 @@ pub type contigo_engine = u64;
 pub struct contigo_engine_options {
     /// `sizeof(contigo_engine_options)`.
     pub struct_size: usize,
-    /// The driver's name. `contigo_inventory` lists them, with their settings and jobs.
+    /// The driver's name; `contigo_inventory` lists them, with their settings and jobs. Or, with a `/`
+    /// in it, the path of a shared library with a driver (`contigo_driver_library`): "./libmover.so".
     pub driver: *const c_char,
     /// The device (`contigo_device_open`, `contigo_sim_device`).
     pub device: contigo_device,
@@ -152,7 +157,35 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
 }
 
 fn window_of(window: u32, what: &'static str) -> Result<u8, Fault> {
-    u8::try_from(window).map_err(|_| Misuse::Value { what, value: window.into() }.into())
+    u8::try_from(window).map_err(|_| ArgumentError::Value { what, value: window.into() }.into())
+}
+
+/// Opens an engine over a driver in C, which stops the device first. Close it with
+/// `contigo_engine_close`; the functions and `context` stay until then.
+///
+/// # Safety
+/// `ops` points to an initialised structure, with `n_operands` structures at `operands`; `engine`
+/// is writable.
+///
+/// The library cannot check the rest. The device touches the bytes of jobs in flight, memory of its
+/// own, and nothing else, and it writes only operands that say so. It reaches memory through `port`
+/// and no other way, and nobody else drives it. Once `poll` has told of a job's end, the device
+/// touches none of that job's bytes. Where `done` has `bytes`, the device wrote none behind them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_engine_open_driver(
+    ops: *const contigo_driver_ops,
+    context: *mut c_void,
+    port: contigo_port,
+    engine: *mut contigo_engine,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::opened(engine, "engine", || {
+            let ops = raw::read(ops)?;
+            let name = keep(raw::text(ops.name, "contigo_driver_ops.name")?)?;
+            Engine::of_driver(AnyDriver::new(DriverOps::new(&ops, context, name, get(port)?)?)?)
+        })
+    }
 }
 
 /// Fills `info` with the form of the engine's jobs, and with counts of how they went.
@@ -197,7 +230,7 @@ pub unsafe extern "C" fn contigo_engine_get_operand(engine: contigo_engine, inde
     let find = || {
         on(engine, |engine| {
             let spec = engine.driver().operands().get(index as usize).map(contigo_operand_spec::from);
-            Ok(spec.ok_or(Misuse::Value { what: "the number of an operand", value: index.into() })?)
+            Ok(spec.ok_or(ArgumentError::Value { what: "the number of an operand", value: index.into() })?)
         })
     };
     // SAFETY: the caller's promise.

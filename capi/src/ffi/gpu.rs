@@ -1,20 +1,19 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Kernels of GPUs.
 
-use super::{
-    driver_ops::{contigo_operand_spec, spec},
-    engine::contigo_engine,
-    port::contigo_port,
-    raw,
-};
+use super::{engine::contigo_engine, port::contigo_port, raw};
 use crate::{
-    engine::{Engine, MAX_OPERANDS},
-    fault::{Fault, Misuse},
+    engine::Engine,
+    fault::{ArgumentError, Fault},
     last_error::call,
     object::{gpu, port::get},
     status::contigo_status,
 };
-use contigo::job::{Parameter, Signature};
+use contigo::{
+    OperandSpec,
+    job::{MAX_OPERANDS, Parameter, Signature},
+};
+use contigo_objects::driver::contigo_operand_spec;
 use core::ffi::{CStr, c_char};
 use heapless::Vec;
 
@@ -91,16 +90,16 @@ pub unsafe extern "C" fn contigo_engine_open_kernel(
             // The length is checked, and so is the text.
             raw::text(entry, "entry")?;
             if parameters.is_null() {
-                return Err(Fault::from(Misuse::Null { what: "parameters" }));
+                return Err(Fault::from(ArgumentError::Null { what: "parameters" }));
             }
             if n > Signature::MAX_PARAMETERS {
-                return Err(Misuse::Value { what: "n", value: n as u64 }.into());
+                return Err(ArgumentError::Value { what: "n", value: n as u64 }.into());
             }
             let mut known = Vec::<Parameter, { Signature::MAX_PARAMETERS }>::new();
             for at in 0..n {
                 let given = parameters.add(at).read_unaligned();
                 let _ = known.push(if given.words == 0 {
-                    Parameter::Operand(spec(&given.operand)?)
+                    Parameter::Operand(OperandSpec::try_from(&given.operand)?)
                 } else {
                     Parameter::Words(given.words as usize)
                 });

@@ -4,17 +4,18 @@
 use super::{
     buf::contigo_buf,
     engine::{contigo_engine, on},
-    raw::{self, Versioned},
+    raw,
 };
 use crate::{
     engine::{self, Outcome, Part, Wait},
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault},
     last_error::call,
     limits::MAX_ARGS,
     status::contigo_status,
 };
-use contigo::{Completion, job::MAX_OPERANDS};
-use core::{mem, slice};
+use contigo::job::MAX_OPERANDS;
+use contigo_objects::driver::contigo_completion;
+use core::slice;
 use std::time::Duration;
 
 /// A job. Its handle is stale once its end was taken.
@@ -32,47 +33,6 @@ pub struct contigo_operand {
     pub offset_bytes: usize,
     /// How many.
     pub len_bytes: usize,
-}
-
-/// A device's report at the end of a job.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct contigo_completion {
-    /// `sizeof(contigo_completion)`.
-    pub struct_size: usize,
-    /// How many bytes the device wrote, from the beginning of the operand that it writes.
-    pub bytes: usize,
-    /// 0: the device does not tell how many, and `bytes` is 0.
-    pub has_bytes: u32,
-    /// The driver's number of the job's place: 0 to one less than its depth.
-    pub slot: u32,
-    /// The device's status, as the driver's documentation describes it.
-    pub status: u32,
-    /// 1: this job failed, and the others went on.
-    pub failed: u32,
-    /// Further results: a return value, a cycle count, a packet's user words.
-    pub words: [u32; 4],
-}
-
-// SAFETY: integers only, `struct_size` first.
-unsafe impl Versioned for contigo_completion {
-    const NAME: &'static str = "contigo_completion";
-    const LEAST: usize = mem::size_of::<Self>();
-}
-
-impl From<Completion> for contigo_completion {
-    #[inline]
-    fn from(said: Completion) -> Self {
-        Self {
-            struct_size: 0,
-            bytes: said.bytes.unwrap_or(0),
-            has_bytes: said.bytes.is_some().into(),
-            slot: u32::try_from(said.slot).unwrap_or(u32::MAX),
-            status: said.status,
-            failed: said.failed.is_some().into(),
-            words: said.words,
-        }
-    }
 }
 
 /// Gives the device one job more: `n` operands, as many as the driver's jobs have, and `args_words`
@@ -100,19 +60,19 @@ pub unsafe extern "C" fn contigo_job_start(
     let mut started = 0;
     let status = call(|| {
         if job.is_null() || (operands.is_null() && n > 0) || (args.is_null() && args_words > 0) {
-            return Err(Misuse::Null { what: "job, operands or args" }.into());
+            return Err(ArgumentError::Null { what: "job, operands or args" }.into());
         }
         if n > MAX_OPERANDS {
-            return Err(Misuse::Value { what: "n", value: n as u64 }.into());
+            return Err(ArgumentError::Value { what: "n", value: n as u64 }.into());
         }
         if args_words > MAX_ARGS {
-            return Err(Misuse::Value { what: "args_words", value: args_words as u64 }.into());
+            return Err(ArgumentError::Value { what: "args_words", value: args_words as u64 }.into());
         }
         if !operands.is_aligned() {
-            return Err(Misuse::Value { what: "the address of operands", value: operands.addr() as u64 }.into());
+            return Err(ArgumentError::Value { what: "the address of operands", value: operands.addr() as u64 }.into());
         }
         if !args.is_aligned() {
-            return Err(Misuse::Value { what: "the address of args", value: args.addr() as u64 }.into());
+            return Err(ArgumentError::Value { what: "the address of args", value: args.addr() as u64 }.into());
         }
         // SAFETY: not null, aligned, and so many are there: the caller's promise.
         let operands = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(operands, n) } };
@@ -184,7 +144,7 @@ pub unsafe extern "C" fn contigo_job_wait_for(
     let mut ended = 0;
     let status = call(|| {
         if done.is_null() {
-            return Err(Misuse::Null { what: "done" }.into());
+            return Err(ArgumentError::Null { what: "done" }.into());
         }
         let mut outcome = Outcome::default();
         // SAFETY: the caller's promise.
@@ -216,7 +176,7 @@ pub unsafe extern "C" fn contigo_queue_next(
     let mut ended = 0;
     let status = call(|| {
         if job.is_null() {
-            return Err(Misuse::Null { what: "job" }.into());
+            return Err(ArgumentError::Null { what: "job" }.into());
         }
         // SAFETY: the caller's promise.
         unsafe { raw::room(completion)? };

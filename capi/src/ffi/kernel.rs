@@ -3,7 +3,7 @@
 
 use super::raw::{self, Versioned};
 use crate::{
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault},
     last_error::call,
     limits::MAX_ARGS,
     object::KERNELS,
@@ -113,12 +113,12 @@ pub unsafe extern "C" fn contigo_kernel_set(
 ) -> contigo_status {
     call(|| {
         if args.is_null() {
-            return Err(Misuse::Null { what: "args" }.into());
+            return Err(ArgumentError::Null { what: "args" }.into());
         }
         // SAFETY: the caller's promise.
         let (map, name) = (KERNELS.lease(kernel)?, unsafe { raw::text(name, "name")? });
         if !(map.words()..=MAX_ARGS).contains(&args_words) {
-            return Err(Misuse::Value { what: "args_words", value: args_words as u64 }.into());
+            return Err(ArgumentError::Value { what: "args_words", value: args_words as u64 }.into());
         }
         let (at, scalar) =
             scalar(&map, name).ok_or_else(|| no_such("scalar", name, map.scalars().iter().map(|scalar| scalar.name().as_str())))?;

@@ -6,7 +6,7 @@ use super::{
     sim::contigo_sim,
 };
 use crate::{
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault, Misuse},
     last_error::call,
     object::{SIMS, gpu, port::PORTS},
     status::contigo_status,
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn contigo_port_define(options: *const contigo_port_option
                 return Err(Fault::from(Error::Argument { name: "addr_bits", value, min: 1, max: 64, multiple_of: 1 }));
             }
             if window_first > window_last {
-                return Err(Misuse::Value { what: "contigo_port_options.window_last", value: window_last }.into());
+                return Err(ArgumentError::Value { what: "contigo_port_options.window_last", value: window_last }.into());
             }
             let coherent = flag(options.coherent, "contigo_port_options.coherent")?;
             let bus = if options.sim == 0 { Bus::Soc } else { SIMS.lease(options.sim)?.bus() };
@@ -117,10 +117,10 @@ pub extern "C" fn contigo_port_close(port: contigo_port) -> contigo_status {
 }
 
 /// 0 or 1.
-pub(super) const fn flag(value: u32, what: &'static str) -> Result<bool, Misuse> {
+pub(super) const fn flag(value: u32, what: &'static str) -> Result<bool, ArgumentError> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
-        value => Err(Misuse::Value { what, value: value as u64 }),
+        value => Err(ArgumentError::Value { what, value: value as u64 }),
     }
 }

@@ -7,7 +7,7 @@ use super::{
     raw,
 };
 use crate::{
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault, Misuse},
     last_error::call,
     object::device::{Attached, REGISTERS},
     status::contigo_status,
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn contigo_device_attach(
     registers: *mut contigo_registers,
 ) -> contigo_status {
     let attach = || {
-        let window = u8::try_from(window).map_err(|_| Misuse::Value { what: "window", value: window.into() })?;
+        let window = u8::try_from(window).map_err(|_| ArgumentError::Value { what: "window", value: window.into() })?;
         let how = Attach { window, interrupt: !flag(polled, "polled")? };
         // SAFETY: the caller's promise.
         unsafe { Attached::open(device, port, how) }

@@ -7,7 +7,7 @@ use super::{
     raw::{self, Versioned},
 };
 use crate::{
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault},
     last_error::call,
     object::{SIMS, device::on_board, port::PORTS},
     status::contigo_status,
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn contigo_sim_open(options: *const contigo_sim_options, s
             let allow = match allow_wrong_accesses {
                 0 => false,
                 1 => true,
-                value => return Err(Fault::from(Misuse::Value { what: "allow_wrong_accesses", value: value.into() })),
+                value => return Err(Fault::from(ArgumentError::Value { what: "allow_wrong_accesses", value: value.into() })),
             };
             let faults = Faults { late_irq, lost_irq, error, short: short_transfer, hang, stuck };
             let board = SimBoard::try_with(SimConfig { seed, faults })?;
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port:
             let made = match coherent {
                 0 => board.port(),
                 1 => board.coherent_port(),
-                value => return Err(Fault::from(Misuse::Value { what: "coherent", value: value.into() })),
+                value => return Err(Fault::from(ArgumentError::Value { what: "coherent", value: value.into() })),
             };
             Ok(PORTS.insert(made)?)
         })

@@ -8,7 +8,7 @@ use super::{
     region::contigo_region,
 };
 use crate::{
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault},
     last_error::call,
     limits,
     object::{buf::with, region::REGIONS},
@@ -182,12 +182,12 @@ unsafe fn read_spec(options: *const contigo_tensor_options) -> Result<(TensorSpe
     // SAFETY: the caller's promise.
     let options = unsafe { raw::read(options)? };
     if options.reserved != 0 {
-        return Err(Misuse::Value { what: "contigo_tensor_options.reserved", value: options.reserved.into() }.into());
+        return Err(ArgumentError::Value { what: "contigo_tensor_options.reserved", value: options.reserved.into() }.into());
     }
     let mut entries = [0; limits::DIMS];
     let dims = entries.get_mut(..widen(options.ndim)).ok_or(too_many(options.ndim))?;
     if options.shape.is_null() && !dims.is_empty() {
-        return Err(Misuse::Null { what: "contigo_tensor_options.shape" }.into());
+        return Err(ArgumentError::Null { what: "contigo_tensor_options.shape" }.into());
     }
     for (index, dim) in dims.iter_mut().enumerate() {
         // SAFETY: not null, and the caller's promise: an index below `ndim`.

@@ -6,7 +6,7 @@
 use super::cuda;
 use crate::{
     fault::{Fault, Misuse},
-    last_error::CompilerLog,
+    last_error::ForeignWords,
     limits,
 };
 use contigo::{
@@ -50,7 +50,7 @@ pub(crate) fn port(name: &str) -> Result<Option<Port>, Fault> {
 /// As `OpenDevice::load`.
 pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
     let mut claimed = MODULES.claim()?;
-    let mut log = CompilerLog::new();
+    let mut log = ForeignWords::of("the compiler of the GPU's driver");
     let loaded = match port.bus {
         // SAFETY: the caller's promise.
         Bus::Gpu(ordinal) => unsafe { cuda::load(ordinal, image, &mut log) },

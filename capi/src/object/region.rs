@@ -3,7 +3,7 @@
 
 use super::{SIMS, cuda, device::UsedDevice};
 use crate::{
-    fault::{Fault, Misuse},
+    fault::{ArgumentError, Fault},
     limits,
 };
 use contigo::{
@@ -54,7 +54,7 @@ pub(crate) struct RegionOptions {
 
 impl RegionOptions {
     /// Refuses an option that does not fit the name, or another option.
-    fn fits(&self) -> Result<(), Misuse> {
+    fn fits(&self) -> Result<(), ArgumentError> {
         const SIM: &str = "contigo_region_options.sim (for sim, without device)";
         const TRANSLATED: &str = "contigo_region_options.translated (for u-dma-buf:NAME, without device)";
         const WRITE_COMBINED: &str = "contigo_region_options.write_combined (for cuda, without device)";
@@ -64,7 +64,8 @@ impl RegionOptions {
             (TRANSLATED, self.translated.then_some(1), alone && kind == "u-dma-buf"),
             (WRITE_COMBINED, self.write_combined.then_some(1), alone && kind == "cuda"),
         ];
-        let wrong = rules.into_iter().find_map(|(what, given, fits)| given.filter(|_| !fits).map(|value| Misuse::Value { what, value }));
+        let wrong =
+            rules.into_iter().find_map(|(what, given, fits)| given.filter(|_| !fits).map(|value| ArgumentError::Value { what, value }));
         wrong.map_or(Ok(()), Err)
     }
 

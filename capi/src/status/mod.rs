@@ -5,14 +5,11 @@ mod codes;
 
 pub use codes::*;
 
-use crate::fault::{Fault, Misuse};
+use crate::fault::{ArgumentError, Fault, Misuse};
 use contigo_objects::Refusal;
 use core::ffi::CStr;
 
-/// A call returns `CONTIGO_OK`, or one of `CONTIGO_E_...`, which are negative.
-/// `contigo_last_error` has the text with the numbers.
-#[allow(non_camel_case_types, reason = "the name in C")]
-pub type contigo_status = i32;
+pub use contigo_objects::driver::contigo_status;
 
 /// It was done.
 pub const CONTIGO_OK: contigo_status = 0;
@@ -67,7 +64,7 @@ impl Fault {
     pub(crate) const fn status(&self) -> contigo_status {
         match *self {
             Self::Runtime(error)
-            | Self::Load { error }
+            | Self::Load { error, .. }
             | Self::Job { error, .. }
             | Self::Memory { error, .. }
             | Self::Device { error, .. }
@@ -75,6 +72,7 @@ impl Fault {
             Self::NoSuchIn { .. } => CONTIGO_E_NOT_FOUND,
             Self::Name(_) => CONTIGO_E_BAD_NAME,
             Self::Map(_) | Self::Design(_) => CONTIGO_E_BAD_MAP,
+            Self::Argument(error) => of_argument(error),
             Self::Object(refusal) => of_object(refusal),
             Self::Misuse(misuse) => of_misuse(misuse),
         }
@@ -94,19 +92,25 @@ const fn of_object(refusal: Refusal) -> contigo_status {
         Refusal::OnDevice | Refusal::InJob => CONTIGO_E_DEVICE_OWNED,
         Refusal::OnCpu => CONTIGO_E_CPU_OWNED,
         Refusal::HasJobs { .. } => CONTIGO_E_HAS_JOB,
+        Refusal::Argument(error) => of_argument(error),
         Refusal::Runtime(error) => error.row().code,
+    }
+}
+
+const fn of_argument(error: ArgumentError) -> contigo_status {
+    match error {
+        ArgumentError::Null { .. } => CONTIGO_E_NULL,
+        ArgumentError::StructSize { .. } | ArgumentError::NewerStruct { .. } => CONTIGO_E_STRUCT,
+        ArgumentError::Text { .. } => CONTIGO_E_TEXT,
+        ArgumentError::Value { .. } => CONTIGO_E_VALUE,
     }
 }
 
 const fn of_misuse(misuse: Misuse) -> contigo_status {
     match misuse {
-        Misuse::Null { .. } => CONTIGO_E_NULL,
         Misuse::NoGuard | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => CONTIGO_E_KIND,
         Misuse::NoPort => CONTIGO_E_NOT_FOUND,
         Misuse::Cancelled => CONTIGO_E_CANCELLED,
-        Misuse::StructSize { .. } | Misuse::NewerStruct { .. } => CONTIGO_E_STRUCT,
-        Misuse::Text { .. } => CONTIGO_E_TEXT,
-        Misuse::Value { .. } => CONTIGO_E_VALUE,
         Misuse::SameBuffer { .. } | Misuse::Overlap => CONTIGO_E_SAME_BUFFER,
         Misuse::Panicked => CONTIGO_E_INTERNAL,
     }

@@ -20,7 +20,7 @@ if "t" in _sys.abiflags:
 
 from ._contigo import (
     Buffer, Done, Engine, Handover, Imported, Job, Operand, Pool, Region, View, __version__, doctor, inventory,
-    open_memory,
+    load_driver, open_memory,
 )
 from .errors import (
     ArgumentError, BufferError, BusyError, ContigoError, DeviceError, ForkedError, MemoryError, NotFoundError, OSError, PermissionError,
@@ -38,8 +38,8 @@ __all__ = [
     "ArgumentError", "Buffer", "BusyError", "ContigoError", "Core", "Device", "DeviceError", "Done",
     "Engine", "ForkedError", "Function", "Handover", "Imported", "Job", "Kernel", "KernelMap",
     "MMIO", "NotFoundError", "Operand", "Overlay", "Pool", "Queue", "Region", "Registers", "Stream",
-    "UnsupportedError", "View", "__version__", "allocate", "doctor", "inventory", "open_device",
-    "open_memory",
+    "UnsupportedError", "View", "__version__", "allocate", "doctor", "inventory", "load_driver",
+    "open_device", "open_memory",
 ]
 
 open_device = Device

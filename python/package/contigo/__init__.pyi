@@ -641,6 +641,14 @@ def doctor(*, machine: Union[str, os.PathLike[str], None] = None) -> list[_Findi
     `verdict` is "fine", "skipped", "note" or "fault". With `machine` a copy of another machine's
     files is read. FileNotFoundError: that folder is no machine's.
     """
+def load_driver(path: Union[str, os.PathLike[str]]) -> str:
+    """Loads a driver from a shared library, and returns its name for `Device.driver`.
+
+    The file has a driver in C, C++ or Rust, by `contigo_driver_library` of `contigo.h`; it stays
+    loaded until the program ends. The program promises that it is one: its code runs at once.
+    NotFoundError: the loader's words. ArgumentError: what the file exports cannot be, or a driver is
+    called so already.
+    """
 def inventory() -> list[_Entry]:
     """The memory and the devices of this machine, and why the rest is missing.
 

@@ -1,0 +1,151 @@
+#![allow(unsafe_code, reason = "the values that C hands over are read here, after the checks that are possible")]
+//! Values from C: checked for NULL, read at any alignment, never kept.
+
+use crate::NAME_BYTES;
+use core::{
+    ffi::{CStr, c_char},
+    fmt,
+    mem::{self, MaybeUninit},
+    ptr, slice,
+};
+
+/// What is wrong with a value that C handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentError {
+    /// A pointer that must not be null is.
+    Null {
+        /// Which one.
+        what: &'static str,
+    },
+    /// A structure's `struct_size` cannot be.
+    StructSize {
+        /// The structure.
+        what: &'static str,
+        /// What it says.
+        given: usize,
+        /// The least that it can be.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// A structure of a newer header has something set that this library does not know.
+    NewerStruct {
+        /// The structure.
+        what: &'static str,
+        /// How many bytes of it are known.
+        known: usize,
+        /// Which byte is set.
+        at: usize,
+    },
+    /// A text that is not UTF-8, or too long.
+    Text {
+        /// Which one.
+        what: &'static str,
+        /// The most that it can have.
+        max_bytes: usize,
+    },
+    /// A number that is none of those that the header lists.
+    Value {
+        /// Which one.
+        what: &'static str,
+        /// The number.
+        value: u64,
+    },
+}
+
+impl fmt::Display for ArgumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Null { what } => write!(f, "{what} is NULL"),
+            Self::StructSize { what, given, least, most } => {
+                write!(f, "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}")
+            }
+            Self::NewerStruct { what, known, at } => {
+                write!(f, "{what} has byte {at} set, and this library knows {known} bytes of it: it is older than the header")
+            }
+            Self::Text { what, max_bytes } => write!(f, "{what} is not UTF-8, or longer than {max_bytes} bytes"),
+            Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
+        }
+    }
+}
+
+/// A structure whose first field is its size, so that a newer one can have more fields.
+///
+/// # Safety
+/// Callers owe nothing.
+///
+/// # Implementation safety
+/// It is `repr(C)`, begins with a `usize`, and every bit pattern is a value of it, padding aside.
+pub unsafe trait Versioned: Copy {
+    /// Its name in C.
+    const NAME: &'static str;
+    /// The size of its first version.
+    const LEAST: usize;
+}
+
+/// The most that a structure of any version has: a larger one is none of ours.
+const STRUCT_MAX_BYTES: usize = 4096;
+
+/// Its size as the caller knows it.
+///
+/// # Errors
+/// [`ArgumentError::Null`], [`ArgumentError::StructSize`].
+///
+/// # Safety
+/// `from` is NULL, or points to `struct_size`.
+pub unsafe fn struct_size<T: Versioned>(from: *const T) -> Result<usize, ArgumentError> {
+    if from.is_null() {
+        return Err(ArgumentError::Null { what: T::NAME });
+    }
+    // SAFETY: not null, and the caller's promise.
+    let given = unsafe { from.cast::<usize>().read_unaligned() };
+    if (T::LEAST..=STRUCT_MAX_BYTES).contains(&given) {
+        Ok(given)
+    } else {
+        Err(ArgumentError::StructSize { what: T::NAME, given, least: T::LEAST, most: STRUCT_MAX_BYTES })
+    }
+}
+
+/// A structure of an older or newer caller. The fields that an older one lacks are 0, and the
+/// fields that a newer one adds must be 0.
+///
+/// # Errors
+/// Those of [`struct_size`], and [`ArgumentError::NewerStruct`].
+///
+/// # Safety
+/// `from` is NULL, or points to as many bytes as its `struct_size` says, initialised.
+pub unsafe fn read<T: Versioned>(from: *const T) -> Result<T, ArgumentError> {
+    // SAFETY: the caller's promise.
+    let given = unsafe { struct_size(from)? };
+    let mut value = MaybeUninit::<T>::zeroed();
+    let known = given.min(mem::size_of::<T>());
+    // SAFETY: `known` bytes are there on both sides, and they are different objects.
+    unsafe { ptr::copy_nonoverlapping(from.cast::<u8>(), value.as_mut_ptr().cast::<u8>(), known) };
+    for at in known..given {
+        // SAFETY: `at` is below `given`.
+        if unsafe { from.cast::<u8>().add(at).read() } != 0 {
+            return Err(ArgumentError::NewerStruct { what: T::NAME, known, at });
+        }
+    }
+    // SAFETY: every bit pattern is a value (`Versioned`).
+    Ok(unsafe { value.assume_init() })
+}
+
+/// A text of at most [`NAME_BYTES`].
+///
+/// # Errors
+/// [`ArgumentError::Null`], [`ArgumentError::Text`].
+///
+/// # Safety
+/// `text` is NULL, or points to a NUL-terminated text that stays as it is for as long as `'a`.
+pub unsafe fn text<'a>(text: *const c_char, what: &'static str) -> Result<&'a str, ArgumentError> {
+    if text.is_null() {
+        return Err(ArgumentError::Null { what });
+    }
+    let refusal = ArgumentError::Text { what, max_bytes: NAME_BYTES };
+    // SAFETY: every byte up to the NUL is there, and no byte after it is read.
+    let len = (0..=NAME_BYTES).find(|&at| unsafe { text.add(at).read() } == 0).ok_or(refusal)?;
+    // SAFETY: `len` bytes and the NUL were read above.
+    let bytes = unsafe { slice::from_raw_parts(text.cast::<u8>(), len + 1) };
+    CStr::from_bytes_with_nul(bytes).ok().and_then(|text| text.to_str().ok()).ok_or(refusal)
+}

@@ -1,0 +1,354 @@
+#![allow(unsafe_code, reason = "functions that a program calls, with the driver that they opened")]
+//! A driver in Rust as such a shared library.
+
+use super::{
+    abi::{
+        contigo_completion, contigo_dev_slice, contigo_driver_device, contigo_driver_library, contigo_driver_ops, contigo_operand_spec,
+        contigo_status,
+    },
+    ops::of_c,
+};
+use contigo::{
+    Bus, DevAddr, Device, Driver, Error, Mmio, Port, Result, Wait,
+    job::{MAX_OPERANDS, Settings},
+};
+use core::{
+    ffi::{CStr, c_void},
+    mem,
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+/// **A driver in Rust that programs in C and Python load from a file**: a crate of type `cdylib`,
+/// with [`export_driver!`](crate::export_driver) in it.
+///
+/// The file has its own copy of the runtime's code, and shares none of its types with the program:
+/// the two may be of different versions.
+///
+/// ```
+/// use contigo::{Result, drivers::zdma::Zdma, job::Settings};
+/// use contigo_objects::driver::{Export, LentDevice};
+///
+/// struct Copier;
+/// impl Export for Copier {
+///     type Driver = Zdma<LentDevice>; // or a driver of one's own
+///     const NAME: &'static std::ffi::CStr = c"my-copier";
+///     const HELP: &'static std::ffi::CStr = c"copies, one job at a time";
+///     unsafe fn open(device: LentDevice, _: Settings<'_>) -> Result<Self::Driver> {
+///         // SAFETY: the caller's promise.
+///         unsafe { Zdma::simple(device) }
+///     }
+/// }
+/// contigo_objects::export_driver!(Copier);
+/// # fn main() {}
+/// ```
+pub trait Export: 'static {
+    /// The driver.
+    type Driver: Driver;
+    /// The driver's name, as `contigo_driver_library.name`.
+    const NAME: &'static CStr;
+    /// One sentence: what it drives, and what its jobs are.
+    const HELP: &'static CStr;
+    /// The names of its settings, separated by commas.
+    const SETTINGS: &'static CStr = c"";
+    /// How many bytes of memory the driver itself needs.
+    const MEMORY_BYTES: usize = 0;
+    /// How many bits the register for their address has.
+    const MEMORY_ADDR_BITS: u32 = 64;
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Why the device is none for this driver. The program gets the error's code; what came of
+    /// `settings` or of `device` it gets as it was.
+    ///
+    /// # Safety
+    /// The device is the one that the driver is for, and nobody else drives it while the driver
+    /// lives.
+    unsafe fn open(device: LentDevice, settings: Settings<'_>) -> Result<Self::Driver>;
+}
+
+/// Makes a crate of type `cdylib` a driver's library: see [`Export`](crate::driver::Export). Once in
+/// a crate.
+#[macro_export]
+macro_rules! export_driver {
+    ($export:ty) => {
+        /// What programs look for in this library.
+        #[unsafe(no_mangle)]
+        #[allow(non_upper_case_globals, unsafe_code, reason = "the symbol's name")]
+        pub static contigo_driver: $crate::driver::contigo_driver_library = $crate::driver::library_of::<$export>();
+    };
+}
+
+/// What the library of a driver exports: for [`export_driver!`](crate::export_driver).
+#[must_use]
+pub const fn library_of<D: Export>() -> contigo_driver_library {
+    contigo_driver_library {
+        struct_size: mem::size_of::<contigo_driver_library>(),
+        name: D::NAME.as_ptr(),
+        help: D::HELP.as_ptr(),
+        settings: D::SETTINGS.as_ptr(),
+        memory_bytes: D::MEMORY_BYTES,
+        memory_addr_bits: D::MEMORY_ADDR_BITS,
+        reserved: 0,
+        open: Some(open::<D>),
+        close: Some(close::<D>),
+    }
+}
+
+/// The device that the program lent: its registers, its interrupt, and memory for descriptors.
+#[derive(Debug)]
+pub struct LentDevice {
+    device: *const contigo_driver_device,
+    port: Port,
+    memory_bytes: usize,
+}
+
+// SAFETY: the program's functions may be called from any thread, one at a time (contigo.h).
+unsafe impl Send for LentDevice {}
+
+/// Memory of the driver's own, which the device fetches: descriptors, microcode.
+#[derive(Debug)]
+pub struct LentMemory {
+    device: *const contigo_driver_device,
+    len_bytes: usize,
+}
+
+// SAFETY: as `LentDevice`.
+unsafe impl Send for LentMemory {}
+
+/// What the program's function answered.
+const fn answered(status: contigo_status) -> Result<()> {
+    // The program knows the error, and takes the number for it.
+    if status == 0 { Ok(()) } else { Err(Error::Fault { device: "lent", status: status.cast_unsigned(), what: "the program's function" }) }
+}
+
+/// A field that the program's structure has: it is one of this version at least.
+macro_rules! call {
+    ($device:expr, $function:ident($($argument:expr),*), $otherwise:expr) => {{
+        let device = $device;
+        // SAFETY: it is the program's, until `close` has returned, which drops the driver.
+        match unsafe { (*device).$function } {
+            // SAFETY: as above; the arguments are what contigo.h says.
+            Some(function) => unsafe { function(device.cast(), $($argument),*) },
+            None => $otherwise,
+        }
+    }};
+}
+
+/// A function that is not there.
+const MISSING: contigo_status = -1;
+
+impl LentDevice {
+    /// # Safety
+    /// `device` is what a program gave to a library's `open`.
+    unsafe fn new(device: *const contigo_driver_device) -> Self {
+        // SAFETY: the caller's promise.
+        let said = unsafe { &*device };
+        let window = (0, u64::MAX.checked_shr(64_u32.saturating_sub(said.port_addr_bits)).unwrap_or(0));
+        let (addr_bits, coherent) = (said.port_addr_bits, said.port_coherent == 1);
+        Self { device, port: Port { name: "lent", bus: Bus::Soc, offset: 0, addr_bits, window, coherent }, memory_bytes: said.memory_bytes }
+    }
+
+    /// The memory of the driver's own, once: as many bytes as [`Export::MEMORY_BYTES`], or more.
+    pub const fn memory(&mut self) -> Option<LentMemory> {
+        match mem::replace(&mut self.memory_bytes, 0) {
+            0 => None,
+            len_bytes => Some(LentMemory { device: self.device, len_bytes }),
+        }
+    }
+}
+
+// SAFETY: 1. They are those of the device that the program opened for this driver. 2. The program
+// lends them to one driver, and `Export::open`'s caller promises the same.
+unsafe impl Mmio for LentDevice {
+    fn len_bytes(&self) -> usize {
+        // SAFETY: see `call!`.
+        unsafe { (*self.device).len_bytes }
+    }
+
+    fn read32(&self, offset: usize) -> u32 {
+        call!(self.device, read32(offset), u32::MAX)
+    }
+
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        call!(self.device, write32(offset, value), ());
+    }
+}
+
+impl Wait for LentDevice {
+    fn now_us(&self) -> u64 {
+        call!(self.device, now_us(), 0)
+    }
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        answered(call!(self.device, wait(timeout_us), MISSING))
+    }
+}
+
+// SAFETY: the addresses that the driver gets are those that the program made for the device's own
+// port, whose bits and coherency these are.
+unsafe impl Device for LentDevice {
+    fn port(&self) -> &Port {
+        &self.port
+    }
+}
+
+impl LentMemory {
+    /// How many bytes there are.
+    #[must_use]
+    pub const fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    /// Where the device finds the byte at `offset_bytes`.
+    #[must_use]
+    pub fn addr_at(&self, offset_bytes: usize) -> DevAddr {
+        // SAFETY: see `call!`.
+        DevAddr(unsafe { (*self.device).memory_addr }.wrapping_add(offset_bytes as u64))
+    }
+
+    /// How far apart descriptors of `descriptor_bytes` lie, so that each has its cache lines to
+    /// itself ([`DriverBuf::stride`](contigo::mem::DriverBuf::stride)).
+    #[must_use]
+    pub fn stride(&self, descriptor_bytes: usize) -> usize {
+        // SAFETY: see `call!`.
+        let line = unsafe { (*self.device).memory_stride_bytes };
+        descriptor_bytes.max(1).checked_next_multiple_of(line.max(1)).unwrap_or(usize::MAX)
+    }
+
+    /// As [`DriverBuf::write`](contigo::mem::DriverBuf::write).
+    ///
+    /// # Errors
+    /// As there; the program has the error itself.
+    ///
+    /// # Safety
+    /// The device does not fetch these bytes now.
+    pub unsafe fn write(&mut self, offset_bytes: usize, words: &[u32]) -> Result<()> {
+        answered(call!(self.device, memory_write(offset_bytes, words.as_ptr(), words.len()), MISSING))
+    }
+
+    /// As [`DriverBuf::read`](contigo::mem::DriverBuf::read).
+    ///
+    /// # Errors
+    /// As there; the program has the error itself.
+    pub fn read(&mut self, offset_bytes: usize, words: &mut [u32]) -> Result<()> {
+        answered(call!(self.device, memory_read(offset_bytes, words.as_mut_ptr(), words.len()), MISSING))
+    }
+}
+
+/// What the program's `context` points to.
+struct Exported<D: Export> {
+    driver: D::Driver,
+    operands: [contigo_operand_spec; MAX_OPERANDS],
+}
+
+/// The number of an error. One of the program's own functions goes back as it came.
+fn code(result: core::result::Result<Result<()>, Box<dyn core::any::Any + Send>>) -> contigo_status {
+    /// `CONTIGO_E_INTERNAL`: the driver panicked.
+    const PANICKED: contigo_status = -18;
+    match result {
+        Ok(Ok(())) => 0,
+        Ok(Err(Error::Fault { device: "lent", status, .. })) => status.cast_signed(),
+        Ok(Err(Error::WillNotStop { status, .. })) if status != 0 => status.cast_signed(),
+        Ok(Err(error)) => error.row().code,
+        Err(_) => PANICKED,
+    }
+}
+
+unsafe extern "C" fn open<D: Export>(
+    device: *const contigo_driver_device,
+    ops: *mut contigo_driver_ops,
+    context: *mut *mut c_void,
+) -> contigo_status {
+    let act = || {
+        // SAFETY: the program's promise (contigo.h): its structure, a text, and two that are writable.
+        unsafe {
+            let settings = CStr::from_ptr((*device).settings).to_str().unwrap_or("");
+            let driver = D::open(LentDevice::new(device), Settings(settings))?;
+            let mut operands = [contigo_operand_spec::default(); MAX_OPERANDS];
+            operands.iter_mut().zip(driver.operands()).for_each(|(to, from)| *to = from.into());
+            let (depth, in_order, addr_bits) = (driver.depth(), driver.in_order(), driver.addr_bits());
+            let n_operands = u32::try_from(driver.operands().len()).unwrap_or(u32::MAX);
+            let made = Box::into_raw(Box::new(Exported::<D> { driver, operands }));
+            context.write(made.cast());
+            ops.write(contigo_driver_ops {
+                struct_size: mem::size_of::<contigo_driver_ops>(),
+                name: D::NAME.as_ptr(),
+                depth: u32::try_from(depth).unwrap_or(u32::MAX),
+                out_of_order: (!in_order).into(),
+                addr_bits,
+                n_operands,
+                operands: (&raw const (*made).operands).cast(),
+                check: Some(check::<D>),
+                submit: Some(submit::<D>),
+                poll: Some(poll::<D>),
+                stop: Some(stop::<D>),
+            });
+        }
+        Ok(())
+    };
+    code(catch_unwind(AssertUnwindSafe(act)))
+}
+
+unsafe extern "C" fn close<D: Export>(context: *mut c_void) {
+    // SAFETY: `open` made it, and this is the last call.
+    let made = unsafe { Box::from_raw(context.cast::<Exported<D>>()) };
+    // What a driver's drop panics with is said on standard error.
+    let _ = catch_unwind(AssertUnwindSafe(move || drop(made)));
+}
+
+unsafe extern "C" fn check<D: Export>(
+    context: *mut c_void,
+    operands: *const contigo_dev_slice,
+    n: usize,
+    args: *const u32,
+    args_words: usize,
+) -> contigo_status {
+    // SAFETY: `open` made it; one call at a time, with so many values.
+    let (driver, (operands, args)) = unsafe { (&(*context.cast::<Exported<D>>()).driver, of_c(operands, n, args, args_words)) };
+    code(catch_unwind(AssertUnwindSafe(|| driver.check(&operands, args))))
+}
+
+unsafe extern "C" fn submit<D: Export>(
+    context: *mut c_void,
+    slot: u32,
+    operands: *const contigo_dev_slice,
+    n: usize,
+    args: *const u32,
+    args_words: usize,
+) -> contigo_status {
+    // SAFETY: as in `check`.
+    let (driver, (operands, args)) = unsafe { (&mut (*context.cast::<Exported<D>>()).driver, of_c(operands, n, args, args_words)) };
+    // SAFETY: the program submits what it has handed over, in a free slot.
+    code(catch_unwind(AssertUnwindSafe(|| unsafe { driver.submit(slot as usize, &operands, args) })))
+}
+
+unsafe extern "C" fn poll<D: Export>(
+    context: *mut c_void,
+    timeout_us: u32,
+    done: *mut contigo_completion,
+    ended: *mut u32,
+) -> contigo_status {
+    // SAFETY: as in `check`.
+    let driver = unsafe { &mut (*context.cast::<Exported<D>>()).driver };
+    let act = || {
+        let Some(end) = driver.poll(Duration::from_micros(timeout_us.into()))? else { return Ok(()) };
+        // SAFETY: both are writable; `struct_size` stays the program's.
+        unsafe {
+            let struct_size = (*done).struct_size;
+            done.write(contigo_completion { struct_size, ..end.into() });
+            ended.write(1);
+        }
+        Ok(())
+    };
+    code(catch_unwind(AssertUnwindSafe(act)))
+}
+
+unsafe extern "C" fn stop<D: Export>(context: *mut c_void) -> contigo_status {
+    // SAFETY: as in `check`.
+    let driver = unsafe { &mut (*context.cast::<Exported<D>>()).driver };
+    code(catch_unwind(AssertUnwindSafe(|| driver.stop())))
+}

@@ -1,0 +1,229 @@
+#![allow(unsafe_code, reason = "functions that a driver's library calls, with the device that it was given")]
+//! The device that a driver in a shared library uses: its registers, its clock and its memory, by
+//! functions.
+
+use super::abi::{contigo_driver_device, contigo_status};
+use crate::text;
+use contigo::{
+    Device, Error, Mmio, Result, Wait,
+    job::Settings,
+    mem::{DriverBuf, SimulatedDevice},
+    names::AnyDevice,
+};
+use core::{
+    cell::{Cell, UnsafeCell},
+    ffi::{c_char, c_void},
+    mem,
+    ptr::NonNull,
+    slice,
+};
+use std::ffi::CString;
+
+/// The structure that the library has a pointer to, and what is behind it. It stays where it is.
+#[repr(C)]
+struct Behind {
+    /// First, so that its address is the whole's.
+    abi: contigo_driver_device,
+    device: AnyDevice,
+    /// Only `memory` below looks at it, and `Lent`'s drop.
+    memory: UnsafeCell<Option<DriverBuf>>,
+    settings: CString,
+    known: &'static [&'static str],
+    /// What one of the functions answered last, if it was an error.
+    refused: Cell<Option<Error>>,
+}
+
+/// The device of one driver. Pointers to it are the library's, so no reference to all of it is
+/// made.
+pub(super) struct Lent {
+    behind: NonNull<Behind>,
+    /// The library's `close`.
+    close: Option<unsafe extern "C" fn(*mut c_void)>,
+    /// It knows no address: the driver was not opened yet, or has stopped it since its last job.
+    is_at_rest: bool,
+}
+
+impl Lent {
+    /// Lends `device`, and memory for descriptors.
+    ///
+    /// # Errors
+    /// As [`DriverBuf::new`], for a register of `addr_bits` bits.
+    pub(super) fn new(
+        device: AnyDevice,
+        memory: Option<contigo::CpuBuf>,
+        addr_bits: u32,
+        settings: Settings<'_>,
+        known: &'static [&'static str],
+    ) -> Result<Self> {
+        let settings = CString::new(settings.0).map_err(|_| Error::NotANumber { name: "a setting with a NUL", min: 0, max: u64::MAX })?;
+        let memory = memory.map(|memory| DriverBuf::new(memory, device.port(), addr_bits).map_err(|refused| refused.error)).transpose()?;
+        let abi = contigo_driver_device {
+            struct_size: mem::size_of::<contigo_driver_device>(),
+            len_bytes: device.len_bytes(),
+            settings: settings.as_ptr(),
+            memory_bytes: memory.as_ref().map_or(0, DriverBuf::len_bytes),
+            memory_addr: memory.as_ref().map_or(0, |memory| memory.addr_at(0).0),
+            memory_stride_bytes: memory.as_ref().map_or(0, |memory| memory.stride(1)),
+            port_addr_bits: device.port().addr_bits,
+            port_coherent: device.port().coherent.into(),
+            read32: Some(read32),
+            write32: Some(write32),
+            now_us: Some(now_us),
+            wait: Some(wait),
+            setting: Some(setting),
+            memory_write: Some(memory_write),
+            memory_read: Some(memory_read),
+        };
+        let memory = UnsafeCell::new(memory);
+        let behind = Box::into_raw(Box::new(Behind { abi, device, memory, settings, known, refused: Cell::new(None) }));
+        // SAFETY: a box is not null.
+        Ok(Self { behind: unsafe { NonNull::new_unchecked(behind) }, close: None, is_at_rest: true })
+    }
+
+    /// What the library gets.
+    pub(super) const fn abi(&self) -> *const contigo_driver_device {
+        self.behind.as_ptr().cast()
+    }
+
+    /// The driver was opened, and may have told the device where the memory is. `close` is called
+    /// with its context when it ends.
+    pub(super) const fn opened(&mut self, close: Option<unsafe extern "C" fn(*mut c_void)>) {
+        self.close = close;
+        self.is_at_rest = false;
+    }
+
+    /// # Safety
+    /// Once, with the context of the library's `open`, after every other function of it.
+    pub(super) unsafe fn close(&mut self, context: *mut c_void) {
+        if let Some(close) = self.close.take() {
+            // SAFETY: the caller's promise.
+            unsafe { close(context) };
+        }
+    }
+
+    /// It gets a job.
+    pub(super) const fn works(&mut self) {
+        self.is_at_rest = false;
+    }
+
+    /// It was stopped.
+    pub(super) const fn rests(&mut self) {
+        self.is_at_rest = true;
+    }
+
+    fn behind(&self) -> &Behind {
+        // SAFETY: it is there as long as this value, and nothing writes it but through cells.
+        unsafe { self.behind.as_ref() }
+    }
+
+    /// The error behind `status`, where one of the functions answered that last.
+    pub(super) fn refused(&self, status: contigo_status) -> Option<Error> {
+        self.behind().refused.take().filter(|error| error.row().code == status)
+    }
+
+    pub(super) fn simulated(&self) -> Option<&dyn SimulatedDevice> {
+        self.behind().device.simulated()
+    }
+
+    pub(super) fn arm_irq(&self) -> Result<Option<i32>> {
+        self.behind().device.arm_irq()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // SAFETY: it was a box, and the library's functions were closed.
+        let Behind { memory, .. } = *unsafe { Box::from_raw(self.behind.as_ptr()) };
+        if self.is_at_rest {
+            // SAFETY: the device fetches nothing: `is_at_rest`.
+            drop(memory.into_inner().map(|memory| unsafe { memory.release() }));
+        }
+    }
+}
+
+/// # Safety
+/// `device` is what [`Lent::abi`] answered, and the value is alive.
+unsafe fn of<'a>(device: *const c_void) -> &'a Behind {
+    // SAFETY: the caller's promise; see `Lent::behind`.
+    unsafe { &*device.cast() }
+}
+
+/// The status of `result`, which is kept where it is an error.
+fn answer(behind: &Behind, result: Result<()>) -> contigo_status {
+    behind.refused.set(result.err());
+    result.err().map_or(0, |error| error.row().code)
+}
+
+unsafe extern "C" fn read32(device: *const c_void, offset: usize) -> u32 {
+    // SAFETY: the library hands on the pointer that it has, as contigo.h asks for.
+    unsafe { of(device) }.device.read32(offset)
+}
+
+unsafe extern "C" fn write32(device: *const c_void, offset: usize, value: u32) {
+    // SAFETY: as in `read32`; what the value does is the driver's promise.
+    unsafe { of(device).device.write32(offset, value) }
+}
+
+unsafe extern "C" fn now_us(device: *const c_void) -> u64 {
+    // SAFETY: as in `read32`.
+    unsafe { of(device) }.device.now_us()
+}
+
+unsafe extern "C" fn wait(device: *const c_void, timeout_us: u32) -> contigo_status {
+    // SAFETY: as in `read32`.
+    let behind = unsafe { of(device) };
+    answer(behind, behind.device.wait_at_most(timeout_us))
+}
+
+unsafe extern "C" fn setting(
+    device: *const c_void,
+    name: *const c_char,
+    min: u64,
+    max: u64,
+    otherwise: u64,
+    value: *mut u64,
+) -> contigo_status {
+    // SAFETY: as in `read32`; the name is a text of the library's.
+    let (behind, name) = unsafe { (of(device), text(name, "the name of a setting").unwrap_or("")) };
+    let find = || {
+        let unlisted = Error::Unsupported {
+            what: "the driver asks for a setting that it does not list",
+            fix: "list it in contigo_driver_library.settings",
+        };
+        let name = behind.known.iter().find(|known| **known == name).ok_or(unlisted)?;
+        let given = Settings(behind.settings.to_str().unwrap_or("")).number(name, min, max)?;
+        // SAFETY: the library says that it is writable.
+        unsafe { value.write_unaligned(given.unwrap_or(otherwise)) };
+        Ok(())
+    };
+    answer(behind, find())
+}
+
+const NO_MEMORY: Error =
+    Error::Unsupported { what: "the driver has no memory of its own", fix: "say how much it needs in contigo_driver_library.memory_bytes" };
+
+/// The memory of the driver.
+///
+/// # Safety
+/// As [`of`]; no other reference to it is used before this one ends.
+unsafe fn memory<'a>(device: *const c_void) -> Result<&'a mut DriverBuf> {
+    // SAFETY: the caller's promise.
+    unsafe { &mut *of(device).memory.get() }.as_mut().ok_or(NO_MEMORY)
+}
+
+unsafe extern "C" fn memory_write(device: *const c_void, offset: usize, words: *const u32, n: usize) -> contigo_status {
+    // SAFETY: as in `read32`. So many words are there, and the device does not fetch these bytes:
+    // the library's promise.
+    unsafe {
+        let wrote = memory(device).and_then(|memory| memory.write(offset, slice::from_raw_parts(words, n)));
+        answer(of(device), wrote)
+    }
+}
+
+unsafe extern "C" fn memory_read(device: *const c_void, offset: usize, words: *mut u32, n: usize) -> contigo_status {
+    // SAFETY: as in `memory_write`; they are writable.
+    unsafe {
+        let read = memory(device).and_then(|memory| memory.read(offset, slice::from_raw_parts_mut(words, n)));
+        answer(of(device), read)
+    }
+}

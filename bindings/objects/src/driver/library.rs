@@ -1,0 +1,249 @@
+#![allow(unsafe_code, reason = "code that is loaded is believed")]
+//! Drivers in shared libraries: loaded once, and from then on rows of the table.
+
+use super::{
+    abi::{contigo_driver_device, contigo_driver_library, contigo_driver_ops, contigo_status},
+    lent::Lent,
+    ops::DriverOps,
+};
+use crate::{ArgumentError, Refusal, keep, read, text};
+use contigo::{
+    Device, Error, Result,
+    job::{AnyDriver, Parts},
+    names::{self, AnyDevice, DriverRow, Open},
+};
+use core::{
+    ffi::c_void,
+    fmt,
+    mem::{self, MaybeUninit},
+    ptr,
+};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::{
+    path::Path,
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+/// The most libraries that a process loads: a bitstream has a handful of cores.
+pub const DRIVER_LIBRARIES: usize = 8;
+
+/// The most settings of such a driver.
+const SETTINGS: usize = 16;
+
+/// Why a driver's library was not loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The loader refused the file, or it does not export `contigo_driver`: its words.
+    Library(String),
+    /// What it exports cannot be.
+    Refused(Refusal),
+    /// There is a driver of that name: built in, or loaded before from another file or another
+    /// build of this one.
+    Taken {
+        /// The name.
+        name: &'static str,
+    },
+    /// [`DRIVER_LIBRARIES`] were loaded.
+    TooMany,
+}
+
+impl<E: Into<Refusal>> From<E> for LoadError {
+    fn from(error: E) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(said) => f.write_str(said),
+            Self::Refused(refusal) => write!(f, "what it exports as contigo_driver: {refusal}"),
+            Self::Taken { name } => write!(
+                f,
+                "there is a driver {name} already; give this one another name, or, where this is a new build of it, load it in a new process"
+            ),
+            Self::TooMany => write!(f, "a process loads {DRIVER_LIBRARIES} drivers at most"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// What stays of a library: it is never unloaded, and neither are its texts and functions.
+struct Loaded {
+    /// Where it is, by which the same library is known again.
+    entry: usize,
+    said: contigo_driver_library,
+    row: DriverRow,
+}
+
+// SAFETY: it is read, and its pointers are to the constants and functions of its library.
+unsafe impl Sync for Loaded {}
+// SAFETY: as above.
+unsafe impl Send for Loaded {}
+
+struct Place {
+    settings: OnceLock<heapless::Vec<&'static str, SETTINGS>>,
+    loaded: OnceLock<Loaded>,
+}
+
+static PLACES: [Place; DRIVER_LIBRARIES] = [const { Place { settings: OnceLock::new(), loaded: OnceLock::new() } }; DRIVER_LIBRARIES];
+
+/// A row's function has no more than its own address to know its library by.
+const OPENS: [Open; DRIVER_LIBRARIES] = [open::<0>, open::<1>, open::<2>, open::<3>, open::<4>, open::<5>, open::<6>, open::<7>];
+
+/// Loads the library at `path`, and adds its driver to the table
+/// ([`contigo::names::register`]), from which every language opens it by its name. One that was
+/// loaded before answers its row again. It stays loaded for as long as the process runs.
+///
+/// ```no_run
+/// use contigo::names::row;
+/// // SAFETY: its source is beside this program's.
+/// let mover = unsafe { contigo_objects::load_driver("./libmover.so".as_ref())? };
+/// assert_eq!(row(mover.name)?.help, mover.help);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`LoadError`]: nothing of it is left.
+///
+/// # Safety
+/// The file's code is run at once, and again whenever its driver is used. It is a driver that
+/// keeps `contigo.h`'s rules.
+pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRow, LoadError> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the caller's promise.
+    let library =
+        unsafe { Library::open(Some(path.as_os_str()), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| LoadError::Library(words(&error)))?;
+    // SAFETY: the symbol of this name is such a structure: the caller's promise.
+    let entry = unsafe { library.get::<*const contigo_driver_library>(c"contigo_driver".to_bytes_with_nul()) };
+    let entry = *entry.map_err(|error| LoadError::Library(words(&error)))?;
+    let known = || PLACES.iter().filter_map(|place| place.loaded.get()).find(|loaded| loaded.entry == entry.addr());
+    if let Some(loaded) = known() {
+        return loaded.listed();
+    }
+    // SAFETY: the caller's promise.
+    let said = unsafe { read(entry)? };
+    if said.open.is_none() {
+        return Err(ArgumentError::Null { what: "contigo_driver.open" }.into());
+    }
+    // SAFETY: the library stays as long as these texts are looked at: see below.
+    let (name, help) = unsafe { (text(said.name, "contigo_driver.name")?, text(said.help, "contigo_driver.help")?) };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if name.is_empty() || !name.bytes().all(is_name) {
+        return Err(ArgumentError::Text { what: "contigo_driver.name (letters, digits, _ and -)", max_bytes: crate::NAME_BYTES }.into());
+    }
+    if names::row(name).is_ok() {
+        return Err(LoadError::Taken { name: keep(name)? });
+    }
+    let mut settings = heapless::Vec::<_, SETTINGS>::new();
+    if !said.settings.is_null() {
+        // SAFETY: as above.
+        let listed = unsafe { text(said.settings, "contigo_driver.settings")? };
+        for setting in listed.split(',').map(str::trim).filter(|setting| !setting.is_empty()) {
+            let many = ArgumentError::Value { what: "the number of contigo_driver.settings", value: SETTINGS as u64 + 1 };
+            settings.push(setting).map_err(|_| many)?;
+        }
+    }
+    let free = PLACES.iter().zip(OPENS).find(|(place, _)| place.loaded.get().is_none());
+    let (place, open) = free.ok_or(LoadError::TooMany)?;
+    let settings = place.settings.get_or_init(|| settings);
+    let row = DriverRow::new(name, help, open).settings(settings).memory(said.memory_bytes);
+    // From here on it stays, and `name`, `help` and `settings` with it.
+    mem::forget(library);
+    let loaded = place.loaded.get_or_init(|| Loaded { entry: entry.addr(), said, row });
+    loaded.listed()
+}
+
+/// The loader's words, which name the file and what it misses.
+fn words(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Opens the driver of the library in place number `PLACE`.
+///
+/// # Safety
+/// As [`DriverRow::open`].
+unsafe fn open<const PLACE: usize>(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
+    let loaded = PLACES.get(PLACE).and_then(|place| place.loaded.get()).ok_or(Error::Busy)?;
+    // SAFETY: the caller's promise.
+    unsafe { loaded.open(parts) }
+}
+
+/// Room for the structure of a newer library.
+#[repr(C)]
+union Room {
+    ops: contigo_driver_ops,
+    bytes: [MaybeUninit<u8>; 4096],
+}
+
+impl Loaded {
+    /// Its row, which is in the table from here on.
+    fn listed(&'static self) -> core::result::Result<&'static DriverRow, LoadError> {
+        match names::row(self.row.name) {
+            Ok(row) if ptr::eq(row, &raw const self.row) => {}
+            _ => names::register(&self.row)?,
+        }
+        Ok(&self.row)
+    }
+
+    /// # Safety
+    /// As [`DriverRow::open`].
+    unsafe fn open(&self, parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
+        let (name, said) = (self.row.name, &self.said);
+        let Some(open) = said.open else { return Err(Error::Busy) };
+        let have = parts.memory.as_ref().map_or(0, |memory| memory.len_bytes());
+        if have < said.memory_bytes {
+            let what = "the driver needs memory of its own";
+            return Err(Error::Unsupported {
+                what,
+                fix: "give it a region, and as many bytes of it as its row in the list of drivers says",
+            });
+        }
+        let addr_bits = if said.memory_addr_bits == 0 { 64 } else { said.memory_addr_bits };
+        let (port, known) = (*parts.device.port(), self.row.settings.unwrap_or_default());
+        let mut lent = Lent::new(parts.device, parts.memory, addr_bits, parts.settings, known)?;
+        let mut room = Room { bytes: [MaybeUninit::zeroed(); 4096] };
+        room.ops.struct_size = mem::size_of::<contigo_driver_ops>();
+        let mut context = ptr::null_mut::<c_void>();
+        // SAFETY: the library's author keeps contigo.h's rules: the promise of who loaded it.
+        let status = unsafe { call(open, lent.abi(), &raw mut room, &raw mut context) };
+        if status != 0 {
+            let fault = Error::Fault { device: name, status: status.cast_unsigned(), what: "its driver's open refused the device" };
+            return Err(lent.refused(status).unwrap_or(fault));
+        }
+        lent.opened(said.close);
+        // SAFETY: as above.
+        let driver = unsafe { read(&raw const room.ops) }
+            .map_err(Refusal::from)
+            .and_then(|ops| unsafe { DriverOps::new(&ops, context, name, port) });
+        match driver {
+            Ok(driver) => AnyDriver::new(driver.with(lent)),
+            Err(refusal) => {
+                // SAFETY: nothing else of it is called.
+                unsafe { lent.close(context) };
+                Err(match refusal {
+                    Refusal::Runtime(error) => error,
+                    Refusal::Argument(ArgumentError::Value { what, value }) => {
+                        Error::Fault { device: name, status: u32::try_from(value).unwrap_or(u32::MAX), what }
+                    }
+                    Refusal::Argument(ArgumentError::Null { what }) => Error::Fault { device: name, status: 0, what },
+                    _ => Error::Fault { device: name, status: 0, what: "contigo_driver_ops.struct_size is not as contigo.h has it" },
+                })
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As the function's.
+unsafe fn call(
+    open: unsafe extern "C" fn(*const contigo_driver_device, *mut contigo_driver_ops, *mut *mut c_void) -> contigo_status,
+    device: *const contigo_driver_device,
+    room: *mut Room,
+    context: *mut *mut c_void,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { open(device, room.cast(), context) }
+}

@@ -1,0 +1,227 @@
+#![allow(unsafe_code, reason = "a driver's promises are those of the functions' author")]
+//! A driver whose methods are C functions.
+
+use super::{
+    abi::{contigo_completion, contigo_dev_slice, contigo_driver_ops, contigo_status},
+    lent::Lent,
+};
+use crate::{ArgumentError, Refusal};
+use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, job::MAX_OPERANDS, mem::DevSlice};
+use core::{ffi::c_void, fmt, mem, slice};
+use heapless::Vec;
+use std::time::Duration;
+
+/// The functions that every driver has.
+#[derive(Clone, Copy)]
+struct Functions {
+    check: Option<unsafe extern "C" fn(*mut c_void, *const contigo_dev_slice, usize, *const u32, usize) -> contigo_status>,
+    submit: unsafe extern "C" fn(*mut c_void, u32, *const contigo_dev_slice, usize, *const u32, usize) -> contigo_status,
+    poll: unsafe extern "C" fn(*mut c_void, u32, *mut contigo_completion, *mut u32) -> contigo_status,
+    stop: unsafe extern "C" fn(*mut c_void) -> contigo_status,
+}
+
+/// A driver in C, and what it says of itself.
+pub struct DriverOps {
+    name: &'static str,
+    port: Port,
+    addr_bits: u32,
+    depth: usize,
+    in_order: bool,
+    operands: Vec<OperandSpec, MAX_OPERANDS>,
+    functions: Functions,
+    context: *mut c_void,
+    /// The device, of a driver in a file.
+    lent: Option<Lent>,
+}
+
+// SAFETY: the functions' author says that they may be called from any thread, one at a time
+// (contigo.h, `contigo_driver_ops`).
+unsafe impl Send for DriverOps {}
+
+impl DriverOps {
+    /// A driver of these functions, for a device behind `port`, which the library does not know.
+    ///
+    /// # Errors
+    /// [`ArgumentError`], or what an alignment says.
+    ///
+    /// # Safety
+    /// `ops` was read of a structure with `n_operands` operands. The rest is what
+    /// `contigo_engine_open_driver` asks for.
+    pub unsafe fn new(
+        ops: &contigo_driver_ops,
+        context: *mut c_void,
+        name: &'static str,
+        port: Port,
+    ) -> core::result::Result<Self, Refusal> {
+        let (Some(submit), Some(poll), Some(stop)) = (ops.submit, ops.poll, ops.stop) else {
+            return Err(ArgumentError::Null { what: "contigo_driver_ops.submit, poll or stop" }.into());
+        };
+        if ops.operands.is_null() {
+            return Err(ArgumentError::Null { what: "contigo_driver_ops.operands" }.into());
+        }
+        let count = ops.n_operands as usize;
+        if !(1..=MAX_OPERANDS).contains(&count) {
+            return Err(ArgumentError::Value { what: "contigo_driver_ops.n_operands", value: count as u64 }.into());
+        }
+        let mut operands = Vec::new();
+        for at in 0..count {
+            // SAFETY: the caller's promise.
+            let given = unsafe { ops.operands.add(at).read_unaligned() };
+            let _ = operands.push(OperandSpec::try_from(&given)?);
+        }
+        let out_of_order = match ops.out_of_order {
+            0 => false,
+            1 => true,
+            value => return Err(ArgumentError::Value { what: "contigo_driver_ops.out_of_order", value: value.into() }.into()),
+        };
+        Ok(Self {
+            name,
+            port,
+            addr_bits: if ops.addr_bits == 0 { 64 } else { ops.addr_bits },
+            depth: ops.depth.max(1) as usize,
+            in_order: !out_of_order,
+            operands,
+            functions: Functions { check: ops.check, submit, poll, stop },
+            context,
+            lent: None,
+        })
+    }
+
+    /// The same, with the device that its functions use.
+    pub(super) fn with(mut self, lent: Lent) -> Self {
+        self.lent = Some(lent);
+        self
+    }
+
+    /// The C function's answer, as the runtime's result. Where it hands on what one of the device's
+    /// functions answered, that error.
+    fn answered(&self, status: contigo_status, what: &'static str) -> Result<()> {
+        match status {
+            0 => Ok(()),
+            status => Err(self.lent.as_ref().and_then(|lent| lent.refused(status)).unwrap_or(Error::Fault {
+                device: self.name,
+                status: status.cast_unsigned(),
+                what,
+            })),
+        }
+    }
+}
+
+/// The same slices as C has them.
+fn slices(operands: &[DevSlice]) -> Vec<contigo_dev_slice, MAX_OPERANDS> {
+    operands.iter().map(|slice| contigo_dev_slice { addr: slice.addr.0, len_bytes: slice.len_bytes }).take(MAX_OPERANDS).collect()
+}
+
+/// The operands and the argument words of a call from C.
+///
+/// # Safety
+/// So many values are at the pointers, as [`slices`] made them.
+pub(super) unsafe fn of_c<'a>(
+    operands: *const contigo_dev_slice,
+    n: usize,
+    args: *const u32,
+    words: usize,
+) -> (Vec<DevSlice, MAX_OPERANDS>, &'a [u32]) {
+    // SAFETY: the caller's promise.
+    let (given, args) = unsafe { (slice::from_raw_parts(operands, n), slice::from_raw_parts(args, words)) };
+    let operands = given.iter().map(|slice| DevSlice { addr: contigo::DevAddr(slice.addr), len_bytes: slice.len_bytes, offset_bytes: 0 });
+    (operands.take(MAX_OPERANDS).collect(), args)
+}
+
+// SAFETY: the author of the functions says that they keep the rules of a driver (contigo.h,
+// `contigo_engine_open_driver`).
+unsafe impl Driver for DriverOps {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn port(&self) -> &Port {
+        &self.port
+    }
+    fn simulated(&self) -> Option<&dyn contigo::mem::SimulatedDevice> {
+        self.lent.as_ref().and_then(Lent::simulated)
+    }
+    fn addr_bits(&self) -> u32 {
+        self.addr_bits
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        &self.operands
+    }
+    fn depth(&self) -> usize {
+        self.depth
+    }
+    fn in_order(&self) -> bool {
+        self.in_order
+    }
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.lent.as_ref().map_or(Ok(None), Lent::arm_irq)
+    }
+
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let Some(check) = self.functions.check else { return Ok(()) };
+        let slices = slices(operands);
+        // SAFETY: the pointers are to so many values, and the rest is the author's promise.
+        match unsafe { check(self.context, slices.as_ptr(), slices.len(), args.as_ptr(), args.len()) } {
+            0 => Ok(()),
+            status => {
+                let value = status.unsigned_abs().into();
+                Err(Error::Argument { name: "the number by which the driver's check refused", value, min: 0, max: 0, multiple_of: 1 })
+            }
+        }
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let slices = slices(operands);
+        let slot = u32::try_from(slot).unwrap_or(u32::MAX);
+        if let Some(lent) = &mut self.lent {
+            lent.works();
+        }
+        // SAFETY: as in `check`; the caller's promise of the operands is handed on.
+        let status = unsafe { (self.functions.submit)(self.context, slot, slices.as_ptr(), slices.len(), args.as_ptr(), args.len()) };
+        self.answered(status, "its driver's submit refused the job")
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let timeout_us = contigo::types::timeout_us(timeout)?;
+        let mut done = contigo_completion { struct_size: mem::size_of::<contigo_completion>(), ..contigo_completion::default() };
+        let mut ended = 0;
+        // SAFETY: as in `check`.
+        let status = unsafe { (self.functions.poll)(self.context, timeout_us, &raw mut done, &raw mut ended) };
+        self.answered(status, "its driver's poll says so")?;
+        Ok((ended != 0).then(|| Completion {
+            slot: done.slot as usize,
+            bytes: (done.has_bytes != 0).then_some(done.bytes),
+            status: done.status,
+            words: done.words,
+            failed: (done.failed != 0).then_some("its driver says that this job failed"),
+            last: None,
+        }))
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        // SAFETY: as in `check`.
+        match unsafe { (self.functions.stop)(self.context) } {
+            0 => {
+                if let Some(lent) = &mut self.lent {
+                    lent.rests();
+                }
+                Ok(())
+            }
+            status => Err(Error::WillNotStop { device: self.name, status: status.cast_unsigned(), waited_us: 0 }),
+        }
+    }
+}
+
+impl fmt::Debug for DriverOps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DriverOps").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Drop for DriverOps {
+    fn drop(&mut self) {
+        if let Some(lent) = &mut self.lent {
+            // SAFETY: no other function is called after this.
+            unsafe { lent.close(self.context) };
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Drivers in shared libraries: `examples/copier.c`, a driver that looks at its device and its
+//! memory, and files that are wrong on purpose.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use contigo_testkit::emulated;
+use std::{ffi::CString, fs, path::Path, process::Command};
+
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A driver of four functions that do nothing, and what is wrong with it by `-D`.
+const ODD: &str = r#"
+#include <contigo.h>
+#include <stdlib.h>
+#ifndef NAME
+#define NAME "odd"
+#endif
+#ifndef OPEN
+#define OPEN open
+#endif
+#ifndef OPERANDS
+#define OPERANDS 1
+#endif
+#ifndef SIZE
+#define SIZE sizeof(contigo_driver_library)
+#endif
+static contigo_status submit(void *c, uint32_t s, const contigo_dev_slice *o, size_t n, const uint32_t *a, size_t w)
+{ (void)s, (void)o, (void)n, (void)a, (void)w; ((int *)c)[0] = 1; return 0; }
+static contigo_status poll(void *c, uint32_t t, contigo_completion *done, uint32_t *ended)
+{ (void)t; done->status = 42; *ended = (uint32_t)((int *)c)[0]; ((int *)c)[0] = 0; return 0; }
+static contigo_status stop(void *c) { return ((int *)c)[1]; }
+static contigo_status open(const contigo_driver_device *d, contigo_driver_ops *ops, void **context)
+{
+    static const contigo_operand_spec spec = {.use = CONTIGO_READS};
+    uint64_t at, stuck;
+    contigo_status status;
+    if ((status = d->setting(d, "at", 0, UINT32_MAX, 0, &at)) != 0 || (status = d->setting(d, "stuck", 0, 1, 0, &stuck)) != 0)
+        return status;
+    if (d->struct_size < sizeof *d || d->read32(d, d->len_bytes) != UINT32_MAX || d->port_addr_bits == 0)
+        return 3;
+    if (d->memory_bytes != 0) {
+        uint32_t words[2] = {0x12345678, 9}, back[2] = {0, 0};
+        if (d->memory_stride_bytes < 32 || (status = d->memory_write(d, at, words, 2)) != 0)
+            return status != 0 ? status : 4;
+        if ((status = d->memory_read(d, at, back, 2)) != 0 || back[0] != words[0] || back[1] != 9)
+            return status != 0 ? status : 5;
+    }
+    if ((status = d->setting(d, "unlisted", 0, 1, 0, &at)) == 0)
+        return 6;
+    *ops = (contigo_driver_ops){.struct_size = sizeof *ops, .n_operands = OPERANDS, .operands = &spec,
+                                .submit = submit, .poll = poll, .stop = stop};
+    *context = calloc(2, sizeof(int));
+    ((int *)*context)[1] = (int)stuck;
+    return 0;
+}
+const contigo_driver_library contigo_driver = {
+    .struct_size = SIZE, .name = NAME, .help = "does nothing", .settings = "at, stuck", .memory_bytes = 4096, .open = OPEN, .close = free};
+"#;
+
+/// Compiles `source` to a shared library.
+fn library(folder: &Path, name: &str, source: &Path, more: &[&str]) -> CString {
+    let to = folder.join(format!("lib{name}.so"));
+    let compiled = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"])
+        .args(more)
+        .args(["-I", &format!("{CRATE}/include"), "-o"])
+        .args([&to, source])
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    CString::new(to.to_str().unwrap()).unwrap()
+}
+
+fn skipped(test: &str) -> bool {
+    let why =
+        emulated::why().or_else(|| Command::new("cc").arg("--version").output().is_err().then(|| "there is no C compiler".to_owned()));
+    if let Some(why) = &why {
+        emulated::skipped(test, why);
+    }
+    why.is_some()
+}
+
+#[test]
+fn a_program_in_c_names_the_file() {
+    if skipped("loaded::a_program_in_c_names_the_file") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let copier = library(folder.path(), "copier", &Path::new(CRATE).join("examples/copier.c"), &[]);
+    let board = Board::new();
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let options = contigo_engine_options { settings: c"stop_us=2000".as_ptr(), ..engine_options(&copier, device, 0, 0) };
+    for _ in 0..3 {
+        let engine = open_engine(&options);
+        let operands = [
+            part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 512),
+            part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 512),
+        ];
+        ok(unsafe { contigo_buf_write(operands[0].buf, [9_u8; 512].as_ptr().cast(), 512) });
+        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, std::ptr::null(), 0, job) });
+        // The library knows the driver's device: nobody else has it, and it is the one that is blamed.
+        refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
+        ok(wait(job, 20_000));
+        assert_eq!(bytes(operands[1].buf)[..512], [9; 512]);
+        operands.iter().for_each(|operand| ok(contigo_buf_release(operand.buf)));
+        ok(contigo_engine_close(engine));
+    }
+    let far = contigo_engine_options { settings: c"stop_us=0".as_ptr(), ..options };
+    refused(unsafe { contigo_engine_open(&far, &mut 0) }, CONTIGO_E_ARGUMENT, "stop_us");
+    let other = contigo_engine_options { settings: c"speed=3".as_ptr(), ..options };
+    refused(unsafe { contigo_engine_open(&other, &mut 0) }, CONTIGO_E_UNKNOWN_SETTING, "`speed`");
+    // By its name, too, from now on.
+    ok(contigo_engine_close(open_engine(&contigo_engine_options { driver: c"copier".as_ptr(), ..options })));
+    ok(contigo_device_close(device));
+    board.close();
+}
+
+#[test]
+fn a_driver_sees_its_device_its_settings_and_its_memory() {
+    if skipped("loaded::a_driver_sees_its_device_its_settings_and_its_memory") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("odd.c");
+    fs::write(&source, ODD).unwrap();
+    let odd = library(folder.path(), "odd", &source, &[]);
+    let board = Board::new();
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let options = engine_options(&odd, device, board.port, board.region);
+    let with = |settings: &'static std::ffi::CStr| contigo_engine_options { settings: settings.as_ptr(), ..options };
+    let free = || region_info(board.region).free_bytes;
+    let before = free();
+    let engine = open_engine(&with(c"at=64"));
+    assert!(free() < before);
+    let operand = part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 64);
+    let job = answer(|job| unsafe { contigo_job_start(engine, &operand, 1, std::ptr::null(), 0, job) });
+    let mut done = contigo_completion { struct_size: size_of::<contigo_completion>(), ..contigo_completion::default() };
+    ok(unsafe { contigo_job_wait(job, 1_000, &mut done) });
+    assert_eq!(done.status, 42);
+    ok(contigo_engine_close(engine));
+    assert_eq!(free(), before, "a device that stopped fetches nothing: its memory is back");
+    // What one of the device's functions refuses comes to the program as it was.
+    let failed = |options: &contigo_engine_options| unsafe { contigo_engine_open(options, &mut 0) };
+    refused(failed(&with(c"at=4092")), CONTIGO_E_OUT_OF_RANGE, "bytes 4092..4100 are outside the 4096");
+    refused(failed(&with(c"at=2")), CONTIGO_E_MISALIGNED, "");
+    refused(failed(&with(c"at=x")), CONTIGO_E_NOT_A_NUMBER, "at");
+    refused(failed(&contigo_engine_options { region: 0, ..options }), CONTIGO_E_UNSUPPORTED, "memory of its own");
+    assert_eq!(free(), before, "and nothing of it is left");
+    // A device that does not stop keeps the memory.
+    refused(failed(&with(c"stuck=1")), CONTIGO_E_WILL_NOT_STOP, "odd");
+    assert!(free() < before, "a device that may still fetch keeps it");
+    ok(contigo_buf_release(operand.buf));
+}
+
+#[test]
+fn files_that_are_wrong_are_refused_with_what_is_wrong() {
+    if skipped("loaded::files_that_are_wrong_are_refused_with_what_is_wrong") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("odd.c");
+    fs::write(&source, ODD).unwrap();
+    let board = Board::new();
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let refuse = |path: &CString, code, word| {
+        refused(unsafe { contigo_engine_open(&engine_options(path, device, board.port, board.region), &mut 0) }, code, word);
+    };
+    let path = |name: &str| CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
+    refuse(&path("none.so"), CONTIGO_E_NO_LIBRARY, "none.so: cannot open shared object file: No such file or directory");
+    refuse(&CString::new(source.to_str().unwrap()).unwrap(), CONTIGO_E_NO_LIBRARY, "odd.c: ");
+    let empty = folder.path().join("empty.c");
+    fs::write(&empty, "int nothing_here;\n").unwrap();
+    refuse(&library(folder.path(), "empty", &empty, &[]), CONTIGO_E_NO_LIBRARY, "undefined symbol: contigo_driver");
+    fs::write(&empty, "extern int missing_function(void); int used(void) { return missing_function(); }\n").unwrap();
+    refuse(&library(folder.path(), "missing", &empty, &[]), CONTIGO_E_NO_LIBRARY, "undefined symbol: missing_function");
+    let odd = |name: &str, defect: &str| {
+        let defects: Vec<_> = defect.split(' ').chain(["-Wno-unused-function"]).collect();
+        library(folder.path(), name, &source, &defects)
+    };
+    refuse(&odd("size", "-DSIZE=8"), CONTIGO_E_STRUCT, "contigo_driver.struct_size is 8");
+    refuse(&odd("unopened", "-DOPEN=NULL"), CONTIGO_E_NULL, "contigo_driver.open is NULL");
+    refuse(&odd("nameless", "-DNAME=\"\""), CONTIGO_E_TEXT, "contigo_driver.name");
+    refuse(&odd("path", "-DNAME=\"a/b\""), CONTIGO_E_TEXT, "contigo_driver.name");
+    refuse(&odd("taken", "-DNAME=\"zdma\""), CONTIGO_E_NO_LIBRARY, "there is a driver zdma already");
+    refuse(&odd("many", "-DOPERANDS=17 -DNAME=\"many\""), CONTIGO_E_FAULT, "contigo_driver_ops.n_operands");
+    ok(contigo_device_close(device));
+    board.close();
+}
