@@ -12,7 +12,6 @@
 //! | `lent` | windows that a test keeps, or that a program loses for a while | `fakes` |
 //! | `scripted` | a device that touches nothing, and gives the answers of a test | `fakes` |
 //! | `nvidia` | NVIDIA's headers and drivers, for machines without a GPU | `fakes` |
-//! | `copied` | a copy of this tree, in which a test does what a page says | `fakes` |
 //! | `barrier` | threads that meet, and end where one of them does not come | `fakes` |
 //! | `emulated`, `direct`, `mapped` | how a test runs under an emulator, and its questions to the system | `fakes` |
 // On docs.rs, and there alone, each item says which feature it needs.
@@ -22,8 +21,6 @@
 pub mod barrier;
 #[cfg(feature = "fakes")]
 pub mod conformance;
-#[cfg(feature = "fakes")]
-pub mod copied;
 #[cfg(feature = "fakes")]
 pub mod direct;
 #[cfg(feature = "edu")]

@@ -14,8 +14,6 @@ mod cores;
 mod guards;
 #[path = "names/inventory.rs"]
 mod inventory;
-#[path = "names/promises.rs"]
-mod promises;
 
 use contigo::{
     Align, Backend, Bus, CpuBuf, Device, Error, Mmio, PhysAddr, Port, Queue, Region, Wait,

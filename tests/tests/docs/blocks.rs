@@ -20,7 +20,7 @@ const SOURCES: [(&str, &str, &[&str]); 4] = [
 const OTHERS: [(&str, &str); 6] = [
     ("sh", "commands.rs, and the tests of the tools"),
     ("json", "below: maps of kernels"),
-    ("toml", "cross/tests/new_board.rs makes the board of boards/README.md"),
+    ("toml", "boards/README.md has a board of an example"),
     ("md", "the same"),
     ("text", "what programs print; pictures"),
     ("mermaid", "a picture"),
