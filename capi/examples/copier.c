@@ -42,8 +42,12 @@ static contigo_status wait_for(const contigo_driver_device *device, uint32_t bit
 
 static contigo_status copier_check(void *context, const contigo_dev_slice *operands, size_t n, const uint32_t *args, size_t args_words)
 {
-    (void)context, (void)n, (void)args, (void)args_words;
-    return operands[1].len_bytes < operands[0].len_bytes ? 1 : 0;
+    copier *core = context;
+    (void)n, (void)args, (void)args_words;
+    if (operands[1].len_bytes >= operands[0].len_bytes)
+        return 0;
+    core->device->say(core->device, "operand 1 is shorter than operand 0");
+    return 1;
 }
 
 static contigo_status copier_submit(void *context, uint32_t slot, const contigo_dev_slice *operands, size_t n, const uint32_t *args,
@@ -63,12 +67,12 @@ static contigo_status copier_poll(void *context, uint32_t timeout_us, contigo_co
 {
     copier *core = context;
     uint32_t seen = 0;
-    (void)done; /* slot 0, and it tells nothing more */
     if (!core->is_busy)
         return 0;
     contigo_status status = wait_for(core->device, DONE, timeout_us, &seen);
     if (status == 0 && seen != 0) {
         *ended = 1;
+        done->slot = 0; /* and the core tells nothing more */
         core->is_busy = 0;
         core->device->write32(core->device, CTRL, CONTINUE);
         core->device->read32(core->device, CTRL); /* DONE of this job is gone */
@@ -80,7 +84,8 @@ static contigo_status copier_stop(void *context)
 {
     copier *core = context;
     uint32_t seen = 0;
-    /* This core cannot be aborted: wait for its end. */
+    /* This core cannot be aborted: no restart, and wait for its end. */
+    core->device->write32(core->device, CTRL, 0);
     contigo_status status = wait_for(core->device, IDLE, core->stop_us, &seen);
     if (status != 0 || seen == 0)
         return status != 0 ? status : 1;

@@ -243,8 +243,9 @@ typedef struct {
 typedef struct {
     /// sizeof(contigo_engine_options).
     size_t struct_size;
-    /// The driver's name; contigo_inventory lists them, with their settings and jobs. Or, with a /
-    /// in it, the path of a shared library with a driver (contigo_driver_library): "./libmover.so".
+    /// The driver's name; contigo_inventory lists them, with their settings and jobs. Or the
+    /// path of a shared library with a driver (contigo_driver_library): it has a / in it, or ends
+    /// with .so.
     const char *driver;
     /// The device (contigo_device_open, contigo_sim_device).
     contigo_device device;
@@ -281,8 +282,9 @@ typedef uint64_t contigo_engine;
 typedef struct {
     /// Does the device read it (CONTIGO_READS), write it (CONTIGO_WRITES), or both?
     contigo_use use;
-    /// Always 0.
-    uint32_t reserved;
+    /// The device reads it in whole words of so many bytes, a power of two, such as its data bus has:
+    /// a job whose last word is not all in the operand's block is refused then. 0: by bytes.
+    uint32_t word_bytes;
     /// Its bus address is a multiple of so many bytes, a power of two; 0: any address.
     size_t align_bytes;
     /// The fewest bytes; 0: 1.
@@ -299,7 +301,9 @@ typedef struct {
     size_t len_bytes;
 } contigo_dev_slice;
 
-/// A device's report at the end of a job.
+/// A device's report at the end of a job. A driver fills the fields that it knows, all others are 0,
+/// and leaves struct_size, which says how many bytes the program knows. A later version has at
+/// most 256 bytes.
 typedef struct {
     /// sizeof(contigo_completion).
     size_t struct_size;
@@ -321,8 +325,10 @@ typedef struct {
 /// The library checks, cleans caches, keeps the buffers, and stops the device; the functions write
 /// and read registers (contigo_registers_..., or the program's own).
 ///
-/// Each answers 0, or another number, which the text of the refusal then has. The library calls
-/// them one at a time, from the thread that calls the engine. They must not unwind or jump out.
+/// Each answers 0, or another number: one of the driver's own, above 0, or a CONTIGO_E_..., such
+/// as one of the library's functions has just answered. The text of the refusal has it. The library
+/// calls the functions of one engine one at a time, from the thread that calls the engine; those of
+/// two engines run at once. They must not unwind or jump out.
 /// **A function that calls its own engine is refused with CONTIGO_E_IN_CALL. One that never
 /// returns cannot be interrupted**: it holds the thread and the engine for ever.
 ///
@@ -343,7 +349,8 @@ typedef struct {
     uint32_t addr_bits;
     /// How many operands a job has: 1 to 16.
     uint32_t n_operands;
-    /// The operands, in their order. They are copied.
+    /// The operands, in their order. They are copied when the call that takes this structure, or the
+    /// open of a driver's library, has returned: no local array of open will do.
     const contigo_operand_spec *operands;
     /// Answers 0 where the hardware takes these operands and argument words. Starts nothing. NULL:
     /// the hardware takes all of them.
@@ -357,12 +364,14 @@ typedef struct {
                              const uint32_t *args,
                              size_t args_words);
     /// Looks for a job that has ended: once at least, and for at most timeout_us. Where there is
-    /// one, it sets ended to 1, fills done, and says in done.slot which job it is. It tells
-    /// each end once. An error means that the channel cannot go on; the library then stops it.
+    /// one, it sets ended, which is 0, to 1, and says in done, which is all 0 but for
+    /// struct_size, which job it is (slot), and whatever else it knows. It tells each end once.
+    /// An error means that the channel cannot go on; the library then stops it.
     contigo_status (*poll)(void *context, uint32_t timeout_us, contigo_completion *done, uint32_t *ended);
-    /// Stops the device in bounded time, at any moment of its work. After a 0 the device touches no
-    /// memory of any job until the next submit, which names slot 0. After any other answer the
-    /// device keeps the buffers.
+    /// Stops the device in bounded time, at any moment of its work; also before its first job, for
+    /// a program that crashed may have left it at work. After a 0 the device touches no memory of
+    /// any job, and none of the driver's own, until the next submit, which names slot 0. After any
+    /// other answer the device keeps the buffers.
     contigo_status (*stop)(void *context);
 } contigo_driver_ops;
 
@@ -597,7 +606,8 @@ typedef struct {
 
 /// The device of a driver in a file (contigo_driver_library). Its functions get the structure
 /// itself, from which they know the device: device->read32(device, 0x10). The driver keeps the
-/// pointer. They may be called from the driver's own functions, until its close has returned.
+/// pointer. They may be called from the driver's own functions, on the thread that these are called
+/// on, until its close has returned.
 typedef struct {
     /// The size of the structure in the program. Fields behind it are not there.
     size_t struct_size;
@@ -607,7 +617,7 @@ typedef struct {
     /// reads one.
     const char *settings;
     /// How many bytes of memory the driver has for descriptors or microcode: memory_bytes of its
-    /// contigo_driver_library, or more; 0: none.
+    /// contigo_driver_library, or more; 0: none. What is in it, others left there.
     size_t memory_bytes;
     /// Where the device finds the first of them.
     uint64_t memory_addr;
@@ -626,8 +636,10 @@ typedef struct {
     /// A clock that never goes back, in microseconds; the simulated board's where the device is of
     /// one.
     uint64_t (*now_us)(const void *device);
-    /// Waits for the device's interrupt, for at most timeout_us, or for a moment where it has
-    /// none. It may return early: look at the device again, then at the clock.
+    /// Waits for the device's interrupt, for at most timeout_us; where it has none, for a moment.
+    /// It may return early: look at the device again, then at the clock. An interrupt is a level:
+    /// one that the driver has not cleared in the device ends the next wait at once. For a bit that
+    /// raises no interrupt, such as that of a reset, wait 10 us at a time.
     contigo_status (*wait)(const void *device, uint32_t timeout_us);
     /// The setting name, one of settings of the contigo_driver_library, from min to max;
     /// otherwise where it was not given. The driver's open returns the status of a refusal, and
@@ -639,6 +651,9 @@ typedef struct {
     contigo_status (*memory_write)(const void *device, size_t offset, const uint32_t *words, size_t n);
     /// Reads n words of it, as the device wrote them.
     contigo_status (*memory_read)(const void *device, size_t offset, uint32_t *words, size_t n);
+    /// Says why the function that runs now refuses, for the text of the refusal: "operand 1 is
+    /// shorter than operand 0". A constant of the library, of 127 bytes at most.
+    void (*say)(const void *device, const char *why);
 } contigo_driver_device;
 
 /// A driver in a shared library: what the file exports, as the symbol contigo_driver. It uses
@@ -656,8 +671,9 @@ typedef struct {
     const char *name;
     /// One sentence: what it drives, and what its jobs are. 127 bytes at most.
     const char *help;
-    /// The names of its settings, separated by commas, 16 at most; NULL: it has none. Others are
-    /// refused.
+    /// The names of its settings, separated by commas, 16 of them and 127 bytes at most; NULL: it
+    /// has none. Others are refused. On a simulated board a setting that is called as the built-in
+    /// driver's must be as the simulated core is built.
     const char *settings;
     /// How many bytes of memory the driver itself needs; 0: none.
     size_t memory_bytes;
@@ -666,8 +682,9 @@ typedef struct {
     /// Always 0.
     uint32_t reserved;
     /// Fills ops, which is all 0 but for struct_size, and context. It may look whether the
-    /// device is the right one. Another answer than 0: the device is not opened, and nothing of it
-    /// is left.
+    /// device is the right one; stop is called next. Another answer than 0: the device is not
+    /// opened, knows no address of the driver's memory, and nothing is left. open and close of
+    /// one library are called one at a time.
     contigo_status (*open)(const contigo_driver_device *device, contigo_driver_ops *ops, void **context);
     /// Gives back what open took. It is called once, after every other function. The device has
     /// stopped, or it could not be stopped. NULL: there is nothing to give back.
@@ -748,6 +765,9 @@ typedef struct {
 
 /// A number is outside what is possible. The text has the limits.
 #define CONTIGO_E_ARGUMENT -122
+
+/// The check of a driver in C, or of one in a shared library, refuses a job. Nothing was touched.
+#define CONTIGO_E_DRIVER_CHECK -171
 
 /// A setting is no number.
 #define CONTIGO_E_NOT_A_NUMBER -159
@@ -873,6 +893,9 @@ typedef struct {
 
 /// The device reports an error. It was stopped, and the buffers are back.
 #define CONTIGO_E_FAULT -125
+
+/// A function of a driver in C, or of one in a shared library, failed. The device was stopped.
+#define CONTIGO_E_DRIVER -172
 
 /// The device reports an error at an address. It was stopped, and the buffers are back.
 #define CONTIGO_E_FAULT_AT -164

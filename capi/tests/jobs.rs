@@ -73,7 +73,7 @@ unsafe extern "C" fn stop(context: *mut c_void) -> contigo_status {
 }
 
 const WRITTEN: contigo_operand_spec =
-    contigo_operand_spec { r#use: CONTIGO_WRITES, reserved: 0, align_bytes: 0, min_bytes: 0, max_bytes: 0 };
+    contigo_operand_spec { r#use: CONTIGO_WRITES, word_bytes: 0, align_bytes: 0, min_bytes: 0, max_bytes: 0 };
 
 /// An engine of four jobs over `core`.
 fn open(board: &Board, core: &mut Core, out_of_order: u32) -> contigo_engine {
@@ -163,7 +163,7 @@ fn a_job_gets_no_end_of_one_before() {
         match way {
             "poll fails" => {
                 core.poll = -5;
-                refused(wait(old.remove(0), 1_000), CONTIGO_E_FAULT, "");
+                refused(wait(old.remove(0), 1_000), CONTIGO_E_DRIVER, "");
                 core.poll = CONTIGO_OK;
             }
             "a start fails" => {
@@ -242,7 +242,7 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
     let jobs = start_all();
     core.poll = 77;
     for job in jobs {
-        refused(wait(job, 100), CONTIGO_E_FAULT, "its driver's poll says so");
+        refused(wait(job, 100), CONTIGO_E_DRIVER, "its poll says that the channel cannot go on");
     }
     assert!(owned());
 
@@ -263,7 +263,7 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
     core.submit = 3;
     let spare = board.take();
     let (status, none) = start(engine, spare, &[]);
-    refused(status, CONTIGO_E_FAULT, "its driver's submit refused the job");
+    refused(status, CONTIGO_E_DRIVER, "its submit refused the job");
     assert_eq!(none, 0);
     ok(contigo_buf_take_back(spare));
     core.submit = 0;
@@ -285,7 +285,7 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
     ok(contigo_engine_close(aligned));
 
     core.check = -5;
-    refused(start(engine, spare, &[]).0, CONTIGO_E_ARGUMENT, "the driver's check refused is 5");
+    refused(start(engine, spare, &[]).0, CONTIGO_E_DRIVER_CHECK, "its check answered -5");
     assert_eq!(bytes(spare).len(), SLOT);
     bufs.into_iter().chain([spare]).for_each(|buf| ok(contigo_buf_release(buf)));
     ok(contigo_engine_close(engine));

@@ -13,7 +13,7 @@ mod common;
 use common::*;
 use contigo_c::*;
 use contigo_testkit::emulated;
-use std::{ffi::CString, fs, path::Path, process::Command};
+use std::{ffi::CString, fs, path::Path, process::Command, thread};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -30,13 +30,20 @@ const ODD: &str = r#"
 #ifndef OPERANDS
 #define OPERANDS 1
 #endif
+#ifndef RESERVED
+#define RESERVED 0
+#endif
 #ifndef SIZE
 #define SIZE sizeof(contigo_driver_library)
 #endif
 static contigo_status submit(void *c, uint32_t s, const contigo_dev_slice *o, size_t n, const uint32_t *a, size_t w)
 { (void)s, (void)o, (void)n, (void)a, (void)w; ((int *)c)[0] = 1; return 0; }
 static contigo_status poll(void *c, uint32_t t, contigo_completion *done, uint32_t *ended)
-{ (void)t; done->status = 42; *ended = (uint32_t)((int *)c)[0]; ((int *)c)[0] = 0; return 0; }
+{
+#ifdef NEWER
+    for (size_t at = sizeof *done; at < 256; at++) ((unsigned char *)done)[at] = 0xFF;
+#endif
+    (void)t; done->status = 42; *ended = (uint32_t)((int *)c)[0]; ((int *)c)[0] = 0; return 0; }
 static contigo_status stop(void *c) { return ((int *)c)[1]; }
 static contigo_status open(const contigo_driver_device *d, contigo_driver_ops *ops, void **context)
 {
@@ -49,11 +56,21 @@ static contigo_status open(const contigo_driver_device *d, contigo_driver_ops *o
         return 3;
     if (d->memory_bytes != 0) {
         uint32_t words[2] = {0x12345678, 9}, back[2] = {0, 0};
+        if (d->memory_write(d, 0, NULL, 0) != 0 || d->memory_write(d, 0, NULL, 1) == 0 || d->memory_write(d, 0, words, (size_t)-1) == 0)
+            return 7;
         if (d->memory_stride_bytes < 32 || (status = d->memory_write(d, at, words, 2)) != 0)
             return status != 0 ? status : 4;
         if ((status = d->memory_read(d, at, back, 2)) != 0 || back[0] != words[0] || back[1] != 9)
             return status != 0 ? status : 5;
     }
+#ifdef TABLE
+    static contigo_operand_spec table = {.use = CONTIGO_READS};
+    table.max_bytes = (size_t)at;
+    for (int times = 0; times < 1000; times++) (void)d->read32(d, 0x10);
+    *ops = (contigo_driver_ops){.struct_size = sizeof *ops, .n_operands = 1, .operands = &table, .submit = submit, .poll = poll, .stop = stop};
+    *context = calloc(2, sizeof(int));
+    return 0;
+#endif
     if ((status = d->setting(d, "unlisted", 0, 1, 0, &at)) == 0)
         return 6;
     *ops = (contigo_driver_ops){.struct_size = sizeof *ops, .n_operands = OPERANDS, .operands = &spec,
@@ -63,7 +80,7 @@ static contigo_status open(const contigo_driver_device *d, contigo_driver_ops *o
     return 0;
 }
 const contigo_driver_library contigo_driver = {
-    .struct_size = SIZE, .name = NAME, .help = "does nothing", .settings = "at, stuck", .memory_bytes = 4096, .open = OPEN, .close = free};
+    .struct_size = SIZE, .name = NAME, .help = "does nothing", .settings = "at, stuck", .memory_bytes = 4096, .reserved = RESERVED, .open = OPEN, .close = free};
 "#;
 
 /// Compiles `source` to a shared library.
@@ -114,6 +131,16 @@ fn a_program_in_c_names_the_file() {
         operands.iter().for_each(|operand| ok(contigo_buf_release(operand.buf)));
         ok(contigo_engine_close(engine));
     }
+    let engine = open_engine(&options);
+    let [short, long] = [64, 512].map(|len| part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), len));
+    let status = unsafe { contigo_job_start(engine, [long, short].as_ptr(), 2, std::ptr::null(), 0, &mut 0) };
+    refused(
+        status,
+        CONTIGO_E_DRIVER_CHECK,
+        "the driver copier takes no such job: operand 1 is shorter than operand 0 (its check answered 1)",
+    );
+    [short, long].iter().for_each(|operand| ok(contigo_buf_release(operand.buf)));
+    ok(contigo_engine_close(engine));
     let far = contigo_engine_options { settings: c"stop_us=0".as_ptr(), ..options };
     refused(unsafe { contigo_engine_open(&far, &mut 0) }, CONTIGO_E_ARGUMENT, "stop_us");
     let other = contigo_engine_options { settings: c"speed=3".as_ptr(), ..options };
@@ -138,7 +165,13 @@ fn a_driver_sees_its_device_its_settings_and_its_memory() {
     let options = engine_options(&odd, device, board.port, board.region);
     let with = |settings: &'static std::ffi::CStr| contigo_engine_options { settings: settings.as_ptr(), ..options };
     let free = || region_info(board.region).free_bytes;
+    // A newer library's completion is larger.
+    let newer = library(folder.path(), "newer", &source, &["-DNEWER", "-DNAME=\"newer\""]);
     let before = free();
+    let engine = open_engine(&contigo_engine_options { driver: newer.as_ptr(), ..options });
+    let operand = part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 64);
+    ok(wait(answer(|job| unsafe { contigo_job_start(engine, &operand, 1, std::ptr::null(), 0, job) }), 1_000));
+    [contigo_buf_release(operand.buf), contigo_engine_close(engine)].into_iter().for_each(|status| ok(status));
     let engine = open_engine(&with(c"at=64"));
     assert!(free() < before);
     let operand = part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 64);
@@ -161,6 +194,36 @@ fn a_driver_sees_its_device_its_settings_and_its_memory() {
     ok(contigo_buf_release(operand.buf));
 }
 
+/// Its tables are its own: `open` of two threads' engines runs one at a time.
+#[test]
+fn a_driver_with_one_table_opens_in_two_threads() {
+    if skipped("loaded::a_driver_with_one_table_opens_in_two_threads") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("odd.c");
+    fs::write(&source, ODD).unwrap();
+    let table = library(folder.path(), "table", &source, &["-DTABLE", "-DNAME=\"table\"", "-Wno-unused-variable"]);
+    let wrong = |most: usize| {
+        let board = Board::new();
+        let device = sim_device(board.sim, c"ap_ctrl");
+        let settings = CString::new(format!("at={most}")).unwrap();
+        let options = contigo_engine_options { settings: settings.as_ptr(), ..engine_options(&table, device, board.port, board.region) };
+        let rounds = (0..50).filter(|_| {
+            let engine = open_engine(&options);
+            let spec = answer(|spec| unsafe { contigo_engine_get_operand(engine, 0, spec) });
+            ok(contigo_engine_close(engine));
+            spec.max_bytes != most
+        });
+        let wrong = rounds.count();
+        ok(contigo_device_close(device));
+        board.close();
+        wrong
+    };
+    let both = thread::scope(|scope| [64, 1024].map(|most| scope.spawn(move || wrong(most))).map(|thread| thread.join().unwrap()));
+    assert_eq!(both, [0, 0], "engines with the other's operands");
+}
+
 #[test]
 fn files_that_are_wrong_are_refused_with_what_is_wrong() {
     if skipped("loaded::files_that_are_wrong_are_refused_with_what_is_wrong") {
@@ -175,6 +238,9 @@ fn files_that_are_wrong_are_refused_with_what_is_wrong() {
         refused(unsafe { contigo_engine_open(&engine_options(path, device, board.port, board.region), &mut 0) }, code, word);
     };
     let path = |name: &str| CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
+    let long = CString::new(format!("{}/{}", folder.path().display(), "./".repeat(200) + "none.so")).unwrap();
+    refuse(&long, CONTIGO_E_NO_LIBRARY, "none.so: cannot open shared object file");
+    refuse(&c"none.so".to_owned(), CONTIGO_E_NO_LIBRARY, "./none.so: cannot open shared object file");
     refuse(&path("none.so"), CONTIGO_E_NO_LIBRARY, "none.so: cannot open shared object file: No such file or directory");
     refuse(&CString::new(source.to_str().unwrap()).unwrap(), CONTIGO_E_NO_LIBRARY, "odd.c: ");
     let empty = folder.path().join("empty.c");
@@ -190,8 +256,9 @@ fn files_that_are_wrong_are_refused_with_what_is_wrong() {
     refuse(&odd("unopened", "-DOPEN=NULL"), CONTIGO_E_NULL, "contigo_driver.open is NULL");
     refuse(&odd("nameless", "-DNAME=\"\""), CONTIGO_E_TEXT, "contigo_driver.name");
     refuse(&odd("path", "-DNAME=\"a/b\""), CONTIGO_E_TEXT, "contigo_driver.name");
-    refuse(&odd("taken", "-DNAME=\"zdma\""), CONTIGO_E_NO_LIBRARY, "there is a driver zdma already");
-    refuse(&odd("many", "-DOPERANDS=17 -DNAME=\"many\""), CONTIGO_E_FAULT, "contigo_driver_ops.n_operands");
+    refuse(&odd("taken", "-DNAME=\"zdma\""), CONTIGO_E_NO_LIBRARY, "this library says: there is a driver zdma already");
+    refuse(&odd("many", "-DOPERANDS=17 -DNAME=\"many\""), CONTIGO_E_DRIVER, "contigo_driver_ops.n_operands (it answered 17)");
+    refuse(&odd("later", "-DRESERVED=1 -DNAME=\"later\""), CONTIGO_E_VALUE, "contigo_driver.reserved cannot be 1");
     ok(contigo_device_close(device));
     board.close();
 }

@@ -160,13 +160,13 @@ impl Device {
         }
         let parts = Parts { device: (), memory, settings, map };
         // SAFETY: as above.
-        let driver = unsafe { taken.open(parts) }.map_err(failed)?;
+        let driver = py.detach(|| unsafe { taken.open(parts) }).map_err(failed)?;
         // SAFETY: the driver has stopped the device, or the kernel does so by `program`; it gets no
         // memory but of jobs.
         let enable = || py.detach(|| unsafe { opened.enable_bus_master() }).map_err(raised);
         let program = driver.stop_program();
         let Some(guard) = opened.guard() else {
-            let engine = Engine::new(row.name, driver)?;
+            let engine = py.detach(|| Engine::new(row.name, driver))?;
             enable()?;
             return Ok(engine);
         };
@@ -175,7 +175,7 @@ impl Device {
         unsafe { self.opening.get()?.arm(py, guard, &program, self.how.window.into(), true)? };
         // The kernel may run the program here, which shuts a gate; the engine opens it.
         enable()?;
-        Engine::new(row.name, driver)
+        Ok(py.detach(|| Engine::new(row.name, driver))?)
     }
 
     /// The kernel called `entry` of a GPU: contigo/device.py has its documentation.
@@ -189,7 +189,8 @@ impl Device {
     ) -> PyResult<Engine> {
         let gpu = self.opening.get()?;
         // SAFETY: the program promises it, where that documentation asks for it.
-        Engine::new(entry.to_owned(), unsafe { crate::function::driver(py, &gpu, image, entry, &parameters, &sizes)? })
+        let driver = unsafe { crate::function::driver(py, &gpu, image, entry, &parameters, &sizes)? };
+        Ok(py.detach(|| Engine::new(entry.to_owned(), driver))?)
     }
 
     /// The register at `offset`, a multiple of 4 in bytes. The first use takes the device as a

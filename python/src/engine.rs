@@ -39,7 +39,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(name: impl Into<Cow<'static, str>>, driver: AnyDriver) -> PyResult<Self> {
+    pub(crate) fn new(name: impl Into<Cow<'static, str>>, driver: AnyDriver) -> Result<Self, Refusal> {
         let jobs = Jobs::new(driver).map_err(raised)?;
         let (specs, depth) = (jobs.specs(), jobs.depth());
         Ok(Self { core: Arc::new(Mine::new(Shared::new(Some(jobs)))), name: name.into(), specs, depth, taker: Taker::new() })

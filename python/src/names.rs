@@ -37,7 +37,9 @@ pub(crate) fn driver(name: &str) -> PyResult<&'static DriverRow> {
     row(name).map_err(|_| {
         let mut known = Vec::new();
         each_row(|row| known.push(format!("{} ({})", row.name, row.help)));
-        PyValueError::new_err(format!("there is no driver {name:?}; there are: {}", known.join("; ")))
+        let file =
+            if name.contains('/') || name.ends_with(".so") { "; one in a file is loaded first, by contigo.load_driver(path)" } else { "" };
+        PyValueError::new_err(format!("there is no driver {name:?}{file}; there are: {}", known.join("; ")))
     })
 }
 

@@ -55,7 +55,7 @@ const SECTIONS: [fn() -> Vec<Error>; 12] = [
 
 /// The errors that only a kernel's backend makes, or only the C interface: an example of each, and
 /// the file that provokes it.
-const KERNEL: [(Error, &str); 22] = [
+const KERNEL: [(Error, &str); 24] = [
     (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
     (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),
     (Error::BadName { len_bytes: 64, max_bytes: 63 }, include_str!("u_dma_buf/refused.rs")),
@@ -77,6 +77,8 @@ const KERNEL: [(Error, &str); 22] = [
     (Error::Cuda { call: "cuInit", code: 100, name: "CUDA_ERROR_NO_DEVICE" }, include_str!("cuda/main.rs")),
     (Error::Unsupported { what: "cuInit", fix: "update it" }, include_str!("cuda/gpus.rs")),
     (Error::SlotSize { slot_bytes: 100, line_bytes: 64 }, include_str!("../../capi/src/object/pool.rs")),
+    (Error::DriverCheck { driver: "mover", why: "too short", answer: 3 }, include_str!("../../bindings/objects/tests/loaded.rs")),
+    (Error::Driver { driver: "mover", why: "open", answer: 5 }, include_str!("../../bindings/objects/tests/loaded.rs")),
     (Error::NoLibrary { name: "libcuda.so.1", fix: "install the driver" }, include_str!("cuda/gpus.rs")),
 ];
 

@@ -134,17 +134,29 @@ pub unsafe fn read<T: Versioned>(from: *const T) -> Result<T, ArgumentError> {
 /// A text of at most [`NAME_BYTES`].
 ///
 /// # Errors
+/// As [`text_within`].
+///
+/// # Safety
+/// As [`text_within`].
+pub unsafe fn text<'a>(text: *const c_char, what: &'static str) -> Result<&'a str, ArgumentError> {
+    // SAFETY: the caller's promise.
+    unsafe { text_within(text, what, NAME_BYTES) }
+}
+
+/// A text of at most `max_bytes`.
+///
+/// # Errors
 /// [`ArgumentError::Null`], [`ArgumentError::Text`].
 ///
 /// # Safety
 /// `text` is NULL, or points to a NUL-terminated text that stays as it is for as long as `'a`.
-pub unsafe fn text<'a>(text: *const c_char, what: &'static str) -> Result<&'a str, ArgumentError> {
+pub unsafe fn text_within<'a>(text: *const c_char, what: &'static str, max_bytes: usize) -> Result<&'a str, ArgumentError> {
     if text.is_null() {
         return Err(ArgumentError::Null { what });
     }
-    let refusal = ArgumentError::Text { what, max_bytes: NAME_BYTES };
+    let refusal = ArgumentError::Text { what, max_bytes };
     // SAFETY: every byte up to the NUL is there, and no byte after it is read.
-    let len = (0..=NAME_BYTES).find(|&at| unsafe { text.add(at).read() } == 0).ok_or(refusal)?;
+    let len = (0..=max_bytes).find(|&at| unsafe { text.add(at).read() } == 0).ok_or(refusal)?;
     // SAFETY: `len` bytes and the NUL were read above.
     let bytes = unsafe { slice::from_raw_parts(text.cast::<u8>(), len + 1) };
     CStr::from_bytes_with_nul(bytes).ok().and_then(|text| text.to_str().ok()).ok_or(refusal)

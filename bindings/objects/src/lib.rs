@@ -33,7 +33,7 @@ mod views;
 mod views_tests;
 
 pub use buffer::Buffer;
-pub use c::{ArgumentError, Versioned, read, struct_size, text};
+pub use c::{ArgumentError, Versioned, read, struct_size, text, text_within};
 pub use driver::{LoadError, load_driver};
 use table::GENERATION_BITS;
 

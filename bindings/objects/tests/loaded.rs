@@ -83,11 +83,16 @@ fn what_its_open_refuses_is_said_as_the_runtime_says_it() {
     let device = device();
     let refused = |settings| open(&device, "my-copier", settings).map(|_| ()).unwrap_err();
     assert!(matches!(refused("width=3"), Error::UnknownSetting { place: 1, .. }));
-    // The library's own refusal has its number.
-    let code = |error: Error| error.row().code.cast_unsigned();
-    let known = Error::Argument { name: "channel", value: 3, min: 0, max: 0, multiple_of: 1 };
-    let what = "its driver's open refused the device";
-    assert_eq!(refused("channel=3"), Error::Fault { device: "my-copier", status: code(known), what });
+    // The library's own refusals have their numbers, and its errors their names.
+    let told = refused("channel=3");
+    assert!(matches!(told, Error::Driver { driver: "my-copier", why: "its open refused the device", answer: -122 }), "{told}");
+    assert!(told.to_string().ends_with("(it answered -122, ARGUMENT)"), "{told}");
+    let region = Region::new(device.memory(&"sim".parse().unwrap(), 64 * 1024).unwrap()).unwrap();
+    let mut queue = Queue::new(open(&device, "my-copier", "").unwrap(), 1).unwrap();
+    let operands = [region.alloc(4096, Align::PAGE).unwrap().to_device(..), region.alloc(4096, Align::PAGE).unwrap().from_device(..64)];
+    let check = queue.run(operands, &[], Duration::from_millis(50)).unwrap_err().error;
+    assert!(matches!(check, Error::DriverCheck { driver: "my-copier", answer: -120, .. }), "{check}");
+    drop(queue);
     // A device of another kind, by its registers.
     let name: DeviceName = "sim:axi_cdma".parse().unwrap();
     let other = name.open().unwrap();

@@ -14,8 +14,9 @@ use contigo::{
     job::{AnyDriver, Parameter, Parts, Settings},
     names::{self, DriverRow, GateAt},
 };
-use contigo_objects::{LoadError, load_driver};
+use contigo_objects::{LoadError, driver::DRIVER_LIBRARIES, load_driver};
 use core::{ffi::CStr, fmt::Write as _};
+use std::path::Path;
 
 /// The options of an engine that is to be opened.
 pub(crate) struct EngineOptions<'t> {
@@ -93,21 +94,24 @@ impl Engine {
     }
 }
 
-/// The driver of that name, or in the shared library of that path: one with a `/` in it, as
-/// dlopen(3) tells the two apart.
+/// The driver of that name, or in the shared library of that path.
 ///
 /// # Safety
 /// As `load_driver`.
 unsafe fn row(driver: &str) -> Result<&'static DriverRow, Fault> {
-    const NO_LIBRARY: Error = Error::NoLibrary { name: "the driver's file", fix: "build it as docs/write-a-driver.md says" };
-    if !driver.contains('/') {
+    const NO_LIBRARY: Error = Error::NoLibrary { name: "the driver's file", fix: "docs/write-a-driver.md has how it is made" };
+    if !driver.contains('/') && !driver.ends_with(".so") {
         return Ok(names::row(driver)?);
     }
+    // dlopen(3) looks for a name without a folder elsewhere.
+    let here = Path::new(".");
+    let path = if driver.contains('/') { driver.into() } else { here.join(driver) };
     // SAFETY: the caller's promise.
-    unsafe { load_driver(driver.as_ref()) }.map_err(|error| match error {
+    unsafe { load_driver(&path) }.map_err(|error| match error {
         LoadError::Refused(refusal) => refusal.into(),
+        LoadError::TooMany => Error::TooMany { what: "drivers in shared libraries", most: DRIVER_LIBRARIES as u64 }.into(),
         other => {
-            let mut words = ForeignWords::of("the loader");
+            let mut words = ForeignWords::of(if let LoadError::Library(_) = other { "the loader" } else { "this library" });
             let _ = write!(words, "{other}");
             words.refusal(NO_LIBRARY)
         }

@@ -34,8 +34,9 @@ pub type contigo_engine = u64;
 pub struct contigo_engine_options {
     /// `sizeof(contigo_engine_options)`.
     pub struct_size: usize,
-    /// The driver's name; `contigo_inventory` lists them, with their settings and jobs. Or, with a `/`
-    /// in it, the path of a shared library with a driver (`contigo_driver_library`): "./libmover.so".
+    /// The driver's name; `contigo_inventory` lists them, with their settings and jobs. Or the
+    /// path of a shared library with a driver (`contigo_driver_library`): it has a `/` in it, or ends
+    /// with `.so`.
     pub driver: *const c_char,
     /// The device (`contigo_device_open`, `contigo_sim_device`).
     pub device: contigo_device,
@@ -142,7 +143,7 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
             let window = window_of(window, "contigo_engine_options.window")?;
             let gate_window = window_of(given.gate_window, "contigo_engine_options.gate_window")?;
             Engine::open(&EngineOptions {
-                driver: raw::text(driver, "contigo_engine_options.driver")?,
+                driver: raw::text_within(driver, "contigo_engine_options.driver", PATH_BYTES)?,
                 device,
                 port,
                 attach: Attach { window, interrupt: !flag(polled, "contigo_engine_options.polled")? },
@@ -155,6 +156,9 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
         })
     }
 }
+
+/// The longest path, as Linux has it (`PATH_MAX`, with its NUL).
+const PATH_BYTES: usize = 4095;
 
 fn window_of(window: u32, what: &'static str) -> Result<u8, Fault> {
     u8::try_from(window).map_err(|_| ArgumentError::Value { what, value: window.into() }.into())

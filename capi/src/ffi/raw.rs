@@ -5,7 +5,7 @@ use crate::{fault::Fault, last_error::call, status::contigo_status};
 use contigo_objects::{ArgumentError, struct_size};
 use core::{mem, ptr, slice};
 
-pub(super) use contigo_objects::{Versioned, read, text};
+pub(super) use contigo_objects::{Versioned, read, text, text_within};
 
 /// Refuses a structure that could not be filled; NULL is one that is not wanted.
 ///

@@ -17,6 +17,9 @@ pub const CONTIGO_E_VIEW: contigo_status = -102;
 /// A number is outside what is possible. The text has the limits.
 pub const CONTIGO_E_ARGUMENT: contigo_status = -122;
 
+/// The check of a driver in C, or of one in a shared library, refuses a job. Nothing was touched.
+pub const CONTIGO_E_DRIVER_CHECK: contigo_status = -171;
+
 /// A setting is no number.
 pub const CONTIGO_E_NOT_A_NUMBER: contigo_status = -159;
 
@@ -142,6 +145,9 @@ pub const CONTIGO_E_TIMEOUT: contigo_status = -124;
 /// The device reports an error. It was stopped, and the buffers are back.
 pub const CONTIGO_E_FAULT: contigo_status = -125;
 
+/// A function of a driver in C, or of one in a shared library, failed. The device was stopped.
+pub const CONTIGO_E_DRIVER: contigo_status = -172;
+
 /// The device reports an error at an address. It was stopped, and the buffers are back.
 pub const CONTIGO_E_FAULT_AT: contigo_status = -164;
 
@@ -236,6 +242,7 @@ pub(super) const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_OUT_OF_RANGE, c"CONTIGO_E_OUT_OF_RANGE"),
     (CONTIGO_E_VIEW, c"CONTIGO_E_VIEW"),
     (CONTIGO_E_ARGUMENT, c"CONTIGO_E_ARGUMENT"),
+    (CONTIGO_E_DRIVER_CHECK, c"CONTIGO_E_DRIVER_CHECK"),
     (CONTIGO_E_NOT_A_NUMBER, c"CONTIGO_E_NOT_A_NUMBER"),
     (CONTIGO_E_OTHER_MODEL, c"CONTIGO_E_OTHER_MODEL"),
     (CONTIGO_E_UNKNOWN_SETTING, c"CONTIGO_E_UNKNOWN_SETTING"),
@@ -275,6 +282,7 @@ pub(super) const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_QUEUE_STOPPED, c"CONTIGO_E_QUEUE_STOPPED"),
     (CONTIGO_E_TIMEOUT, c"CONTIGO_E_TIMEOUT"),
     (CONTIGO_E_FAULT, c"CONTIGO_E_FAULT"),
+    (CONTIGO_E_DRIVER, c"CONTIGO_E_DRIVER"),
     (CONTIGO_E_FAULT_AT, c"CONTIGO_E_FAULT_AT"),
     (CONTIGO_E_SHORT_TRANSFER, c"CONTIGO_E_SHORT_TRANSFER"),
     (CONTIGO_E_LENGTH_CUT, c"CONTIGO_E_LENGTH_CUT"),

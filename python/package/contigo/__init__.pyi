@@ -644,8 +644,8 @@ def doctor(*, machine: Union[str, os.PathLike[str], None] = None) -> list[_Findi
 def load_driver(path: Union[str, os.PathLike[str]]) -> str:
     """Loads a driver from a shared library, and returns its name for `Device.driver`.
 
-    The file has a driver in C, C++ or Rust, by `contigo_driver_library` of `contigo.h`; it stays
-    loaded until the program ends. The program promises that it is one: its code runs at once.
+    The file has a driver in C, C++ or Rust, by `contigo_driver_library` of `contigo.h` (in
+    Contigo's sources, `capi/include`); it stays loaded until the program ends. The program promises that it is one: its code runs at once.
     NotFoundError: the loader's words. ArgumentError: what the file exports cannot be, or a driver is
     called so already.
     """

@@ -51,8 +51,9 @@ pub const fn use_of(direction: Direction) -> contigo_use {
 pub struct contigo_operand_spec {
     /// Does the device read it (`CONTIGO_READS`), write it (`CONTIGO_WRITES`), or both?
     pub r#use: contigo_use,
-    /// Always 0.
-    pub reserved: u32,
+    /// The device reads it in whole words of so many bytes, a power of two, such as its data bus has:
+    /// a job whose last word is not all in the operand's block is refused then. 0: by bytes.
+    pub word_bytes: u32,
     /// Its bus address is a multiple of so many bytes, a power of two; 0: any address.
     pub align_bytes: usize,
     /// The fewest bytes; 0: 1.
@@ -65,7 +66,7 @@ impl From<&OperandSpec> for contigo_operand_spec {
     fn from(spec: &OperandSpec) -> Self {
         Self {
             r#use: use_of(spec.direction),
-            reserved: 0,
+            word_bytes: if spec.word_bytes <= 1 { 0 } else { u32::try_from(spec.word_bytes).unwrap_or(u32::MAX) },
             align_bytes: spec.align_bytes,
             min_bytes: spec.min_bytes,
             max_bytes: if spec.max_bytes == usize::MAX { 0 } else { spec.max_bytes },
@@ -82,7 +83,7 @@ impl TryFrom<&contigo_operand_spec> for OperandSpec {
             align_bytes: Align::new(given.align_bytes.max(1))?.bytes(),
             min_bytes: given.min_bytes.max(1),
             max_bytes: if given.max_bytes == 0 { usize::MAX } else { given.max_bytes },
-            word_bytes: 1,
+            word_bytes: Align::new((given.word_bytes as usize).max(1))?.bytes(),
         })
     }
 }
@@ -97,7 +98,9 @@ pub struct contigo_dev_slice {
     pub len_bytes: usize,
 }
 
-/// A device's report at the end of a job.
+/// A device's report at the end of a job. A driver fills the fields that it knows, all others are 0,
+/// and leaves `struct_size`, which says how many bytes the program knows. A later version has at
+/// most 256 bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_completion {
@@ -142,8 +145,10 @@ impl From<Completion> for contigo_completion {
 /// The library checks, cleans caches, keeps the buffers, and stops the device; the functions write
 /// and read registers (`contigo_registers_...`, or the program's own).
 ///
-/// Each answers 0, or another number, which the text of the refusal then has. The library calls
-/// them one at a time, from the thread that calls the engine. They must not unwind or jump out.
+/// Each answers 0, or another number: one of the driver's own, above 0, or a `CONTIGO_E_...`, such
+/// as one of the library's functions has just answered. The text of the refusal has it. The library
+/// calls the functions of one engine one at a time, from the thread that calls the engine; those of
+/// two engines run at once. They must not unwind or jump out.
 /// **A function that calls its own engine is refused with `CONTIGO_E_IN_CALL`. One that never
 /// returns cannot be interrupted**: it holds the thread and the engine for ever.
 ///
@@ -166,7 +171,8 @@ pub struct contigo_driver_ops {
     pub addr_bits: u32,
     /// How many operands a job has: 1 to 16.
     pub n_operands: u32,
-    /// The operands, in their order. They are copied.
+    /// The operands, in their order. They are copied when the call that takes this structure, or the
+    /// `open` of a driver's library, has returned: no local array of `open` will do.
     pub operands: *const contigo_operand_spec,
     /// Answers 0 where the hardware takes these operands and argument words. Starts nothing. NULL:
     /// the hardware takes all of them.
@@ -192,14 +198,16 @@ pub struct contigo_driver_ops {
         ) -> contigo_status,
     >,
     /// Looks for a job that has ended: once at least, and for at most `timeout_us`. Where there is
-    /// one, it sets `ended` to 1, fills `done`, and says in `done.slot` which job it is. It tells
-    /// each end once. An error means that the channel cannot go on; the library then stops it.
+    /// one, it sets `ended`, which is 0, to 1, and says in `done`, which is all 0 but for
+    /// `struct_size`, which job it is (`slot`), and whatever else it knows. It tells each end once.
+    /// An error means that the channel cannot go on; the library then stops it.
     pub poll: Option<
         unsafe extern "C" fn(context: *mut c_void, timeout_us: u32, done: *mut contigo_completion, ended: *mut u32) -> contigo_status,
     >,
-    /// Stops the device in bounded time, at any moment of its work. After a 0 the device touches no
-    /// memory of any job until the next `submit`, which names slot 0. After any other answer the
-    /// device keeps the buffers.
+    /// Stops the device in bounded time, at any moment of its work; also before its first job, for
+    /// a program that crashed may have left it at work. After a 0 the device touches no memory of
+    /// any job, and none of the driver's own, until the next `submit`, which names slot 0. After any
+    /// other answer the device keeps the buffers.
     pub stop: Option<unsafe extern "C" fn(context: *mut c_void) -> contigo_status>,
 }
 
@@ -211,7 +219,8 @@ unsafe impl Versioned for contigo_driver_ops {
 
 /// The device of a driver in a file (`contigo_driver_library`). Its functions get the structure
 /// itself, from which they know the device: `device->read32(device, 0x10)`. The driver keeps the
-/// pointer. They may be called from the driver's own functions, until its `close` has returned.
+/// pointer. They may be called from the driver's own functions, on the thread that these are called
+/// on, until its `close` has returned.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_driver_device {
@@ -223,7 +232,7 @@ pub struct contigo_driver_device {
     /// reads one.
     pub settings: *const c_char,
     /// How many bytes of memory the driver has for descriptors or microcode: `memory_bytes` of its
-    /// `contigo_driver_library`, or more; 0: none.
+    /// `contigo_driver_library`, or more; 0: none. What is in it, others left there.
     pub memory_bytes: usize,
     /// Where the device finds the first of them.
     pub memory_addr: u64,
@@ -242,8 +251,10 @@ pub struct contigo_driver_device {
     /// A clock that never goes back, in microseconds; the simulated board's where the device is of
     /// one.
     pub now_us: Option<unsafe extern "C" fn(device: *const c_void) -> u64>,
-    /// Waits for the device's interrupt, for at most `timeout_us`, or for a moment where it has
-    /// none. It may return early: look at the device again, then at the clock.
+    /// Waits for the device's interrupt, for at most `timeout_us`; where it has none, for a moment.
+    /// It may return early: look at the device again, then at the clock. An interrupt is a level:
+    /// one that the driver has not cleared in the device ends the next wait at once. For a bit that
+    /// raises no interrupt, such as that of a reset, wait 10 us at a time.
     pub wait: Option<unsafe extern "C" fn(device: *const c_void, timeout_us: u32) -> contigo_status>,
     /// The setting `name`, one of `settings` of the `contigo_driver_library`, from `min` to `max`;
     /// `otherwise` where it was not given. The driver's `open` returns the status of a refusal, and
@@ -264,6 +275,9 @@ pub struct contigo_driver_device {
     pub memory_write: Option<unsafe extern "C" fn(device: *const c_void, offset: usize, words: *const u32, n: usize) -> contigo_status>,
     /// Reads `n` words of it, as the device wrote them.
     pub memory_read: Option<unsafe extern "C" fn(device: *const c_void, offset: usize, words: *mut u32, n: usize) -> contigo_status>,
+    /// Says why the function that runs now refuses, for the text of the refusal: "operand 1 is
+    /// shorter than operand 0". A constant of the library, of 127 bytes at most.
+    pub say: Option<unsafe extern "C" fn(device: *const c_void, why: *const c_char)>,
 }
 
 // SAFETY: as above.
@@ -289,8 +303,9 @@ pub struct contigo_driver_library {
     pub name: *const c_char,
     /// One sentence: what it drives, and what its jobs are. 127 bytes at most.
     pub help: *const c_char,
-    /// The names of its settings, separated by commas, 16 at most; NULL: it has none. Others are
-    /// refused.
+    /// The names of its settings, separated by commas, 16 of them and 127 bytes at most; NULL: it
+    /// has none. Others are refused. On a simulated board a setting that is called as the built-in
+    /// driver's must be as the simulated core is built.
     pub settings: *const c_char,
     /// How many bytes of memory the driver itself needs; 0: none.
     pub memory_bytes: usize,
@@ -299,8 +314,9 @@ pub struct contigo_driver_library {
     /// Always 0.
     pub reserved: u32,
     /// Fills `ops`, which is all 0 but for `struct_size`, and `context`. It may look whether the
-    /// device is the right one. Another answer than 0: the device is not opened, and nothing of it
-    /// is left.
+    /// device is the right one; `stop` is called next. Another answer than 0: the device is not
+    /// opened, knows no address of the driver's memory, and nothing is left. `open` and `close` of
+    /// one library are called one at a time.
     pub open: Option<
         unsafe extern "C" fn(
             device: *const contigo_driver_device,
@@ -321,3 +337,22 @@ unsafe impl Versioned for contigo_driver_library {
 
 // SAFETY: it is read, and its texts are constants of its library.
 unsafe impl Sync for contigo_driver_library {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operand_is_the_same_on_both_sides() {
+        let all = [
+            OperandSpec::to_device(),
+            OperandSpec { align_bytes: 64, min_bytes: 8, max_bytes: 4096, ..OperandSpec::from_device() },
+            OperandSpec::in_out().in_words(128),
+        ];
+        for spec in all {
+            assert_eq!(OperandSpec::try_from(&contigo_operand_spec::from(&spec)), Ok(spec));
+        }
+        let bent = contigo_operand_spec { r#use: CONTIGO_READS, word_bytes: 3, ..contigo_operand_spec::default() };
+        assert!(OperandSpec::try_from(&bent).is_err());
+    }
+}

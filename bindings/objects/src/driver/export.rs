@@ -25,7 +25,8 @@ use std::{
 /// with [`export_driver!`](crate::export_driver) in it.
 ///
 /// The file has its own copy of the runtime's code, and shares none of its types with the program:
-/// the two may be of different versions.
+/// the two may be of different versions. A completion's `last`, `ran_dry` and a stop program do not
+/// cross; a driver has an operand at least.
 ///
 /// ```
 /// use contigo::{Result, drivers::zdma::Zdma, job::Settings};
@@ -61,8 +62,8 @@ pub trait Export: 'static {
     /// Opens it.
     ///
     /// # Errors
-    /// Why the device is none for this driver. The program gets the error's code; what came of
-    /// `settings` or of `device` it gets as it was.
+    /// Why the device is none for this driver. The program gets the error's code and its name
+    /// (`Error::Driver`), without its numbers; an error of `device`'s functions it gets as it was.
     ///
     /// # Safety
     /// The device is the one that the driver is for, and nobody else drives it while the driver

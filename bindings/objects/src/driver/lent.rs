@@ -17,7 +17,10 @@ use core::{
     ptr::NonNull,
     slice,
 };
-use std::ffi::CString;
+use std::{
+    ffi::CString,
+    sync::{Mutex, PoisonError},
+};
 
 /// The structure that the library has a pointer to, and what is behind it. It stays where it is.
 #[repr(C)]
@@ -31,14 +34,16 @@ struct Behind {
     known: &'static [&'static str],
     /// What one of the functions answered last, if it was an error.
     refused: Cell<Option<Error>>,
+    /// What the driver said last.
+    why: Cell<Option<&'static str>>,
 }
 
 /// The device of one driver. Pointers to it are the library's, so no reference to all of it is
 /// made.
 pub(super) struct Lent {
     behind: NonNull<Behind>,
-    /// The library's `close`.
-    close: Option<unsafe extern "C" fn(*mut c_void)>,
+    /// The library's `close`, and the lock under which it opens and closes.
+    close: Option<(unsafe extern "C" fn(*mut c_void), &'static Mutex<()>)>,
     /// It knows no address: the driver was not opened yet, or has stopped it since its last job.
     is_at_rest: bool,
 }
@@ -73,9 +78,11 @@ impl Lent {
             setting: Some(setting),
             memory_write: Some(memory_write),
             memory_read: Some(memory_read),
+            say: Some(say),
         };
         let memory = UnsafeCell::new(memory);
-        let behind = Box::into_raw(Box::new(Behind { abi, device, memory, settings, known, refused: Cell::new(None) }));
+        let behind =
+            Box::into_raw(Box::new(Behind { abi, device, memory, settings, known, refused: Cell::new(None), why: Cell::new(None) }));
         // SAFETY: a box is not null.
         Ok(Self { behind: unsafe { NonNull::new_unchecked(behind) }, close: None, is_at_rest: true })
     }
@@ -87,15 +94,16 @@ impl Lent {
 
     /// The driver was opened, and may have told the device where the memory is. `close` is called
     /// with its context when it ends.
-    pub(super) const fn opened(&mut self, close: Option<unsafe extern "C" fn(*mut c_void)>) {
-        self.close = close;
+    pub(super) fn opened(&mut self, close: Option<unsafe extern "C" fn(*mut c_void)>, alone: &'static Mutex<()>) {
+        self.close = close.map(|close| (close, alone));
         self.is_at_rest = false;
     }
 
     /// # Safety
     /// Once, with the context of the library's `open`, after every other function of it.
     pub(super) unsafe fn close(&mut self, context: *mut c_void) {
-        if let Some(close) = self.close.take() {
+        if let Some((close, alone)) = self.close.take() {
+            let _alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: the caller's promise.
             unsafe { close(context) };
         }
@@ -116,9 +124,15 @@ impl Lent {
         unsafe { self.behind.as_ref() }
     }
 
-    /// The error behind `status`, where one of the functions answered that last.
-    pub(super) fn refused(&self, status: contigo_status) -> Option<Error> {
-        self.behind().refused.take().filter(|error| error.row().code == status)
+    /// The error behind `status`, where one of the functions answered that last; and what the driver
+    /// said. Both are forgotten.
+    pub(super) fn refused(&self, status: contigo_status) -> (Option<Error>, Option<&'static str>) {
+        let Behind { refused, why, .. } = self.behind();
+        (refused.take().filter(|error| error.row().code == status), why.take())
+    }
+
+    pub(super) fn now_us(&self) -> u64 {
+        self.behind().device.now_us()
     }
 
     pub(super) fn simulated(&self) -> Option<&dyn SimulatedDevice> {
@@ -211,19 +225,47 @@ unsafe fn memory<'a>(device: *const c_void) -> Result<&'a mut DriverBuf> {
     unsafe { &mut *of(device).memory.get() }.as_mut().ok_or(NO_MEMORY)
 }
 
+/// Is there a slice of `n` words at `words`, as many as may lie in the memory at `offset`?
+///
+/// # Safety
+/// As [`of`].
+unsafe fn fit(device: *const c_void, offset: usize, words: *const u32, n: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let len_bytes = unsafe { memory(device)? }.len_bytes();
+    let end = offset.saturating_add(n.saturating_mul(4));
+    if end > len_bytes {
+        return Err(Error::OutOfRange { start: offset, end, len_bytes });
+    }
+    match (words.is_null(), words.is_aligned()) {
+        (false, true) => Ok(()),
+        _ => Err(Error::Misaligned { addr: words.addr() as u64, align_bytes: 4 }),
+    }
+}
+
 unsafe extern "C" fn memory_write(device: *const c_void, offset: usize, words: *const u32, n: usize) -> contigo_status {
+    if n == 0 {
+        return 0;
+    }
     // SAFETY: as in `read32`. So many words are there, and the device does not fetch these bytes:
     // the library's promise.
     unsafe {
-        let wrote = memory(device).and_then(|memory| memory.write(offset, slice::from_raw_parts(words, n)));
+        let wrote = fit(device, offset, words, n).and_then(|()| memory(device)?.write(offset, slice::from_raw_parts(words, n)));
         answer(of(device), wrote)
     }
 }
 
 unsafe extern "C" fn memory_read(device: *const c_void, offset: usize, words: *mut u32, n: usize) -> contigo_status {
+    if n == 0 {
+        return 0;
+    }
     // SAFETY: as in `memory_write`; they are writable.
     unsafe {
-        let read = memory(device).and_then(|memory| memory.read(offset, slice::from_raw_parts_mut(words, n)));
+        let read = fit(device, offset, words, n).and_then(|()| memory(device)?.read(offset, slice::from_raw_parts_mut(words, n)));
         answer(of(device), read)
     }
+}
+
+unsafe extern "C" fn say(device: *const c_void, why: *const c_char) {
+    // SAFETY: as in `read32`; the text is a constant of the library, which is never unloaded.
+    unsafe { of(device).why.set(text(why, "why").ok()) }
 }

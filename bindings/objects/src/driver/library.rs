@@ -10,6 +10,7 @@ use crate::{ArgumentError, Refusal, keep, read, text};
 use contigo::{
     Device, Error, Result,
     job::{AnyDriver, Parts},
+    linux::same_process,
     names::{self, AnyDevice, DriverRow, Open},
 };
 use core::{
@@ -75,6 +76,8 @@ struct Loaded {
     entry: usize,
     said: contigo_driver_library,
     row: DriverRow,
+    /// Its `open` and `close` are called one at a time: a driver may have tables of its own.
+    alone: Mutex<()>,
 }
 
 // SAFETY: it is read, and its pointers are to the constants and functions of its library.
@@ -112,6 +115,8 @@ const OPENS: [Open; DRIVER_LIBRARIES] = [open::<0>, open::<1>, open::<2>, open::
 /// keeps `contigo.h`'s rules.
 pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRow, LoadError> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    // In a child of fork the lock may be another thread's for ever.
+    same_process()?;
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the caller's promise.
     let library =
@@ -125,6 +130,9 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     }
     // SAFETY: the caller's promise.
     let said = unsafe { read(entry)? };
+    if said.reserved != 0 {
+        return Err(ArgumentError::Value { what: "contigo_driver.reserved", value: said.reserved.into() }.into());
+    }
     if said.open.is_none() {
         return Err(ArgumentError::Null { what: "contigo_driver.open" }.into());
     }
@@ -152,7 +160,7 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     let row = DriverRow::new(name, help, open).settings(settings).memory(said.memory_bytes);
     // From here on it stays, and `name`, `help` and `settings` with it.
     mem::forget(library);
-    let loaded = place.loaded.get_or_init(|| Loaded { entry: entry.addr(), said, row });
+    let loaded = place.loaded.get_or_init(|| Loaded { entry: entry.addr(), said, row, alone: Mutex::new(()) });
     loaded.listed()
 }
 
@@ -190,7 +198,7 @@ impl Loaded {
 
     /// # Safety
     /// As [`DriverRow::open`].
-    unsafe fn open(&self, parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
+    unsafe fn open(&'static self, parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
         let (name, said) = (self.row.name, &self.said);
         let Some(open) = said.open else { return Err(Error::Busy) };
         let have = parts.memory.as_ref().map_or(0, |memory| memory.len_bytes());
@@ -208,28 +216,34 @@ impl Loaded {
         room.ops.struct_size = mem::size_of::<contigo_driver_ops>();
         let mut context = ptr::null_mut::<c_void>();
         // SAFETY: the library's author keeps contigo.h's rules: the promise of who loaded it.
-        let status = unsafe { call(open, lent.abi(), &raw mut room, &raw mut context) };
-        if status != 0 {
-            let fault = Error::Fault { device: name, status: status.cast_unsigned(), what: "its driver's open refused the device" };
-            return Err(lent.refused(status).unwrap_or(fault));
+        let alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: as above.
+        let answer = unsafe { call(open, lent.abi(), &raw mut room, &raw mut context) };
+        let (refused, why) = lent.refused(answer);
+        if answer != 0 {
+            let why = why.unwrap_or("its open refused the device");
+            return Err(refused.unwrap_or(Error::Driver { driver: name, why, answer }));
         }
-        lent.opened(said.close);
+        lent.opened(said.close, &self.alone);
         // SAFETY: as above.
         let driver = unsafe { read(&raw const room.ops) }
             .map_err(Refusal::from)
             .and_then(|ops| unsafe { DriverOps::new(&ops, context, name, port) });
+        drop(alone);
         match driver {
             Ok(driver) => AnyDriver::new(driver.with(lent)),
             Err(refusal) => {
                 // SAFETY: nothing else of it is called.
                 unsafe { lent.close(context) };
+                let wrong = |why, answer| Error::Driver { driver: name, why, answer };
                 Err(match refusal {
                     Refusal::Runtime(error) => error,
-                    Refusal::Argument(ArgumentError::Value { what, value }) => {
-                        Error::Fault { device: name, status: u32::try_from(value).unwrap_or(u32::MAX), what }
+                    Refusal::Argument(ArgumentError::Value { what, value }) => wrong(what, i32::try_from(value).unwrap_or(i32::MAX)),
+                    Refusal::Argument(ArgumentError::Null { what }) => wrong(what, 0),
+                    Refusal::Argument(ArgumentError::NewerStruct { .. }) => {
+                        wrong("its contigo_driver_ops has something set that this program is too old for", 0)
                     }
-                    Refusal::Argument(ArgumentError::Null { what }) => Error::Fault { device: name, status: 0, what },
-                    _ => Error::Fault { device: name, status: 0, what: "contigo_driver_ops.struct_size is not as contigo.h has it" },
+                    _ => wrong("its contigo_driver_ops has a struct_size that cannot be", 0),
                 })
             }
         }

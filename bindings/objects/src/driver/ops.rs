@@ -6,7 +6,7 @@ use super::{
     lent::Lent,
 };
 use crate::{ArgumentError, Refusal};
-use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, job::MAX_OPERANDS, mem::DevSlice};
+use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, Wait as _, job::MAX_OPERANDS, linux::Spin, mem::DevSlice};
 use core::{ffi::c_void, fmt, mem, slice};
 use heapless::Vec;
 use std::time::Duration;
@@ -95,17 +95,17 @@ impl DriverOps {
 
     /// The C function's answer, as the runtime's result. Where it hands on what one of the device's
     /// functions answered, that error.
-    fn answered(&self, status: contigo_status, what: &'static str) -> Result<()> {
-        match status {
-            0 => Ok(()),
-            status => Err(self.lent.as_ref().and_then(|lent| lent.refused(status)).unwrap_or(Error::Fault {
-                device: self.name,
-                status: status.cast_unsigned(),
-                what,
-            })),
-        }
+    fn answered(&self, answer: contigo_status, error: impl FnOnce(&'static str) -> Error, otherwise: &'static str) -> Result<()> {
+        // Also where it is 0: what was said before is no later refusal's.
+        let (refused, why) = self.lent.as_ref().map_or((None, None), |lent| lent.refused(answer));
+        if answer == 0 { Ok(()) } else { Err(refused.unwrap_or_else(|| error(why.unwrap_or(otherwise)))) }
     }
 }
+
+/// Room for a completion, also of a newer library, whose structure may be larger (contigo.h).
+const ROOM_BYTES: usize = 256;
+#[repr(C)]
+struct Room([u64; ROOM_BYTES / 8]);
 
 /// The same slices as C has them.
 fn slices(operands: &[DevSlice]) -> Vec<contigo_dev_slice, MAX_OPERANDS> {
@@ -160,13 +160,8 @@ unsafe impl Driver for DriverOps {
         let Some(check) = self.functions.check else { return Ok(()) };
         let slices = slices(operands);
         // SAFETY: the pointers are to so many values, and the rest is the author's promise.
-        match unsafe { check(self.context, slices.as_ptr(), slices.len(), args.as_ptr(), args.len()) } {
-            0 => Ok(()),
-            status => {
-                let value = status.unsigned_abs().into();
-                Err(Error::Argument { name: "the number by which the driver's check refused", value, min: 0, max: 0, multiple_of: 1 })
-            }
-        }
+        let answer = unsafe { check(self.context, slices.as_ptr(), slices.len(), args.as_ptr(), args.len()) };
+        self.answered(answer, |why| Error::DriverCheck { driver: self.name, why, answer }, "it does not say why")
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
@@ -176,17 +171,22 @@ unsafe impl Driver for DriverOps {
             lent.works();
         }
         // SAFETY: as in `check`; the caller's promise of the operands is handed on.
-        let status = unsafe { (self.functions.submit)(self.context, slot, slices.as_ptr(), slices.len(), args.as_ptr(), args.len()) };
-        self.answered(status, "its driver's submit refused the job")
+        let answer = unsafe { (self.functions.submit)(self.context, slot, slices.as_ptr(), slices.len(), args.as_ptr(), args.len()) };
+        self.answered(answer, |why| Error::Driver { driver: self.name, why, answer }, "its submit refused the job")
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let timeout_us = contigo::types::timeout_us(timeout)?;
-        let mut done = contigo_completion { struct_size: mem::size_of::<contigo_completion>(), ..contigo_completion::default() };
+        let mut room = Room([0; ROOM_BYTES / 8]);
+        let to = (&raw mut room).cast::<contigo_completion>();
         let mut ended = 0;
-        // SAFETY: as in `check`.
-        let status = unsafe { (self.functions.poll)(self.context, timeout_us, &raw mut done, &raw mut ended) };
-        self.answered(status, "its driver's poll says so")?;
+        // SAFETY: the room is aligned, larger, and zeroes, which such a structure may be. The rest
+        // as in `check`.
+        let (answer, done) = unsafe {
+            (*to).struct_size = mem::size_of::<contigo_completion>();
+            ((self.functions.poll)(self.context, timeout_us, to, &raw mut ended), to.read())
+        };
+        self.answered(answer, |why| Error::Driver { driver: self.name, why, answer }, "its poll says that the channel cannot go on")?;
         Ok((ended != 0).then(|| Completion {
             slot: done.slot as usize,
             bytes: (done.has_bytes != 0).then_some(done.bytes),
@@ -198,15 +198,21 @@ unsafe impl Driver for DriverOps {
     }
 
     fn stop(&mut self) -> Result<()> {
+        let now_us = |this: &Self| this.lent.as_ref().map_or_else(|| Spin.now_us(), Lent::now_us);
+        let began_us = now_us(self);
         // SAFETY: as in `check`.
-        match unsafe { (self.functions.stop)(self.context) } {
-            0 => {
-                if let Some(lent) = &mut self.lent {
-                    lent.rests();
-                }
-                Ok(())
+        let answer = unsafe { (self.functions.stop)(self.context) };
+        let waited_us = u32::try_from(now_us(self).saturating_sub(began_us)).unwrap_or(u32::MAX);
+        if let Some(lent) = &mut self.lent {
+            // Whatever was refused on the way.
+            let _ = lent.refused(0);
+            if answer == 0 {
+                lent.rests();
             }
-            status => Err(Error::WillNotStop { device: self.name, status: status.cast_unsigned(), waited_us: 0 }),
+        }
+        match answer {
+            0 => Ok(()),
+            answer => Err(Error::WillNotStop { device: self.name, status: answer.cast_unsigned(), waited_us }),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     ErrorKind, ErrorRow,
-    words::{Errno, Limits, List},
+    words::{Answer, Errno, Limits, List},
 };
 use crate::types::{Bus, Direction, TensorRule, near::Among};
 
@@ -69,6 +69,16 @@ Request {
         /// It must be a multiple of this.
         multiple_of: u64,
     } let must = Limits { min, max, multiple_of }; "{name} is {value}: it must be {must}";
+
+    /// The check of a driver in C, or of one in a shared library, refuses a job. Nothing was touched.
+    DriverCheck(-171 DRIVER_CHECK Argument EINVAL) {
+        /// The driver.
+        driver: &'static str,
+        /// Why, in the driver's words.
+        why: &'static str,
+        /// What it answered: a number of its own, or a code of this table.
+        answer: i32,
+    } let said = Answer(answer); "the driver {driver} takes no such job: {why} (its check answered {said})";
 
     /// A setting is no number.
     NotANumber(-159 NOT_A_NUMBER Argument EINVAL) {
@@ -429,6 +439,16 @@ Device {
         what: &'static str,
     } "{device} reports: {what} (status {status:#010x}; its manual has the bits)";
 
+    /// A function of a driver in C, or of one in a shared library, failed. The device was stopped.
+    Driver(-172 DRIVER Device EIO) {
+        /// The driver.
+        driver: &'static str,
+        /// Which function, or why, in the driver's words.
+        why: &'static str,
+        /// What it answered: a number of its own, or a code of this table.
+        answer: i32,
+    } let said = Answer(answer); "the driver {driver} failed: {why} (it answered {said})";
+
     /// The device reports an error at an address. It was stopped, and the buffers are back.
     FaultAt(-164 FAULT_AT Device EIO) {
         /// The device.
@@ -487,9 +507,10 @@ Device {
         unowned: u64,
         /// How often it touched addresses where no memory is.
         stray: u64,
-    } "{device}, simulated, made {unowned} accesses to bytes that were not handed over to it, and \
-       {stray} to addresses without memory: is the map this kernel's, and are the lengths the \
-       job's? (a test that provokes this allows it with allow_wrong_accesses)";
+    } "{device}, simulated, made {unowned} accesses to bytes that were not handed over to it in that \
+       direction, and {stray} to addresses without memory: are its addresses and lengths those of \
+       the job's operands, and is the map this kernel's? (a test that provokes this allows it with \
+       allow_wrong_accesses)";
 
     /// The device tells of a job that it does not have, or of one twice. It was stopped, and the
     /// buffers are back.
