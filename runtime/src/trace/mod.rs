@@ -35,8 +35,6 @@ mod ledger;
 mod listener;
 mod site;
 pub(crate) mod stats;
-#[cfg(feature = "defmt")]
-mod unheard;
 
 pub use event::{Event, Kind};
 #[cfg(feature = "audit")]
