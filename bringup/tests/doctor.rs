@@ -347,7 +347,4 @@ fn the_page_has_each_check() {
         fs::write(&path, &wanted).unwrap();
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), wanted, "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-bringup --test doctor");
-    // The page of the release says how many they are.
-    let release = fs::read_to_string(path.with_file_name("release-0.1.md")).unwrap();
-    assert!(release.contains(&format!("makes {} checks of a board", checks().count())), "docs/release-0.1.md: {}", checks().count());
 }
