@@ -38,7 +38,7 @@ pub const ACP: Port =
 /// register says, and SDRAM ends where the ACP's window begins (HPS TRM, "L3 Address Space"). Linux
 /// uses physical addresses and maintains the caches: `pdma` in
 /// `arch/arm/boot/dts/intel/socfpga/socfpga.dtsi` has neither `dma-ranges` nor `dma-coherent`. The
-/// same node says that a reset (`DMA_RESET`) holds the controller until somebody lets it go, which
+/// same node says that a reset (`DMA_RESET`) holds the controller until a driver releases it, which
 /// uio does not.
 pub const PDMA: Port =
     Port { name: "cyclone-v-pdma", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0x0010_0000, 0x7FFF_FFFF), coherent: false };

@@ -56,7 +56,7 @@ fn a_jetson_is_no_other_jetson() {
             "jetson-orin",
             Sure::ByName,
         ),
-        // The module alone names no carrier: somebody's own board has other connectors.
+        // The module alone names no carrier: another maker's has other connectors.
         ("maker,carrier+p3701-0000\0nvidia,p3701-0000\0nvidia,tegra234\0", "A maker's carrier", "jetson-orin", Sure::BySoc),
         (
             "nvidia,p3768-0000+p3767-0005\0nvidia,p3767-0005\0nvidia,tegra234\0",
@@ -113,7 +113,7 @@ fn what_is_loaded_and_running_is_told() {
     let root = kv260(folder.path());
     assert!(!Board::of(&root.machine()).is_fabricless);
     root.put(&format!("{TREE}/compatible"), "xlnx,versal\0");
-    assert!(!Board::of(&root.machine()).is_fabricless, "nobody knows");
+    assert!(!Board::of(&root.machine()).is_fabricless, "an unknown SoC may have a fabric");
 }
 
 #[test]

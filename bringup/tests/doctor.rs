@@ -195,7 +195,7 @@ fn each_check_is_provoked_alone() {
     }
 }
 
-/// A right machine that the doctor calls ill is worse than none: nobody believes it again.
+/// A doctor that finds faults on a right machine is worse than none: users stop believing it.
 #[test]
 fn a_machine_that_is_right_in_another_way_is_no_fault() {
     let mut wrong = Vec::new();
@@ -213,7 +213,7 @@ fn a_machine_that_is_right_in_another_way_is_no_fault() {
     assert_eq!(wrong, <[String; 0]>::default());
 }
 
-/// Nobody has read a register, or could: each check of them says so, and none of them is fine.
+/// No register was read, or could be: each check of them reports it, and none of them is fine.
 #[test]
 fn registers_that_were_not_read_are_not_measurable() {
     let folder = folder();

@@ -101,7 +101,7 @@ fn a_region_gets_an_overlay_and_its_bridges_open() {
         assert!(matches!(failed, Err(FpgaError::Failed { way: Way::Overlay { .. }, .. })), "{failed:?}");
         assert_eq!(board.left(), (vec![], vec![]));
     }
-    // Another user of configfs keeps the folder: the load's own failure is told, and that it stays.
+    // Another user of configfs keeps the folder: the error has that, and the load's own failure.
     board.put("etc/overlays/stuck", "").unwrap();
     board.fail(Fault { errno: Some(22), state: "write init error", status: "" });
     let left = load(&board, zynq(), &FULL).unwrap_err();
@@ -248,7 +248,7 @@ fn a_file_for_another_device_is_refused_untouched() {
         load(&board, bin(&words(0x0372_7093, most)), &FULL),
         Err(FpgaError::TooLarge { bytes: 4_045_568, most: 4_045_564, part: "7z020" })
     ));
-    // The processor says which device it is, where nobody names the board.
+    // The processor says which device it is, where the caller names no board.
     board.put("sys/devices/soc0/family", "Xilinx Zynq").unwrap();
     board.put("sys/devices/soc0/soc_id", "0x7").unwrap();
     let machine = board.machine();
@@ -398,7 +398,7 @@ fn a_manager_that_is_busy_or_fails_half_way_is_told_by_its_state() {
         );
         as_usable_as_before(&board, "0");
     }
-    // A kernel that tells nobody.
+    // A kernel that does not report the failure.
     board.fail(Fault { errno: None, state: "unknown", status: "" });
     assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::NotOperating { state: State::Unknown, .. })));
     as_usable_as_before(&board, "0");

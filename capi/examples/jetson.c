@@ -4,7 +4,7 @@
  *     cc -std=c11 jetson.c $(pkg-config --cflags --libs contigo) -o jetson && ./jetson gemm8.ptx
  *
  * gemm8.ptx is examples/gemm8/kernels/gemm8.ptx. To build this program you need nothing of CUDA.
- * Without NVIDIA's driver, or without a GPU, it says so and ends well. */
+ * Without NVIDIA's driver, or without a GPU, it prints the reason and exits with 0. */
 
 #include "check.h"
 #include <contigo.h>

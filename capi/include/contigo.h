@@ -39,8 +39,8 @@
  * The library cannot catch: a pointer that is neither NULL nor valid; a pointer of contigo_buf_map
  * that is used after contigo_buf_unmap; a device that the program drives itself and that still
  * writes after contigo_buf_take_back; an importer of an exported region that reads or writes while
- * somebody else does; a port that is not the one that a device is wired to; a missing fence between
- * two threads of the CPU that share write-combined memory.
+ * the program uses a buffer of it; a port that is not the one that a device is wired to; a missing
+ * fence between two threads of the CPU that share write-combined memory.
  *
  * This file is made by cbindgen from capi/src/ffi and bindings/objects/src/driver. Do not edit it. */
 
@@ -99,7 +99,7 @@
 /// fabric with room for as many cores.
 #define CONTIGO_MAX_ENGINES 32
 
-/// Jobs of one engine at once, with those whose end nobody took: as many as a descriptor ring of
+/// Jobs of one engine at once, with those whose end no call took: as many as a descriptor ring of
 /// the fabric takes. A driver's own depth may be less.
 #define CONTIGO_MAX_JOBS 64
 
@@ -385,7 +385,7 @@ typedef struct {
     uint32_t depth;
     /// How many jobs are in flight.
     uint32_t in_flight;
-    /// How many jobs have ended whose end nobody has taken yet.
+    /// How many jobs have ended whose end no call has taken yet.
     uint32_t ended;
     /// 1: jobs end in the order in which they were started.
     uint32_t in_order;
@@ -554,7 +554,7 @@ typedef struct {
     uint16_t error;
     /// The device says that it is done, and wrote only a part.
     uint16_t short_transfer;
-    /// The device hangs until it is told to stop.
+    /// The device hangs until its driver stops it.
     uint16_t hang;
     /// The device hangs and does not stop before contigo_device_reset.
     uint16_t stuck;
@@ -718,7 +718,7 @@ typedef struct {
 /// A fixed table of this library is full (CONTIGO_MAX_...).
 #define CONTIGO_E_TABLE_FULL -7
 
-/// The buffer is mapped, so that nobody else may have it. Unmap it first.
+/// The buffer is mapped, so that it cannot be given away or released. Unmap it first.
 #define CONTIGO_E_MAPPED -8
 
 /// The buffer is not mapped.
@@ -742,7 +742,7 @@ typedef struct {
 /// One buffer is two operands of one job, or a copy is from a buffer into itself.
 #define CONTIGO_E_SAME_BUFFER -16
 
-/// The engine has jobs whose end nobody took. Wait for them, or stop the engine.
+/// The engine has jobs whose end no call took. Wait for them, or stop the engine.
 #define CONTIGO_E_HAS_JOB -17
 
 /// A defect of this library was caught. Please report it.
@@ -871,7 +871,7 @@ typedef struct {
 /// corruption.
 #define CONTIGO_E_COHERENCY -116
 
-/// Nobody can maintain the caches of this memory, and the port does not snoop. The text says
+/// No code can maintain the caches of this memory, and the port does not snoop. The text says
 /// what would help.
 #define CONTIGO_E_CANNOT_SYNC -117
 
@@ -1028,10 +1028,10 @@ contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_b
 /// either side of a line that both share (CONTIGO_E_SHARED_LINE).
 ///
 /// CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED,
-/// CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: somebody else has the buffer, or it is mapped.
-/// CONTIGO_E_TABLE_FULL: there is no entry for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot,
-/// or what contigo_carve answered, has 256 parts at most. A buffer whose cut is refused is as it
-/// was before.
+/// CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: a device or a framework has the buffer, or it is
+/// mapped. CONTIGO_E_TABLE_FULL: there is no entry for rest. CONTIGO_E_TOO_MANY_PARTS: a
+/// pool's slot, or what contigo_carve answered, has 256 parts at most. A buffer whose cut is
+/// refused is as it was before.
 ///
 /// The caller promises:
 /// rest is writable.
@@ -1055,8 +1055,8 @@ contigo_status contigo_buf_split(contigo_buf buf, size_t at_bytes, contigo_buf *
 /// this call ends with one.
 ///
 /// The caller promises:
-/// addr is NULL or writable. Each device that is told the address is behind port, touches these
-/// bytes only, and writes only where use says so. It has finished with them, its last write
+/// addr is NULL or writable. Each device that gets the address is behind port, touches these
+/// bytes only, and writes only where use allows it. It has finished with them, its last write
 /// included, before the buffer is taken back, given to a job, or lent.
 contigo_status contigo_buf_give(contigo_buf buf, contigo_port port, size_t offset_bytes, size_t len_bytes, contigo_use use, uint64_t *addr);
 
@@ -1142,7 +1142,7 @@ contigo_status contigo_device_reset(contigo_device device);
 /// EBUSY.
 ///
 /// The caller promises:
-/// The device was stopped or reset since anybody else drove it. The library cannot check that.
+/// The device was stopped or reset since other code drove it. The library cannot check that.
 contigo_status contigo_device_enable_bus_master(contigo_device device);
 
 /// Lists the memory and the devices of this machine, and the drivers of this library, one a line,
@@ -1186,7 +1186,7 @@ contigo_status contigo_device_get_info(contigo_device device, contigo_device_inf
 /// writable.
 ///
 /// Of a real device the library cannot check the rest. The driver is for this device, as the
-/// settings and the map describe it. Nobody drives the device, except for engines of this program.
+/// settings and the map describe it. Only engines of this program drive the device.
 /// The device reaches memory through port and no other way. With another driver or port it
 /// writes into other memory. Where there is a gate, all that the core does to memory passes it, and
 /// its core_aresetn resets the core.
@@ -1201,7 +1201,7 @@ contigo_status contigo_engine_open(const contigo_engine_options *options, contig
 ///
 /// The library cannot check the rest. The device touches the bytes of jobs in flight, memory of its
 /// own, and nothing else, and it writes only operands that say so. It reaches memory through port
-/// and no other way, and nobody else drives it. Once poll has told of a job's end, the device
+/// and no other way, and no other code drives it. Once poll has told of a job's end, the device
 /// touches none of that job's bytes. Where done has bytes, the device wrote none behind them.
 contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *context, contigo_port port, contigo_engine *engine);
 
@@ -1243,7 +1243,7 @@ contigo_status contigo_engine_irq_arm(contigo_engine engine, int *fd);
 /// check that.
 contigo_status contigo_engine_arm(contigo_engine engine, uint32_t window);
 
-/// Closes an engine. CONTIGO_E_HAS_JOB while it has jobs whose end nobody has taken;
+/// Closes an engine. CONTIGO_E_HAS_JOB while it has jobs whose end no call has taken;
 /// CONTIGO_E_WILL_NOT_STOP where its device does not stop: the engine stays open then.
 contigo_status contigo_engine_close(contigo_engine engine);
 
@@ -1302,7 +1302,7 @@ contigo_status contigo_module_close(contigo_module module);
 ///
 /// The caller promises:
 /// operands points to n structures, args to args_words words, or is NULL where that is 0;
-/// nobody writes them before the call returns. job is writable.
+/// nothing writes to them before the call returns. job is writable.
 contigo_status contigo_job_start(contigo_engine engine,
                                  const contigo_operand *operands,
                                  size_t n,
@@ -1312,7 +1312,7 @@ contigo_status contigo_job_start(contigo_engine engine,
 
 /// Waits for the end of the job, at most timeout_us microseconds, and takes it. The CPU owns the
 /// buffers then, and sees the bytes that the device wrote. The handle is stale. Ends of other jobs
-/// that come meanwhile are kept until somebody takes them. completion is filled where the device
+/// that come meanwhile are kept until a call takes them. completion is filled where the device
 /// told of the end; it may be NULL.
 ///
 /// timeout_us is an hour at most, here and wherever there is one: more is CONTIGO_E_ARGUMENT,
@@ -1505,7 +1505,7 @@ contigo_status contigo_region_open(const char *name, size_t len_bytes, contigo_r
 ///
 /// Of memory that is translated: every device that is given the region's addresses is behind the
 /// same iommus or dma-ranges as the node. To another device they are physical addresses, of
-/// memory that belongs to somebody else.
+/// memory that is not the region's.
 ///
 /// Of write_combined memory: a thread that has written to a buffer calls
 /// atomic_thread_fence(memory_order_seq_cst) before another thread of the CPU gets it; jobs and
@@ -1571,7 +1571,7 @@ contigo_status contigo_host_ptr_of(contigo_region region, contigo_port port, uin
 ///
 /// The caller promises:
 /// registers is writable. In this bitstream, on this board, the device reaches memory through
-/// port and no other way, and nobody else drives it. The library cannot check that.
+/// port and no other way, and no other code drives it. The library cannot check that.
 contigo_status contigo_device_attach(contigo_device device,
                                      contigo_port port,
                                      uint32_t window,
@@ -1641,7 +1641,7 @@ contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port
 contigo_status contigo_sim_device(contigo_sim sim, const char *driver, contigo_device *device);
 
 /// Lends the buffer to a framework. tensor gets a DLManagedTensorVersioned *, or a
-/// DLManagedTensor * where options->legacy says so. The tensor is for one consumer, which calls
+/// DLManagedTensor * where options->legacy is 1. The tensor is for one consumer, which calls
 /// its deleter when it is done, on any thread.
 ///
 /// While the CPU owns the buffer, the tensor has the CPU's address: kDLCPU, or kDLCUDAHost for
@@ -1661,11 +1661,11 @@ contigo_status contigo_sim_device(contigo_sim sim, const char *driver, contigo_d
 /// writable.
 contigo_status contigo_buf_lend(contigo_buf buf, const contigo_tensor_options *options, void **tensor);
 
-/// Takes a lent buffer back, whose tensor nobody has any more. CONTIGO_E_TENSOR_OUT: its consumer
-/// has not called the deleter. CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
+/// Takes a lent buffer back, once the tensor's deleter was called. CONTIGO_E_TENSOR_OUT: its
+/// consumer has not called it. CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
 contigo_status contigo_buf_unlend(contigo_buf buf);
 
-/// Finds out which bytes of region the elements of a tensor are. Anybody may have made the
+/// Finds out which bytes of region the elements of a tensor are. Any library may have made the
 /// tensor, and it stays with the caller. tensor is a DLManagedTensorVersioned *, or where
 /// legacy is 1 a DLManagedTensor *. contigo_dev_addr_of answers the bus address of the lowest
 /// element.

@@ -72,7 +72,8 @@ fn record(fault: &Fault) {
     // No text while the thread ends, after its variables are gone.
     let _ = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
-            // The words of somebody else are there already, and come after the error.
+            // The words of the code that refused (`ForeignWords`) are there already, and come
+            // after the error.
             let (said, who) = if let Fault::Load { who, .. } = fault { (last.len, *who) } else { (0, "") };
             last.len = said;
             let _ = write!(last, "{fault}");

@@ -1,6 +1,6 @@
 //! How many of everything there are: the tables are static, so that nothing is ever allocated.
 //! Entries that are never used cost no memory but address space: they are pages of zeroes that
-//! nobody touches.
+//! no code touches.
 
 use core::ffi::c_uint;
 
@@ -16,7 +16,7 @@ pub const CONTIGO_MAX_REGIONS: c_uint = 32;
 /// Engines at once, and as many maps and modules of kernels: a Zynq has eight PL330 channels and a
 /// fabric with room for as many cores.
 pub const CONTIGO_MAX_ENGINES: c_uint = 32;
-/// Jobs of one engine at once, with those whose end nobody took: as many as a descriptor ring of
+/// Jobs of one engine at once, with those whose end no call took: as many as a descriptor ring of
 /// the fabric takes. A driver's own depth may be less.
 pub const CONTIGO_MAX_JOBS: c_uint = 64;
 /// Argument words of a job: 16 scalars of 64 bits, twice over.

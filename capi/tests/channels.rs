@@ -114,7 +114,7 @@ fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
     assert_eq!(bytes(operands[1].buf), [5; SLOT]);
     release_all(&operands);
     ok(contigo_engine_close(alone));
-    // Through another port, when nobody has it.
+    // Through another port, when no engine has the device.
     ok(contigo_engine_close(open_engine(&contigo_engine_options { port: other_port, ..two })));
     // A driver that shares nothing has no such setting.
     let zdma = sim_device(shared.board.sim, c"zdma");

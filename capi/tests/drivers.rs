@@ -58,7 +58,7 @@ unsafe impl<D: Device> Driver for Twice<D> {
 }
 
 /// # Safety
-/// The device is a ZDMA channel, and nobody else drives it.
+/// The device is a ZDMA channel, and no other code drives it.
 unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     parts.settings.number("burst", 1, 16)?;
     assert_eq!(parts.memory.map(|memory| memory.len_bytes()), Some(4096), "as much as its row asks for");
@@ -68,7 +68,7 @@ unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
 }
 
 static TWICE: DriverRow =
-    DriverRow::new("twice", "copies, and says so", open).settings(&["burst"]).memory(4096).model(|| AnyModel::new(ZdmaModel::new()));
+    DriverRow::new("twice", "copies, and reports a word", open).settings(&["burst"]).memory(4096).model(|| AnyModel::new(ZdmaModel::new()));
 
 #[test]
 fn a_registered_driver_is_opened_from_c_by_its_name() {
@@ -164,7 +164,7 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
     board.close();
 }
 
-/// A map that says 16 bytes, of a kernel that copies as many as it is told.
+/// A map that says 16 bytes, of a kernel that copies as many as its argument says.
 #[test]
 fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
     let board = Board::new();
@@ -177,7 +177,7 @@ fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
     ok(wait(start(16), 20_000));
     refused(wait(start(64), 20_000), CONTIGO_E_WRONG_ACCESS, "ap_ctrl, simulated, made 2 accesses to bytes that were not handed over");
     let ended = |(status, job)| {
-        assert_ne!(job, 0, "its end is told, with its handle");
+        assert_ne!(job, 0, "its end is reported, with its handle");
         status
     };
     start(64);

@@ -45,7 +45,7 @@ const BY_OTHERS: [&str; 24] = [
 ];
 const RARE: [&str; 2] = ["CONTIGO_E_IN_USE", "CONTIGO_E_CONTENDED"];
 
-/// A code that the header gets and nobody tests is found here.
+/// A code that the header gets and no test provokes is found here.
 #[test]
 fn every_code_is_provoked_somewhere() {
     let header = include_str!("../include/contigo.h");
@@ -129,7 +129,7 @@ fn memory_that_is_no_dma_buf() {
     {
         let mut fd = 7;
         refused(unsafe { contigo_region_export(region, &mut fd) }, code, word);
-        assert_eq!(fd, -1, "0 would be somebody's");
+        assert_eq!(fd, -1, "0 is a valid descriptor");
     }
     board.close();
 }

@@ -35,7 +35,7 @@ const FUNCTIONS: usize = 67;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
-    // Nobody has called anything yet: the child is on its own, and it is the first.
+    // The library was not called yet: the child is on its own, and its call is the first.
     let opens = || {
         let mut sim = 0;
         unsafe { contigo_sim_open(&sim_options(), &mut sim) + contigo_sim_close(sim) }

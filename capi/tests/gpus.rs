@@ -119,7 +119,7 @@ fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
         assert!(folded.contains("handle"), "{folded}");
         operands.iter().for_each(|operand| ok(contigo_buf_take_back(operand.buf)));
 
-        // A launch that is not the kernel's, and memory of somebody else.
+        // A launch that is not the kernel's, and memory of another board.
         let mut wrong = ARGS;
         wrong[6] = 1;
         refused(start(&wrong).0, CONTIGO_E_ARGUMENT, "shared");

@@ -14,7 +14,7 @@ use common::*;
 use contigo_c::*;
 use core::{ffi::c_void, ptr};
 
-/// A device that ends its jobs when the test says so, and touches no memory.
+/// A device that ends a job when the test puts its end into `ends`, and touches no memory.
 #[derive(Default)]
 struct Core {
     engine: contigo_engine,
@@ -104,7 +104,7 @@ fn completion() -> contigo_completion {
 }
 
 #[test]
-fn ends_of_other_jobs_are_kept_for_whoever_waits_for_them() {
+fn ends_of_other_jobs_are_kept_for_their_waits() {
     let (board, mut core) = (Board::new(), Core::default());
     let engine = open(&board, &mut core, 1);
     let bufs = [(); 4].map(|()| board.take());
@@ -132,7 +132,7 @@ fn ends_of_other_jobs_are_kept_for_whoever_waits_for_them() {
     let mut said = completion();
     ok(unsafe { contigo_job_wait(jobs[3], 0, &mut said) });
     assert_eq!((said.bytes, said.has_bytes, said.slot, said.status, said.words, said.failed), (33, 1, 3, 5, [1, 2, 3, 4], 0));
-    // It failed alone: its end is told by the queue, with what the device said.
+    // It failed alone: `contigo_queue_next` reports its end, with the device's status.
     let (mut job, mut said) = (0, completion());
     refused(unsafe { contigo_queue_next(engine, 0, &mut job, &mut said) }, CONTIGO_E_FAULT, "0x00000009");
     assert_eq!((job, said.failed, said.status), (jobs[1], 1, 9));
@@ -223,7 +223,7 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
     let start_all = || bufs.map(|buf| start(engine, buf, &[]).1);
     let owned = || bufs.iter().all(|buf| bytes(*buf).len() == SLOT);
 
-    // By the program: what had ended is told well.
+    // By the program: a job that had ended is reported with `CONTIGO_OK`.
     let jobs = start_all();
     core.ends = vec![end(0)];
     ok(contigo_queue_stop(engine));
@@ -327,9 +327,9 @@ fn what_will_not_stop_keeps_its_buffers_until_it_does() {
     board.close();
 }
 
-/// Ends that nobody takes count too, and come in their order.
+/// Ends that no call takes count too, and come in their order.
 #[test]
-fn an_engine_has_a_bound_on_jobs_whose_end_nobody_took() {
+fn an_engine_has_a_bound_on_jobs_whose_end_was_not_taken() {
     let (board, mut core) = (Board::new(), Core::default());
     let engine = open(&board, &mut core, 0);
     let bufs: Vec<_> = (0..65).map(|_| answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) })).collect();

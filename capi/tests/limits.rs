@@ -90,7 +90,7 @@ fn every_table_has_its_end() {
     ok(status);
     refused(split(rest).0, CONTIGO_E_TABLE_FULL, "buffer");
     [slot, rest].into_iter().for_each(|part| ok(contigo_buf_release(part)));
-    // Its own entry waits for the slot, whichever part is released first.
+    // Its own entry waits for the slot, no matter which part is released first.
     ok(contigo_buf_release(bufs[1]));
     // One entry too few: refused before anything is carved.
     bufs[2..9].iter().for_each(|&buf| ok(contigo_buf_release(buf)));

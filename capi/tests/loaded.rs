@@ -124,7 +124,8 @@ fn a_program_in_c_names_the_file() {
         ];
         ok(unsafe { contigo_buf_write(operands[0].buf, [9_u8; 512].as_ptr().cast(), 512) });
         let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, std::ptr::null(), 0, job) });
-        // The library knows the driver's device: nobody else has it, and it is the one that is blamed.
+        // The library knows the driver's device: no other engine gets it, and it is the one that is
+        // blamed.
         refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
         ok(wait(job, 20_000));
         assert_eq!(bytes(operands[1].buf)[..512], [9; 512]);

@@ -337,7 +337,7 @@ fn a_simulated_device_has_no_file_to_wait_for() {
     for _ in 0..2 {
         let (status, fd) = arm(board.engine);
         refused(status, CONTIGO_E_KIND, "no interrupt to sleep for");
-        assert_eq!(fd, -1, "0 would be somebody's");
+        assert_eq!(fd, -1, "0 is a valid descriptor");
         let _ = wait(job, 20_000);
     }
     assert_eq!(arm(board.region), (CONTIGO_E_KIND, -1));

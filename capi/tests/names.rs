@@ -149,7 +149,7 @@ fn the_inventory_is_lines_of_four_fields() {
         assert!(fields.iter().any(|fields| fields == &expected), "{lines}");
     }
     assert!(fields.iter().any(|fields| fields[..3] == ["driver", "zdma", "ready"] && fields[3].contains("copies")), "{lines}");
-    // A list that does not fit is cut, and the length says so.
+    // A list that does not fit is cut, and the length is that of the whole list.
     let mut short = [0x7F_u8; 8];
     assert_eq!(answer(|len| unsafe { contigo_inventory(short.as_mut_ptr().cast(), 4, len) }), whole);
     assert_eq!(short, *b"mem\0\x7F\x7F\x7F\x7F");

@@ -67,7 +67,7 @@ fn a_frame_goes_to_a_framework_and_to_a_device_in_turn() {
         assert_eq!(bytes(buf)[0], round + 100, "what the framework wrote");
         let (status, addr) = give(buf, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES);
         ok(status);
-        // The device's view: a bus address, for whoever knows whose.
+        // The device's view: a bus address, for a consumer that knows the device.
         let tensor = lent(buf, &contigo_tensor_options { align_bytes: 0, ..options(&[16]) });
         assert_eq!(unsafe { ((*tensor).tensor.device.device_type, (*tensor).tensor.data.addr() as u64) }, (12, addr));
         refused(contigo_buf_take_back(buf), CONTIGO_E_TENSOR_OUT, "deleter");

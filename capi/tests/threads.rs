@@ -56,7 +56,7 @@ fn a_slot_has_one_owner_at_a_time() {
                         // SAFETY: the library says that these bytes are this thread's.
                         let word = unsafe { &mut *ptr.cast::<[u8; 64]>() };
                         word.fill(thread);
-                        assert_eq!(*word, [thread; 64], "somebody else wrote");
+                        assert_eq!(*word, [thread; 64], "another thread wrote");
                         ok(contigo_buf_unmap(buf));
                         ok(contigo_buf_release(buf));
                     }
@@ -132,7 +132,7 @@ fn the_last_of_two_threads_frees_the_slot() {
 }
 
 #[test]
-fn a_close_that_is_refused_disturbs_nobody_who_takes() {
+fn a_close_that_is_refused_disturbs_no_take() {
     let board = Board::new();
     let (kept, stop) = (board.take(), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -278,7 +278,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// A view is given up whoever is in a call meanwhile.
+/// Unmaps a buffer, and tries again while another thread is in a call with it.
 fn unmap_at_last(buf: contigo_buf) -> contigo_status {
     loop {
         match contigo_buf_unmap(buf) {

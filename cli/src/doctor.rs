@@ -24,9 +24,9 @@ pub(crate) struct Options {
     /// Look at a copy of a machine instead of this one; docs/doctor.md lists its folders
     #[arg(long, value_name = "FOLDER")]
     machine: Option<PathBuf>,
-    /// Copy with a DMA engine that the SoC has and nobody uses, and compare every byte: does the
-    /// port do as the tree says? It drives hardware, for two seconds at most. As root it reads the
-    /// registers around the fabric's ports, too
+    /// Copy with a DMA engine of the SoC that no other program uses, and compare every byte: does
+    /// the port do as the tree says? It drives hardware, for two seconds at most. As root it reads
+    /// the registers around the fabric's ports, too
     #[arg(long, conflicts_with = "machine")]
     probe: bool,
     /// Compare these registers with a design: Vivado's design.hwh

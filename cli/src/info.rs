@@ -75,7 +75,7 @@ pub(crate) fn info(options: &Options) -> Result<(), Failure> {
     output::text(format_args!("{}, Linux {kernel}, all memory within {within} address bits\n{memory}\n{devices}", report.architecture))
 }
 
-/// A value, or a dash where nobody says it.
+/// A value, or a dash where it is not known.
 fn known(value: Option<impl ToString>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }

@@ -52,8 +52,8 @@ pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
 }
 
 /// The simulated master's port to real memory: it snoops where the memory is coherent, or where
-/// nobody could maintain its caches. The engine is a program on the CPU, so it sees the caches
-/// either way. The port decides whether the memory's own maintenance is done.
+/// the runtime cannot maintain its caches. The engine is a program on the CPU, so it sees the
+/// caches either way. The port decides whether the memory's own maintenance is done.
 pub(crate) fn simulated_port(memory: &Mapping) -> Port {
     let maintained = matches!(memory.scope, SyncScope::Range { .. } | SyncScope::Whole);
     if memory.coherent.unwrap_or(!maintained) { WIDE_COHERENT } else { WIDE }

@@ -18,6 +18,6 @@ pub(crate) fn ranges() -> Option<&'static Ranges> {
 
 /// The run goes on without it.
 fn unheard(error: &Error) {
-    // Where even standard error is closed, nobody reads it.
+    // Where standard error is closed too, this line is lost.
     let _ = writeln!(io::stderr(), "contigo: {error}; the run goes on without it");
 }

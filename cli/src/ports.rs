@@ -204,7 +204,7 @@ impl Prepared {
     }
 }
 
-/// Whether a field that should have a value has another, or nobody knows.
+/// Whether a field that should have a value has another, or its value is not known.
 fn is_open(fact: &Fact) -> bool {
     fact.wanted.is_some() && fact.verdict != Verdict::Right
 }

@@ -43,7 +43,7 @@ struct Entry {
     chip: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// Who has it; absent: nobody.
+    /// The user of the line; absent where it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     used_by: Option<String>,
 }
@@ -85,7 +85,7 @@ pub(crate) fn reset(options: &Options) -> Result<(), Failure> {
     let Done { line, dry_run, pulse_us, active } = done;
     let how = match (pulse_us, active) {
         (Some(us), Some(active)) => format!("{active} for {us} us"),
-        _ => "by the kernel, held until somebody opens it".to_owned(),
+        _ => "by the kernel, held until a program opens it".to_owned(),
     };
     output::text(format_args!("{line}: {} ({how})", if dry_run { "would be reset" } else { "reset" }))
 }
@@ -108,7 +108,7 @@ fn by_gpio(machine: &Machine, place: &Place, width: Width, options: &Options) ->
         Failure::Usage(format!("{place}: say the level that holds the core in reset, --active low (aresetn) or --active high"))
     })?;
     if options.take {
-        return Err(Failure::Usage("--take is for a guard: the kernel takes a GPIO from nobody".to_owned()));
+        return Err(Failure::Usage("--take is for a guard: the kernel takes no GPIO from its user".to_owned()));
     }
     let done = Done { line: place.to_string(), dry_run: options.dry_run, pulse_us: Some(width.us()), active: Some(active.to_string()) };
     if options.dry_run {

@@ -23,7 +23,7 @@ pub(crate) fn new(header: &[&str]) -> Table {
     table
 }
 
-/// Keeps each cell of the first column in one line, because somebody copies names from there: where
+/// Keeps each cell of the first column in one line, because users copy names from there: where
 /// `others` columns are left for the rest of the table.
 pub(crate) fn keep_names(table: &mut Table, others: u16) {
     let width = table.column_max_content_widths().first().copied().unwrap_or(0);

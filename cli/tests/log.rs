@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test that panics has failed; a JSON value answers an absent key with null, and an assertion then says so"
+    reason = "a test that panics has failed; a JSON value answers an absent key with null, and an assertion then fails"
 )]
 
 use contigo_log::{Decoder, Piece, Reader};
@@ -127,7 +127,7 @@ fn it_follows_a_program_and_its_next_run() {
     let log = folder.path().join("flight.log");
     let (mut flight, mut told) = Running::new(Command::new(program()).arg(&log));
     assert_eq!(told.next().unwrap().unwrap(), "1");
-    // Somebody reads what it prints, or it would stop.
+    // A thread reads what it prints, or it would stop.
     let reader = thread::spawn(move || told.for_each(drop));
 
     let mut command = Command::new(env!("CARGO_BIN_EXE_contigo"));
@@ -141,7 +141,7 @@ fn it_follows_a_program_and_its_next_run() {
 
     assert!(Command::new(program()).arg(&log).arg("3").stdout(Stdio::null()).status().unwrap().success());
     let next = said.find(|line| line["pid"].is_u64()).unwrap();
-    assert_ne!(next["pid"], first, "the next run is told");
+    assert_ne!(next["pid"], first, "the next run is reported");
     let jobs: Vec<u32> = said.filter_map(|line| job(&line)).take(3).collect();
     assert_eq!(jobs, [1, 2, 3]);
     follow.kill();
@@ -325,7 +325,7 @@ fn a_log_has_no_file_opened_that_its_reader_would_not_open() {
         move || fs::OpenOptions::new().write(true).open(pipe).map(drop)
     });
     refused(&named(&pipe), &["it is no file", "--elf PROGRAM"]);
-    // Its writer waits still: nobody has opened the other end.
+    // Its writer waits still: the tool has not opened the other end.
     thread::sleep(Duration::from_millis(100));
     assert!(!writer.is_finished());
     drop(fs::File::open(&pipe).unwrap());

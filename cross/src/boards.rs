@@ -18,8 +18,8 @@ use std::{
 /// The file that makes a folder a board.
 const DESCRIPTION: &str = "board.toml";
 
-/// One board, as its folder describes it. An unknown key is an error: it would be a typo that
-/// nobody sees.
+/// One board, as its folder describes it. An unknown key is an error: a typo would
+/// otherwise go unnoticed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
@@ -54,7 +54,7 @@ pub struct Board {
     pub facts: String,
     /// The rate of the crystal that the processor makes its clocks from, in Hz.
     pub crystal_hz: Option<u64>,
-    /// Rust's name of the processor. Absent: nobody builds for this board on another machine.
+    /// Rust's name of the processor. Absent: the board has no cross build.
     pub target: Option<String>,
     /// Names that it shares with boards of the same processor, for `cargo cross build --board`.
     #[serde(default)]

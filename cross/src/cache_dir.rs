@@ -95,7 +95,7 @@ impl CacheDir {
         self.place(format!("logs/{step}.log"))
     }
 
-    /// Waits until no other run makes `name`, with a bound; says so while it waits.
+    /// Waits until no other run makes `name`, with a bound, and shows that it waits.
     pub fn lock(&self, name: &str) -> Result<Lock> {
         let path = self.place(format!("locks/{}", name.replace('/', "-")))?;
         let mut file = File::create(&path).map_err(|error| Failure::of_io("locking the cache", &path, &error))?;

@@ -110,7 +110,7 @@ impl Tool {
         self
     }
 
-    /// Where it writes most: when it fails and that disk is full, the error says so.
+    /// Where it writes most: when it fails and that disk is full, the error reports that.
     #[must_use]
     pub fn writes(mut self, place: impl Into<PathBuf>) -> Self {
         self.writes = Some(place.into());
@@ -124,7 +124,7 @@ impl Tool {
         self
     }
 
-    /// The program and its arguments, for somebody else who starts it.
+    /// The program and its arguments, for another program that starts it.
     pub fn words(&self) -> Vec<String> {
         let all = std::iter::once(self.command.get_program()).chain(self.command.get_args());
         all.map(|word| word.to_string_lossy().into_owned()).collect()

@@ -2,7 +2,7 @@
 //! this machine's packages.
 //!
 //! apt works on a state of its own in the cache, with the package sources and keys of this machine.
-//! A `.deb` that somebody put into the cache's `packages/` is taken before apt is asked, so a
+//! A `.deb` that the user put into the cache's `packages/` is taken before apt is asked, so a
 //! machine without a network can be served by hand.
 
 mod ask;

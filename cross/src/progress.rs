@@ -81,7 +81,7 @@ impl Drop for Step {
     }
 }
 
-/// One plain line on standard error, above those that move; where that is closed nobody reads it.
+/// One plain line on standard error, above those that move; where that is closed it is lost.
 pub fn say(line: &str) {
     LINES.suspend(|| {
         let _ = writeln!(io::stderr(), "{line}");

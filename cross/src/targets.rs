@@ -91,7 +91,7 @@ impl Target {
         [Need { name: self.linker(), package: self.linker_package() }, Need { name: libc, package: self.libc_package() }]
     }
 
-    /// The variable by which cargo is told `key` for this target: `CARGO_TARGET_<TRIPLE>_LINKER`,
+    /// The variable that sets cargo's `key` for this target: `CARGO_TARGET_<TRIPLE>_LINKER`,
     /// say.
     #[must_use]
     pub fn variable(&self, key: &str) -> String {

@@ -1,5 +1,5 @@
 //! `cargo cross build` and `check`: what is built is looked at before anybody copies it to a board.
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
+#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then fails")]
 
 mod cross_machine;
 

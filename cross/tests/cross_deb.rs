@@ -1,6 +1,6 @@
 //! `cargo cross package --deb`: debhelper gets what it needs, and a run that fails leaves nothing.
 //! A script stands in for debhelper, and its packages are lists of what it was given.
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
+#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then fails")]
 
 mod cross_machine;
 

@@ -1,6 +1,6 @@
 //! `cargo cross package`: the same sources give the same bytes, and the manifest tells the truth
 //! about them.
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
+#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then fails")]
 
 mod cross_machine;
 

@@ -1,6 +1,6 @@
 //! `cargo cross setup` on machines that lack something: what can be had is got, and the rest is
 //! said in one line.
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
+#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then fails")]
 
 mod cross_machine;
 
@@ -204,7 +204,7 @@ fn a_library_of_another_version_is_refused_by_name() -> Outcome {
 fn what_packages_need_is_got_where_it_is_asked_for() -> Outcome {
     let machine = without_std()?;
     machine.with_std(&[ARMV7.0, AARCH64.0])?;
-    // Nobody who only builds needs it.
+    // A build alone does not need it.
     let run = machine.cross(&["setup", "--print", "--json"])?;
     assert!(state(&run, "packaging tools").is_err(), "{run:?}");
     let run = machine.cross(&["setup", "--packages", "--print", "--json"])?;

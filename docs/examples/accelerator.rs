@@ -22,7 +22,7 @@ pub(crate) fn kernel() -> Result<()> {
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?;
     let pool = region.pool(8, 4096)?;
     let map = describe::any(MAP, "")?.build()?;             // on a board: xcopy_hw.h, from Vitis
-    // SAFETY: the device is this kernel, and nobody else drives it.
+    // SAFETY: the device is this kernel, and no other code drives it.
     let mut copy = Queue::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? }, 1)?;
     let (mut a, b) = (pool.take()?, pool.take()?);
     a.view_mut::<u8>()?.fill(7);
@@ -40,7 +40,7 @@ pub(crate) fn stream() -> Result<()> {
     let pool = memory.pool(8, 4096)?;
     let ring = memory.alloc(2 * 4096, Align::PAGE)?;        // the core's descriptors
     let config = AxiDmaConfig::default();                   // as Vivado builds it
-    // SAFETY: the device is an AXI DMA like this, and nobody else drives it.
+    // SAFETY: the device is an AXI DMA like this, and no other code drives it.
     let core = unsafe { AxiDma::open(dma.attach(Attach::default())?, config, Some(ring))? };
     let mut stream = Queue::new(core, 1)?;
     let (mut packet, answer) = (pool.take()?, pool.take()?);

@@ -15,7 +15,7 @@ pub(crate) fn stream() -> Result<()> {
     let config = AxiDmaConfig { length_bits: 23, ..AxiDmaConfig::default() }; // as in the block design
     // SAFETY: in this bitstream the core's masters are wired to HP0.
     let attached = unsafe { dma.attach_wired(HP0, Attach::default())? };
-    // SAFETY: the node is an AXI DMA like this, and nobody else drives it.
+    // SAFETY: the node is an AXI DMA like this, and no other code drives it.
     let stream = Queue::new(unsafe { AxiDma::open(attached, config, Some(ring))? }, 8)?;
     let guard = dma.guard().ok_or(Error::Busy)?;
     // SAFETY: the guard is this queue's device, and window 0 its registers.

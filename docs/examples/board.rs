@@ -20,7 +20,7 @@ pub(crate) fn on_hp0() -> Result<()> {
     let device = "guard:copy@40000000".parse::<DeviceName>()?.open()?;
     // SAFETY: in this bitstream the kernel's master is wired to HP0.
     let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
-    // SAFETY: the node is this kernel's, and nobody else drives it.
+    // SAFETY: the node is this kernel's, and no other code drives it.
     let mut copy = Queue::new(unsafe { ApCtrl::open(attached, map)? }, 8)?;
     let guard = device.guard().ok_or(NOT_GUARDED)?;
     // SAFETY: the guard is this queue's device, and window 0 its registers.
@@ -48,11 +48,11 @@ pub(crate) fn a_block_of_u_dma_buf() -> Result<()> {
     let guard = device.guard().ok_or(NOT_GUARDED)?;
     // SAFETY: nothing is allocated from the block itself, and it outlives the import.
     let exported = unsafe { block.export()? };
-    // SAFETY: nobody else uses its bytes.
+    // SAFETY: no other code uses its bytes.
     let region = Region::new(unsafe { DmaBuf::import(guard, exported.as_fd())? })?;
     // SAFETY: in this bitstream the kernel's master is wired to HP0.
     let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
-    // SAFETY: the node is this kernel's, and nobody else drives it.
+    // SAFETY: the node is this kernel's, and no other code drives it.
     let copy = Queue::new(unsafe { ApCtrl::open(attached, describe::any(HEADER, "")?.build()?)? }, 8)?;
     // SAFETY: the guard is this queue's device, and window 0 its registers.
     unsafe { copy.arm(guard, 0)? };

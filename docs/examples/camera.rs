@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<()> {
     let frames = region.pool(10, 4096)?;
     let ring = region.alloc(4096, Align::PAGE)?;                        // the core's descriptors
     let config = AxiDmaConfig { depth: Some(8), ..AxiDmaConfig::default() };
-    // SAFETY: the device is this core, and nobody else drives it.
+    // SAFETY: the device is this core, and no other code drives it.
     let core = unsafe { AxiDmaChannel::alone(device.attach(Attach::default())?, Side::S2mm, config, Some(ring))? };
     let picture = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::U8, Shape::new(&[64, 64])?) };
 

@@ -12,7 +12,7 @@ class Counts(ctypes.Structure):
 
 
 def counted(work):
-    """Allocations and copies of 64 KiB or more, whoever makes them."""
+    """Allocations and copies of 64 KiB or more, by every library of the process."""
     library, counts = ctypes.CDLL(None), Counts()
     if not hasattr(library, "copies_begin"):
         return "libcopies.so is not preloaded"

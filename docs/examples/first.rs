@@ -9,7 +9,7 @@ fn main() -> contigo::Result<()> {
     let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;           // "guard:copy@40000000"
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "guard"
     let map = describe::any(MAP, "")?.build()?;                          // or what the tools write
-    // SAFETY: the device is this kernel, and nobody else drives it.
+    // SAFETY: the device is this kernel, and no other code drives it.
     let mut copy = Queue::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? }, 1)?;
     let (mut from, to) = (region.alloc(1000, region.line())?, region.alloc(1000, region.line())?);
     from.view_mut::<u8>()?.fill(7);

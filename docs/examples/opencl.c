@@ -2,7 +2,7 @@
  *
  *     cc -std=c11 opencl.c $(pkg-config --cflags --libs contigo) -o opencl && ./opencl
  *
- * Without a driver of OpenCL it says so, and ends well. */
+ * Without a driver of OpenCL it reports that, and ends well. */
 
 #include <contigo.h>
 #include <inttypes.h>

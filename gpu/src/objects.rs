@@ -16,7 +16,7 @@ pub(crate) struct Objects<T> {
 }
 
 /// An object's number is the upper part of its addresses, and its slot the number's remainder. So
-/// an address of memory that is gone is nobody's, until the numbers begin anew.
+/// an address of memory that is gone belongs to no object, until the numbers begin anew.
 #[derive(Debug)]
 struct Table<T> {
     next: u64,
@@ -26,7 +26,7 @@ struct Table<T> {
 
 /// How many blocks of memory a context has at most: a region each, of which a program has a few.
 const MOST: usize = 256;
-/// The last number. Number 0 is nobody's.
+/// The last number. No object has number 0.
 const LAST: u64 = (1 << (64 - OFFSET_BITS)) - 1;
 /// How many low bits of an address are the offset: 1 TiB.
 const OFFSET_BITS: u32 = 40;
@@ -81,7 +81,7 @@ impl<T: Copy> Objects<T> {
         Err(Error::TooMany { what: "blocks of a GPU's memory", most: MOST as u64 })
     }
 
-    /// Takes the addresses from `base` on away, once nobody has one.
+    /// Takes the addresses from `base` on away, once no operand has one.
     ///
     /// # Errors
     /// [`Error::Contended`]: they stay.
@@ -159,7 +159,7 @@ mod tests {
 
     /// Another block in the same slot has another number, until all of them were used.
     #[test]
-    fn an_address_of_memory_that_is_gone_is_nobody_s() {
+    fn an_address_of_memory_that_is_gone_is_refused() {
         let objects = Objects::new().unwrap();
         let kept = objects.add('k', 1).unwrap();
         let at = |addr| DevSlice { addr, offset_bytes: 0, len_bytes: 1 };
@@ -174,7 +174,7 @@ mod tests {
         assert!(gone.iter().all(|base| objects.find(&at(*base)).is_err()));
         acquire(&objects.table).unwrap().next = LAST;
         assert_eq!(objects.add('l', 1).unwrap(), DevAddr(LAST << OFFSET_BITS));
-        // Number 1 is kept, and 0 is nobody's.
+        // Number 1 is kept, and no object has 0.
         assert_eq!(objects.add('m', 1).unwrap(), DevAddr(2 << OFFSET_BITS));
         assert_eq!(
             (objects.find(&at(kept)), objects.find(&at(DevAddr(0)))),

@@ -20,8 +20,8 @@ pub struct Pages {
     len_bytes: usize,
 }
 
-/// The number of a bus on which there is nobody.
-const NOBODYS: u32 = 0;
+/// The number of a bus on which there is no port.
+const UNUSED: u32 = 0;
 
 impl Pages {
     /// The unit of its address and its length: Arm's largest page, and the most that a Vulkan
@@ -52,7 +52,7 @@ impl Pages {
 
 // SAFETY: 1, 2. The mapping is this value's, and stays where it is until it is dropped. It has a
 // granule more than the block, which begins in its first granule. 3. There is nothing to
-// synchronise. 4. No port is on that bus. 6. Nobody but the CPU reaches it.
+// synchronise. 4. No port is on that bus. 6. Only the CPU reaches it.
 unsafe impl Backend for Pages {
     fn name(&self) -> &'static str {
         "pages"
@@ -63,7 +63,7 @@ unsafe impl Backend for Pages {
             cpu: self.first,
             len_bytes: self.len_bytes,
             base: BaseAddr::Dev(DevAddr(0)),
-            bus: Bus::Objects(NOBODYS),
+            bus: Bus::Objects(UNUSED),
             scope: SyncScope::Coherent,
             coherent: None,
         }
@@ -95,7 +95,7 @@ mod tests {
             let Mapping { cpu, len_bytes, .. } = block.mapping();
             assert_eq!((cpu.addr().get() % Pages::GRANULE_BYTES, len_bytes % Pages::GRANULE_BYTES), (0, 0));
             assert!(len_bytes >= at * 5_000 && len_bytes < at * 5_000 + Pages::GRANULE_BYTES);
-            // SAFETY: both are bytes of the block, which nobody else has.
+            // SAFETY: both are bytes of the block, which only this test has.
             unsafe {
                 assert_eq!((cpu.read(), cpu.add(len_bytes - 1).read()), (0, 0));
                 cpu.add(len_bytes - 1).write(1);

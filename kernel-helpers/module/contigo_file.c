@@ -131,7 +131,7 @@ static int contigo_reset(struct contigo_file *file, union contigo_arg *arg)
 	return contigo_file_reset(file);
 }
 
-/* Is called with the node's lock where it says so. What it answers is copied to the user. */
+/* Called with the node's lock where locked is true. What it answers is copied to the user. */
 static const struct contigo_call {
 	unsigned int cmd;
 	bool locked;

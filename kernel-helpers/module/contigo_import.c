@@ -113,7 +113,7 @@ free:
 
 /*
  * Unmaps a dma-buf. Where it is lost the device may go on writing to it: it keeps its
- * reference, and nobody gets it again. Two kinds stay mapped too, for nothing else
+ * reference, and is never freed. Two kinds stay mapped too, for nothing else
  * is right with them. One may go through a bounce buffer: unmapping would give
  * that to others. The other is pinned by being attached: its exporter would move
  * it, and give its pages to others.

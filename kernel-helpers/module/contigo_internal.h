@@ -96,7 +96,7 @@ struct contigo_node {
 	struct mutex lock;	/* what follows, and the session */
 	struct contigo_file *file;	/* the open one, or NULL */
 	struct address_space *mapping;	/* of the file's mappings, until its last close */
-	bool in_reset;		/* lines are asserted, or may be: nobody touches registers */
+	bool in_reset;		/* lines are asserted, or may be: registers are not accessed */
 	u32 dma_bits;
 	struct list_head quarantine;	/* sessions of a device that has not stopped: it is awake */
 	u32 quarantined;	/* buffers in it */

@@ -98,7 +98,7 @@ static void contigo_test_else(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, contigo_test_check_all(step, 5), -EINVAL);
 }
 
-/* It must have looked after it wrote, whichever way it ends. */
+/* On each way to its end it must have polled after its last write. */
 static void contigo_test_polls_last(struct kunit *test)
 {
 	struct contigo_step step[] = { DO_WRITE(0, 1, 1), DO_POLL(0, 1, 0), DO_ELSE,

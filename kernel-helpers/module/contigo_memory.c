@@ -138,7 +138,7 @@ static bool contigo_session_has(const struct contigo_session *session, const str
 
 /*
  * Mapped once, by the file or in quarantine: the DMA API does not support mappings
- * that overlap, and CONFIG_DMA_API_DEBUG says so.
+ * that overlap, and CONFIG_DMA_API_DEBUG reports them.
  */
 static bool contigo_import_has(struct contigo_file *file, const struct dma_buf *dmabuf)
 {

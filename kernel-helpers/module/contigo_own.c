@@ -52,7 +52,7 @@ void contigo_own_put(struct contigo_own *own)
 	kref_put(&own->ref, contigo_own_free);
 }
 
-/* The device may go on writing to it: its reference stays, and nobody gets it again. */
+/* The device may go on writing to it: its reference stays, and it is never freed. */
 void contigo_own_lose(struct contigo_own *own)
 {
 	mutex_lock(&own->node->dma_lock);
@@ -116,7 +116,7 @@ struct contigo_own *contigo_own_new(struct contigo_node *node, size_t len_bytes,
 	return own;
 }
 
-/* A touch waits for it. Where memory is short it is the touch that fails, and nobody else. */
+/* A page fault waits for it. Where memory is short, that fault fails, and nothing else. */
 static void contigo_own_copy(struct contigo_own *own)
 {
 	struct contigo_node *node = own->node;
@@ -215,7 +215,7 @@ int contigo_own_mmap(struct contigo_own *own, struct vm_area_struct *vma, unsign
 
 /*
  * Synchronises a range of it, by CONTIGO_SYNC_*, without the node's lock: a long one
- * makes nobody else wait. -ENODEV: the device was unbound.
+ * makes no other call wait. -ENODEV: the device was unbound.
  */
 int contigo_own_sync(struct contigo_own *own, u64 offset_bytes, u64 len_bytes, u32 flags)
 {

@@ -127,7 +127,7 @@ static int contigo_reset_each(struct contigo_node *node, bool hold)
 
 /*
  * Resets a device that is awake by its lines, and leaves it in reset by those that
- * can where @hold says so. Each line is asked alone: an array of controllers of two
+ * can where @hold is true. Each line is asked alone: an array of controllers of two
  * kinds can neither be asserted nor pulsed. -EOPNOTSUPP: it has none.
  */
 int contigo_reset_lines(struct contigo_node *node, bool hold)

@@ -103,7 +103,7 @@ static int contigo_reset_device(struct contigo_node *node, bool hold)
 }
 
 /*
- * The file goes on. Nobody touches registers in reset: on many buses no answer
+ * The file goes on. Registers are not accessed in reset: on many buses no answer
  * would come. So where the device is left there, the file loses them.
  */
 int contigo_file_reset(struct contigo_file *file)

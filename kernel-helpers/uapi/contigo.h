@@ -32,7 +32,7 @@
  * lines. If the sequence found the device stopped or there was a reset, the
  * file's memory is unmapped for the device and given back, and the clocks are
  * turned off. If neither, memory and clocks go to quarantine, and the kernel's
- * log says so. A file without memory leaves nothing there, nor does one that
+ * log reports it. A file without memory leaves nothing there, nor does one that
  * has no stop sequence and never touched a register.
  *
  * The quarantine of a file ends when the device has stopped: by a reset, or by

@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-/// A round is short, so that some rounds are interrupted by nobody; the best one counts.
+/// A round is short, so that some rounds run without an interruption; the best one counts.
 const ROUNDS: u32 = 200;
 const EVENTS: u32 = 1_000;
 

@@ -36,7 +36,7 @@ fn fly(jobs: u32) -> contigo::Result<()> {
         let [from, to] = [pool.take()?, pool.take()?];
         drop(queue.run([from.to_device(..16), to.from_device(..64)], &[], Duration::from_millis(100))?);
         defmt::warn!("job {=u32} is done", job);
-        // Where nobody reads, the flight ends: a test that failed leaves none behind.
+        // When its output has no reader, the flight ends: a test that failed leaves none behind.
         if writeln!(std::io::stdout(), "{job}").is_err() {
             break;
         }

@@ -1,8 +1,8 @@
 //! A log that survives its program: `defmt`'s events in a ring of bytes in a file.
 //!
-//! [`start`] maps the file. From then on each `defmt` event is some 10 bytes in the ring, whoever
-//! made it: the program, the runtime or another crate. It takes no heap, no text and no system
-//! call. The kernel has the bytes at once, so that they survive a panic, a `SIGKILL` and a crash.
+//! [`start`] maps the file. From then on each `defmt` event of the program, the runtime or another
+//! crate is some 10 bytes in the ring. It takes no heap, no text and no system call. The kernel has
+//! the bytes at once, so that they survive a panic, a `SIGKILL` and a crash.
 //! `contigo log` decodes them, live or later, by the texts in the program's ELF file.
 //!
 //! | the file is on | its events survive |

@@ -72,7 +72,7 @@ fn the_last_event_before_a_kill_is_there() {
         let decoder = decoder(&reader);
         let (events, overwritten) = events(&mut reader, &decoder);
         let jobs = jobs(&events);
-        // It is told, then printed: the log is as far as the output, or one job further.
+        // A job is logged, then printed: the log is as far as the output, or one job further.
         let newest = *jobs.last().unwrap();
         assert!(newest == last || newest == last + 1, "the log ends at {newest}, the output at {last}");
         assert!(jobs.windows(2).all(|two| two[1] == two[0] + 1), "no job is missing between two");
@@ -156,7 +156,7 @@ fn an_unfinished_file_is_replaced_and_another_one_stays() {
         assert_eq!(fs::read(&log).unwrap(), foreign);
     }
     fs::remove_file(&log).unwrap();
-    // A pipe holds nobody.
+    // A pipe does not block the program.
     assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
     assert!(!run().status.success());
 }

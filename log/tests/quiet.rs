@@ -127,7 +127,7 @@ fn no_heap_and_no_system_call() {
         return emulated::skipped("quiet::no_heap_and_no_system_call", &why);
     }
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == DONE, "the child ended with status {status:#x}; 0x1f is a system call");
-    // SAFETY: the descriptor was made above, and nobody else has it.
+    // SAFETY: the descriptor was made above, and no other code owns it.
     unsafe { File::from_raw_fd(reader) }.read_exact(&mut told).unwrap();
     assert_eq!(told[..16], [0; 16], "allocations in the start, and in {EVENTS} events");
     let faults = u64::from_ne_bytes(told[16..].try_into().unwrap());

@@ -97,7 +97,7 @@ extern "C" fn on_signal(_: libc::c_int) {
 fn a_signal_handlers_event_is_there_or_counted() {
     let (path, _one) = log();
     let before = contigo_log::dropped();
-    // SAFETY: the handler makes an atomic addition and an event, which waits for nobody.
+    // SAFETY: the handler makes an atomic addition and an event, which never blocks.
     unsafe { libc::signal(libc::SIGUSR1, on_signal as *const () as libc::sighandler_t) };
     // SAFETY: this thread's own handle.
     let own = unsafe { libc::pthread_self() };

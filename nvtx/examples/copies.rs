@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // With no listener of one's own this is one call: `contigo_nvtx::listen()?`.
     let both = Box::leak(Box::new(Both { ledger: Ledger::new(), ranges: Ranges::attached()? }));
     println!("a tool is attached: {}", both.ranges.is_some());
-    trace::set_listener(both).map_err(|_| "somebody else listens")?;
+    trace::set_listener(both).map_err(|_| "another listener is set")?;
     jobs()?;
     for row in both.ledger.rows() {
         println!("{} {} {}", row.kind.name().replace(' ', "_"), row.count.calls, row.count.bytes);

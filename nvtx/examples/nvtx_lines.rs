@@ -79,7 +79,7 @@ fn line(verb: &str, rest: &str) {
     }
     let line = format!("{} {verb} {rest}\n", THREAD.get());
     let mut file = LINES.lock().unwrap_or_else(PoisonError::into_inner);
-    // Nobody would hear of a line that cannot be written.
+    // A line that cannot be written cannot be reported either.
     let _ = match file.as_mut() {
         Some(file) => file.write_all(line.as_bytes()),
         None => io::stderr().write_all(line.as_bytes()),

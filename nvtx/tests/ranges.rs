@@ -92,7 +92,7 @@ fn a_variable_that_names_no_tool_is_an_error_with_its_reason() {
 }
 
 #[test]
-fn nothing_is_attached_where_nobody_asks() {
+fn nothing_is_attached_unasked() {
     for value in [None, Some(""), Some("./.")] {
         let mut program = program();
         value.map(|value| program.env(tool::VARIABLE, value));

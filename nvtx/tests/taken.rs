@@ -1,4 +1,4 @@
-//! A program with a listener of its own is told, and nothing is taken from it.
+//! A program with a listener of its own gets an error, and keeps its listener.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ static LEDGER: Ledger<4> = Ledger::new();
 #[test]
 fn another_listener_is_an_error_each_time() {
     trace::set_listener(&LEDGER).ok().unwrap();
-    // SAFETY: the one test of this process: nobody reads the environment meanwhile.
+    // SAFETY: the one test of this process: no other code reads the environment meanwhile.
     unsafe { std::env::set_var(tool::VARIABLE, tool::library()) };
     for _ in 0..2 {
         assert_eq!(contigo_nvtx::listen(), Err(contigo_nvtx::Error::AnotherListens));

@@ -39,7 +39,7 @@ if [ "$part" = without-headers ]; then
     if [ "$arch" != "$host" ]; then
         skip "contigo-dkms without headers: it is the same package for each processor"
     else
-        check "contigo-dkms without a kernel says so, and is configured" no_kernel
+        check "contigo-dkms without a kernel reports it, and is configured" no_kernel
         apt purge contigo-dkms >/dev/null
         check "contigo-dkms without headers names them, and is configured" without_headers
         apt purge contigo-dkms >/dev/null

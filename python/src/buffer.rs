@@ -26,7 +26,7 @@ pub(crate) fn no_port() -> Refusal {
 }
 
 /// An array in DMA memory: `numpy.asarray(buf)` and every framework's `from_dlpack(buf)` share its
-/// elements, and a device gets its address while nobody looks at them.
+/// elements, and a device gets its address while no array views them.
 ///
 /// It goes back to its region when the last of its views and handles is gone, or by `freebuffer()`.
 #[pyclass(frozen, module = "contigo")]
@@ -168,8 +168,8 @@ impl Buffer {
         }
     }
 
-    /// Gives it to a device, which reads it, writes it, or both: caches are cleaned, and nobody
-    /// looks. The end of a `with` takes it back, or `take_back`.
+    /// Gives it to a device, which reads it, writes it, or both: no array of it may be alive, and
+    /// caches are cleaned. The end of a `with` takes it back, or `take_back`.
     #[pyo3(signature = (*, reads=true, writes=true))]
     fn give(&self, py: Python<'_>, reads: bool, writes: bool) -> PyResult<Handover> {
         let direction = match (reads, writes) {
@@ -224,7 +224,7 @@ impl Buffer {
         Ok(Self { inner, shape: Shape::new(&[elements as i64]).map_err(raised)?, dtype })
     }
 
-    /// Back to where it came from, when nobody looks at it any more: now, or with its last view.
+    /// Back to where it came from, once no view of it is left: now, or with its last view.
     fn _let_go(&self) {
         self.inner.let_go();
     }

@@ -28,7 +28,7 @@ pub(crate) fn _design<'py>(py: Python<'py>, source: &[u8]) -> PyResult<Bound<'py
     Ok(dict)
 }
 
-/// Is a bitstream loaded here? True, False, or None where nobody says it; and the same in words.
+/// Is a bitstream loaded here? True, False, or None where it is not known; and the same in words.
 #[pyfunction]
 pub(crate) fn _fabric() -> (Option<bool>, String) {
     let fabric = Fabric::here();

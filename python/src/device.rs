@@ -39,7 +39,7 @@ use std::{fmt::Write, os::fd::AsRawFd, sync::Arc};
 /// (name, offset, address bits, coherent). The program that names it promises it. `window` is which
 /// registers: a PCI function's BAR, or an entry of a guarded node's `reg`. With `interrupt` the
 /// program's own waits and event loops use the device's interrupt; a driver always does, unless it
-/// is told otherwise.
+/// is opened with `interrupt=False`.
 #[pyclass(frozen, subclass, module = "contigo")]
 pub(crate) struct Device {
     name: DeviceName,
@@ -100,7 +100,7 @@ impl Device {
     /// description, as its tool wrote it.
     ///
     /// With the setting `channel`, drivers share a device whose channels can have one each (a
-    /// "pl330"): one driver a channel, opened from the same `Device`, in whichever thread.
+    /// "pl330"): one driver a channel, opened from the same `Device`, in any thread.
     ///
     /// Where the kernel module guards the device ("guard:…"), the driver leaves its stop with the
     /// kernel. However the process ends, the kernel stops the device before its memory goes, if the
@@ -111,8 +111,8 @@ impl Device {
     /// window, or the `Device` that it is. Then `stop()`, a time limit and the drop of a job stop
     /// the core whatever it does, also a kernel of HLS. Without `channel`.
     ///
-    /// The program promises that the device is the one that this driver is for, and that nobody
-    /// drives it but drivers that are opened here. No register can prove that. All that the core
+    /// The program promises that the device is the one that this driver is for, and that only
+    /// drivers that are opened here drive it. No register can prove that. All that the core
     /// does to memory passes its gate, which has the core's reset.
     #[allow(clippy::too_many_arguments, reason = "most are keywords of Python's")]
     #[pyo3(signature = (name, *, memory=None, memory_bytes=0, map=None, interrupt=true, gate=None, **settings))]

@@ -119,8 +119,8 @@ impl Ends {
         Ok(())
     }
 
-    /// Nobody gets the jobs that have come out, nor is told of a fault: a stream's. Refused where
-    /// the device would not stop.
+    /// Drops the jobs that have come out, and faults not yet raised: a stream's. Refused where the
+    /// device would not stop.
     fn forget(&self, py: Python<'_>) -> Result<(), Refusal> {
         let (engine, taker) = self.parts()?;
         // Dropped where Python's lock is held: the buffers go home.

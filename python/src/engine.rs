@@ -73,7 +73,7 @@ impl Engine {
     pub(crate) fn next_of(&self, py: Python<'_>, taker: &Taker, timeout: f64) -> PyResult<Option<Done>> {
         let found = self.core.get()?.wait(py, limit(timeout)?, |jobs, slice| {
             let (jobs, mut slice) = (open(jobs)?, slice);
-            // Each look but the last one brings a job's end, of whichever taker.
+            // Each look but the last one brings a job's end, of this taker or another.
             for _ in 0..=JOBS {
                 if let Some(ended) = jobs.next_ended(taker)? {
                     return Ok(Some(Some(ended)));
@@ -159,13 +159,13 @@ impl Engine {
         Ends::new(slf)
     }
 
-    /// How often the device was stopped, by whomever; None: this engine was closed.
+    /// How often the device was stopped in all; None: this engine was closed.
     #[getter]
     fn _stops(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         Ok(self.core.get()?.with(py, |jobs| jobs.as_ref().map(|jobs| jobs.counts().stopped)))
     }
 
-    /// The jobs that are in flight, in no order, also those that nobody kept.
+    /// The jobs that are in flight, in no order, also those of which the program has no `Job`.
     #[getter]
     fn jobs(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
         let records = self.core.get()?.with(py, |jobs| jobs.as_ref().map_or_else(Vec::new, Jobs::flying));
@@ -270,7 +270,7 @@ impl Engine {
 }
 
 /// A job that a device was given. Its buffers are the device's until it ended, or the device was
-/// stopped; a job that nobody keeps goes on, and its buffers come back all the same.
+/// stopped; a job that was dropped goes on, and its buffers come back all the same.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Job {
     core: Core,

@@ -108,7 +108,7 @@ pub(crate) fn capsule(
         strides: shape.strides().to_vec(),
         _view: view,
     }));
-    // SAFETY: just made, and nobody else has it. The vectors' memory stays where it is while the
+    // SAFETY: just made, and no other code has it. The vectors' memory stays where it is while the
     // box lives.
     let capsule = unsafe {
         let (dims, strides) = ((*export).dims.as_mut_ptr(), (*export).strides.as_mut_ptr());
@@ -124,7 +124,7 @@ pub(crate) fn capsule(
     unsafe { Bound::from_owned_ptr_or_err(py, capsule).map(Bound::unbind).inspect_err(|_| drop(Box::from_raw(export))) }
 }
 
-/// A capsule that nobody took the tensor out of goes: a consumer renames it when it takes it.
+/// The capsule's destructor: deletes the tensor, unless a consumer took it and renamed the capsule.
 unsafe extern "C" fn dropped(capsule: *mut ffi::PyObject) {
     // SAFETY: called by Python with the capsule; under one of these names its pointer is the tensor
     // that `capsule` put there.

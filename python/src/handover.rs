@@ -43,8 +43,8 @@ pub(crate) const fn word(direction: Direction) -> &'static str {
 /// itself takes the same view by `from_dlpack(handover)`; its stream is synchronised, and its
 /// tensors are gone, before the block ends.
 ///
-/// A block that ends by an exception leaves the buffer the device's, because nobody has said that
-/// the device stopped: then `take_back()` says it, this one's or the buffer's.
+/// A block that ends by an exception leaves the buffer the device's, because the program has not
+/// said that the device stopped: then `take_back()` says it, this one's or the buffer's.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Handover {
     inner: Arc<Inner>,

@@ -97,13 +97,13 @@ fn foreign(array: &Bound<'_, PyAny>) -> PyResult<Foreign> {
     let arguments = PyDict::new(array.py());
     arguments.set_item("max_version", (1, 1))?;
     let capsule = match array.call_method("__dlpack__", (), Some(&arguments)) {
-        // Before DLPack 1.0 nobody asked for a version.
+        // Before DLPack 1.0, `__dlpack__` had no argument `max_version`.
         Err(error) if error.is_instance_of::<PyTypeError>(array.py()) => array.call_method0("__dlpack__")?,
         capsule => capsule?,
     };
     let take = |name: &CStr, used: &'static CStr| {
-        // SAFETY: any object may be asked; a capsule of this name holds a tensor whose consumer is
-        // whoever renames it.
+        // SAFETY: any object may be asked; a capsule of this name holds a tensor, which belongs to
+        // the consumer that renames the capsule.
         unsafe {
             if ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) == 0 {
                 return None;

@@ -106,14 +106,14 @@ impl Inner {
         self.locked(Some(py), |state| Ok(state.owner()))
     }
 
-    /// Nobody but the views wants it any more: back to where it came from now, or with the last.
+    /// Only views keep it any more: back to where it came from now, or with the last of them.
     pub(crate) fn let_go(&self) {
         if self.views.drop_buffer() {
             self.goes_home();
         }
     }
 
-    /// Back to where it came from, now. Refused while somebody looks, or a device has it.
+    /// Back to where it came from, now. Refused while it has a view, or a device has it.
     pub(crate) fn free(&self, py: Python<'_>) -> Result<(), Refusal> {
         self.locked(Some(py), |state| state.free(&self.views)).map(drop)
     }
@@ -124,7 +124,7 @@ impl Inner {
         }
     }
 
-    /// Back to where it came from, where it is the CPU's and nobody looks.
+    /// Back to where it came from, where it is the CPU's and has no view.
     fn goes_home(&self) {
         drop(self.locked(None, |state| state.free(&self.views)));
     }
@@ -199,7 +199,7 @@ impl Inner {
         })
     }
 
-    /// From the device, which has stopped; by this hand-over, or whichever it is.
+    /// From the device, which has stopped. `by`: the hand-over that must be the last; None: any.
     pub(crate) fn take_back(&self, py: Python<'_>, by: Option<u64>) -> Result<(), Refusal> {
         let back = self.state.get()?.with_py(py, |state| state.take_back(&self.views, by));
         back.map_err(|refusal| match refusal {
@@ -233,7 +233,7 @@ impl From<contigo_objects::Refusal> for Refusal {
                  take_back)",
             ),
             Object::InJob => buffer(
-                "this buffer is in a job: wait() for the job; one that nobody kept is in its engine's `jobs`, and the engine's stop() ends it",
+                "this buffer is in a job: wait() for the job; one that was not kept is in its engine's `jobs`, and the engine's stop() ends it",
             ),
             Object::OnCpu => buffer(
                 "no device has this buffer: give it first (`with buf.give(reads=False)`), because lines that the CPU has written could \

@@ -384,7 +384,7 @@ impl Jobs {
     }
 
     /// Stops the device: jobs that had ended end well, the others are cancelled. Takers of those
-    /// for which `tell` says so hear of it.
+    /// for which `tell` is true are notified.
     pub(crate) fn stop(&mut self, tell: impl Fn(&Record) -> bool) -> Result<(), Refusal> {
         let (stopped, before) = (self.ledger.stop(None), self.left.len());
         if stopped.is_err() {
@@ -422,7 +422,7 @@ impl Jobs {
     }
 }
 
-/// Those records for which `which` says so; the others stay.
+/// Takes out the records for which `which` is true; the others stay.
 fn taken_out<From: Default + Extend<Arc<Record>> + IntoIterator<Item = Arc<Record>>>(
     from: &mut From,
     which: impl Fn(&Record) -> bool,

@@ -19,7 +19,7 @@
 //! design, which `design.rs` reads, `contigo/cores.py` its cores, and `contigo/channels.py` those
 //! with streams. `opening.rs` is what a device and its memory count on.
 //!
-//! Python has a heap and objects live as long as somebody looks at them. So the rules that Rust's
+//! Python has a heap and objects live as long as they are referred to. So the rules that Rust's
 //! types keep at compile time are checked at each call, by `contigo-objects`: who has a buffer
 //! (`inner.rs` locks it), and which jobs are in flight. Memory and devices are closed with the
 //! last object that has a part of them. A child of fork has no part in it: mine.rs.

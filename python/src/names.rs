@@ -76,7 +76,7 @@ pub(crate) fn load_driver(py: Python<'_>, path: PathBuf) -> Result<&'static str,
 /// - `what`: "memory", for `open_memory`, or "device", for `Device`
 /// - `kind`, and `name`: what opens it; None where there is none of its kind
 /// - `state`: "ready", "blocked" (it is there, and something keeps it from working), "absent"
-/// - `size` in bytes, `address` and `coherent`: None where nobody says it
+/// - `size` in bytes, `address` and `coherent`: None where it is not known
 /// - `note`: what it is; where it is not ready, why, and what to do
 #[pyfunction]
 pub(crate) fn inventory(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {

@@ -51,7 +51,7 @@ impl Opening {
 
     /// The device, for one owner at a time, behind `port` where no kernel says it.
     pub(crate) fn attached(&self, port: Option<Wiring>, how: Attach) -> contigo::Result<AnyDevice> {
-        const NOBODY: Port =
+        const UNUSED: Port =
             Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
         let device = &self.device;
         match port {
@@ -61,7 +61,7 @@ impl Opening {
             // SAFETY: the promise is about the device's accesses to memory through the port of what
             // is returned. Registers alone are used of it: `Device::driver`, which would use the
             // port, asks for one.
-            None => unsafe { device.attach_wired(NOBODY, how) },
+            None => unsafe { device.attach_wired(UNUSED, how) },
         }
     }
 

@@ -46,8 +46,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Opens it, from `device` or alone. Where nobody says how much, a smaller block whose size is
-    /// fixed is taken as it is.
+    /// Opens it, from `device` or alone. Without `bytes`, a smaller block whose size is fixed is
+    /// taken as it is.
     fn open(name: &MemoryName, device: Option<&OpenDevice>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Arc<Self>> {
         let open = |len_bytes| device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes));
         let opened = match (open(bytes.unwrap_or(DEFAULT_BYTES)), bytes) {
@@ -109,7 +109,7 @@ impl Region {
 
     /// `name`, from `device`, or from the device that it belongs to, which is opened.
     pub(crate) fn open(name: &str, device: Option<&Opening>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Self> {
-        // Before anything is opened: whoever asks first has the memory of this process.
+        // Before anything is opened: the process that asks first is the owner, and no child is.
         same_process().map_err(raised)?;
         let name = names::memory(name)?;
         let own = match (device, name.device()) {

@@ -22,7 +22,7 @@ pub(crate) struct Shared<T> {
     value: Lock<T>,
     /// How many threads want it now.
     wanted: AtomicUsize,
-    /// The kernel may hold who uses it, for milliseconds: nobody does so with Python's own lock.
+    /// The kernel may block its users for milliseconds: none of them has Python's own lock then.
     may_stall: bool,
 }
 

@@ -230,7 +230,7 @@ module axi_gate #(
     // The core's WLAST is not where its own length says.
     wire misframed = w_given & w_full & w_last != m_axi_wlast;
 
-    // ---- Answers to writes: the core's, or nobody's.
+    // ---- Answers to writes: the core takes them, or the gate drops them.
     assign s_axi_bid = m_axi_bid;
     assign s_axi_bresp = m_axi_bresp;
     assign s_axi_bvalid = m_axi_bvalid & !dead;
@@ -260,7 +260,7 @@ module axi_gate #(
     assign m_axi_arvalid = ar_full;
     assign {m_axi_arid, m_axi_araddr, m_axi_arlen, m_axi_arsize, m_axi_arburst, m_axi_arlock, m_axi_arcache, m_axi_arprot, m_axi_arqos} = ar;
 
-    // ---- Answers to reads: the core's, or nobody's.
+    // ---- Answers to reads: the core takes them, or the gate drops them.
     assign s_axi_rid = m_axi_rid;
     assign s_axi_rdata = m_axi_rdata;
     assign s_axi_rresp = m_axi_rresp;

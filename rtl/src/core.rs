@@ -145,7 +145,7 @@ impl Core {
     /// So a transfer is a channel whose valid and ready are both 1 in these two.
     pub fn step(&mut self, inputs: &In) -> Out {
         let mut out = Out::default();
-        // SAFETY: `sim` is what this core's `new` gave, `&mut self` says that nobody else steps it,
+        // SAFETY: `sim` is what this core's `new` gave, no other code steps it (`&mut self`),
         // and both structs have the layout of ports.h.
         unsafe { (self.functions.step)(self.sim.as_ptr(), inputs, &raw mut out) };
         out
@@ -154,7 +154,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // SAFETY: `sim` is what this core's `new` gave, and nobody has it any more.
+        // SAFETY: `sim` is what this core's `new` gave, and no code uses it after this.
         unsafe { (self.functions.free)(self.sim.as_ptr()) };
     }
 }

@@ -63,7 +63,7 @@ impl<D: Device> LitexDma<D> {
     /// [`Error::RegisterWindow`].
     ///
     /// # Safety
-    /// The window is this core's, and nobody else drives it while this value lives. A job is only
+    /// The window is this core's, and no other code drives it while this value lives. A job is only
     /// stopped behind a gate that resets the core first.
     pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < WINDOW_BYTES {

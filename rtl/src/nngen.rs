@@ -61,8 +61,8 @@ impl<D: Device> NnGen<D> {
     /// [`Error::RegisterWindow`].
     ///
     /// # Safety
-    /// The window is this core's, and nobody else drives it while this value lives. Its writes are
-    /// answered before a stop ends, by memory that is quick, or by a gate.
+    /// The window is this core's, and no other code drives it while this value lives. Its writes
+    /// are answered before a stop ends, by memory that is quick, or by a gate.
     pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < WINDOW_BYTES {
             return Err(Error::RegisterWindow { device: "nngen", need_bytes: WINDOW_BYTES, have_bytes: device.len_bytes() });

@@ -92,7 +92,7 @@ impl<D: Device> S2mm<D> {
     /// [`Error::RegisterWindow`]; [`Error::WrongDevice`]: another core is there.
     ///
     /// # Safety
-    /// The window is this core's, and nobody else drives it while this value lives.
+    /// The window is this core's, and no other code drives it while this value lives.
     pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < WINDOW_BYTES {
             return Err(Error::RegisterWindow { device: "s2mm", need_bytes: WINDOW_BYTES, have_bytes: device.len_bytes() });

@@ -6,7 +6,7 @@ use crate::{
     ports::{AxiAddress, AxiOut, Beat, In, Out},
 };
 
-/// The second core. A difference is told once, and the next one after a cycle without.
+/// The second core. A difference is reported once, and the next one after a cycle without.
 #[derive(Debug)]
 pub(crate) struct Twin {
     core: Core,
@@ -26,7 +26,7 @@ impl Twin {
     }
 }
 
-/// The outputs, without those that nobody may look at.
+/// The outputs, without those that mean nothing in this cycle.
 fn said(out: &Out) -> Out {
     let mut said = *out;
     (said.lite.bresp, said.lite.rdata, said.lite.rresp) = (

@@ -121,7 +121,7 @@ impl Master {
             self.rng.fill(&mut bytes);
             let strobes = lanes.filter(|_| self.rng.u8(..4) > 0).fold(0, |strobes, lane| strobes | 1 << lane);
             for lane in (0..64).filter(|lane| strobes >> lane & 1 == 1) {
-                // Nobody reads these bytes before the answer.
+                // No burst reads these bytes before the answer.
                 if let Some(byte) = self.expected.get_mut(word as usize + lane) {
                     *byte = bytes[lane];
                 }

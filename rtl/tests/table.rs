@@ -58,7 +58,7 @@ fn tally(test: &str, tally: Result<Tally, TableError>) -> Option<Tally> {
     }
 }
 
-/// Fault 7 of `cores/broken`: data that nobody has taken yet changes.
+/// Fault 7 of `cores/broken`: data that was not taken yet changes.
 #[test]
 fn a_core_that_writes_wrong_bytes_fails_its_row() {
     let test = "a_core_that_writes_wrong_bytes_fails_its_row";
@@ -81,8 +81,8 @@ fn each_mistake_of_a_camera_fails_its_row() {
 }
 
 #[test]
-fn a_core_that_nobody_has_is_answered_with_the_names() {
-    let run = table(&["--core", "nobody"]);
+fn an_unknown_core_is_answered_with_the_names() {
+    let run = table(&["--core", "unknown"]);
     assert_eq!((run.status.code(), text(&run.stdout)), (Some(2), ""));
-    assert!(text(&run.stderr).contains("the table has no core nobody; it has broken32, "), "{}", text(&run.stderr));
+    assert!(text(&run.stderr).contains("the table has no core unknown; it has broken32, "), "{}", text(&run.stderr));
 }

@@ -81,6 +81,6 @@ pub fn finds_no_more(because: &str) -> bool {
 /// Says that `test` was skipped, and why, past the test runner's capture: the line is seen also
 /// where the test passes.
 pub fn skipped(test: &str, why: &str) {
-    // In one piece, for tests run side by side; and where nobody reads it, that is no failure.
+    // In one piece, for tests run side by side; and a write that fails is no failure of the test.
     let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());
 }

@@ -1,6 +1,6 @@
 //! A kernel with a dma-heap, for machines that have none: memfds for dma-bufs, and a page table
-//! that says what each kind of kernel would say. It fails where it is told to, and keeps a log of
-//! what was opened and closed.
+//! that says what each kind of kernel would say. It fails where the test asks for it, and keeps a
+//! log of what was opened and closed.
 #![allow(unsafe_code, reason = "implements the unsafe trait HeapKernel")]
 
 use contigo::{
@@ -137,8 +137,8 @@ impl FakeHeap {
         unsafe { Fd::owned_by(fd.as_raw_fd(), FakeFile { fd, closes, kernel: self.clone() }) }
     }
 
-    /// The entry of one virtual page: 0 where no dma-buf of this kernel is mapped, or where nobody
-    /// has touched the page yet.
+    /// The entry of one virtual page: 0 where no dma-buf of this kernel is mapped, or where the
+    /// page was not touched yet.
     fn entry(&self, maps: &str, page: u64) -> u64 {
         let page_bytes = page_bytes();
         let bufs = lock(&self.bufs);
@@ -159,7 +159,7 @@ impl FakeHeap {
     }
 }
 
-// SAFETY: 1. A memfd is zeroed, as long as `ftruncate` made it, known to nobody else and never
+// SAFETY: 1. A memfd is zeroed, as long as `ftruncate` made it, known to no other code and never
 // shortened. 2. The addresses are invented: no device is ever given one.
 unsafe impl HeapKernel for FakeHeap {
     fn open(&self, name: &str) -> Result<Fd, Error> {

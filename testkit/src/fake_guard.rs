@@ -193,7 +193,7 @@ struct State {
     taken_away: bool,
     armed: Vec<Step>,
     imported: u32,
-    /// Bit N: interrupt N is masked; waits to be unmasked; came, and nobody has read it.
+    /// Bit N: interrupt N is masked; waits to be unmasked; came, and was not read yet.
     masked: u32,
     pending: u32,
     came: u32,

@@ -1,4 +1,4 @@
-//! The tools that test a driver or a backend, also somebody else's.
+//! The tools that test a driver or a backend, also one of another repository.
 //!
 //! | module | purpose | feature |
 //! |---|---|---|

@@ -111,7 +111,7 @@ impl Default for NoNode {
 
 impl Drop for NoNode {
     fn drop(&mut self) {
-        // Nobody but root made it, and root may take it away.
+        // Only root can have made it, and root may remove it.
         let _ = self.0.filter(|_| may_have_a_gpu().is_none()).map(fs::remove_file);
     }
 }

@@ -217,7 +217,7 @@ mod measured {
         }
 
         fn there_and_back_us(&self, host: u64, len_bytes: usize) -> f64 {
-            // SAFETY: so many bytes are at both; nobody else uses them.
+            // SAFETY: so many bytes are at both; no other code uses them.
             shortest_us(|| unsafe {
                 assert_eq!(cuMemcpyAsync(self.device, host, len_bytes, self.stream), 0);
                 assert_eq!(cuMemcpyAsync(host, self.device, len_bytes, self.stream), 0);
@@ -287,7 +287,7 @@ mod measured {
 }
 
 fn main() -> std::io::Result<()> {
-    // `cargo test` runs benches once, to see that they run: without a GPU that says so.
+    // `cargo test` runs benches once, to see that they run: without a GPU it prints why it skips.
     #[cfg(target_pointer_width = "64")]
     measured::tables()?;
     Ok(())

@@ -35,8 +35,9 @@ const LONG: u64 = 20_000;
 /// Memory that the device below writes, as on a port that snoops.
 struct Plain(NonNull<u8>);
 
-// SAFETY: 1, 2. A block that is leaked, zeroed, and nobody else's. 3, 5. A coherent block is never
-// synchronised. 4. The device below is a part of this program, and writes by the bus address.
+// SAFETY: 1, 2. A block that is leaked, zeroed, and used by no other code. 3, 5. A coherent block
+// is never synchronised. 4. The device below is a part of this program, and writes by the bus
+// address.
 unsafe impl Backend for Plain {
     fn name(&self) -> &'static str {
         "plain"
@@ -53,7 +54,7 @@ unsafe impl Backend for Plain {
     }
 }
 
-// SAFETY: an address of memory that is nobody else's.
+// SAFETY: an address of memory that no other code uses.
 unsafe impl Send for Plain {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Plain {}

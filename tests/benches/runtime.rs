@@ -168,8 +168,8 @@ struct Plain(NonNull<u8>);
 
 const PLAIN_BYTES: usize = 1 << 20;
 
-// SAFETY: 1, 2. A block that is leaked, zeroed, and nobody else's. 3, 5. A coherent block is never
-// synchronised. 4. No device exists, so no other memory answers.
+// SAFETY: 1, 2. A block that is leaked, zeroed, and used by no other code. 3, 5. A coherent block
+// is never synchronised. 4. No device exists, so no other memory answers.
 unsafe impl Backend for Plain {
     fn name(&self) -> &'static str {
         "plain"
@@ -186,7 +186,7 @@ unsafe impl Backend for Plain {
     }
 }
 
-// SAFETY: an address of memory that is nobody else's.
+// SAFETY: an address of memory that no other code uses.
 unsafe impl Send for Plain {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Plain {}

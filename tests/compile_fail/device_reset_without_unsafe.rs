@@ -1,5 +1,5 @@
 // error: E0133
-// That nobody is starting a job on the device is a claim.
+// That no code is starting a job on the device is a claim.
 use contigo::{linux::{guard::Guard, vfio::Vfio}, names::OpenDevice};
 
 fn by_the_kernel_module(guard: &Guard) {

@@ -1,6 +1,6 @@
 // error: E0603
 // A call of the kernel's module writes registers and gives up memory. So only the runtime calls it.
-// A test's seam takes a kernel of the test's, and shows nobody this one.
+// A test's seam takes a kernel of the test's, and shows no caller this one.
 use contigo::linux::guard::kernel::RealGuard;
 
 fn main() {

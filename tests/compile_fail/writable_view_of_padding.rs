@@ -1,5 +1,5 @@
 // error: E0277
-// What the CPU writes for a device has no padding: it would hand over bytes of somebody else.
+// What the CPU writes for a device has no padding: it would hand over bytes of another owner.
 use contigo::CpuBuf;
 
 #[repr(C)]

@@ -146,7 +146,7 @@ class Bench:
         )
 
     def _pending(self):
-        """The bytes that nobody has taken yet: pexpect keeps those that it waited in vain with."""
+        """The bytes that no call has returned yet: pexpect keeps those without a match."""
         console = self.console
         expected = getattr(console, "_expect", None)
         kept = getattr(expected, "before", None) or getattr(expected, "buffer", b"")

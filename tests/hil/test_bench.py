@@ -79,7 +79,7 @@ def silence(line):
 def garbage(line):
     """As a wrong baud rate makes it: bytes that never stop."""
     while not line.over.wait(0.05):
-        # Nobody may be reading.
+        # Without a reader the write would block.
         if select.select([], [line.far], [], 0)[1]:
             os.write(line.far, bytes(0x80 | byte & 0x7F for byte in os.urandom(100)))
 

@@ -87,7 +87,7 @@ def test_latencies_by_interrupt_and_polled(result, record_property):
 def test_a_reset_after_a_hang(board, program):
     before = board.boot_id()
     board.check("sync")
-    # It says so, waits a second, and takes every processor for itself.
+    # It prints a line, waits a second, and takes every processor for itself.
     board.console.sendline(f"{board.root} {program} hang --until-reset")
     time.sleep(HANG_S)
     assert not board.answers(), "the board still answers, so that its hang proves nothing"

@@ -49,7 +49,7 @@ def test_an_environment_is_right(file):
     else:
         assert (BOARDS / data["options"]["board"] / "board.toml").exists()
         assert "SerialDriver" in names and any("Power" in name for name in names)
-        assert "FILL-IN" in file.read_text(encoding="utf-8"), "a bench of somebody's is no template"
+        assert "FILL-IN" in file.read_text(encoding="utf-8"), "a template has FILL-IN in the place of a bench's own values"
 
 
 def test_a_wrong_environment_is_seen():

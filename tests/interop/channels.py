@@ -49,14 +49,14 @@ def a_fault_is_each_job_s_own_too():
     assert [taken(job.wait()) for job in jobs[:2]] == [0, 1]
     refused(contigo.ContigoError, jobs[2].wait, ERROR)
     assert [repr(job) for job in jobs] == ["contigo.Job(done)"] * 2 + ["contigo.Job(failed)"] * 2
-    # Nobody who takes queued jobs is told of it.
+    # The queue does not report it.
     assert rig.queue.next() is None and rig.queue.take_back() == []
     del jobs
     rig.at_rest()
 
 
 def a_fault_that_a_queue_left_behind_is_not_the_next_one_s():
-    """Jobs of an earlier stop, which nobody took back, are no reason to tell of a fault of other
+    """A queue whose jobs of an earlier stop were not taken back does not report a fault of other
     jobs."""
     rig = Rig(error_at=2)
     rig.push(2)
@@ -109,7 +109,7 @@ def a_lie_stops_the_device_and_loses_nothing():
 
 def a_lie_is_told_where_every_job_ended_well():
     """Behind the lie comes the last job's own end, so that none is cancelled."""
-    rig = Rig(nobodys_at=2)
+    rig = Rig(unknown_at=2)
     rig.push(3)
     ended = [taken(rig.queue.next()) for _ in range(3)]
     refused(contigo.ContigoError, rig.queue.next, "camera")
@@ -132,7 +132,7 @@ def one_that_will_not_stop_keeps_its_buffers():
     spare = rig.frames.take()
     refused(contigo.ContigoError, lambda: rig.queue.push([spare]), "4")
     assert spare.owner == "cpu"
-    # No end of it is an end of the engine, and each says so.
+    # None of these ends the engine, and each reports that.
     for end in [rig.engine.close, rig.engine.stop, jobs[7].cancel, lambda: jobs[7].wait(0)]:
         refused(contigo.ContigoError, end, "did not stop")
     # The ends that come all the same are told.
@@ -140,7 +140,7 @@ def one_that_will_not_stop_keeps_its_buffers():
     rig.kept_to_itself()
     # Reset from outside, and stopped again: the others come back.
     rig.device.reset()
-    assert owners(jobs[4:]) == ["device"] * 4, "nobody has said so yet"
+    assert owners(jobs[4:]) == ["device"] * 4, "no stop has succeeded yet"
     rig.queue.stop()
     back = rig.queue.take_back()
     assert [job.buffers for job in back] == [job.buffers for job in jobs[4:]] and owners(jobs) == ["cpu"] * 8
@@ -153,7 +153,7 @@ def one_that_will_not_stop_keeps_its_buffers():
 
 
 def a_job_refused_by_one_that_will_not_stop_is_not_lost():
-    """Its buffer was in nobody's hands once the device had stopped: "in a job" for ever."""
+    """Its buffer belonged to no job once the device had stopped, and stayed "in a job" for ever."""
     rig = Rig(stuck=1, packets=1, refuses_at=2)
     jobs, frame = rig.push(2), rig.frames.take()
     refused(contigo.ContigoError, lambda: rig.queue.push([frame]), "did not stop")
@@ -172,7 +172,7 @@ def a_job_refused_by_one_that_will_not_stop_is_not_lost():
 def one_that_will_not_stop_says_its_fault():
     """A lie of one that will not stop: all others end well meanwhile, and the lie is told all the
     same."""
-    rig = Rig(stuck=1, packets=3, nobodys_at=2)
+    rig = Rig(stuck=1, packets=3, unknown_at=2)
     rig.push(3)
     assert [taken(rig.queue.next()) for _ in range(2)] == [0, 1]
     refused(contigo.ContigoError, rig.queue.next, "did not stop")
@@ -186,13 +186,13 @@ def one_that_will_not_stop_says_its_fault():
     rig.engine.close()
 
 
-def one_that_will_not_stop_and_that_nobody_keeps_gets_no_other_s_bytes():
+def one_that_will_not_stop_and_is_dropped_gets_no_other_s_bytes():
     rig = Rig(stuck=1, packets=4)
     rig.push()
     assert taken(rig.queue.next()) == 0
     del rig.queue, rig.engine
     gc.collect()
-    assert rig.frames.free == SLOTS - 4 and _contigo.camera_runs(), "four are lost, and given to nobody else"
+    assert rig.frames.free == SLOTS - 4 and _contigo.camera_runs(), "four are lost, and no other job gets them"
     rig.kept_to_itself()
 
 
@@ -206,7 +206,7 @@ TESTS = [
     one_that_will_not_stop_keeps_its_buffers,
     a_job_refused_by_one_that_will_not_stop_is_not_lost,
     one_that_will_not_stop_says_its_fault,
-    one_that_will_not_stop_and_that_nobody_keeps_gets_no_other_s_bytes,
+    one_that_will_not_stop_and_is_dropped_gets_no_other_s_bytes,
 ]
 
 

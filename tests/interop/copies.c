@@ -1,5 +1,5 @@
 /*
- * Every large allocation and every large copy of a process, whoever makes it: a library for
+ * Every large allocation and every large copy of a process, in all of its code: a library for
  * LD_PRELOAD. It stands before the C library's functions that allocate and copy, counts calls of at
  * least as many bytes as copies_begin was told, and hands each on. copies.py builds it and asks.
  *

@@ -197,7 +197,7 @@ def two_queues_of_an_engine_give_each_its_own():
         assert taken_so() == expected, taken_so
         del expected
     assert rig.engine.counts["stopped"] == 0
-    # The engine's own, and jobs that nobody queued.
+    # A job that the engine pushed, one that it started alone, and one of the queue.
     own, alone, (queued,) = rig.engine.push([rig.frames.take()]), rig.engine.start([rig.frames.take()]), rig.push(1)
     assert ends(rig.queue) == buffers([queued]) and rig.engine.next().buffers == own.buffers and alone.done()
     assert rig.engine.next() is None
@@ -302,7 +302,7 @@ def a_fault_is_raised_once():
     del jobs, job, again
     at_rest(rig)
     # One by which no job ended is raised also where `take_back` has looked in vain.
-    rig = Rig(nobodys_at=2)
+    rig = Rig(unknown_at=2)
     rig.push(3)
     assert [taken(rig.queue.next()) for _ in range(3)] == [0, 1, 2] and rig.queue.take_back() == []
     (job,) = rig.push(1)
@@ -459,7 +459,7 @@ def an_exception_in_push_s_operands_is_no_other_job_s_end():
         raise ZeroDivisionError
 
     refused(ZeroDivisionError, lambda: rig.queue.push(operands()))
-    # A start that the device refuses stops it, and the job before is told, or taken back.
+    # A start that the device refuses stops it; the queue or take_back() returns the job before.
     assert len(rig.queue) == 1 and ends(rig.queue) == buffers([job])
     del job
     at_rest(rig)

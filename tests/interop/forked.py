@@ -1,5 +1,5 @@
-"""A child of fork may not have its parent's memory. It is told so, its garbage touches nothing, and
-the parent goes on."""
+"""A child of fork may not have its parent's memory. Each use there raises ForkedError, the child's
+garbage touches nothing, and the parent goes on."""
 
 import multiprocessing
 import os

@@ -38,10 +38,10 @@ def frames_before_a_fault_come_first_then_the_error_then_it_begins_anew():
 
 
 def a_fault_starts_nothing_before_it_is_told():
-    """The frames that had arrived by the stop come first. Until the error is told, the device stays
-    stopped. In a loop too."""
+    """The frames that had arrived by the stop come first. Until the error is raised, the device
+    stays stopped. In a loop too."""
     for loop in [False, True]:
-        rig, stream = rig_and_stream(nobodys_at=5)
+        rig, stream = rig_and_stream(unknown_at=5)
         seen = []
 
         def fetch():
@@ -181,7 +181,7 @@ def one_that_will_not_stop_keeps_its_frames_until_it_is_reset():
     rig.at_rest()
 
 
-def a_stream_that_nobody_keeps_is_stopped():
+def a_stream_that_is_dropped_is_stopped():
     rig, stream = rig_and_stream()
     stream.start()
     number(stream.next(A_WHILE))
@@ -189,7 +189,7 @@ def a_stream_that_nobody_keeps_is_stopped():
     # Not when garbage is collected.
     assert not _contigo.camera_runs() and rig.frames.free == SLOTS
     rig.at_rest()
-    # One that never ran, or has stopped, stops nobody else's jobs.
+    # One that never ran, or has stopped, stops no jobs of others.
     rig.push(2)
     contigo.Stream(rig.engine, rig.frames)
     stream = contigo.Stream(rig.engine, rig.frames)
@@ -282,7 +282,7 @@ TESTS = [
     a_frame_that_is_kept_is_the_pool_s_later,
     a_stop_in_a_loop_ends_it,
     one_that_will_not_stop_keeps_its_frames_until_it_is_reset,
-    a_stream_that_nobody_keeps_is_stopped,
+    a_stream_that_is_dropped_is_stopped,
     a_child_of_fork_stops_nothing,
     what_is_refused_goes_back_to_the_pool,
     ctrl_c_loses_no_frame,

@@ -147,7 +147,7 @@ async def an_interrupt_is_awaited(core):
     core["INTCLR"] = 1
     try:
         await core.interrupt(timeout=0.2)
-        raise AssertionError("an interrupt that nobody asked for")
+        raise AssertionError("an interrupt came after INTCLR")
     except contigo.TimeoutError as error:
         assert "dmac: no interrupt came within 0.2 s" in str(error), error
     core["INTEN"] = 0
@@ -192,7 +192,7 @@ def an_overlay_s_core_over_its_guard(_name, _memory, port, *_rest):
 
 
 def an_overlay_s_core_over_uio(*_device):
-    """With nobody to maintain its caches, which QEMU does not have: the lab's port snoops."""
+    """UIO maintains no caches, and QEMU has none: the lab's port snoops."""
     return of_the_design("uio", ("lab", 0, 32, True))
 
 

@@ -69,7 +69,7 @@ def a_stream_s_loop_loses_nothing():
     own = region.allocate((4, 64), "uint8")
     wrong = contigo.Stream(engine, frames, operands=lambda frame: [frame, own])
     refused(ValueError, lambda: next(iter(wrong)), "operand 1", "must be the frame")
-    assert own.owner == "cpu" and frames.free == len(frames), "nobody's buffer was taken"
+    assert own.owner == "cpu" and frames.free == len(frames), "no buffer was taken"
     try:
         for count, frame in enumerate(stream):
             array = np.asarray(frame)

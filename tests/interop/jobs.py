@@ -49,7 +49,7 @@ def a_job_copies_and_says_its_end():
         np.asarray(target)[:] = -1
         engine.start([source.reads(4 * 4, offset=4 * 8), target.writes(4 * 4, offset=4 * 16)]).wait()
         assert list(np.asarray(target)[15:21]) == [-1, 8, 9, 10, 11, -1]
-        # Nobody kept the job: the engine has it, and so has the sentence.
+        # The program kept no reference to the job: the engine has it, and the error says where.
         engine.start([source, target])
         refused(BufferError, lambda: np.asarray(target), "in its engine's `jobs`", "stop() ends it")
         engine.jobs[0].wait()
@@ -241,7 +241,7 @@ def a_job_that_is_late_is_stopped():
     job.cancel()
     assert owners(source, target) == ["cpu"] * 2 and engine.counts["stopped"] == 2
     assert engine.start([source, target]).wait(timeout=60) and engine.take_back() == []
-    # A job that nobody keeps ends all the same; an engine that nobody keeps is stopped.
+    # A job without a reference ends all the same; an engine without one is stopped.
     engine.start([source, target])
     while engine.in_flight:
         engine.next(timeout=0.1)

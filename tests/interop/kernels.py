@@ -155,7 +155,7 @@ def a_device_that_will_not_stop_says_so():
 
 
 def a_map_that_is_not_the_kernel_s_is_an_error():
-    """The map says 16 bytes, and the kernel copies as many as it is told."""
+    """The map says 16 bytes, and the kernel copies as many as its argument says."""
     pointers = [{**each, "bytes": "16"} for each in COPY["pointers"]]
     for hs in (False, True):
         device = contigo.Device("sim:ap_ctrl_hs" if hs else "sim:ap_ctrl")
@@ -236,7 +236,7 @@ def a_cell_runs_again():
     other, *mine = kernel_of_a_board()
     kernel, *_ = cell()
     assert other(filled(mine[0], [1] * 64), filled(mine[0], [0] * 64), 4) == 4
-    # A queue's engine, too; one whose ends nobody took is not idle.
+    # A queue's engine, too; one with ends that were not taken is not idle.
     queue = contigo.Queue(kernel)
     del kernel, _
     queue.push([source, target], 4)

@@ -148,8 +148,8 @@ def memory_comes_back():
 
 
 def a_pool_s_arrays_come_and_go():
-    """Equal arrays of the runtime's own pool: as many as there are, and each comes back when nobody
-    looks at it."""
+    """Equal arrays of the runtime's own pool: as many as there are, and each comes back with its
+    last reference."""
     pool = REGION.pool((3, 5), "float32", 3)
     assert (len(pool), pool.free, pool.shape, pool.dtype) == (3, 3, (3, 5), "float32")
     frames = [pool.take() for _ in range(3)]
@@ -175,8 +175,8 @@ def a_pool_s_arrays_come_and_go():
 
 
 def deleters_on_other_threads():
-    """Exports and releases from four threads, capsules that nobody takes among them. Nothing is
-    lost and nothing is freed twice."""
+    """Exports and releases from four threads, capsules that no consumer takes among them. Nothing
+    is lost and nothing is freed twice."""
     buf = REGION.allocate((4, 16), "float32")
     rounds = 25_000
 

@@ -266,7 +266,7 @@ def a_dmac_is_one_direction():
     return []
 
 
-def a_transfer_that_nobody_waited_for_is_not_dropped():
+def a_transfer_without_a_wait_is_not_dropped():
     with contigo.Overlay(DESIGN, simulated=7) as ol:
         dma = ol.axi_dma_0
         a, b, c = (dma.allocate(1000, "uint8") for _ in range(3))
@@ -365,7 +365,7 @@ OVERLAYS = [
     an_mcdma_sends_and_receives_by_channel,
     a_vdma_sends_and_receives_frames,
     a_dmac_is_one_direction,
-    a_transfer_that_nobody_waited_for_is_not_dropped,
+    a_transfer_without_a_wait_is_not_dropped,
     a_core_that_does_not_stop_leaves_none_running,
     a_port_is_a_core_s,
     a_design_of_another_shape_is_told_whole,

@@ -17,7 +17,7 @@ EXAMPLES = sorted((ROOT / "python" / "examples").glob("*.py"))
 
 
 def examples_run():
-    """Each checks what it says, and ends with a line that says so."""
+    """Each checks what it says, and its last line reports that all cells have run."""
     for example in EXAMPLES:
         ran = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120)
         assert ran.returncode == 0 and ran.stdout.endswith("all cells have run\n"), f"{example.name}: {ran.stderr or ran.stdout}"

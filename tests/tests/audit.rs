@@ -65,7 +65,7 @@ impl Listener for Everybody {
 /// The events of `work` on this thread.
 fn heard<T>(work: impl FnOnce() -> T) -> (T, Vec<Heard>) {
     static LISTENING: Once = Once::new();
-    LISTENING.call_once(|| trace::set_listener(&Everybody).map_err(|_| "somebody else listens").unwrap());
+    LISTENING.call_once(|| trace::set_listener(&Everybody).map_err(|_| "another listener is set").unwrap());
     HEARD.take();
     let done = work();
     (done, HEARD.take())
@@ -213,7 +213,7 @@ fn a_job_that_is_stopped_and_memory_that_is_lost_are_heard() {
     let (port, line) = (board.port().name, Some(line!() - 1));
     assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed:?}");
     assert_eq!(heard[4..], [(Event::Submit { port, job: 1 }, line), (Event::Stop { port, job: 1 }, line)]);
-    // They stay in the queue until the device stops, or until nobody can stop it any more.
+    // They stay in the queue until the device stops, or until the queue that could stop it is gone.
     let ((), heard) = facts(|| drop(queue));
     assert_eq!(heard, [(Event::Leak { len_bytes: 16 + 256 + 64 + 64 }, None)]);
     let ((), heard) = facts(|| drop((pool, region)));

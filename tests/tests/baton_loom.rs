@@ -14,7 +14,7 @@ mod types {
     pub(crate) mod atomic {
         pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
     }
-    /// futex(2): the comparison and the sleep are one step for whoever wakes.
+    /// futex(2): to a thread that wakes others, the comparison and the sleep are one step.
     pub(crate) mod platform {
         use super::atomic::{AtomicU32, Ordering};
         use loom::sync::{Condvar, Mutex};
@@ -49,7 +49,7 @@ use types::atomic::{AtomicU32, Ordering};
 /// As in `own_loom.rs`.
 const PREEMPTIONS: usize = 3;
 
-/// A device with two channels and one interrupt: a line that is high until somebody waits for it,
+/// A device with two channels and one interrupt: a line that is high until a thread waits for it,
 /// and forgets how often it was raised.
 struct Device {
     baton: Baton,
@@ -125,7 +125,7 @@ fn both_hear_of_an_interrupt_that_is_for_both() {
 }
 
 #[test]
-fn whoever_ends_first_passes_the_interrupt_on() {
+fn the_first_to_end_passes_the_interrupt_on() {
     check(|| {
         let device = Device::new();
         let waiters = [0, 1].map(|index| polls(&device, index));
@@ -139,7 +139,7 @@ fn whoever_ends_first_passes_the_interrupt_on() {
 fn a_reset_wakes_who_sleeps() {
     check(|| {
         let device = Device::new();
-        // Who has the baton is woken by the line, the other one by whoever resets.
+        // The thread with the baton is woken by the line, the other one by the reset.
         let waiters = [0, 1].map(|index| polls(&device, index));
         device.ended.iter().for_each(|ended| ended.store(1, Ordering::Release));
         device.baton.wake();

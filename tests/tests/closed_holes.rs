@@ -74,7 +74,7 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
     let spec = SimSpec { len_bytes: 4096, scope: SyncScope::Whole, ..SimSpec::default() };
     let region = Region::new(board.memory_with(spec).unwrap()).unwrap();
     let others = Region::new(board.memory(8192).unwrap()).unwrap();
-    drop(region.alloc(64, Align::LINE).unwrap()); // came back: it does not count as somebody else's
+    drop(region.alloc(64, Align::LINE).unwrap()); // came back: it does not count as another buffer in use
     let mut c = region.alloc(4096, Align::LINE).unwrap();
     c.view_mut::<u8>().unwrap().fill(0x55);
     let pool = others.pool(4, 512).unwrap();
@@ -257,7 +257,7 @@ fn a_device_has_one_driver() {
     assert_eq!(device.window().unwrap_err(), Error::HasDriver);
     drop(window);
     assert!(device.window().is_ok());
-    // Whoever has the registers of a window that was forgotten has them for ever.
+    // A window that was forgotten keeps the registers for ever.
     std::mem::forget(device.window());
     assert_eq!(device.clone().window().unwrap_err(), Error::HasDriver);
     assert!(matches!(device.reset(), Ok(())), "its reset line is the board's");
@@ -373,7 +373,7 @@ fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
     let region = Region::new(OnBoard::new(&one, Unsettled::from(0, two.memory(8192).unwrap())).unwrap()).unwrap();
     let mut buf = region.alloc(4096, Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(1);
-    // SAFETY: no device is told of it.
+    // SAFETY: no device receives its address.
     let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
     let spec = TensorSpec { read_only: true, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };
     let refused = TENSORS.lend(buf, &spec).unwrap_err();
@@ -381,7 +381,7 @@ fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
     let refused = refused.into_returned().into_cpu().unwrap_err();
     assert_eq!(refused.error, GOES_ON);
     let mut words = DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 64).unwrap();
-    // SAFETY: no device is told of it.
+    // SAFETY: no device receives its address.
     assert_eq!(unsafe { words.write(0, &[1]) }, Err(GOES_ON));
 }
 
@@ -395,7 +395,7 @@ fn a_tensor_waits_for_its_own_hand_over() {
     let region = Region::new(Unsettled::from(3, board.memory(8192).unwrap())).unwrap();
     let lent = |read_only| {
         let buf = region.alloc(4096, Align::LINE).unwrap();
-        // SAFETY: no device is told of it.
+        // SAFETY: no device receives its address.
         let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
         let spec = TensorSpec { read_only, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };
         TENSORS.lend(buf, &spec).map(|lent| drop(lent.take_back().unwrap())).map_err(|refused| refused.error)

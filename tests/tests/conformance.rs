@@ -39,9 +39,9 @@ conformance! {
     sim_lines_of_128: OnSim::new(3, HP, lines(LINE_128));
     sim_through_a_window: OnSim::new(4, window, SimSpec::default());
     sim_coherent: OnSim::new(5, ACP, SimSpec { coherent: Some(true), ..SimSpec::default() });
-    sim_coherent_says_nobody: OnSim::new(6, ACP, SimSpec::default());
+    sim_coherent_unreported: OnSim::new(6, ACP, SimSpec::default());
     sim_whole: OnSim::new(7, HP, SimSpec { scope: SyncScope::Whole, ..SimSpec::default() });
-    sim_nobody_syncs_but_coherent: OnSim::new(8, ACP, SimSpec { scope: SyncScope::None { install: "nothing" }, ..SimSpec::default() });
+    sim_without_syncs_but_coherent: OnSim::new(8, ACP, SimSpec { scope: SyncScope::None { install: "nothing" }, ..SimSpec::default() });
     sim_on_another_board: OnOtherBoard::new(9);
     hugetlb: OnMemory::new(huge_pages);
     u_dma_buf: OnFakeModule::new(Config::default());
@@ -135,9 +135,9 @@ fn mutants_of_u_dma_buf_are_caught() {
     every_mutant_is_caught(|| OnFakeModule::new(Config::default()));
 }
 
-/// One sync of a thousand jobs that is left out is seen, whichever it is. The region's first touch
-/// is an exception, which the jobs' own syncs make good. An eviction may do by luck what the sync
-/// would have done, so each gets up to four seeds.
+/// In a thousand jobs, a sync that is left out is detected, at any position. The region's first
+/// touch is an exception, which the jobs' own syncs make good. An eviction may do by luck what the
+/// sync would have done, so each gets up to four seeds.
 #[test]
 fn one_missing_sync_is_caught_within_four_seeds() {
     let is_caught = |mutation| {
@@ -154,8 +154,8 @@ fn one_missing_sync_is_caught_within_four_seeds() {
 }
 
 /// A sync that the kernel refuses, at any call, where a job is submitted and waited for, and where
-/// it is run. The job's buffers come back and the next try works. Where nobody is there to try
-/// again, the slot stays out.
+/// it is run. The job's buffers come back and the next try works. In a drop no caller can try
+/// again, and the slot stays out.
 #[test]
 fn a_refused_sync_loses_nothing() {
     for (n, job) in (0..12).flat_map(|n| [(n, waited as JobOf), (n, ran)]) {
@@ -215,8 +215,8 @@ fn waited(queue: &mut XorQueue<'_>, [input, output]: [CpuBuf; 2], refusals: &mut
     }
 }
 
-/// The same, where nobody can tell the one from the other: the buffers are taken back, and the job
-/// is run again.
+/// The same by `run`, whose caller cannot tell the two cases apart: the buffers are taken back, and
+/// the job is run again.
 fn ran(queue: &mut XorQueue<'_>, [mut input, mut output]: [CpuBuf; 2], refusals: &mut u64) -> Verdict<[CpuBuf; 2]> {
     loop {
         let failed = match queue.run([input.to_device(..), output.from_device(..)], &[1], WAIT) {

@@ -1,4 +1,4 @@
-//! Tensors in DMA memory: who has the buffer when, what a framework is told, and what is refused
+//! Tensors in DMA memory: who has the buffer when, what a framework receives, and what is refused
 //! with which numbers.
 #![allow(
     unsafe_code,
@@ -41,7 +41,7 @@ fn memory(board: &SimBoard, len_bytes: usize) -> Sim {
     #[repr(align(4096))]
     struct Page(#[allow(dead_code, reason = "it is its size that counts")] [u8; 4096]);
     let pages = Box::leak(vec![Page([0; 4096]); 4 * len_bytes / 4096 + 1].into_boxed_slice());
-    // SAFETY: bytes, initialised, leaked, and nobody else's.
+    // SAFETY: bytes, initialised, leaked, and used by no other code.
     board.memory_over(unsafe { std::slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), 4 * len_bytes + 64) }).unwrap()
 }
 

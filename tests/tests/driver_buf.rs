@@ -145,7 +145,7 @@ fn status_beside_a_new_descriptor(line: Align, distance: impl Fn(&DriverBuf) -> 
     let region = Region::new(board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap()).unwrap();
     let mut ring = DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), window.port(), 32).unwrap();
     let (second, status_at) = (distance(&ring), ring.addr_at(8));
-    // SAFETY: the device touches a word only when it is told to, and never the one that is written.
+    // SAFETY: the device touches a word only when `store` asks it to, and never the one written.
     let mut write = |offset_bytes| unsafe { ring.write(offset_bytes, &[0x1000_0000, 4096, 0]).unwrap() };
     write(0);
     store(&window, status_at, COMPLETE);
@@ -206,8 +206,8 @@ fn a_buffer_that_does_not_suit_the_port_comes_back() {
     assert_eq!(refused.error, Error::Misaligned { addr: 135, align_bytes: 64 });
 
     let install = "something";
-    let nobody = Region::new(board.memory_with(spec(SyncScope::None { install })).unwrap()).unwrap();
-    let refused = DriverBuf::new(nobody.alloc(64, Align::LINE).unwrap(), &board.port(), 32).unwrap_err();
+    let unsynced = Region::new(board.memory_with(spec(SyncScope::None { install })).unwrap()).unwrap();
+    let refused = DriverBuf::new(unsynced.alloc(64, Align::LINE).unwrap(), &board.port(), 32).unwrap_err();
     assert_eq!(refused.error, Error::CannotSync { port: "sim-hp0", install });
 }
 

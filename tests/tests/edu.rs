@@ -154,7 +154,7 @@ fn what_is_no_edu_is_refused() {
     }
 }
 
-/// Says what it is told to, after a number of transfers.
+/// Answers from a script, the last entry first.
 #[derive(Clone)]
 struct Scripted(Rc<RefCell<Vec<Option<IommuFault>>>>);
 
@@ -168,7 +168,7 @@ impl FaultWatch for Scripted {
 }
 
 #[test]
-fn a_refused_access_is_an_error_where_somebody_watches() {
+fn a_refused_access_is_an_error_in_the_log() {
     let board = SimBoard::new(16);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = region.pool(4, 4096).unwrap();

@@ -88,7 +88,7 @@ fn memory_stays_with_the_parent() {
     let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
     let camera = memfd_create("fork-camera", MFdFlags::MFD_CLOEXEC).unwrap();
     ftruncate(&camera, 4096).unwrap();
-    // SAFETY: the test's own memory, which nobody else touches.
+    // SAFETY: the test's own memory, which no other code touches.
     let import = unsafe { DmaBuf::import(&guard, camera.as_fd()) }.unwrap();
     assert_eq!(import.mapping().len_bytes, 4096);
     stays_with_the_parent("fork-camera");

@@ -62,7 +62,7 @@ fn buffer(len_bytes: i64) -> OwnedFd {
 }
 
 fn import(guard: &Guard, fd: &OwnedFd) -> Result<DmaBuf, Error> {
-    // SAFETY: the test's own memory, which nobody else touches.
+    // SAFETY: the test's own memory, which no other code touches.
     unsafe { DmaBuf::import(guard, fd.as_fd()) }
 }
 
@@ -364,7 +364,7 @@ fn what_stops_the_device_gives_memory_back() {
         kernel.end_program();
         assert_eq!(kernel.kept(), kept, "{programs:?}");
     }
-    // Memory that was given back is kept by nobody; an import that could not be released is.
+    // The kernel keeps no memory that was given back, but an import that could not be released.
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
     drop(import(&guard, &buffer(4096)).unwrap());
@@ -384,7 +384,7 @@ fn writers_are_waited_for_within_bounds() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
     let fd = buffer(4096);
-    // SAFETY: the test's own memory, which nobody else touches.
+    // SAFETY: the test's own memory, which no other code touches.
     let written = |micros| unsafe { DmaBuf::import_written(&guard, fd.as_fd(), Duration::from_micros(micros)) }.map(drop);
     assert_eq!([0, 10_000_000].map(written), [Ok(()); 2]);
     kernel.refuse(Call::Written, libc::ETIMEDOUT);

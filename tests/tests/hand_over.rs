@@ -40,7 +40,7 @@ fn delete<B: Lendable>(lent: &mut Lent<B>) {
     unsafe { (tensor.as_ref().deleter.unwrap())(tensor.as_ptr()) }
 }
 
-/// The address and the length that a consumer is told, and its offset.
+/// The address, the offset and the length that a consumer receives.
 fn told<B: Lendable>(lent: &mut Lent<B>) -> (u64, u64, i64) {
     let tensor = lent.tensor().unwrap();
     // SAFETY: out, and of one dimension.
@@ -52,8 +52,8 @@ fn told<B: Lendable>(lent: &mut Lent<B>) -> (u64, u64, i64) {
 
 /// Hands `range` to a device of the test's.
 fn give(buf: CpuBuf, port: &Port, range: std::ops::Range<usize>, direction: Direction) -> DevBuf {
-    // SAFETY: the test's device touches the bytes only where the test says so, before the buffer
-    // comes back.
+    // SAFETY: the test's device touches the bytes only where the test asks it to, before the
+    // buffer comes back.
     unsafe { buf.hand_over(port, 64, range, direction) }.unwrap()
 }
 
@@ -93,7 +93,7 @@ fn address_and_length_stay_together_along_a_chain() {
     assert_eq!(whole.slice().len_bytes, 4096);
 }
 
-/// The consumer of a writable tensor wrote behind the caches, and nobody made the CPU see it.
+/// The consumer of a writable tensor wrote behind the caches, and no sync made the CPU see it.
 #[test]
 fn a_lent_tensor_is_written_as_by_a_job() {
     static TENSORS: TensorTable<2> = TensorTable::new();
@@ -106,7 +106,7 @@ fn a_lent_tensor_is_written_as_by_a_job() {
             give(buf, &port, 64..192, Direction::ToDevice)
         } else {
             // Handed on: the tensor begins where the last hand-over did, not the first.
-            // SAFETY: nobody uses it before the tensor is out.
+            // SAFETY: no device uses it before the tensor is out.
             unsafe { give(buf, &port, 0..192, Direction::ToDevice).hand_over(&port, 64, 64..192, Direction::ToDevice) }.unwrap()
         };
         let DevSlice { addr, .. } = buf.slice();
@@ -192,7 +192,7 @@ fn what_a_job_refuses_a_hand_over_refuses() {
     let mut held = Some(region.alloc(4096, Align::LINE).unwrap());
     held.as_mut().unwrap().view_mut::<u8>().unwrap().fill(7);
     let mut refuse = |port: &Port, addr_bits, range: std::ops::Range<usize>, direction| {
-        // SAFETY: no device is told the address.
+        // SAFETY: no device receives the address.
         let Err(refused) = (unsafe { held.take().unwrap().hand_over(port, addr_bits, range, direction) }) else { panic!("taken") };
         let (error, returned) = refused.into_parts();
         assert!(returned.view::<u8>().unwrap().iter().all(|&byte| byte == 7));
@@ -244,7 +244,7 @@ fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
     let board = SimBoard::new(1);
     let low = Region::new(board.memory_with(edge).unwrap()).unwrap();
     let crossing = low.alloc(4096 + 64, Align::LINE).unwrap();
-    // SAFETY: no device is told the address.
+    // SAFETY: no device receives the address.
     let Err(Refused { error, .. }) = (unsafe { crossing.hand_over(&board.port(), 24, .., Direction::ToDevice) }) else { panic!("24 bits") };
     let (addr, last) = ((1 << 24) - 4096, (1 << 24) - 1);
     assert_eq!(error, Error::Unreachable { port: board.port().name, addr, len_bytes: 4160, first: 0, last });
@@ -289,7 +289,7 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
         counted(4, "written, and handed over to be read");
         reads(elsewhere, DevAddr(at.0 + 64), 1);
         counted(5, "through another port");
-        // SAFETY: nobody uses it.
+        // SAFETY: no device has its address.
         let buf = unsafe { buf.hand_over(&elsewhere, 64, 0..32, Direction::FromDevice) }.unwrap();
         write(&board, elsewhere, DevAddr(at.0 + 64), &[0; 32]).unwrap();
         counted(5, "handed on");
@@ -302,7 +302,7 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
         let memory = DriverBuf::new(buf, &port, 64).unwrap();
         write(&board, port, at, &[0; 256]).unwrap();
         counted(7, "the driver's");
-        // SAFETY: nobody uses it.
+        // SAFETY: no device has its address.
         let released = unsafe { memory.release() };
         reads(port, at, 4);
         counted(8, "released");
@@ -339,7 +339,7 @@ fn an_engine_that_overruns_or_stops_too_late_is_seen() {
 
 /// A device that goes on after its job is seen at once, not when the buffer goes back to the CPU.
 #[test]
-fn whichever_way_a_job_ends_its_bytes_are_no_devices_any_more() {
+fn however_a_job_ends_its_bytes_are_no_devices_any_more() {
     const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };
     const ENDED: Result<Option<Completion>, Error> = Ok(Some(Completion::of(0)));
     let ways = [(Ok(()), ENDED), (Ok(()), Ok(None)), (Ok(()), Err(FAULT)), (Err(FAULT), ENDED)];

@@ -1,6 +1,6 @@
 //! `HugeTlb` for real: as root with reserved huge pages. Elsewhere each test says why it is
 //! skipped, and the clear error is what is tested instead.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed; a skipped one says so")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed; a skipped one prints that it was skipped")]
 #![allow(unsafe_code, reason = "fork(2), and bytes of a raw mapping")]
 
 use contigo::{Backend, Direction, Error, PhysAddr, linux::memory::HugeTlb, mem::SyncScope};
@@ -163,7 +163,7 @@ fn a_block_is_pinned_until_its_owner_drops_it() {
     let before = pinned();
     let block = HugeTlb::new(2 * HugeTlb::PAGE_BYTES).unwrap();
     if !block.is_pinned() {
-        return emulated::skipped("hugetlb::a_block_is_pinned_until_its_owner_drops_it", "this kernel lets nobody make an io_uring");
+        return emulated::skipped("hugetlb::a_block_is_pinned_until_its_owner_drops_it", "this kernel gives this process no io_uring");
     }
     assert_eq!(pinned(), before + 4096);
     let mut block = Some(block);
@@ -178,8 +178,8 @@ fn a_block_is_pinned_until_its_owner_drops_it() {
 }
 
 #[test]
-fn whoever_gave_up_the_privilege_cannot_verify() {
-    let Some(_one) = ready("whoever_gave_up_the_privilege_cannot_verify", 1) else { return };
+fn without_the_privilege_verify_is_refused() {
+    let Some(_one) = ready("without_the_privilege_verify_is_refused", 1) else { return };
     let ordinary = |dumpable| {
         move || {
             let Ok(block) = HugeTlb::new(1) else { return 43 };

@@ -144,9 +144,9 @@ fn a_node_that_is_called_like_a_number_is_listed_by_its_own_number() {
     }
 }
 
-/// Who may write below a root could hang whoever looks.
+/// A user who may write below a root could hang every program that lists it.
 #[test]
-fn a_pipe_in_a_tree_hangs_nobody() {
+fn a_pipe_in_a_tree_blocks_no_caller() {
     let tree = board();
     let pipes = ["class/u-dma-buf/udmabuf0/size", "class/u-dma-buf/udmabuf0/device/of_node/iommus", "class/uio/uio1/name"];
     for path in pipes {
@@ -177,7 +177,7 @@ fn a_pci_function_answers_once_it_is_attached_and_masters_the_bus_when_told() {
     assert_eq!(command() & 0b110, 2, "as it was");
     fs::write(tree.path(&FakeDevices::pci_path(EDU, "config")), [0xFF, 0xFF, 0xFF, 0xFF, 0x04, 0x05, 0xFF, 0xFF]).unwrap();
     let driver = wired(&opened, POLLED).unwrap();
-    assert_eq!((driver.read32(0), command() & 0b110), (0x0100_00ED, 2), "it answers, and lost the bus that somebody left it");
+    assert_eq!((driver.read32(0), command() & 0b110), (0x0100_00ED, 2), "it answers, and attaching cleared its bus mastering");
     // SAFETY: no device.
     unsafe { opened.enable_bus_master().unwrap() };
     assert_eq!(command() & 0b110, 6);
@@ -264,7 +264,7 @@ fn memory_that_belongs_to_a_device_comes_from_that_device() {
     );
     let buses = [(); 2].map(|()| memory("sim:7").open(4096).unwrap().mapping().bus);
     assert_ne!(buses[0], buses[1], "each opening is a board");
-    // Where the kernel has neither, it says so.
+    // Of a function that does not exist, the error names the folder that is missing.
     let name = memory("vfio:ffff:1f:1f.7");
     let refused = name.open(4096).map(|_| ()).unwrap_err();
     assert_eq!(refused, Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" });

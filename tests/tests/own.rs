@@ -73,7 +73,7 @@ fn by_name(name: &str, settings: &str) -> (AnyMemory, Option<AnyDriver>) {
     let row = row(name.trim_start_matches("sim:")).unwrap();
     let own = (row.memory_bytes > 0).then(|| Region::new(memory(4096)).unwrap().alloc(row.memory_bytes, Align::LINE).unwrap());
     let settings = Settings(settings);
-    // SAFETY: the model is what the row is for, and nobody else drives it.
+    // SAFETY: the model is what the row is for, and no other code drives it.
     let driver = unsafe {
         let taken = device.take(row, settings, None, Attach::default()).unwrap();
         taken.open(Parts { device: (), memory: own, settings, map: None }).unwrap()

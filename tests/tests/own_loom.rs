@@ -177,7 +177,7 @@ impl Region {
     }
 }
 
-/// Nobody else uses it now, nor later.
+/// No other thread uses it now, nor later.
 fn is_quiet(atomic: &AtomicUsize) {
     let _ = unsafe { atomic.unsync_load() };
 }
@@ -193,7 +193,7 @@ fn race(region: &Arc<Region>, acts: &[fn(&Region)], own: impl FnOnce(&Region)) {
         .collect();
     own(region);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-    assert!(region.is_freed(), "somebody was the last");
+    assert!(region.is_freed(), "one of the threads was the last");
 }
 
 /// `act` on this thread, and on `others` beside it; how often each said yes.
@@ -260,7 +260,7 @@ fn free_slots_of_two_words_are_both_found() {
         let region = Region::new(SLOTS, Mutant::None);
         let tokens: Vec<_> = (0..SLOTS).map(|_| region.state().claim().unwrap()).collect();
         assert_eq!((region.state().claim(), slot_of(tokens[SLOTS - 1])), (None, SLOTS - 1));
-        // One in each word, whichever the hint names.
+        // One in each word: the hint may name either.
         region.put(tokens[SLOTS - 1]);
         region.put(tokens[3]);
         assert_eq!(beside(&region, 1, |region| usize::from(region.take().is_some())), 2);
@@ -379,7 +379,7 @@ fn an_allocation_and_an_export_race_with_the_drop_of_the_first_handle() {
             region.write(0);
             region.drop_one();
         };
-        // A tensor's deleter is called on a thread of somebody else's.
+        // A tensor's deleter is called on a thread of the framework's.
         let exports = |region: &Region| {
             assert!(region.count.add(), "the tensor's");
             region.drop_one();

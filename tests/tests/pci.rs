@@ -263,7 +263,7 @@ fn behind_an_iommu_no_physical_address_is_right() {
     tree.link(&at("iommu_group"), "../../../../kernel/iommu_groups/7");
     let fix = "an IOMMU translates this function's addresses: use VFIO, or boot with iommu.passthrough=1";
     let translated = Error::Setting { name: "iommu_group", value: 1, fix };
-    assert_eq!(wire(&tree), [Err(translated); 2], "nobody says that it lets addresses through");
+    assert_eq!(wire(&tree), [Err(translated); 2], "no `type` file states that it lets addresses through");
     for (kind, expected) in [("DMA", Err(translated)), ("DMA-FQ", Err(translated)), ("blocked", Err(translated)), ("identity", Ok(()))] {
         tree.file("sys/kernel/iommu_groups/7/type", format!("{kind}\n"));
         assert_eq!(wire(&tree), [expected; 2], "{kind}");

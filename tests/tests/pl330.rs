@@ -45,7 +45,7 @@ const SLOT: usize = 8192;
 const END: u8 = 0x00;
 const LOAD: u8 = 0x04;
 const STORE: u8 = 0x08;
-/// DMAWFE of event 9, which nobody raises.
+/// DMAWFE of event 9, which no program raises.
 const WAIT_FOR_EVER: [u8; 2] = [0x36, 9 << 3];
 /// CCR: one byte from and to addresses that count up.
 const BYTE: u32 = 1 | 1 << 14;

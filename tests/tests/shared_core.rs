@@ -54,7 +54,7 @@ struct Twin {
     wrong: u32,
 }
 
-// SAFETY: a channel touches what its registers say while it is at work, and says so.
+// SAFETY: a channel touches what its registers say, and only while its status reports it at work.
 unsafe impl Model for Twin {
     const WINDOW_BYTES: usize = 0x30;
 
@@ -114,7 +114,7 @@ struct Copier<D: Device> {
 /// # Safety
 /// The core is a [`Twin`], and only drivers of this kind drive its channels.
 unsafe fn copier<D: Device>(core: &Core<D>, index: usize) -> Result<Copier<D>> {
-    // SAFETY: the registers of a channel, which nobody else writes; the others are written under
+    // SAFETY: the registers of a channel, which no other code writes; the others are written under
     // the lock.
     Ok(Copier { channel: unsafe { core.channel(index, WINDOW[index].clone())? }, epoch: 0 })
 }

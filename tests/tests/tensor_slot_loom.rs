@@ -94,7 +94,7 @@ impl Tensor {
         if was == Deleted::Last {
             self.left.with_mut(|_| ());
             self.slot.free();
-            // The bytes are freed here, by whoever the last one is.
+            // The bytes are freed here: this deleter is the last user.
             self.write_bytes();
         }
         was
@@ -139,7 +139,7 @@ fn a_holder_that_goes_and_a_deleter_that_comes_free_the_slot_once() {
         tensor.go();
         consumer.join().unwrap();
         assert!(tensor.slot.is_free(), "the last one freed it");
-        assert_eq!(tensor.slot.deleted(turn), Deleted::Twice, "nobody has it");
+        assert_eq!(tensor.slot.deleted(turn), Deleted::Twice, "no holder and no consumer has it");
     });
 }
 

@@ -43,7 +43,7 @@ const GO: Register<ReadWrite> = Register::at(0x08);
 const STOP: Register<ReadWrite> = Register::at(0x0C);
 const DONE: Register<ReadOnly> = Register::at(0x10);
 
-/// A core that writes or reads as many bytes as it is told, a microsecond a job.
+/// A core that writes or reads as many bytes as its registers say, a microsecond a job.
 #[derive(Default)]
 struct Filler {
     len: u32,
@@ -573,7 +573,7 @@ fn a_device_by_name_answers_for_itself() {
         let device = opening.attach(Attach::default()).unwrap();
         let number = device.simulated().unwrap().number();
         let core = Core::new(device).unwrap();
-        // SAFETY: nobody drives it.
+        // SAFETY: no code drives it.
         assert_eq!(unsafe { core.channel(0, 0..4) }.unwrap().simulated().map(SimulatedDevice::number), Some(number));
         number
     });

@@ -79,7 +79,7 @@ impl Part {
         PARTS.iter().filter(|part| name.starts_with(part.name)).max_by_key(|part| part.name.len())
     }
 
-    /// The device whose configurations have this IDCODE, of whichever version.
+    /// The device whose configurations have this IDCODE, in any version.
     #[must_use]
     pub fn of_idcode(idcode: u32) -> Option<&'static Self> {
         PARTS.iter().find(|part| part.idcode == Some(idcode & !VERSION))

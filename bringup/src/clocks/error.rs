@@ -21,7 +21,7 @@ pub enum ClockError {
     NoControl(Fabric),
     /// It cannot be seen who uses the fabric.
     CannotSee(Box<FpgaError>),
-    /// Somebody uses the fabric.
+    /// A program or a driver uses the fabric.
     InUse(Vec<User>),
     /// The control's file has no number.
     Unreadable {

@@ -67,7 +67,7 @@ pub struct Wanted {
     pub who: String,
     /// Where it comes from.
     pub fabric: Fabric,
-    /// The rate that its timing was closed for, in Hz; 0: nobody says it.
+    /// The rate that its timing was closed for, in Hz; 0: it is not known.
     pub hz: u64,
     /// A clock generator of the design lies between: its output is not the fabric's clock.
     pub generated: bool,

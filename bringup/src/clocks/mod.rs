@@ -9,7 +9,7 @@
 //! [`Crystal`] is the rate that all of them are reckoned from, as the board has it and as the tree
 //! says it.
 //!
-//! Nothing here reads a register, so a clock that is off hangs nobody.
+//! Nothing here reads a register, so a clock that is off cannot hang the processor.
 //!
 //! # References
 //! Linux, `drivers/clk/clk.c` (`clk_summary_show_one`), `drivers/clk/zynq/clkc.c` (`fclk0`),

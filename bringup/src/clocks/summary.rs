@@ -24,7 +24,7 @@ pub struct Clock {
     pub enables: u32,
     /// Whether it runs, as the hardware says. `None`: the kernel cannot see it.
     pub running: Option<bool>,
-    /// The devices that have it, where this kernel says so.
+    /// The devices that have it, where this kernel lists them.
     pub consumers: Vec<String>,
 }
 

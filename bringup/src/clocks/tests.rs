@@ -196,7 +196,7 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
     assert_eq!(super::wanted(&machine).into_iter().map(Some).collect::<Vec<_>>(), expected);
     let verdicts: Vec<_> = check(&parse(NEW).ok_or("no summary")?, &super::wanted(&machine)).iter().map(|one| one.verdict).collect();
     assert_eq!(verdicts, [Verdict::Off, Verdict::RunsUnsaid]);
-    // The design's own generator makes another rate of it, which nobody can compare with FCLK1's.
+    // The design's own generator makes another rate of it, which cannot be compared with FCLK1's.
     put("clk_wiz@43c30000/phandle", &[6])?;
     put("clk_wiz@43c30000/#clock-cells", &[1])?;
     put("clk_wiz@43c30000/clocks", &[3, 16])?;

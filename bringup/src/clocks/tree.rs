@@ -87,7 +87,8 @@ pub(crate) fn fabrics(machine: &Machine, providers: &[Provider], folder: &str, p
         .collect()
 }
 
-/// The providers and their cells. After one that is not known, nobody knows where the next begins.
+/// The providers and their cells, up to one that is not known: where the next begins is not known
+/// then.
 fn specifiers<'a>(providers: &'a [Provider], cells: &[u32]) -> Vec<(&'a Provider, Vec<u32>)> {
     let (mut found, mut rest) = (Vec::new(), cells);
     while let Some((phandle, after)) = rest.split_first().filter(|_| found.len() < CLOCKS_MAX) {

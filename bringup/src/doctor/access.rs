@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::MetadataExt};
 
 const AREA: &str = "rights";
 const CURE: &str = "install kernel-helpers/udev/60-contigo.rules, then udevadm trigger; for now: chgrp dma NODE; chmod 660 NODE. \
-                    Warning: whoever opens it reaches all memory that its device reaches";
+                    Warning: a program that opens it reaches all memory that its device reaches";
 const CAUSE: &str = "Only root can open the node, and a program without root ends with EACCES.";
 
 pub(super) const CHECKS: &[Check] = &[
@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: "group-missing",
         area: AREA,
         title: "the group dma is there",
-        cause: "udev gives the devices to a group that nobody made, so they stay with root: enough where all runs as root.",
+        cause: "udev gives the devices to a group that was not made, so they stay with root: enough where all runs as root.",
         cure: "groupadd --system dma; usermod --append --groups dma USER",
         source: "kernel-helpers/README.md, Install",
         look: group,
@@ -100,7 +100,7 @@ fn group(facts: &Facts<'_>) -> Outcome {
 fn nodes(facts: &Facts<'_>, paths: Vec<String>) -> Outcome {
     let (id, _) = dma(facts);
     if !facts.prepared() {
-        return skipped("nobody prepared this machine for programs");
+        return skipped("this machine was not prepared for programs");
     }
     let all: Vec<_> = paths.into_iter().filter_map(|path| Some((facts.machine.metadata(&path).ok()?, path))).collect();
     if all.is_empty() {

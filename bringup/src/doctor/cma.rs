@@ -65,8 +65,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Somebody wants memory of it: the machine is prepared, and no block of u-dma-buf, or not each of
-/// the tree's, has its memory yet.
+/// Whether memory of it is still to be allocated: the machine is prepared, and no block of
+/// u-dma-buf, or not each of the tree's, has its memory yet.
 fn wants(facts: &Facts<'_>) -> bool {
     let blocks = facts.blocks().len();
     facts.prepared() && (blocks == 0 || blocks < super::u_dma_buf::wanted(facts).len())
@@ -116,7 +116,7 @@ fn fragmented(facts: &Facts<'_>) -> Outcome {
             let number = |name: &str| facts.number(&format!("{folder}/{area}/{name}"));
             let free = number("count")?.saturating_sub(number("used")?);
             let largest = number("maxchunk")?;
-            // From 4 MiB of pages on a quarter is asked for: less is nobody's frame.
+            // Only from 4 MiB of free pages on: a quarter of less is smaller than a frame.
             (free >= 1024 && largest < free / 4).then(|| format!("{area}: {free} pages are free, the largest piece has {largest}"))
         })
         .collect();

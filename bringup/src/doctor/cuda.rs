@@ -80,7 +80,7 @@ fn driver(facts: &Facts<'_>) -> Outcome {
     let other = |device: &String| {
         let link = facts.machine.link(format!("{PCI}/{device}/driver"));
         let driver = link.and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned())).unwrap_or_else(|| "none".into());
-        // Somebody passes it to a guest.
+        // With vfio-pci it is passed to a guest.
         (driver != "nvidia" && driver != "vfio-pci").then(|| format!("{device}: driver {driver}"))
     };
     // nouveau may be meant so: it drives the screen.
@@ -104,7 +104,7 @@ fn library(facts: &Facts<'_>) -> Outcome {
     if !facts.machine.has("proc/driver/nvidia/version") && jetson(facts).is_none() {
         return skipped("no driver of NVIDIA's");
     }
-    // A container has the host's /proc, and the library only where somebody asked for it.
+    // A container has the host's /proc, and the library only where its settings ask for it.
     let container = [".dockerenv", "run/.containerenv"].iter().any(|file| facts.machine.has(file));
     if container || !facts.machine.has("usr/lib") {
         return skipped("a container, or a copy without /usr");

@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "clk-unused",
         area: AREA,
-        title: "nobody turns off the clocks of uio's nodes",
+        title: "no driver turns off the clocks of uio's nodes",
         cause: "At the end of its boot the kernel turns off each clock that no driver asks for; uio asks for none.",
         cure: "clk_ignore_unused on the kernel's command line, or nodes of contigo,engine with clocks",
         source: "https://github.com/analogdevicesinc/linux/pull/3406",

@@ -24,7 +24,7 @@ pub(super) struct Facts<'a> {
     pub(super) command_line: String,
     /// Which of the SoCs with a fabric it is.
     pub(super) family: Option<Family>,
-    /// The registers around the ports, where somebody has read them.
+    /// The registers around the ports, where the caller has read them.
     pub(super) registers: Option<Result<Vec<Fact>, String>>,
     config: Option<String>,
     /// The platform's devices: each one's name, the path of its node, and its driver.
@@ -101,7 +101,8 @@ impl<'a> Facts<'a> {
         self.platform.iter().find(is)?.2.as_deref()
     }
 
-    /// Where a driver other than `own` has a node's device: a word for it. Somebody gave it away.
+    /// Where a driver other than `own` has a node's device: a word for it. That counts as the
+    /// administrator's choice.
     pub(super) fn given_away(&self, node: &Node, own: &str) -> Option<String> {
         let driver = self.driver(node).filter(|driver| *driver != own)?;
         Some(format!("{} has {driver}", node.full_name()))
@@ -124,7 +125,7 @@ impl<'a> Facts<'a> {
         self.nodes.iter().filter(|node| node.is_fabric(family)).filter(driven).collect()
     }
 
-    /// Somebody prepared this machine for programs that drive devices: by a node in its tree (of
+    /// This machine is prepared for programs that drive devices: by a node in its tree (of
     /// uio, the module contigo or u-dma-buf), by a block or by a guard.
     pub(super) fn prepared(&self) -> bool {
         let ours = |one: &String| one == "generic-uio" || one == "contigo,engine" || one.starts_with("ikwzm,");

@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "the group may open an engine that nothing confines",
         cause: "Without an IOMMU an engine reaches all memory, so opening it needs CAP_SYS_RAWIO.",
         cure: "options contigo unprivileged=1 in /etc/modprobe.d, or setcap cap_sys_rawio+ep PROGRAM. \
-               Warning: whoever drives such an engine reaches all memory, the kernel's too",
+               Warning: a program that drives such an engine reaches all memory, the kernel's too",
         source: "kernel-helpers/README.md, Who may",
         look: rights,
     },
@@ -46,7 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The engines that wait for the module: another driver has the others, as somebody chose.
+/// The engines that wait for the module: no other driver has them.
 pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
     facts.nodes_of("contigo,engine").into_iter().filter(|node| facts.given_away(node, "contigo").is_none()).collect()
 }

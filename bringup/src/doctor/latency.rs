@@ -42,7 +42,7 @@ fn governor(facts: &Facts<'_>) -> Outcome {
 }
 
 fn throttled(facts: &Facts<'_>) -> Outcome {
-    // The file is of PREEMPT_RT's patches. Mainline has it since 6.12, and says so by its version.
+    // The file is of PREEMPT_RT's patches. Mainline has those since 6.12: its version names them.
     let version = facts.machine.text("proc/sys/kernel/version").unwrap_or_default();
     if facts.number("sys/kernel/realtime") != Some(1) && !version.contains("PREEMPT_RT") {
         return skipped("no PREEMPT_RT");

@@ -1,4 +1,4 @@
-//! The registers around the fabric's ports, where somebody has read them.
+//! The registers around the fabric's ports, where the caller has read them.
 
 use super::{Check, Facts, Outcome, fault, fine, note, skipped};
 use crate::ports::{AccessError, BROADCAST, Fact, Reading, Verdict};
@@ -70,8 +70,8 @@ fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
     // The last access, whatever it was for: nothing more may be started on that processor.
     let hangs = |fact: &Fact| matches!(fact.reading, Reading::Failed(AccessError::NoAnswer { .. }));
     let wrong = listed(&|fact| wrong(fact) || hangs(fact));
-    // Nobody says what is right there. A state in which nothing goes through is told all the same,
-    // but a block in reset only where a design uses its port.
+    // The right value is not known there. A state in which nothing goes through is reported all the
+    // same, but a block in reset only where a design uses its port.
     let shut = |fact: &Fact| fact.verdict == Verdict::Unknown && SHUT.contains(&value(fact).as_str());
     let shut = listed(&|fact| shut(fact) || fact.wanted.is_some() && matches!(fact.reading, Reading::Held));
     let right = fields.iter().filter(|fact| fact.verdict == Verdict::Right).count();

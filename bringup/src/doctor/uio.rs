@@ -66,7 +66,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "intc-driver",
         area: AREA,
-        title: "somebody enables the AXI interrupt controller",
+        title: "a driver enables the AXI interrupt controller",
         cause: "Until a driver writes its master enable register (MER), the controller raises nothing.",
         cure: "a kernel with CONFIG_XILINX_INTC=y, whose driver writes MER; never generic-uio for it",
         source: "https://github.com/Xilinx/XRT/issues/9737",
@@ -87,7 +87,7 @@ fn is_of(facts: &Facts<'_>, (_, of, name): &(String, Option<String>, String), no
     of.as_ref().map_or_else(|| *name == named_as(facts, node), |path| *path == node.path)
 }
 
-/// The nodes that wait for uio's driver: another driver has the others, as somebody chose.
+/// The nodes that wait for uio's driver: no other driver has them.
 pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
     facts.nodes_of("generic-uio").into_iter().filter(|node| facts.given_away(node, DRIVER_NAME).is_none()).collect()
 }

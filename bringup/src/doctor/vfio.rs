@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "no driver of the kernel has a device of a VFIO group",
         cause: "VFIO refuses a group of which one device still belongs to a driver of the kernel.",
-        cure: "look who uses OTHER (a disk, the network); if nobody, in /sys/bus/pci: echo vfio-pci > devices/OTHER/driver_override; \
+        cure: "look who uses OTHER (a disk, the network); if nothing does, in /sys/bus/pci: echo vfio-pci > devices/OTHER/driver_override; \
                echo OTHER > devices/OTHER/driver/unbind; echo OTHER > drivers_probe",
         source: "https://github.com/64kramsystem/vga-passthrough/issues/15",
         look: viable,

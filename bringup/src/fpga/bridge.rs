@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 
-/// A bridge. The kernel closes and opens those of a region; nobody else can, through sysfs.
+/// A bridge. The kernel closes and opens those of a region; sysfs only shows them.
 ///
 /// # References
 /// Linux, `Documentation/ABI/testing/sysfs-class-fpga-bridge`.

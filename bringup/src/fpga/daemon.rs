@@ -45,8 +45,8 @@ pub(super) fn load(machine: &Machine, client: &str, manager: &Manager, path: &Pa
 pub(super) fn dfx_load(machine: &Machine, manager: &Manager, path: &Path, partial: bool) -> Result<(), FpgaError> {
     let kind = if partial { "Partial" } else { "Full" };
     if !partial {
-        // It takes no whole design while it has one. Where there is none of ours, it says so, and
-        // the load has the last word.
+        // It takes no whole design while it has one. Where it has none of ours, the unload fails,
+        // and the load's own result counts.
         let _ = dfx_unload(machine, manager);
     }
     dfx_ask(machine, manager, &["-b", &path.to_string_lossy(), "-f", kind], DFX_LOADED)

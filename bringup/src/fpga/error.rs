@@ -28,10 +28,10 @@ pub enum FpgaError {
     OtherBoard {
         /// The device of the board that was named.
         given: String,
-        /// The device that is here, and who says so.
+        /// The device that is here, and the source that names it.
         here: String,
     },
-    /// The device tree has several regions, and nobody said which.
+    /// The device tree has several regions, and the caller named none.
     SeveralRegions(Vec<String>),
     /// The way goes by no region of this name.
     NoSuchRegion {
@@ -51,7 +51,7 @@ pub enum FpgaError {
     OtherDevice {
         /// The one it is for.
         file: String,
-        /// The one that is here, and who says so.
+        /// The one that is here, and the source that names it.
         here: String,
     },
     /// It has more frames than the device.
@@ -86,11 +86,11 @@ pub enum FpgaError {
         /// How far the manager reads.
         header: usize,
     },
-    /// The manager is at work for somebody else.
+    /// The manager is at work for another load.
     Busy(State),
     /// Another program of Contigo's loads a bitstream.
     Loading,
-    /// Somebody uses the fabric.
+    /// A program or a driver uses the fabric.
     InUse(Vec<User>),
     /// It cannot be seen who uses the fabric.
     CannotSee {
@@ -195,7 +195,7 @@ impl fmt::Display for FpgaError {
                 f,
                 "its sync word is at byte {offset}, and the manager reads the first {header} only: make the .bin anew, without padding"
             ),
-            Self::Busy(state) => write!(f, "the FPGA manager is at work ({state}): wait for whoever loads a bitstream, and try again"),
+            Self::Busy(state) => write!(f, "the FPGA manager is at work ({state}): wait for the other load to end, and try again"),
             Self::Loading => f.write_str("another contigo loads a bitstream: wait for its end, and try again"),
             Self::InUse(users) => {
                 f.write_str("the fabric is in use, and would vanish under its users:")?;

@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folder that the kernel looks into first where somebody named one.
+/// The kernel's parameter for the folder that it looks into first; empty where none is set.
 const NAMED: &str = "sys/module/firmware_class/parameters/path";
 /// The folder that it looks into anyway.
 const USUAL: &str = "lib/firmware";
@@ -27,7 +27,7 @@ pub(super) struct Firmware {
     path: PathBuf,
     /// Its folder, locked as long as the load: AMD's manager takes no lock of its own.
     folder: Flock<File>,
-    /// Its name below the folder, as the kernel is told it.
+    /// Its name below the folder, as it is given to the kernel.
     pub(super) name: &'static str,
 }
 

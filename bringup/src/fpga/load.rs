@@ -38,8 +38,8 @@ pub struct Loaded {
 }
 
 impl Fpga<'_> {
-    /// Loads a bitstream. While it is at work, nobody else may open a node of the fabric: nothing
-    /// in the kernel keeps a program from it.
+    /// Loads a bitstream. Until it returns, no program may open a node of the fabric: nothing in
+    /// the kernel prevents it.
     ///
     /// # Errors
     /// [`FpgaError`]. Before [`FpgaError::Failed`] the fabric is untouched; after it a manager
@@ -130,7 +130,7 @@ impl Fpga<'_> {
         }
     }
 
-    /// Nobody uses the fabric, except for what the caller says is outside the part.
+    /// Fails where the fabric is in use, except for what the caller says is outside the part.
     fn quiet(&self, options: &Options) -> Result<(), FpgaError> {
         let mut users = self.users()?;
         if options.partial {

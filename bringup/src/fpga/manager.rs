@@ -91,7 +91,7 @@ impl State {
             Self::Reset => "the fabric is in reset and empty: load again",
             Self::FirmwareRequest => "the kernel waits for the file: try again in a minute",
             Self::FirmwareRequestError => {
-                "the kernel did not find the file, and the fabric is as before: see that nobody changes \
+                "the kernel did not find the file, and the fabric is as before: see that no program changes \
                  /sys/module/firmware_class/parameters/path or cleans /lib/firmware meanwhile"
             }
             Self::WriteInit => "the manager still empties the fabric: try again",

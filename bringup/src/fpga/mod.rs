@@ -6,9 +6,9 @@
 //! 1. The file is compared with the device ([`Target`]).
 //! 2. It fits into the memory that the kernel has left for it.
 //! 3. The manager is at rest.
-//! 4. Nobody uses the fabric ([`users`]).
+//! 4. No program and no driver uses the fabric ([`users`]).
 //! 5. The configuration lies where the kernel looks for it, in the byte order of this manager.
-//! 6. The kernel is told, and the end is awaited.
+//! 6. The kernel begins the load, and its end is awaited.
 //!
 //! In each case the file is taken away again, and the manager's flags are as they were.
 //!

@@ -5,7 +5,7 @@ use crate::machine::Machine;
 
 /// `FPGA_MGR_PARTIAL_RECONFIG` (Linux, `include/linux/fpga/fpga-mgr.h`).
 const PARTIAL: u32 = 1;
-/// `EBUSY` (Linux, `asm-generic/errno-base.h`): somebody has the manager.
+/// `EBUSY` (Linux, `asm-generic/errno-base.h`): the manager is in use.
 const EBUSY: i32 = 16;
 
 /// Lets the kernel load the file `name` of its folder. It comes back when the fabric runs, or when

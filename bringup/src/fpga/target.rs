@@ -16,14 +16,14 @@ pub struct Target {
     pub family: Option<Family>,
     /// The device. `None`: only its family is known.
     pub part: Option<&'static Part>,
-    /// Who says so.
+    /// The source of both.
     pub from: String,
 }
 
 impl Target {
-    /// From a board's name, which somebody gave and nothing contradicts. Without one it is from the
-    /// processor's own number, or from the board that the device tree names. Else the manager and
-    /// the tree tell the family.
+    /// From the board's name that the caller gave, unless the processor or the manager contradicts
+    /// it. Without one it is from the processor's own number, or from the board that the device
+    /// tree names. Else the manager and the tree tell the family.
     pub(super) fn find(machine: &Machine, manager: &Manager, board: Option<&str>) -> Result<Self, FpgaError> {
         let processor = Self::processor(machine);
         let driver = manager.family().map(|family| Self { family: Some(family), part: None, from: manager.name.clone() });

@@ -21,7 +21,7 @@ const REGION: &str = "sys/firmware/devicetree/base/fpga-region";
 /// A fault of the next load, with the state that the manager is in afterwards.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The error that the write gets; `None`: none, as with a kernel that tells nobody.
+    /// The error that the write gets; `None`: none, as with a kernel that does not report it.
     pub errno: Option<i32>,
     /// The manager's state.
     pub state: &'static str,

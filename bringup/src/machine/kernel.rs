@@ -25,7 +25,7 @@ const RUN_MAX: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A program that was killed goes at once, unless the kernel holds it in a call: then it stays, and
-/// nobody waits for it.
+/// this process stops waiting for it.
 const KILLED_MAX: Duration = Duration::from_secs(1);
 
 /// The most bytes of a program's output that are kept: an error is in its first lines.
@@ -252,7 +252,7 @@ mod tests {
         Ok(())
     }
 
-    /// Whether a process runs. One that has ended, and that nobody has waited for, is a zombie (Z).
+    /// Whether a process runs. One that has ended, until its parent waits for it, is a zombie (Z).
     fn is_alive(id: i32) -> bool {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))

@@ -1,4 +1,4 @@
-//! A machine's files: what the kernel says of it, and what the kernel is told.
+//! A machine's files: what the kernel says of it, and what is written to the kernel.
 
 #[cfg(any(test, feature = "fakes"))]
 pub mod fake;

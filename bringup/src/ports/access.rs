@@ -99,7 +99,7 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
     // A handler of this program's must not run in the child.
     let mut before = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before)).map_err(AccessError::Child)?;
-    // SAFETY: other threads of this process may hold locks that nobody opens in the child. It takes
+    // SAFETY: other threads of this process may hold locks that stay locked in the child. It takes
     // none: it sets signals' actions and mask, and calls `prctl`, one access, `write` and `_exit`.
     let forked = unsafe { fork() };
     if !matches!(forked, Ok(ForkResult::Child)) {

@@ -84,9 +84,9 @@ pub enum PortsError {
     Read(AccessError),
     /// It cannot be seen who uses the fabric.
     CannotSee(Box<FpgaError>),
-    /// Somebody uses the fabric.
+    /// A program or a driver uses the fabric.
     InUse(Vec<User>),
-    /// Somebody locked the SLCR of a Zynq-7000.
+    /// The SLCR of a Zynq-7000 is locked.
     Locked,
     /// A write failed.
     Write {

@@ -60,7 +60,7 @@ pub enum Verdict {
     Right,
     /// It has another.
     Wrong,
-    /// Nobody says which value is right: no design was given, or it does not have the port.
+    /// The right value is not known: no design was given, or it does not have the port.
     Unknown,
     /// It was not read.
     Unread,
@@ -73,7 +73,7 @@ pub struct Fact {
     pub field: &'static Field,
     /// Its value.
     pub reading: Reading,
-    /// The value that it should have, where somebody says it.
+    /// The value that it should have, where that is known.
     pub wanted: Option<u32>,
     /// The comparison.
     pub verdict: Verdict,
@@ -92,7 +92,7 @@ pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Ve
             && known.running
             && asked(&known.cores)
         {
-            // Where nothing was left, nobody says which are right: Linux's driver opens none then.
+            // Where nothing was left, the right ones are not known: Linux's driver opens none then.
             match registers.read(addr).map(|left| field.of(left)) {
                 Ok(left) => wanted = (left != 0).then_some(value | left),
                 Err(error) => reading = Reading::Failed(error),

@@ -2,7 +2,7 @@
 //!
 //! A port between processor and fabric has two sides. The bitstream sets the one, the boot code the
 //! other, for the design that it was built with. Where they differ, half of each word is missing,
-//! or an access never ends, and nothing says so.
+//! or an access never ends, and no error is reported.
 //!
 //! [`read`] reads the processor's side, and compares it with a design and with the manager's state.
 //! [`plan`] lists the writes that make wrong fields right, and [`apply`] makes them. Some fields

@@ -4,7 +4,7 @@ use super::{AccessError, Fact, Field, Known, PortsError, Reading, Registers, Set
 use crate::{bitstream::Family, fpga::users, machine::Machine};
 
 /// SLCR_LOCKSTA: bit 0 says that writes to the SLCR do nothing (UG585, appendix B, slcr). The
-/// kernel unlocks it (Linux, `arch/arm/mach-zynq/slcr.c`), so a lock is somebody's will.
+/// kernel unlocks it (Linux, `arch/arm/mach-zynq/slcr.c`), so a lock was set on purpose.
 const ZYNQ_LOCKED: u64 = 0xf800_000c;
 /// The SLCR's registers.
 const ZYNQ_SLCR: std::ops::Range<u64> = 0xf800_0000..0xf800_1000;
@@ -36,7 +36,7 @@ pub fn plan(facts: &[Fact]) -> Vec<Step> {
 /// Makes the writes, and reads each one back. Where one fails, those before it are undone.
 ///
 /// # Errors
-/// - [`PortsError::InUse`], [`PortsError::CannotSee`]: somebody may have a transfer on a port.
+/// - [`PortsError::InUse`], [`PortsError::CannotSee`]: a transfer may be under way on a port.
 ///   Nothing was written.
 /// - [`PortsError::Read`], [`PortsError::Locked`]: the SLCR takes no write. Nothing was written.
 /// - [`PortsError::Write`], [`PortsError::Kept`]: a write failed or changed nothing. The ones
@@ -88,7 +88,8 @@ pub fn prepare(
         *facts = read(family, registers, known);
         let behind = plan(facts);
         if let Err(error) = apply(machine, family, registers, &behind) {
-            // In any other case a processor waits, or somebody may have begun to use the fabric.
+            // In any other case a processor waits, or a program or driver may have begun to use the
+            // fabric.
             return Err(if matches!(error, PortsError::Write { .. } | PortsError::Kept { .. }) {
                 undone(registers, &steps, error)
             } else {

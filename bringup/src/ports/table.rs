@@ -194,7 +194,7 @@ static CYCLONE_V: [Field; 8] = [
         words: &[(0, "closed"), (0x3fff, "open")],
         setter: Setter::Boot(SDRAM),
         source: CV_SDR,
-        // Which ports a design has, Linux is told by the boot code alone: iswgrp_handoff3.
+        // Linux learns which ports a design has from the boot code alone: iswgrp_handoff3.
         want: Want::Handoff { addr: 0xffd0_808c, asked: |cores| cores.asks_for_sdram },
         held: None,
         after: None,

@@ -19,7 +19,7 @@ const BUS_UV: i64 = 1_250;
 const SHUNT_NV: i64 = 2_500;
 
 /// A monitor on any bus of embedded-hal's. It is read, and never written: its averages and its
-/// calibration are whoever's they were.
+/// calibration stay as they were set.
 ///
 /// The chip remembers the register that is read next, so one program at a time may read it.
 pub struct Chip<I2C> {
@@ -40,7 +40,7 @@ const fn word(raw: i16) -> u16 {
 /// The reason why a monitor has no reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChipError<E> {
-    /// The bus: nobody answers, or a driver of the kernel has the chip.
+    /// The bus: no chip answers, or a driver of the kernel has it.
     Bus(E),
     /// It is another chip.
     Other {

@@ -31,7 +31,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// Whether this is its die's number, of whichever revision (SBOS547A, table 7-23; SBOS656C,
+    /// Whether this is its die's number, of any revision (SBOS547A, table 7-23; SBOS656C,
     /// table 7-15). An INA233 says "33" in letters (SBOS790A, `TI_MFR_MODEL`).
     pub(super) const fn is(self, die: u16) -> bool {
         match self {

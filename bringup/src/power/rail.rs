@@ -16,7 +16,7 @@ pub struct Rail {
     pub name: String,
     /// The kernel's name of the chip: `ina260`.
     pub chip: String,
-    /// How often the chip has a new value, in milliseconds, where its driver says so.
+    /// How often the chip has a new value, in milliseconds, where its driver reports it.
     pub update_ms: Option<u32>,
     from: Reading,
     files: Files,

@@ -43,7 +43,7 @@ fn each_kind_of_monitor_has_its_rails() -> Outcome {
     ];
     monitor(root, "hwmon2", &jetson)?;
     monitor(root, "hwmon3", &[("name", "irps5401"), ("power1_input", "1"), ("power1_label", "pin"), ("power3_input", "2")])?;
-    // A chip of which nobody says that both are of one channel.
+    // A chip whose two inputs are not known to be of one channel.
     monitor(root, "hwmon4", &[("name", "ads1015"), ("in1_input", "1"), ("curr1_input", "1")])?;
     monitor(root, "hwmon5", &[("power1_input", "1")])?;
 
@@ -176,8 +176,8 @@ fn a_chip_on_a_bus_is_read_and_never_written() -> Outcome {
     assert!(matches!(error(example(0x2260, 7, 0), &ina233), Some(ChipError::Other { .. })));
     assert_eq!(error(example(0x2270, 7, 0), &ina226), Some(ChipError::Other { maker: 0x5449, die: 0x2270 }));
     assert_eq!(error(example(0x2260, 0, 0), &ina226), Some(ChipError::Resting { mode: 0 }));
-    let nobody = error(example(0x2260, 7, 0), &"ina226@1:0x41,shunt_uohm=1".parse()?);
-    assert_eq!(nobody, Some(ChipError::Bus(ErrorKind::NoAcknowledge(NoAcknowledgeSource::Address))));
+    let absent = error(example(0x2260, 7, 0), &"ina226@1:0x41,shunt_uohm=1".parse()?);
+    assert_eq!(absent, Some(ChipError::Bus(ErrorKind::NoAcknowledge(NoAcknowledgeSource::Address))));
     // Every bit set: nothing overflows.
     let registers = vec![(0, 7), (1, 0x8000), (2, 0xffff), (0xfe, 0x5449), (0xff, 0x2260)];
     let full = Bus { registers, pointer: 0, pmbus: false };

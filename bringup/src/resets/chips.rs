@@ -39,12 +39,12 @@ pub fn lines(machine: &Machine) -> Result<Vec<GpioLine>, ResetError> {
     Ok(all)
 }
 
-/// The line at `place`, as an output that is released. Nobody else gets it until it is dropped.
-/// Which level it has after that is the chip's driver's choice; most leave it.
+/// The line at `place`, as an output that is released. The kernel gives it to no other user until
+/// it is dropped. Which level it has after that is the chip's driver's choice; most leave it.
 ///
 /// # Errors
-/// Those of [`lines`] and of [`GpioLine::choose`]; [`ResetError::InUse`] also where somebody else
-/// was faster; [`ResetError::NotAnOutput`]: the chip refuses.
+/// Those of [`lines`] and of [`GpioLine::choose`]; [`ResetError::InUse`] also where another user
+/// took it meanwhile; [`ResetError::NotAnOutput`]: the chip refuses.
 pub fn open(machine: &Machine, place: &Place, active: Active) -> Result<ResetLine<CdevPin>, ResetError> {
     let all = lines(machine)?;
     let line = GpioLine::choose(&all, place)?;

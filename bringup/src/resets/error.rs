@@ -31,7 +31,7 @@ pub enum ResetError {
         /// Those.
         there: Vec<String>,
     },
-    /// Somebody else has it.
+    /// Another program or a driver has it.
     InUse {
         /// The line.
         line: String,
@@ -97,7 +97,7 @@ impl fmt::Display for ResetError {
             Self::NoSuchLine { place, among } => write!(f, "no line is called {place}, of {among} GPIO lines: contigo reset lists them"),
             Self::Ambiguous { place, there } => write!(f, "several are called {place}: write one of {}", there.join(", ")),
             Self::InUse { line, consumer } => {
-                let who = if consumer.is_empty() { "somebody who gave no name" } else { consumer };
+                let who = if consumer.is_empty() { "a user that gave no name" } else { consumer };
                 write!(f, "{line} is in use by {who}: end or unbind it first")
             }
             Self::Chip { chip, error } => write!(f, "/dev/{chip}: {error}; run this as root, or as a member of the file's group"),

@@ -50,7 +50,7 @@ impl Guarded {
     }
 
     /// Resets it by the lines of its node's `resets`. The module takes it from its program, and
-    /// holds the lines until somebody opens it: this reset has no width.
+    /// holds the lines until a program opens it: this reset has no width.
     ///
     /// # Errors
     /// [`ResetError::InUse`]: a program has it, and `take` is false. [`ResetError::NoResets`]: its
@@ -66,7 +66,7 @@ impl Guarded {
         })
     }
 
-    /// Whether [`reset`](Self::reset) would take it from nobody, or may.
+    /// Whether no program has it, or [`reset`](Self::reset) may take it.
     ///
     /// # Errors
     /// [`ResetError::InUse`].

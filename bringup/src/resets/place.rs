@@ -59,7 +59,7 @@ pub struct GpioLine {
     pub offset: u32,
     /// Its name in the device tree.
     pub name: Option<String>,
-    /// Who has it: a program's word for itself, or a driver's. Empty: somebody with no name.
+    /// Who has it: a program's word for itself, or a driver's. Empty: its user gave no name.
     pub consumer: Option<String>,
     /// The device tree says that it is active low.
     pub active_low: bool,
@@ -72,7 +72,7 @@ impl fmt::Display for GpioLine {
 }
 
 impl GpioLine {
-    /// The one line of `lines` that `place` means, if nobody has it.
+    /// The one line of `lines` that `place` means, if it is free.
     ///
     /// # Errors
     /// [`ResetError::NoSuchLine`], [`ResetError::Ambiguous`], [`ResetError::InUse`].

@@ -192,7 +192,7 @@ pub(crate) const SPECIALS: &[Special] = &[
     ),
     ("a heap without rights to its address", kv260, |root| root.put("proc/self/status", "CapEff:\t0\n"), &[("heap-address", "note")]),
     (
-        "a core that nobody has open, so that its clock rests",
+        "a core that no program has open, so that its clock rests",
         pynq,
         |root| {
             root.put("sys/kernel/debug/clk/fclk0/clk_enable_count", "0\n");

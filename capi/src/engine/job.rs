@@ -57,7 +57,7 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
     let timeout_us = contigo::types::timeout_us(how.timeout)?;
     let Handle { index, generation } = Handle::of(raw, Kind::Job)?;
     let stale = Refusal::Stale { kind: Kind::Job };
-    let mut locked = ENGINES.slot(index / JOBS).ok_or(stale)?.lock_whichever(Kind::Job)?;
+    let mut locked = ENGINES.slot(index / JOBS).ok_or(stale)?.lock_current(Kind::Job)?;
     let (engine, at) = (locked.value().ok_or(stale)?, index % JOBS);
     if generation == 0 || engine.ledger().number(at) != generation {
         return Err(stale.into());

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A job's buffers go from their entries into the queue, and from the queue back into the entries
-//! when the job ends. The entries stay the job's until somebody takes its end: so a completion of
+//! when the job ends. The entries stay the job's until a call takes its end: so a completion of
 //! another job is kept while one is waited for.
 
 mod job;

@@ -179,8 +179,8 @@ impl Engine {
         self.ledger.queue().driver()
     }
 
-    /// What became of its jobs; how many can be in flight, are in flight, and have ended with
-    /// nobody having taken them; is it stopped?
+    /// What became of its jobs; how many can be in flight, are in flight, and have ended but are
+    /// not taken yet; is it stopped?
     pub(crate) fn counts(&self) -> (QueueCounts, usize, usize, usize, bool) {
         (
             self.ledger.queue().counts(),

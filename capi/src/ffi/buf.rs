@@ -144,10 +144,10 @@ pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void
 /// either side of a line that both share (`CONTIGO_E_SHARED_LINE`).
 ///
 /// `CONTIGO_E_OUT_OF_RANGE`: `at_bytes` is past the end. `CONTIGO_E_DEVICE_OWNED`,
-/// `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: somebody else has the buffer, or it is mapped.
-/// `CONTIGO_E_TABLE_FULL`: there is no entry for `rest`. `CONTIGO_E_TOO_MANY_PARTS`: a pool's slot,
-/// or what `contigo_carve` answered, has 256 parts at most. A buffer whose cut is refused is as it
-/// was before.
+/// `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: a device or a framework has the buffer, or it is
+/// mapped. `CONTIGO_E_TABLE_FULL`: there is no entry for `rest`. `CONTIGO_E_TOO_MANY_PARTS`: a
+/// pool's slot, or what `contigo_carve` answered, has 256 parts at most. A buffer whose cut is
+/// refused is as it was before.
 ///
 /// # Safety
 /// `rest` is writable.
@@ -175,8 +175,8 @@ pub unsafe extern "C" fn contigo_buf_split(buf: contigo_buf, at_bytes: usize, re
 /// this call ends with one.
 ///
 /// # Safety
-/// `addr` is NULL or writable. Each device that is told the address is behind `port`, touches these
-/// bytes only, and writes only where `use` says so. It has finished with them, its last write
+/// `addr` is NULL or writable. Each device that gets the address is behind `port`, touches these
+/// bytes only, and writes only where `use` allows it. It has finished with them, its last write
 /// included, before the buffer is taken back, given to a job, or lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_give(

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn contigo_device_reset(device: contigo_device) -> contigo
 /// `EBUSY`.
 ///
 /// # Safety
-/// The device was stopped or reset since anybody else drove it. The library cannot check that.
+/// The device was stopped or reset since other code drove it. The library cannot check that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device) -> contigo_status {
     call(|| {

@@ -84,7 +84,7 @@ pub struct contigo_engine_info {
     pub depth: u32,
     /// How many jobs are in flight.
     pub in_flight: u32,
-    /// How many jobs have ended whose end nobody has taken yet.
+    /// How many jobs have ended whose end no call has taken yet.
     pub ended: u32,
     /// 1: jobs end in the order in which they were started.
     pub in_order: u32,
@@ -129,7 +129,7 @@ unsafe impl Versioned for contigo_engine_info {
 /// writable.
 ///
 /// Of a real device the library cannot check the rest. The driver is for this device, as the
-/// settings and the map describe it. Nobody drives the device, except for engines of this program.
+/// settings and the map describe it. Only engines of this program drive the device.
 /// The device reaches memory through `port` and no other way. With another driver or port it
 /// writes into other memory. Where there is a gate, all that the core does to memory passes it, and
 /// its `core_aresetn` resets the core.
@@ -173,7 +173,7 @@ fn window_of(window: u32, what: &'static str) -> Result<u8, Fault> {
 ///
 /// The library cannot check the rest. The device touches the bytes of jobs in flight, memory of its
 /// own, and nothing else, and it writes only operands that say so. It reaches memory through `port`
-/// and no other way, and nobody else drives it. Once `poll` has told of a job's end, the device
+/// and no other way, and no other code drives it. Once `poll` has told of a job's end, the device
 /// touches none of that job's bytes. Where `done` has `bytes`, the device wrote none behind them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open_driver(
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, window: u32)
     call(|| on(engine, |engine| unsafe { engine.arm(window) }))
 }
 
-/// Closes an engine. `CONTIGO_E_HAS_JOB` while it has jobs whose end nobody has taken;
+/// Closes an engine. `CONTIGO_E_HAS_JOB` while it has jobs whose end no call has taken;
 /// `CONTIGO_E_WILL_NOT_STOP` where its device does not stop: the engine stays open then.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_engine_close(engine: contigo_engine) -> contigo_status {

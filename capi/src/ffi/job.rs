@@ -47,7 +47,7 @@ pub struct contigo_operand {
 ///
 /// # Safety
 /// `operands` points to `n` structures, `args` to `args_words` words, or is NULL where that is 0;
-/// nobody writes them before the call returns. `job` is writable.
+/// nothing writes to them before the call returns. `job` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_job_start(
     engine: contigo_engine,
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn contigo_job_start(
 
 /// Waits for the end of the job, at most `timeout_us` microseconds, and takes it. The CPU owns the
 /// buffers then, and sees the bytes that the device wrote. The handle is stale. Ends of other jobs
-/// that come meanwhile are kept until somebody takes them. `completion` is filled where the device
+/// that come meanwhile are kept until a call takes them. `completion` is filled where the device
 /// told of the end; it may be NULL.
 ///
 /// `timeout_us` is an hour at most, here and wherever there is one: more is `CONTIGO_E_ARGUMENT`,

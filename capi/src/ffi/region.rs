@@ -126,7 +126,7 @@ pub unsafe extern "C" fn contigo_region_open(name: *const c_char, len_bytes: usi
 ///
 /// Of memory that is `translated`: every device that is given the region's addresses is behind the
 /// same `iommus` or `dma-ranges` as the node. To another device they are physical addresses, of
-/// memory that belongs to somebody else.
+/// memory that is not the region's.
 ///
 /// Of `write_combined` memory: a thread that has written to a buffer calls
 /// `atomic_thread_fence(memory_order_seq_cst)` before another thread of the CPU gets it; jobs and

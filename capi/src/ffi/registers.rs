@@ -48,7 +48,7 @@ pub struct contigo_register {
 ///
 /// # Safety
 /// `registers` is writable. In this bitstream, on this board, the device reaches memory through
-/// `port` and no other way, and nobody else drives it. The library cannot check that.
+/// `port` and no other way, and no other code drives it. The library cannot check that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_attach(
     device: contigo_device,

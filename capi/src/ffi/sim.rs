@@ -38,7 +38,7 @@ pub struct contigo_sim_options {
     pub error: u16,
     /// The device says that it is done, and wrote only a part.
     pub short_transfer: u16,
-    /// The device hangs until it is told to stop.
+    /// The device hangs until its driver stops it.
     pub hang: u16,
     /// The device hangs and does not stop before `contigo_device_reset`.
     pub stuck: u16,

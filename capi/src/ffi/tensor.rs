@@ -74,7 +74,7 @@ unsafe impl Versioned for contigo_tensor_info {
 }
 
 /// Lends the buffer to a framework. `tensor` gets a `DLManagedTensorVersioned *`, or a
-/// `DLManagedTensor *` where `options->legacy` says so. The tensor is for one consumer, which calls
+/// `DLManagedTensor *` where `options->legacy` is 1. The tensor is for one consumer, which calls
 /// its deleter when it is done, on any thread.
 ///
 /// While the CPU owns the buffer, the tensor has the CPU's address: kDLCPU, or kDLCUDAHost for
@@ -107,14 +107,14 @@ pub unsafe extern "C" fn contigo_buf_lend(
     }
 }
 
-/// Takes a lent buffer back, whose tensor nobody has any more. `CONTIGO_E_TENSOR_OUT`: its consumer
-/// has not called the deleter. `CONTIGO_E_CPU_OWNED`, `CONTIGO_E_DEVICE_OWNED`: it was not lent.
+/// Takes a lent buffer back, once the tensor's deleter was called. `CONTIGO_E_TENSOR_OUT`: its
+/// consumer has not called it. `CONTIGO_E_CPU_OWNED`, `CONTIGO_E_DEVICE_OWNED`: it was not lent.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, |buf| Ok(buf.state.unlend()?)))
 }
 
-/// Finds out which bytes of `region` the elements of a tensor are. Anybody may have made the
+/// Finds out which bytes of `region` the elements of a tensor are. Any library may have made the
 /// tensor, and it stays with the caller. `tensor` is a `DLManagedTensorVersioned *`, or where
 /// `legacy` is 1 a `DLManagedTensor *`. `contigo_dev_addr_of` answers the bus address of the lowest
 /// element.

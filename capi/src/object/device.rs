@@ -81,7 +81,7 @@ impl UsedDevice {
         Ok(Self { lease: DEVICES.lease(device)?, _owned: None })
     }
 
-    /// One that nobody else has.
+    /// One of its own: no program has the handle.
     pub(crate) fn open(name: DeviceName) -> Result<Self, Fault> {
         let owned = Owned(open(name)?);
         Ok(Self { lease: DEVICES.lease(owned.0)?, _owned: Some(owned) })

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "the entries of a pool's slots are filled and freed by whoever has the slot, or the pool")]
+#![allow(unsafe_code, reason = "the entry of a pool's slot is filled by the call that takes the slot, and freed with the pool")]
 //! Pools: the runtime's, with a handle for each slot that is out.
 //!
 //! Each slot has its own entry in the table of buffers from the beginning, so that no take finds

@@ -4,7 +4,7 @@ use crate::{fault::Fault, limits};
 use contigo::Port;
 use contigo_objects::{Kind, Table};
 
-/// Ports. A port is a handful of numbers: whoever uses one has a copy, so that it can be closed at
+/// Ports. A port is a handful of numbers: each user of one has a copy, so that it can be closed at
 /// any time.
 pub(crate) static PORTS: Table<Port, { Kind::Port as u8 }, { limits::PORTS }> = Table::new();
 

@@ -158,7 +158,7 @@ mod tests {
 
     fn export(region: contigo_region) -> (contigo_status, c_int) {
         let mut fd = 7;
-        // SAFETY: the pointer is a reference; nobody imports the block.
+        // SAFETY: the pointer is a reference; no code imports the block.
         (unsafe { contigo_region_export(region, &raw mut fd) }, fd)
     }
 
@@ -195,7 +195,7 @@ mod tests {
         let made = unsafe { [contigo_carve(region, 64, 0, &raw mut buf), contigo_port_find(c"zynq-hp0".as_ptr(), &raw mut port)] };
         assert_eq!(made, [CONTIGO_OK; 2]);
         let mut addr = 0;
-        // SAFETY: as above; no device is told the address.
+        // SAFETY: as above; no device receives the address.
         let given = unsafe { contigo_buf_give(buf, port, 0, 64, CONTIGO_WRITES, &raw mut addr) };
         assert_eq!((given, contigo_buf_take_back(buf)), (CONTIGO_OK, CONTIGO_E_OS));
         let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };

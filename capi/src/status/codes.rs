@@ -122,7 +122,7 @@ pub const CONTIGO_E_WRONG_BUS: contigo_status = -115;
 /// corruption.
 pub const CONTIGO_E_COHERENCY: contigo_status = -116;
 
-/// Nobody can maintain the caches of this memory, and the port does not snoop. The text says
+/// No code can maintain the caches of this memory, and the port does not snoop. The text says
 /// what would help.
 pub const CONTIGO_E_CANNOT_SYNC: contigo_status = -117;
 

@@ -32,7 +32,7 @@ pub const CONTIGO_E_IN_CALL: contigo_status = -5;
 pub const CONTIGO_E_STILL_USED: contigo_status = -6;
 /// A fixed table of this library is full (`CONTIGO_MAX_...`).
 pub const CONTIGO_E_TABLE_FULL: contigo_status = -7;
-/// The buffer is mapped, so that nobody else may have it. Unmap it first.
+/// The buffer is mapped, so that it cannot be given away or released. Unmap it first.
 pub const CONTIGO_E_MAPPED: contigo_status = -8;
 /// The buffer is not mapped.
 pub const CONTIGO_E_NOT_MAPPED: contigo_status = -9;
@@ -48,7 +48,7 @@ pub const CONTIGO_E_TEXT: contigo_status = -14;
 pub const CONTIGO_E_VALUE: contigo_status = -15;
 /// One buffer is two operands of one job, or a copy is from a buffer into itself.
 pub const CONTIGO_E_SAME_BUFFER: contigo_status = -16;
-/// The engine has jobs whose end nobody took. Wait for them, or stop the engine.
+/// The engine has jobs whose end no call took. Wait for them, or stop the engine.
 pub const CONTIGO_E_HAS_JOB: contigo_status = -17;
 /// A defect of this library was caught. Please report it.
 pub const CONTIGO_E_INTERNAL: contigo_status = -18;

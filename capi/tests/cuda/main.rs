@@ -95,7 +95,7 @@ fn port(name: &str) -> contigo_port {
     port
 }
 
-/// `gemm8(a, b, bias, c, m, n, k, flags)`, a kernel whose operands nobody but the program knows.
+/// `gemm8(a, b, bias, c, m, n, k, flags)`, a kernel whose operands only the program knows.
 fn parameters() -> [contigo_parameter; 8] {
     let pointer = |uses| contigo_parameter { operand: contigo_operand_spec { r#use: uses, ..Default::default() }, ..Default::default() };
     let word = contigo_parameter { words: 1, ..Default::default() };

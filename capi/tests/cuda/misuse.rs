@@ -65,7 +65,7 @@ fn a_gpu_has_no_interrupt_and_no_registers() {
         for _ in 0..2 {
             let mut fd = 7;
             refused(unsafe { contigo_engine_irq_arm(gpu.engine, &mut fd) }, CONTIGO_E_KIND, "no interrupt to sleep for");
-            assert_eq!(fd, -1, "0 would be somebody's");
+            assert_eq!(fd, -1, "0 is a valid descriptor");
             refused(unsafe { contigo_engine_arm(gpu.engine, 0) }, CONTIGO_E_KIND, "guard");
             let _ = wait(job, 1_000_000);
         }

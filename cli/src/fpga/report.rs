@@ -201,7 +201,7 @@ impl StatusReport {
     pub(super) fn listed(&self) -> String {
         let users = match (&self.unseen, self.users.as_slice()) {
             (Some(unseen), _) => unseen.clone(),
-            (None, []) => "nobody".to_owned(),
+            (None, []) => "none".to_owned(),
             (None, users) => users.join("\n"),
         };
         let way =

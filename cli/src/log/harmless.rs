@@ -1,7 +1,7 @@
 //! Text from a log for a terminal: it moves no cursor, begins no line and turns no direction.
 
 /// `text` in one line. A line break or a tab is a space; each other letter that a terminal obeys or
-/// nobody sees is its number.
+/// does not show is its number.
 pub(super) fn line(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

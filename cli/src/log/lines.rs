@@ -13,7 +13,7 @@ use std::{
 /// Where the lines go, and how.
 pub(super) struct Lines {
     json: bool,
-    nobody_reads: bool,
+    reader_is_gone: bool,
 }
 
 #[derive(Serialize)]
@@ -28,12 +28,12 @@ enum Line<'a> {
 
 impl Lines {
     pub(super) fn new(json: bool) -> Self {
-        Self { json, nobody_reads: false }
+        Self { json, reader_is_gone: false }
     }
 
     /// Has the reader of the output gone?
-    pub(super) fn nobody_reads(&self) -> bool {
-        self.nobody_reads
+    pub(super) fn reader_is_gone(&self) -> bool {
+        self.reader_is_gone
     }
 
     /// Which program logged.
@@ -81,7 +81,7 @@ impl Lines {
         let mut out = io::stdout().lock();
         match writeln!(out, "{text}").and_then(|()| out.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                self.nobody_reads = true;
+                self.reader_is_gone = true;
                 Ok(())
             }
             Err(error) => Err(Failure::Output(error)),

@@ -26,7 +26,7 @@ pub(super) fn log(options: &Options) -> Result<(), Failure> {
         let (mut reader, header) = begun(options).map_err(about_file)?;
         let mut texts = texts(options, &reader, &header)?;
         lines.begin(&header)?;
-        while !lines.nobody_reads() {
+        while !lines.reader_is_gone() {
             let replaced = options.follow && !reader.is_still(&options.file);
             for piece in reader.pieces().map_err(about_file)? {
                 let event = match &piece {
@@ -43,7 +43,7 @@ pub(super) fn log(options: &Options) -> Result<(), Failure> {
             }
             thread::sleep(BETWEEN_LOOKS);
         }
-        if lines.nobody_reads() {
+        if lines.reader_is_gone() {
             return Ok(());
         }
     }
@@ -56,7 +56,7 @@ fn begun(options: &Options) -> Result<(Reader, Header), Refused> {
         match Reader::open(&options.file).and_then(|reader| reader.header().map(|header| (reader, header))) {
             Err(refused) if options.follow && is_early(&refused) => {
                 if !waits {
-                    // Where even standard error is closed, nobody reads it.
+                    // Where standard error is closed too, this line is lost.
                     let file = harmless::line(&options.file.display().to_string());
                     let _ = writeln!(io::stderr(), "contigo: {file} is no log yet: waiting for its program");
                     waits = true;

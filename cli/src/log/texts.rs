@@ -26,7 +26,7 @@ use std::{
 /// A frame takes microseconds, and a program with a debugger's tables a few seconds.
 const MOST_FRAME_TIME: Duration = Duration::from_secs(5);
 const MOST_START_TIME: Duration = Duration::from_secs(60);
-/// A frame of 512 bytes has no longer text that somebody reads.
+/// A longer text, of a frame of 512 bytes, is of no use to a reader.
 const MOST_ANSWER_BYTES: u32 = 1 << 20;
 /// More frames that end the decoder are no accident.
 const MOST_ENDS: u32 = 8;

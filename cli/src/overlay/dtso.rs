@@ -235,7 +235,7 @@ impl Tree {
             }
         }
         if !foreign.is_empty() {
-            notes.push(format!("its clock {} comes from the fabric itself, and nobody turns it on here", foreign.join(", ")));
+            notes.push(format!("its clock {} comes from the fabric itself, and the overlay does not turn it on", foreign.join(", ")));
         }
         if !clocks.is_empty() {
             let each: Vec<_> = clocks.iter().map(|number| format!("<&{} {number}>", self.clocks)).collect();

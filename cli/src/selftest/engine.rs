@@ -22,7 +22,7 @@ pub(crate) struct Chosen {
     pub(crate) addr: Option<u64>,
     /// A real engine's way to memory.
     pub(crate) port: Option<Port>,
-    /// The port is called coherent because `--lab-port` says so.
+    /// The port counts as coherent because of `--lab-port`.
     pub(crate) lab_port: bool,
     /// Why a simulated one; empty where it was asked for.
     pub(crate) why: String,

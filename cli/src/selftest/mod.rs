@@ -1,6 +1,6 @@
 //! `contigo selftest`: do memory, addresses, caches and interrupts of this board work together?
 //! Nothing but a DMA engine that the board already has is needed; on a machine with none the
-//! simulated one stands in, and the report says so.
+//! simulated one stands in, and the report states it.
 
 #[cfg(test)]
 mod broken;
@@ -35,8 +35,8 @@ canary hit one where no job wrote. MB/s counts the writing and the comparing too
 Heap allocations are counted from before the first job of a mode until after its last comparison.
 
 --lab-port is for emulated boards: QEMU has no caches, so every port is coherent there. Memory \
-whose caches nobody can maintain (a dma-heap on armv7) works there too. On silicon the same claim \
-corrupts data, and this test would find it.
+whose caches the runtime cannot maintain (a dma-heap on armv7) works there too. On silicon the \
+same claim corrupts data, and this test would find it.
 
 Exit status: 0 passed, 1 failed or not possible, 2 wrong usage.";
 
@@ -86,8 +86,8 @@ pub(crate) struct Options {
     #[arg(long)]
     lab_port: bool,
 
-    /// The physical address of the engine's registers, through /dev/mem: no interrupt, and nobody
-    /// is asked who else uses them
+    /// The physical address of the engine's registers, through /dev/mem: no interrupt, and no
+    /// check for other users of them
     #[arg(long, value_name = "ADDR", value_parser = address)]
     dev_mem: Option<u64>,
 
@@ -115,7 +115,7 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     let asked = Asked { driver, device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };
     let (engine, memory) = together(&asked, memory)?;
     if let (Some(name), None) = (port, engine.port) {
-        let text = format!("--port {name} is for an engine whose way to memory nobody else says; leave it out for this one: {engine}");
+        let text = format!("--port {name} is for a real engine whose port the kernel does not report; leave it out for this one: {engine}");
         return Err(Failure::Usage(text));
     }
     let task = Task {
@@ -146,7 +146,7 @@ pub(crate) struct Probed {
     pub(crate) found: String,
 }
 
-/// Copies through a real engine that nobody uses.
+/// Copies through a real engine that no other program uses.
 ///
 /// # Errors
 /// Why nothing could be measured: there is no engine, or it or its memory does not open.

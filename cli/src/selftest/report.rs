@@ -143,7 +143,7 @@ impl fmt::Display for Report {
         line("memory", format_args!("{name}, {len_bytes} bytes at {base}, 64 slots of {} bytes", self.slot_bytes))?;
         line("engine", format_args!("{}", self.engine.name))?;
         let snoops = match (self.port.coherent, self.port.lab_port) {
-            (_, true) => "taken for coherent because --lab-port says so",
+            (_, true) => "taken for coherent because of --lab-port",
             (true, false) => "coherent",
             (false, false) => "not coherent",
         };

@@ -118,8 +118,8 @@ fn with_driver(
     };
     let parts = Parts { device, memory, settings: Settings(task.settings), map: None };
     driver.settings.map_or(Ok(()), |known| parts.settings.only(known))?;
-    // SAFETY: the device belongs to this driver: the name of its model, its node, its address or
-    // the user says so; an opened one is locked.
+    // SAFETY: the device belongs to this driver, by the name of its model, its node, its address or
+    // the user's options; an opened one is locked.
     let opened = unsafe { (driver.open)(parts)? };
     let queue = Queue::new(opened, 1)?;
     if let Some(guard) = guard {

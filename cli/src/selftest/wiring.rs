@@ -24,7 +24,7 @@ pub(crate) fn attach(device: &OpenDevice, port: Option<Port>) -> Result<AnyDevic
 /// The registers at `addr`, through `/dev/mem`.
 pub(crate) fn dev_mem(addr: u64) -> Result<Registers> {
     // SAFETY: --dev-mem is the user's word that the registers of this engine are there, and that
-    // nobody else drives it.
+    // no other code drives it.
     unsafe { Registers::from_dev_mem(PhysAddr(addr), WINDOW_BYTES) }
 }
 

@@ -72,7 +72,7 @@ fn a_zynqs_port_is_told_behind_its_level_shifters() -> Outcome {
     }
     let run = Run::of(&["board", "prepare", "--machine", place, "--design", ZYNQ, "--json"])?;
     let json: serde_json::Value = serde_json::from_str(&run.stdout())?;
-    // They are no work for somebody else: --yes sets them, too.
+    // They are not in `left`: --yes sets them, too.
     assert_eq!((run.status(), json["left"].as_array().map(Vec::len)), (Some(0), Some(0)), "{json}");
     assert_eq!(json["behind"], serde_json::json!(["HP0 read width", "HP0 write width"]));
     let run = Run::of(&["board", "prepare", "--machine", place, "--design", ZYNQ])?;

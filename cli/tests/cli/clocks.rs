@@ -5,7 +5,7 @@ use std::{fs, io};
 use tempfile::TempDir;
 
 #[test]
-fn a_clock_that_nobody_can_set_is_status_1() -> Outcome {
+fn a_clock_that_cannot_be_set_is_status_1() -> Outcome {
     let run = Run::of(&["clocks", "--set", "fclk0=100000000"])?;
     assert_eq!((run.status(), run.stdout().as_str()), (Some(1), ""));
     assert!(run.stderr().starts_with("contigo: this kernel has no way to set clock 0 of the fabric"), "{}", run.stderr());

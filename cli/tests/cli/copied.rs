@@ -1,5 +1,5 @@
 //! A copy of a machine is a copy: no command with `--machine` writes, opens a file outside or a
-//! special one, or takes long, whatever somebody put into the copy. The commands are those whose
+//! special one, or takes long, whatever the copy contains. The commands are those whose
 //! own help has that option.
 
 use super::{Outcome, overlay::ZYNQ, pages::machines};
@@ -252,7 +252,7 @@ impl Watch {
 enum Plant {
     /// A link out of the copy, where the file is now.
     LinkOut,
-    /// A pipe that nobody writes.
+    /// A pipe without a writer.
     Pipe,
     /// A device, where this user may make one: reading it never ends.
     Device,

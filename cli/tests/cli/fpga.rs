@@ -1,4 +1,4 @@
-//! `contigo fpga` as a program: a file is read anywhere, and a machine without a fabric says so.
+//! `contigo fpga` as a program: a file is read on any machine, and wrong usage is refused.
 
 use super::{Outcome, Run};
 use std::fs;

@@ -1,6 +1,6 @@
 //! The command-line tool as its users run it: each command has a file, and so has each way to be
 //! refused.
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
+#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then fails")]
 
 mod board;
 mod clocks;

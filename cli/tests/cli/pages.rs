@@ -189,7 +189,7 @@ fn run(page: &Page, folder: &Path, command: &str) -> Result<(), Box<dyn Error>> 
     match known {
         // It prints nothing, and leaves a file.
         None if words.first() == Some(&"dtc") => Ok(()),
-        None => Err(format!("nobody knows what it says: {said}").into()),
+        None => Err(format!("no expected output is listed for it: {said}").into()),
         Some((_, word)) if said.contains(word) => Ok(()),
         Some((_, word)) => Err(format!("it does not say {word}: {said}").into()),
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * An exporter of dma-bufs with the properties that no heap has: one that keeps the list of a
- * mapping, one that somebody still writes, one whose list is too short. /dev/contigo-lab makes
+ * mapping, one with a writer still at work, one whose list is too short. /dev/contigo-lab makes
  * them; the fences of a file are signalled by it, or when it is closed.
  */
 #include <linux/atomic.h>
@@ -18,7 +18,7 @@
 
 /* struct lab_export.flags */
 #define LAB_CACHED	BIT(0)	/* the list of a mapping is kept until the detachment */
-#define LAB_WRITER	BIT(1)	/* a fence of somebody who writes */
+#define LAB_WRITER	BIT(1)	/* a fence of a writer */
 #define LAB_KERNEL	BIT(2)	/* a fence of the kernel's own work */
 #define LAB_SHORT	BIT(3)	/* a list that is a page shorter than the buffer */
 #define LAB_FLAGS	(LAB_CACHED | LAB_WRITER | LAB_KERNEL | LAB_SHORT)
@@ -184,7 +184,7 @@ static void lab_signal(struct lab_file *file)
 	}
 }
 
-/* The lock of a fence that somebody still holds outlives the file. */
+/* The lock of a fence that is still referenced outlives the file. */
 struct lab_fence {
 	struct dma_fence base;
 	spinlock_t lock;	/* the framework's */

@@ -3,7 +3,7 @@
  * PCI functions as platform devices: QEMU adds only PCI functions to a machine, and a SoC's core is
  * none. Who writes "ADDRESS NAME" or "ADDRESS NAME reset" to contigo-lab/platform gets the platform
  * device BAR.NAME, by where BAR 0 is: with its memory BARs, its interrupt (INTx), and mastering the
- * bus. With a reset line where it says so (lab_reset.c has to know NAME).
+ * bus. In the second form with a reset line (lab_reset.c has to know NAME).
  *
  * No driver may have the function itself. One that is bound joins the IOMMU, with the stream ID
  * that is its platform device's here; and it would have the interrupt. From 6.15 on a function

@@ -27,7 +27,7 @@ pub(crate) struct Board {
     pub(crate) about: Description,
 }
 
-/// The board's file. An unknown key is an error: it would be a typo that nobody sees.
+/// The board's file. An unknown key is an error: a typo would otherwise go unnoticed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {
@@ -65,7 +65,7 @@ pub(crate) struct Description {
     #[serde(default)]
     pub(crate) also_32_bit: bool,
     /// Rows that a run of everything must have. A condition of the guest's that no longer holds
-    /// would lose one, and nobody would see it.
+    /// would lose one without an error.
     #[serde(default)]
     pub(crate) checks: Vec<String>,
     /// For `cargo lab list`: what there is to be tested.

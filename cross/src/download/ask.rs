@@ -23,7 +23,7 @@ impl Packages<'_> {
     }
 
     /// `package` and all that it needs, and what that needs in turn. Where apt has no lists,
-    /// everything that somebody put into the cache's `packages/` for this architecture.
+    /// everything that the user put into the cache's `packages/` for this architecture.
     pub fn with_all_it_needs(&self, package: &str) -> Result<Vec<String>> {
         if let Err(error) = self.update(package) {
             let by_hand: Vec<_> = self.by_hand("")?.into_iter().map(|(name, _)| name).collect();

@@ -176,7 +176,7 @@ impl<D: Device> Gemm8<D> {
     /// no proof.
     ///
     /// # Safety
-    /// The window is a gemm8's (`examples/gemm8/README.md`), and nobody else drives it while this
+    /// The window is a gemm8's (`examples/gemm8/README.md`), and no other code drives it while this
     /// value lives.
     pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < regs::WINDOW_BYTES {

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the kernel")]
-//! `gemm8` as a kernel of a GPU, whichever interface launches it: the same arguments as the FPGA's
-//! engine, the same arithmetic bit for bit.
+//! `gemm8` as a kernel of a GPU, for every interface that launches it: the same arguments as the
+//! FPGA's engine, the same arithmetic bit for bit.
 
 use crate::{Gemm, driver::OPERANDS, regs};
 use contigo::{

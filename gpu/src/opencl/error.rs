@@ -26,7 +26,7 @@ pub(super) fn check<T>(call: &'static str, result: Result<T, cl_int>) -> Result<
 }
 
 /// Does this code say that the loader found no driver at all (`cl_khr_icd`)?
-pub(super) const fn is_nobody(code: cl_int) -> bool {
+pub(super) const fn is_no_platform(code: cl_int) -> bool {
     code == CL_PLATFORM_NOT_FOUND_KHR
 }
 
@@ -43,6 +43,6 @@ mod tests {
         assert!(matches!(error("clCreateBuffer", -9_999), Error::Gpu { code: -9_999, .. }));
         assert!(matches!(error("clCreateBuffer", -2_000), Error::NoLibrary { name: "libOpenCL.so.1", .. }));
         assert!(matches!(error("clCreateBuffer", -2_001), Error::Unsupported { what: "clCreateBuffer", .. }));
-        assert!(is_nobody(-1001) && !is_nobody(0));
+        assert!(is_no_platform(-1001) && !is_no_platform(0));
     }
 }

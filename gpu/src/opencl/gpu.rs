@@ -3,7 +3,7 @@
 
 use super::{
     Log, OpenClMemory, OpenClModule,
-    error::{check, error, is_nobody},
+    error::{check, error, is_no_platform},
     facts::{self, OpenClFacts},
     late::{Late, Wrong},
     launches::InFlight,
@@ -54,11 +54,11 @@ pub struct OpenClGpu {
     objects: Objects<Buffer>,
     /// Kernels that did not end when they should have.
     hung: AtomicUsize,
-    /// Launches that went on when nobody waited for them any more: each list counts in `hung`.
+    /// Launches that went on after the drop of their `Launches`: each list counts in `hung`.
     forgotten: Mutex<[Option<InFlight>; MOST_FORGOTTEN]>,
     /// Transfers of the hand-over that did not end when they should have.
     late: Late,
-    /// A transfer was given and went wrong, so that nobody knows who uses its bytes.
+    /// A transfer was given and went wrong: the driver or the device may still use its bytes.
     lost: Wrong,
     /// The process that opened it.
     pid: u32,
@@ -219,8 +219,8 @@ impl OpenClGpu {
         }
     }
 
-    /// Nobody waits for these launches any more, which count as hung: from here on they are looked
-    /// at when something may go. Where there is no place they are kept, and count for ever.
+    /// These launches, whose `Launches` is dropped, count as hung: from here on they are looked at
+    /// when something may go. Where there is no place they are kept, and count for ever.
     pub(super) fn forget(&self, launches: InFlight) {
         if let Ok(mut lists) = acquire(&self.forgotten)
             && let Some(list) = lists.iter_mut().find(|list| list.is_none())
@@ -278,7 +278,7 @@ impl OpenClGpu {
 /// The devices of all platforms, in order.
 fn devices() -> Result<Vec<(cl_platform_id, cl_device_id)>> {
     let platforms = match get_platform_ids() {
-        Err(code) if is_nobody(code) => Vec::new(),
+        Err(code) if is_no_platform(code) => Vec::new(),
         answer => check("clGetPlatformIDs", answer)?,
     };
     let mut all = Vec::new();

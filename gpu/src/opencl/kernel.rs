@@ -104,8 +104,8 @@ impl OpenClKernel {
     /// The kernel has the parameters of `signature`, as pointers to `global` or `constant` memory
     /// and as scalars. Launched with any operands and argument words that [`check`](Driver::check)
     /// lets pass, it touches no bytes but the operands', and writes only those whose
-    /// [`OperandSpec`] says so. Where a signature cannot say what the kernel asks for, the program
-    /// passes no other words, or wraps this driver in one whose `check` compares them.
+    /// [`OperandSpec`] allows it. Where a signature cannot say what the kernel asks for, the
+    /// program passes no other words, or wraps this driver in one whose `check` compares them.
     pub unsafe fn new(module: &OpenClModule, entry: &CStr, signature: Signature) -> Result<Self> {
         let launches = Launches::new(module, entry)?;
         let (kernel, gpu) = (launches.kernel(), module.gpu());

@@ -70,7 +70,7 @@ impl Late {
     /// Keeps the event of a transfer that is late.
     ///
     /// # Errors
-    /// Nobody knows its end then: [`lose_track`](Self::lose_track). [`Error::TooMany`],
+    /// Its end cannot be known then: [`lose_track`](Self::lose_track). [`Error::TooMany`],
     /// [`Error::Contended`], [`Error::Gpu`].
     pub(super) fn add(&self, bytes: Bytes, event: Event) -> Result<()> {
         self.keep(bytes, event).inspect_err(|error| self.lose_track(error))
@@ -91,8 +91,8 @@ impl Late {
     /// Is none late any more?
     ///
     /// # Errors
-    /// [`Error::Contended`]. [`Error::Gpu`]: one has failed. [`Error::WillNotStop`]: nobody knows
-    /// it.
+    /// [`Error::Contended`]. [`Error::Gpu`]: one has failed. [`Error::WillNotStop`]: it cannot
+    /// be known.
     pub(super) fn is_empty(&self) -> Result<bool> {
         Ok(self.look()?.iter().all(Option::is_none))
     }

@@ -26,8 +26,8 @@ pub(super) const DEPTH: usize = 8;
 /// How long a kernel is waited for where it should have been finished: longer than a display
 /// driver's watchdog allows one.
 pub(super) const STOP_LIMIT: Duration = Duration::from_secs(10);
-/// How long the end of a kernel is waited for that nobody waits for any more: a job that was
-/// forgotten may be about to end.
+/// How long the drop of a kernel waits for the end of its launches: a job that was forgotten may be
+/// about to end.
 const DROP_LIMIT: Duration = Duration::from_millis(100);
 
 /// The slots of launches, oldest first, with the event of each.
@@ -43,11 +43,11 @@ pub(super) struct Launches {
     in_flight: InFlight,
     /// The late transfers of the operands of a launch that was not given yet.
     waits: Vec<Event>,
-    /// A launch was refused whose operands a transfer may use, and nobody will see its end.
+    /// A launch was refused: a transfer whose end cannot be seen may use its operands.
     blocked: bool,
     /// The queue was waited for: what is in flight has ended, and the next launch begins anew.
     stopped: bool,
-    /// It did not end when it should have, and nobody has seen its end since.
+    /// It did not end when it should have, and no call has seen its end since.
     hung: bool,
 }
 
@@ -91,14 +91,14 @@ impl Launches {
     /// The late transfers come first: whatever else is refused, [`stop`](Self::stop) knows of them.
     ///
     /// # Errors
-    /// - [`Error::QueueFull`]. [`Error::OutOfRange`]: an address of nobody.
+    /// - [`Error::QueueFull`]. [`Error::OutOfRange`]: an address of no object.
     /// - [`Error::WillNotStop`], [`Error::Gpu`], [`Error::TooMany`] or [`Error::Contended`]: a
-    ///   transfer may use the operands, and its end cannot be seen. [`stop`](Self::stop) says so.
+    ///   transfer may use the operands, and its end cannot be seen. So [`stop`](Self::stop) fails.
     pub(super) fn begin(&mut self, operands: &[DevSlice]) -> Result<()> {
         if mem::take(&mut self.stopped) {
             self.in_flight.clear();
         }
-        // An address of nobody has no transfer.
+        // An address of no object has no transfer.
         let is_blocked = |error: &Error| !matches!(error, Error::OutOfRange { .. });
         self.find_late(operands).inspect_err(|error| self.blocked |= is_blocked(error))?;
         if self.in_flight.len() < DEPTH { Ok(()) } else { Err(Error::QueueFull { depth: DEPTH }) }

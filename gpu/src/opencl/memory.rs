@@ -23,12 +23,12 @@ use contigo::{
 use core::{fmt, mem::ManuallyDrop, ops::Range, ptr, ptr::NonNull, time::Duration};
 
 /// Memory of another backend, as a device's of OpenCL: one `cl_mem` over its own bytes
-/// (`CL_MEM_USE_HOST_PTR`). CPU and device have them in turn, and the hand-over says so to the
-/// driver.
+/// (`CL_MEM_USE_HOST_PTR`). CPU and device have them in turn, and each hand-over notifies
+/// the driver.
 ///
 /// **Owner.** The backend belongs to this value until it is dropped. It is dropped once the driver
 /// has said that it has done with the bytes; else it is leaked. That is waited for 100 ms.
-/// Memory of [`allocate`](OpenClMemory::allocate) is freed later, too, whenever the driver says so.
+/// Memory of [`allocate`](OpenClMemory::allocate) is freed later, when the driver has done with it.
 ///
 /// **Leaks.** It is leaked in a child of fork, and beside a kernel that does not end. So it is
 /// while a transfer of its bytes is late, and once a transfer of its device has failed.
@@ -63,7 +63,7 @@ pub struct OpenClMemory<B: Backend = Pages> {
 /// How long one hand-over may take. A device that is the CPU does it in the threads in which its
 /// kernels run: so as long as a kernel is waited for.
 pub(super) const HAND_OVER_LIMIT: Duration = Duration::from_secs(10);
-/// How long the driver may take to let go of memory that nobody uses.
+/// How long the driver may take to let go of memory that no command uses.
 const DROP_LIMIT: Duration = Duration::from_millis(100);
 
 impl OpenClMemory<Pages> {
@@ -80,7 +80,7 @@ impl OpenClMemory<Pages> {
 
 impl<B: Backend> OpenClMemory<B> {
     /// Gives all of `backend`'s block to the device: a dma-buf's pages, huge pages, a board's.
-    /// Nobody maintains that backend's caches any more: that is the work of OpenCL's driver.
+    /// The runtime no longer maintains that backend's caches: that is the work of OpenCL's driver.
     ///
     /// # Errors
     /// The backend comes back with
@@ -155,7 +155,7 @@ impl<B: Backend> OpenClMemory<B> {
         self.gpu.takes_commands()?;
         let (part, skip) = self.part(range)?;
         let (queue, from) = (self.gpu.transfers(), self.at(range.start).as_ptr().cast_const().cast());
-        // SAFETY: the bytes are there. Nobody changes them before the end of this command: the
+        // SAFETY: the bytes are there. Nothing changes them before the end of this command: the
         // hand-over waits for it. Where it is late, they stay the device's (`sync_for_device`).
         let written = unsafe { enqueue_write_buffer(queue, part.raw(), CL_FALSE, skip, range.len(), from, 0, ptr::null()) };
         Event::of("clEnqueueWriteBuffer", written)
@@ -174,7 +174,7 @@ impl<B: Backend> OpenClMemory<B> {
         })
     }
 
-    /// Nothing was given to the device. The error says so, and the runtime gives all operands of
+    /// Nothing was given to the device. The error reports it, and the runtime gives all operands of
     /// the job back to the CPU. An operand before this one may have a transfer that is late. While
     /// there is one, the answer is `Ok`, and the device is lost: the job is refused at its launch,
     /// and keeps its operands.
@@ -269,7 +269,7 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
         // Not these bytes: the driver has a copy of them, which is no buffer of ours.
         let same = at == expected.as_ptr().cast();
         let elsewhere = Error::Unexpected { name: "clEnqueueMapBuffer", value: at.addr() as u64 };
-        // A mapping that nobody unmaps, or a queue that was not begun with.
+        // A mapping that was not unmapped, or a queue that was not flushed.
         let given = given.inspect_err(|error| self.gpu.lose(error));
         let unmapped = given.map_err(|error| if same { error } else { elsewhere })?;
         let ended = self.must_end(&range, mapped, HAND_OVER_LIMIT);
@@ -283,7 +283,7 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
         self.settled(range)
     }
 
-    /// A transfer that is late may still read the bytes, so that nobody may change them.
+    /// A transfer that is late may still read the bytes, so that no code may change them.
     fn settled(&self, range: Range<usize>) -> Result<()> {
         self.gpu.must_be_ours()?;
         match self.gpu.late().uses(self.buffer, range)? {

@@ -17,7 +17,7 @@
 //!   block's own pointer. A mapping would not do, for a driver may fill that from the device first.
 //! - Back to the CPU: what a device wrote is mapped to be read, and unmapped. Between the two the
 //!   driver brings it. The pointer must be the block's own.
-//! - Nothing stays mapped. So a kernel, or a consumer of its tensor, uses bytes that nobody has
+//! - Nothing stays mapped. So a kernel, or a consumer of its tensor, uses bytes that are not
 //!   mapped. A buffer that is cut while the CPU has it goes to the device in parts. Each write
 //!   names the part's own bytes, and the driver reads no other.
 //!
@@ -42,7 +42,7 @@
 //!
 //! - Of a transfer whose end cannot be known, all bytes of the device stay with it.
 //!
-//! Nobody waits for a late transfer where no kernel of this module uses its bytes: after
+//! Nothing waits for a late transfer where no kernel of this module uses its bytes: after
 //! [`CpuBuf::hand_over`](contigo::CpuBuf::hand_over), or in the queue of a tensor's consumer. A
 //! hand-over of these that took 10 s may have left one. Until it has ended, the bytes do not come
 //! back, and no tensor of them is lent ([`Backend::settled`](contigo::Backend::settled)).

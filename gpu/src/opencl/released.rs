@@ -18,13 +18,13 @@ use core::{
 const KEPT: u8 = 0;
 /// It has.
 const LET_GO: u8 = 1;
-/// It has not, and nobody waits any more: the callback frees them.
+/// It has not, and no call waits any more: the callback frees them.
 const LEFT: u8 = 2;
 
 /// A word that the driver changes when it has let go of a block's bytes.
 struct Released {
     state: AtomicU8,
-    /// INVARIANT: whoever makes the state `LEFT` puts it there before; then it is the callback's.
+    /// INVARIANT: `Later::free` fills it before the state is `LEFT`; then it is the callback's.
     bytes: UnsafeCell<Option<Box<dyn Send>>>,
 }
 
@@ -37,10 +37,10 @@ pub(super) struct Later(*mut Released);
 /// answer is something where the time was over.
 ///
 /// # Errors
-/// [`Error::Gpu`](contigo::Error::Gpu): nobody will say it.
+/// [`Error::Gpu`](contigo::Error::Gpu): the driver will not report it.
 ///
 /// # Safety
-/// It is a buffer, and this call releases it, nobody else.
+/// It is a buffer, and only this call releases it.
 pub(super) unsafe fn release(buffer: Buffer, timeout: Duration) -> Result<Option<Later>> {
     let this = Released { state: AtomicU8::new(KEPT), bytes: UnsafeCell::new(None) };
     let this: *mut Released = Box::into_raw(Box::new(this));
@@ -81,7 +81,7 @@ extern "C" fn let_go(_: cl_mem, this: *mut c_void) {
     // SAFETY: `release` gave this pointer. Who waits frees it after this store alone, and who does
     // not wait leaves it to this call.
     if unsafe { &(*this).state }.swap(LET_GO, Ordering::AcqRel) == LEFT {
-        // SAFETY: made by `into_raw`, and nobody else has it.
+        // SAFETY: made by `into_raw`, and only this call still has it.
         drop(unsafe { Box::from_raw(this) });
     }
 }

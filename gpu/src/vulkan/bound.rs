@@ -31,7 +31,7 @@ impl Bound {
         }
     }
 
-    /// From whom it is acquired, and by whom: nobody where nobody else can have it.
+    /// The families that it is acquired from and by: `IGNORED` where no other one can have it.
     pub(super) const fn families(&self, ours: u32) -> (u32, u32) {
         match self.object.owner {
             vk::QUEUE_FAMILY_IGNORED => (vk::QUEUE_FAMILY_IGNORED, vk::QUEUE_FAMILY_IGNORED),

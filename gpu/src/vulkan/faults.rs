@@ -49,7 +49,7 @@ pub(super) fn gpu() -> &'static VulkanGpu {
 
 pub(super) fn module(gpu: &'static VulkanGpu) -> Result<VulkanModule, Error> {
     let entry = [5 << 16 | 15, 5, 4, u32::from_le_bytes(*b"main"), 0, 6 << 16 | 16, 4, 17, 64, 1, 1];
-    // One of another stage beside it: nobody compares what a kernel is made with. And a function's
+    // One of another stage beside it: what a kernel is made with is not compared. And a function's
     // end.
     let entry = [&entry[..5], &[4 << 16 | 15, 0, 5, 0], &entry[5..], &[1 << 16 | 56]].concat();
     let words = [MAGIC, 0x1_0000, 0, 8, 0].into_iter().chain(entry);
@@ -111,7 +111,7 @@ fn a_job_has_its_barriers_its_words_and_its_workgroups() {
     clean();
 }
 
-/// A dma-buf belongs to somebody else between two jobs.
+/// A dma-buf belongs to a foreign queue family between two jobs.
 #[test]
 fn a_dma_buf_is_acquired_and_released() {
     let gpu = gpu();
@@ -202,7 +202,7 @@ fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() 
     let gpu = fake::gpu(COHERENT, Feature::IMPORTABLE | Feature::DEDICATED_ONLY, true);
     let heap = || DmaHeap::allocate_from(Arc::new(FakeHeap::new(fake_dma_heap::Pages::Contiguous)), HEAP, 64 << 10).unwrap();
     let memory = heap();
-    // SAFETY: nobody writes there.
+    // SAFETY: no code writes there.
     let exported = unsafe { memory.export() }.unwrap();
     let file = fs::read_link(format!("/proc/self/fd/{}", exported.as_fd().as_raw_fd())).unwrap();
     drop(exported);
@@ -239,7 +239,7 @@ fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() 
     assert!(VulkanMemory::import_dma_buf(self::gpu(), heap()).is_err());
 }
 
-/// A kernel keeps its module, whoever drops what first; one that was forgotten keeps it for ever.
+/// A kernel keeps its module in any order of drops; one that was forgotten keeps it for ever.
 #[test]
 fn the_last_of_module_and_kernels_destroys_the_module() {
     let gpu = gpu();

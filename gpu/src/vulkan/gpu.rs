@@ -70,8 +70,8 @@ pub(super) struct Driver {
 pub(super) struct Object {
     /// All of it, from its first byte on.
     pub(super) buffer: vk::Buffer,
-    /// The queue family that has it between two jobs: `VK_QUEUE_FAMILY_IGNORED` where nobody else
-    /// can have it.
+    /// The queue family that has it between two jobs: `VK_QUEUE_FAMILY_IGNORED` where no other
+    /// one can have it.
     pub(super) owner: u32,
 }
 
@@ -207,7 +207,7 @@ impl VulkanGpu {
         // SAFETY: the lock keeps other threads from the queue; the rest is the caller's promise.
         let answer = unsafe { self.driver.device.queue_submit(*queue, &batch, fence) };
         // Without memory the queue is as it was. Behind any other answer the device counts as lost:
-        // nobody knows whether it has the job (Vulkan 1.3, "Lost Device").
+        // it may or may not have the job (Vulkan 1.3, "Lost Device").
         const AS_BEFORE: [vk::Result; 2] = [vk::Result::ERROR_OUT_OF_HOST_MEMORY, vk::Result::ERROR_OUT_OF_DEVICE_MEMORY];
         if answer.is_err_and(|result| !AS_BEFORE.contains(&result)) {
             self.lost.store(true, Ordering::Release);

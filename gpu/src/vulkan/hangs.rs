@@ -42,7 +42,7 @@ fn a_lost_device_is_told_and_keeps_everything() {
     });
 }
 
-/// A fence of a lost device may be signalled, and no other kernel's job is told as ended by it.
+/// A fence of a lost device may be signalled, and no other kernel's job is reported as ended by it.
 #[test]
 fn a_fence_of_a_lost_device_is_not_believed() {
     let gpu = gpu();

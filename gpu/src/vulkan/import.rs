@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "Vulkan's functions are called, with memory that a backend owns")]
-//! How bytes that somebody has already become a device's memory, with a buffer over all of them.
+//! How bytes that a backend has already become a device's memory, with a buffer over all of them.
 
 use super::{VulkanGpu, gpu::Object};
 use ash::vk;
@@ -21,7 +21,7 @@ const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
 pub(super) const HOST: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
 pub(super) const DMA_BUF: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::DMA_BUF_EXT;
 
-/// A device's memory, and one buffer over all of it. Freed by whoever has it.
+/// A device's memory, and one buffer over all of it. Its owner frees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Imported {
     pub(super) memory: vk::DeviceMemory,
@@ -34,7 +34,7 @@ impl Imported {
     /// behind it are free all the same.
     ///
     /// # Safety
-    /// No job uses them any more, and nobody frees them a second time.
+    /// No job uses them any more, and they are freed once.
     pub(super) unsafe fn free(&self, gpu: &VulkanGpu) {
         if gpu.is_hung() {
             return;
@@ -80,7 +80,7 @@ pub(super) fn memory_type(types: &[vk::MemoryType], allowed: u32) -> Option<u32>
 /// it. [`Error::Unsupported`], [`Error::BlockSize`], [`Error::Gpu`], [`Error::Forked`].
 ///
 /// # Safety
-/// The bytes are mapped until the result is freed, and nobody else reads or writes what a job has.
+/// The bytes are mapped until the result is freed. No other code reads or writes what a job has.
 pub(super) unsafe fn host(gpu: &VulkanGpu, mapping: &Mapping) -> Result<Imported> {
     same_process()?;
     let facts = gpu.facts();
@@ -107,7 +107,7 @@ pub(super) unsafe fn host(gpu: &VulkanGpu, mapping: &Mapping) -> Result<Imported
 /// [`Error::Unsupported`]: this driver does not, or the memory is not coherent. As [`host`].
 ///
 /// # Safety
-/// The dma-buf holds `mapping.len_bytes`, and nobody else reads or writes what a job has.
+/// The dma-buf holds `mapping.len_bytes`. No other code reads or writes what a job has.
 pub(super) unsafe fn dma_buf(gpu: &VulkanGpu, mapping: &Mapping, fd: BorrowedFd<'_>) -> Result<Imported> {
     let importer = can_import_dma_buf(gpu, mapping)?;
     let mut properties = vk::MemoryFdPropertiesKHR::default();
@@ -192,7 +192,7 @@ unsafe fn bound<I: vk::ExtendsMemoryAllocateInfo>(
         gpu.check("vkBindBufferMemory", unsafe { gpu.device().bind_buffer_memory(buffer, made.memory, 0) })
     };
     let done = bind();
-    // SAFETY: no job has seen them, and nobody else frees them.
+    // SAFETY: no job has seen them, and no other code frees them.
     done.inspect_err(|_| unsafe { made.free(gpu) }).map(|()| made)
 }
 

@@ -102,8 +102,9 @@ impl VulkanKernel {
     /// The shader has a storage buffer at set 0 for each operand of `signature`, no other resource,
     /// and no more push constants than its words. With any operands and argument words that
     /// [`check`](Driver::check) lets pass, it touches no bytes but the operands', and writes only
-    /// those whose [`OperandSpec`] says so. Where a signature cannot say what the shader asks for,
-    /// the program passes no other words, or wraps this driver in one whose `check` compares them.
+    /// those whose [`OperandSpec`] allows it. Where a signature cannot say what the shader asks
+    /// for, the program passes no other words, or wraps this driver in one whose `check` compares
+    /// them.
     pub unsafe fn new(module: &VulkanModule, entry: &CStr, signature: Signature, local: [u32; 3]) -> Result<Self> {
         let facts = module.gpu().facts();
         let push_bytes = push_bytes(&signature)?;
@@ -142,7 +143,7 @@ fn push_bytes(signature: &Signature) -> Result<u32> {
 // `check` compares numbers. 5. Addresses are those of the GPU's objects, on its bus. 6. Command
 // buffers, sets and fences belong to this value. 8. A fence is looked at and never waited for. The
 // lock before vkQueueSubmit is bounded, and that call queues work without waiting for it.
-// 9. Nothing here panics, and no code of somebody else's is called.
+// 9. Nothing here panics, and no code of the program is called.
 unsafe impl Driver for VulkanKernel {
     fn name(&self) -> &'static str {
         self.signature.name()

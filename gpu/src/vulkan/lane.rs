@@ -17,8 +17,8 @@ pub(super) const DEPTH: usize = 8;
 /// [`DEPTH`] and [`MAX_OPERANDS`], as Vulkan counts.
 const DEPTH_U32: u32 = 8;
 const _: () = assert!(DEPTH_U32 as usize == DEPTH && MAX_OPERANDS == 16, "counts in two types");
-/// How long the end of a job is waited for that nobody waits for any more: a job that was forgotten
-/// may be about to end.
+/// How long the drop of a kernel waits for the end of its jobs: a job that was forgotten may be
+/// about to end.
 const DROP_LIMIT: Duration = Duration::from_millis(100);
 
 /// The objects of a job in one slot. Null where it was not made.
@@ -44,7 +44,7 @@ pub(super) struct Lane {
     /// All that is in flight has ended, and the next job begins anew.
     stopped: bool,
     pub(super) stop_limit: Duration,
-    /// It did not end when it should have, and nobody has seen its end since.
+    /// It did not end when it should have, and no call has seen its end since.
     hung: bool,
 }
 

@@ -95,7 +95,7 @@ impl<B: Backend> VulkanMemory<B> {
         let imported = import::can_import_dma_buf(gpu, &mapping).and_then(|_| {
             // SAFETY: the backend has lent nothing, because it is owned here; the importer lets go
             // of it before it is dropped. In between the device touches what was handed over to it,
-            // and nobody maintains caches, because the memory is coherent.
+            // and no caches need maintenance, because the memory is coherent.
             let fd = unsafe { backend.export()? };
             // SAFETY: the dma-buf holds the whole block (`Backend`, 7); otherwise as in `import`.
             unsafe { import::dma_buf(gpu, &mapping, fd.as_fd()) }
@@ -135,8 +135,8 @@ impl<B: Backend> Drop for VulkanMemory<B> {
         if self.gpu.is_hung() || self.gpu.objects.remove(self.base).is_err() {
             return;
         }
-        // SAFETY: whoever drops this value has all of its bytes, so that no job has any. Nobody can
-        // find the buffer any more.
+        // SAFETY: the code that drops this value has all of its bytes, so that no job has any. No
+        // job can find the buffer any more.
         unsafe { self.imported.free(self.gpu) }
         // SAFETY: once, and the device does not reach it any more.
         unsafe { ManuallyDrop::drop(&mut self.backend) }

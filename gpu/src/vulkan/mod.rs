@@ -20,7 +20,7 @@
 //!
 //! To import a host pointer "shares ownership of the memory between the host and the Vulkan
 //! implementation" (`VkImportMemoryHostPointerInfoEXT`): no queue family takes it over, and the
-//! host's barriers are enough. A dma-buf belongs to somebody who is no Vulkan. So a job acquires
+//! host's barriers are enough. A dma-buf belongs to an owner outside Vulkan. So a job acquires
 //! its operands there from `VK_QUEUE_FAMILY_FOREIGN_EXT` and releases them to it again ("Queue
 //! Family Ownership Transfer").
 //!

@@ -28,7 +28,7 @@ const GL_COMPUTE: u32 = 5;
 const LOCAL_SIZE: u32 = 17;
 
 /// The entry points of a module that compute. Where it has one alone, also what that asks of a job;
-/// of several nobody says which resource is whose.
+/// of several, this code does not find out which one uses which resource.
 ///
 /// # Errors
 /// [`Error::Argument`]: it is shorter than a header. [`Error::Unexpected`]: the magic number is

@@ -3,17 +3,17 @@
  *   lost     each kernel ends with CL_OUT_OF_RESOURCES, as where a device is lost
  *   copies   a mapping is somewhere else than the host's bytes
  *   refuses  it maps nothing: CL_MAP_FAILURE
- *   stuck    what is written is written, and its event never says so
+ *   stuck    what is written is written, and its event never ends
  *   retains  a kernel keeps the object of an argument until it gets another one
  *   keeps    it never says that a block's bytes can be freed
  *   align    sub-buffers begin at multiples of 12 bytes, which cannot be
  * These are about a job's operand, of 4096 bytes. The first look of a region is well.
- *   late     its write is told 15 s later
- *   never    its write is told never, and a write of 2048 bytes is refused
+ *   late     the end of its write is reported 15 s later
+ *   never    the end of its write is never reported, and a write of 2048 bytes is refused
  *   second   a write of 2048 bytes is refused
  *   failed   its write ends with an error
  *   flush    behind its write the queue is not flushed any more
- *   unread   its first mapping is told 15 s later
+ *   unread   the end of its first mapping is reported 15 s later
  *   mapped   it is not unmapped
  *   argument a kernel's second argument is refused, and the first one's object kept as in `retains`
  *   forked   the process ends with 77 where a child of fork calls the driver */
@@ -66,7 +66,7 @@ static void *in_15_s(void *event) {
     return NULL;
 }
 
-/* In the place of a command's event: it is told 15 s later; or never, or with an error. */
+/* In the place of a command's event: one that ends 15 s later; or never, or with an error. */
 static void instead(H queue, H *event, int32_t status, int told) {
     int32_t (*release)(H) = real("clReleaseEvent"), (*retain)(H) = real("clRetainEvent");
     int32_t (*set)(H, int32_t) = real("clSetUserEventStatus");
@@ -132,7 +132,7 @@ int32_t clEnqueueWriteBuffer(H queue, H mem, uint32_t blocking, size_t offset, s
     return answer;
 }
 
-/* The end of a block is told half a second late, by another thread. */
+/* The end of a block is reported half a second late, by another thread. */
 struct slow { void (*notify)(H, void *); void *with; H mem; };
 
 static void *tell_slowly(void *what) {

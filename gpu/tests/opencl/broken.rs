@@ -197,7 +197,7 @@ fn failing(queue: &mut Queue<OpenClKernel>, buf: CpuBuf) -> JobError<[DevBuf; 1]
     queue.wait(WAIT).unwrap_err()
 }
 
-/// How late a transfer is told, which is longer than a hand-over waits.
+/// How late a transfer's end is reported, which is longer than a hand-over waits.
 const LATE: Duration = Duration::from_secs(15);
 
 /// The job starts, and its kernel waits for the transfer.
@@ -233,7 +233,7 @@ fn is_leaked() -> bool {
     })
 }
 
-/// The first transfer failed, and nobody knows whether it ended. Bytes that no kernel was for do
+/// The first transfer failed, and may not have ended. Bytes that no kernel was for do
 /// not come back, nor the operands of a job whose second one is refused.
 fn is_leaked_with_its_neighbour() -> bool {
     let gpu = OpenClGpu::open(0).unwrap();
@@ -244,7 +244,7 @@ fn is_leaked_with_its_neighbour() -> bool {
     let failed = queue.submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
     println!("CHILD neighbour: {failed}");
     let lost = matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none();
-    // SAFETY: no device is told of it.
+    // SAFETY: no device receives its address.
     let alone = unsafe { alone.hand_over(&gpu.port(), 64, ..4096, Direction::ToDevice) }.unwrap();
     let told = alone.into_cpu().unwrap_err().error;
     lost && told == Error::WillNotStop { device: "a hand-over of this device", status, waited_us: 0 }

@@ -136,7 +136,7 @@ fn it_is_a_copy() {
     buf.view_mut::<u8>().unwrap().fill(0x55);
     let block = buf.as_mut_ptr();
     let [buf] = run_there(&mut queue, [buf.in_out(..)], &Launch::of(64, 64).with(&[]));
-    // SAFETY: no job is under way, and nobody has a view.
+    // SAFETY: no job is under way, and there is no view.
     assert_eq!(unsafe { block.read_volatile() }, 0x55);
     assert_eq!(buf.into_cpu().unwrap().view::<u8>().unwrap(), [0xAA; 4096]);
     println!("CHILD: a copy");

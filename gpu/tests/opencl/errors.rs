@@ -90,8 +90,8 @@ fn an_operand_that_is_too_small_is_refused() {
 
 /// An address that is no object's, or runs past its end, is found before anything is launched.
 #[test]
-fn an_address_of_nobody_is_refused() {
-    let Some(gpu) = device("errors::an_address_of_nobody_is_refused") else { return };
+fn an_address_of_no_buffer_is_refused() {
+    let Some(gpu) = device("errors::an_address_of_no_buffer_is_refused") else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let mut kernel = in_place(&module, "flip", c"flip");
     let words = Launch::of(1, 64).with(&[]);
@@ -113,10 +113,10 @@ fn a_source_with_errors_says_which() {
     let Some(gpu) = device("errors::a_source_with_errors_says_which") else { return };
     let mut log = Log::from("of a run before");
     // SAFETY: nothing of it runs.
-    let built = unsafe { OpenClModule::build(gpu, "kernel void broken(global int *to) { to[0] = nobody; }", c"", &mut log) };
+    let built = unsafe { OpenClModule::build(gpu, "kernel void broken(global int *to) { to[0] = missing; }", c"", &mut log) };
     let expected = Error::Gpu { call: "clBuildProgram", code: -11, name: "CL_BUILD_PROGRAM_FAILURE" };
     assert_eq!(built.unwrap_err(), expected);
-    assert!(log.contains("nobody") && !log.contains("of a run before"), "{log}");
+    assert!(log.contains("missing") && !log.contains("of a run before"), "{log}");
     // SAFETY: as above.
     let built = unsafe { OpenClModule::build(gpu, "kernel void empty(void) {}", c"--no-such-option", &mut log) };
     assert!(matches!(built.unwrap_err(), Error::Gpu { call: "clBuildProgram", .. }));
@@ -131,7 +131,7 @@ fn a_signature_that_is_not_the_kernels_is_refused() {
         // SAFETY: it is refused.
         unsafe { OpenClKernel::new(&module, entry, signature) }.map(drop)
     };
-    assert_eq!(new(c"nobody", &[ANY]), Err(Error::Gpu { call: "clCreateKernel", code: -46, name: "CL_INVALID_KERNEL_NAME" }));
+    assert_eq!(new(c"missing", &[ANY]), Err(Error::Gpu { call: "clCreateKernel", code: -46, name: "CL_INVALID_KERNEL_NAME" }));
     // Fewer parameters than the kernel has, and more.
     let counted = |value, max| Error::Argument { name: "the count of parameters in the signature", value, min: max, max, multiple_of: 1 };
     assert_eq!(new(c"keyed", &[ANY, ANY]), Err(counted(2, 4)));

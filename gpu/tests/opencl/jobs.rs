@@ -133,7 +133,7 @@ fn a_job_that_was_forgotten_keeps_its_memory() {
     };
     // The region is gone, the memory is not: the kernel may write it, and did.
     let deadline = std::time::Instant::now() + WAIT;
-    // SAFETY: leaked, so that it stays mapped. Nobody else looks at it.
+    // SAFETY: leaked, so that it stays mapped. No other code reads it.
     while unsafe { block.read_volatile() } != 0xF0 {
         assert!(std::time::Instant::now() < deadline);
         std::thread::sleep(Duration::from_millis(1));

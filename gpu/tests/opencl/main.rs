@@ -91,7 +91,7 @@ fn run_there<const N: usize>(queue: &mut Queue<OpenClKernel>, operands: [contigo
     queue.wait_device(WAIT).unwrap().unwrap().buffers
 }
 
-/// Runs one test of this program in a process of its own, in which `is_child` says so.
+/// Runs one test of this program in a process of its own, in which `is_child` is true.
 fn child(test: &str) -> Command {
     let mut command = emulated::command(env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, "1");

@@ -40,10 +40,10 @@ unsafe impl Backend for Part {
         Mapping { cpu: unsafe { whole.cpu.add(self.skip) }, len_bytes: self.len_bytes, ..whole }
     }
     unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<()> {
-        panic!("nobody maintains this backend's caches any more")
+        panic!("this backend's caches are not maintained any more")
     }
     unsafe fn sync_for_cpu(&self, _: Range<usize>, _: Direction) -> Result<()> {
-        panic!("nobody maintains this backend's caches any more")
+        panic!("this backend's caches are not maintained any more")
     }
     fn held_by(&self, _: Range<usize>, _: Holder<'_>) {}
 }
@@ -82,7 +82,7 @@ fn an_import_uses_the_very_bytes() {
     let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
     let [done] = run_there(&mut queue, [buf.in_out(..)], &Launch::of(64, 64).with(&[]));
     // The device's output is in the very bytes of the other backend: on pocl before any mapping.
-    // SAFETY: no job is under way, and nobody has a view.
+    // SAFETY: no job is under way, and there is no view.
     assert_eq!(unsafe { cpu.as_ptr().read_volatile() }, 0xAA);
     drop(done);
     drop(region);
@@ -124,7 +124,7 @@ fn only_this_device_takes_its_memory() {
     let (addr, len_bytes) = (theirs.as_mut_ptr().addr() as u64, 64);
     assert_eq!(region.dev_addr_of(&gpu.port(), theirs.as_ptr(), 64), Err(Error::NotOurs { addr, len_bytes }));
     // An FPGA's port, which would take the address for a physical one.
-    // SAFETY: no device is told the address.
+    // SAFETY: no device receives the address.
     let refused = unsafe { buf.hand_over(&board.port(), 64, .., Direction::ToDevice) }.unwrap_err();
     assert_eq!(refused.error, Error::WrongBus { port: board.port().name, memory: gpu.bus() });
 }

@@ -159,7 +159,7 @@ fn a_hand_over_beside_it_has_a_limit() {
     // No kernel is for this one: the write that is late keeps it from the CPU, which would change
     // what the driver still reads.
     let since = Instant::now();
-    // SAFETY: no device is told of it.
+    // SAFETY: no device receives its address.
     let third = unsafe { third.hand_over(&gpu.port(), 64, ..4096, Direction::ToDevice) }.unwrap();
     let waited = since.elapsed() >= Duration::from_secs(10);
     match third.into_cpu() {

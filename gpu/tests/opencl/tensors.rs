@@ -95,7 +95,7 @@ fn the_handle_is_given_and_the_offset_beside_it() {
     assert_eq!(buf.view_at::<u32>(..256).unwrap(), right);
 }
 
-/// While the tensor is out nobody has its bytes mapped: the consumer's queue may use the object.
+/// While the tensor is out its bytes are not mapped: the consumer's queue may use the object.
 /// (`CL_MEM_MAP_COUNT` counts the mappings of all of it.)
 #[test]
 fn what_is_lent_is_not_mapped() {

@@ -1,4 +1,4 @@
-//! A job that never ends, in a child process: it is told in time, and everything stays.
+//! A job that never ends, in a child process: it is reported in time, and everything stays.
 
 use super::{
     kernel, region,
@@ -110,7 +110,7 @@ fn child() {
     assert!(queue.len() == 1 && queue.is_stopped() && gpu.is_hung());
     assert!(queue.take_back::<1>().unwrap().is_none(), "a buffer of a job that goes on");
 
-    // It is not in the way of whoever looks again, also by the driver itself.
+    // It blocks neither a second stop, nor the drops, nor an allocation.
     assert!(matches!(queue.stop(), Err(Error::WillNotStop { .. })));
     let since = Instant::now();
     drop(queue);

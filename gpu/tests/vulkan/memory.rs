@@ -36,7 +36,7 @@ fn the_same_bytes<B: Backend + 'static>(gpu: &'static VulkanGpu, queue: &mut Que
     input.view_mut::<u32>().unwrap().iter_mut().zip(0..).for_each(|(word, value)| *word = value);
     let words = Launch::of(16, 64).with(&[1_024, 1]);
     let [input, output] = queue.run([input.to_device(..), output.from_device(..)], &words, LIMIT).unwrap().buffers;
-    // SAFETY: nobody writes while the buffer is the CPU's.
+    // SAFETY: no code writes while the buffer is the CPU's.
     let seen = |at| unsafe { cpu.cast::<u32>().add(at).read_volatile() };
     for index in 0..1_024_u32 {
         let at = usize::try_from(index).unwrap();
@@ -68,7 +68,7 @@ fn a_block_s_address_is_its_own_and_is_used_again_when_it_is_free() {
     assert!(matches!((first.base, first.bus), (BaseAddr::Dev(_), Bus::Objects(_))));
     assert_ne!(first.base, second.base);
     assert_eq!((first.len_bytes, one.name(), gpu.port().name), (Pages::GRANULE_BYTES, "vulkan", "vulkan"));
-    // SAFETY: so many bytes are mapped, and nobody writes.
+    // SAFETY: so many bytes are mapped, and no code writes.
     assert!((0..first.len_bytes).all(|at| unsafe { first.cpu.add(at).read_volatile() } == 0));
     for _ in 0..600 {
         drop(VulkanMemory::allocate(gpu, 1).unwrap());
@@ -117,7 +117,7 @@ fn what_is_misaligned_comes_back_unharmed() {
         };
         assert_eq!(error, expected);
         assert_eq!((returned.skip, returned.len_bytes), (skip, len_bytes));
-        // SAFETY: it is as it was, and nobody else has it.
+        // SAFETY: it is as it was, and no other code has it.
         unsafe { returned.mapping().cpu.write_volatile(7) }
     }
     // At whole pages it is taken.
@@ -127,12 +127,12 @@ fn what_is_misaligned_comes_back_unharmed() {
 
 /// A backend that lies: no byte of it is there. A driver that pins pages refuses it at the import,
 /// by `VK_ERROR_INVALID_EXTERNAL_HANDLE` or for lack of memory. Lavapipe looks at nothing, as the
-/// documentation of `import` says: it takes the pointer, and nobody touches it here.
+/// documentation of `import` says: it takes the pointer, and nothing touches it here.
 #[test]
 fn a_pointer_to_nothing_is_refused_or_taken_and_never_touched() {
     let Some(gpu) = gpu("memory::a_pointer_to_nothing_is_refused_or_taken_and_never_touched") else { return };
     struct Nothing(NonNull<u8>);
-    // SAFETY: it lies, and nobody reads, writes or runs a job in it.
+    // SAFETY: it lies, and no code reads, writes or runs a job in it.
     unsafe impl Backend for Nothing {
         fn name(&self) -> &'static str {
             "nothing"
@@ -151,7 +151,7 @@ fn a_pointer_to_nothing_is_refused_or_taken_and_never_touched() {
     unsafe impl Send for Nothing {}
     // SAFETY: as above.
     unsafe impl Sync for Nothing {}
-    // SAFETY: pages that nobody may touch, at an address of the kernel's choice.
+    // SAFETY: pages that no code may touch, at an address of the kernel's choice.
     let mapped =
         unsafe { libc::mmap(std::ptr::null_mut(), Pages::GRANULE_BYTES, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
     assert_ne!(mapped, libc::MAP_FAILED);
@@ -227,7 +227,7 @@ fn a_tensor_is_the_buffer_and_keeps_its_offset() {
     let raw = memory.handle().unwrap().raw;
     let region = Region::new(memory).unwrap();
     let [_first, second] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
-    // SAFETY: no device is told of it.
+    // SAFETY: no device receives its address.
     let buf = unsafe { second.hand_over(&gpu.port(), 64, .., Direction::ToDevice).unwrap() };
     let spec = TensorSpec { read_only: true, ..TensorSpec::new(DataType::U32, Shape::new(&[64]).unwrap()) };
     let refused = TENSORS.lend(buf, &spec).unwrap_err();

@@ -43,7 +43,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a log. It needs the right to read, and stops nobody.
+    /// Opens a log. It needs the right to read, and blocks no writer.
     ///
     /// # Errors
     /// [`Refused::File`].
@@ -114,7 +114,7 @@ impl Reader {
 
     /// The pieces in `ring`, which was copied between the two headers.
     fn new_ones(&mut self, before: &Header, ring: &[u8], after: &Header) -> Vec<Piece> {
-        // Bytes from here on were in the ring during the whole copy. A file that somebody rewrites
+        // Bytes from here on were in the ring during the whole copy. A file that a program rewrites
         // meanwhile must not have more of them than the ring.
         let oldest = after.reserved.max(before.reserved).saturating_sub(u64::from(before.ring_bytes));
         let mut pieces = Vec::new();
@@ -168,7 +168,7 @@ impl Reader {
 /// `O_PATH` of the processors here: without `nix`, which the reader needs for nothing else.
 const O_PATH: i32 = 0o10_000_000;
 
-/// The frames in `bytes`, each of which ends with a zero. Damage is told as one piece.
+/// The frames in `bytes`, each of which ends with a zero. Damage is returned as one piece.
 fn frames(bytes: &[u8], pieces: &mut Vec<Piece>) {
     let mut damaged = 0;
     #[cfg(test)]

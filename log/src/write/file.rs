@@ -45,7 +45,7 @@ pub(super) fn create(path: &Path, ring_bytes: u32) -> Result<NonNull<u8>, StartE
     let map = map(&locked, HEADER_BYTES + ring_bytes as usize);
     match map {
         Ok(_) => core::mem::forget(locked),
-        // Somebody may have put another file there.
+        // Another process may have put its file there.
         Err(_) if fs::symlink_metadata(path).is_ok_and(|named| (named.dev(), named.ino()) == (about.dev(), about.ino())) => {
             // The first error says more than this one's.
             let _ = fs::remove_file(path);
@@ -62,8 +62,8 @@ fn map(file: &File, len_bytes: usize) -> Result<NonNull<u8>, StartError> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "at most 1 MiB and a page")]
     let end = len_bytes as nix::libc::off_t;
     posix_fallocate(file, 0, end).map_err(|errno: Errno| StartError::File { call: "posix_fallocate", errno: errno as i32 })?;
-    // SAFETY: a new file of this program's user alone, which nobody shortens: what `memmap2` asks
-    // for. Others read it, and this process reaches it by atomics and raw copies alone.
+    // SAFETY: a new file of this program's user alone, which no program shortens: what `memmap2`
+    // asks for. Others read it, and this process reaches it by atomics and raw copies alone.
     let mut map: MmapMut = unsafe { MmapOptions::new().len(len_bytes).map_mut(file) }.map_err(os("mmap"))?;
     for page in map.chunks_mut(PAGE_BYTES) {
         if let Some(first) = page.first_mut() {
@@ -76,7 +76,7 @@ fn map(file: &File, len_bytes: usize) -> Result<NonNull<u8>, StartError> {
     first.ok_or(StartError::File { call: "mmap", errno: 0 })
 }
 
-/// A pipe at the path holds nobody, no terminal becomes this program's, and a symbolic link is an
+/// Opening a pipe does not block, no terminal becomes this program's, and a symbolic link is an
 /// error.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -95,7 +95,7 @@ fn lock(file: File) -> Result<Flock<File>, StartError> {
 }
 
 /// Renames a ring that is there. The rest of a start that was killed is taken away. Any other
-/// file stays, and so does a ring that somebody writes; the new one is not made.
+/// file stays, and so does a ring that a process still writes; the new one is not made.
 fn keep_the_last(path: &Path) -> Result<(), StartError> {
     let mut begins = [0; MAGIC.len()];
     let mut file = match options().open(path) {

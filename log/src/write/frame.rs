@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "cells of one thread, which a signal handler on it finds too")]
-//! A frame while a thread makes it: in memory of that thread's own, so that nobody waits.
+//! A frame while a thread makes it: in memory of that thread's own, so that no thread waits.
 
 use crate::{
     check::{FIRST, check},

@@ -28,7 +28,7 @@ unsafe extern "C" {
 #[repr(C, align(65536))]
 struct Aligned(UnsafeCell<u8>);
 
-// SAFETY: nobody reads or writes it.
+// SAFETY: no code reads or writes it.
 unsafe impl Sync for Aligned {}
 
 #[used]
@@ -71,7 +71,7 @@ unsafe extern "C" fn of_program(info: *mut dl_phdr_info, _: usize, found: *mut c
 
 /// Writes the header; its magic last, so that a half-made one is none.
 pub(super) fn fill(map: NonNull<u8>, settings: &Settings, build_id: &BuildId) {
-    // SAFETY: the mapping has a header at least, is writable, and nobody else has it yet.
+    // SAFETY: the mapping has a header at least, is writable, and no other code has it yet.
     let header = unsafe { core::slice::from_raw_parts_mut(map.as_ptr(), HEADER_BYTES) };
     let mut put = |at: usize, bytes: &[u8]| {
         if let Some(place) = header.get_mut(at..at + bytes.len()) {

@@ -32,8 +32,8 @@ static OPEN: AtomicPtr<Open> = AtomicPtr::new(ptr::null_mut());
 static LOCK: AtomicBool = AtomicBool::new(false);
 
 /// So many looks at a held lock: some 10 µs. A frame is copied in far less, so a lock that is held
-/// longer belongs to a thread that is not running. Nobody waits for that one: it may have the lower
-/// priority.
+/// longer belongs to a thread that is not running. No thread waits for that one: it may have the
+/// lower priority.
 const MOST_LOOKS: u32 = 1_000;
 
 /// Makes `map` the ring of this process.
@@ -46,11 +46,11 @@ pub(super) fn open(map: NonNull<u8>, ring_bytes: u32) -> Result<(), StartError> 
     // SAFETY: the page that was mapped above. Linux before 4.14 refuses the advice.
     unsafe { nix::libc::madvise(page.as_ptr(), len.get(), MADV_WIPEONFORK) };
     let page = page.cast::<Open>();
-    // SAFETY: a page, aligned and zeroed, nobody else's yet, and never unmapped.
+    // SAFETY: a page, aligned and zeroed, not shared yet, and never unmapped.
     let own = unsafe { page.as_ref() };
     own.ring_bytes.store(ring_bytes, Ordering::Relaxed);
     own.map.store(map.as_ptr(), Ordering::Relaxed);
-    // Release: whoever finds the page finds what is in it.
+    // Release: a thread that loads the pointer sees what was stored in the page.
     OPEN.store(page.as_ptr(), Ordering::Release);
     Ok(())
 }
@@ -72,7 +72,7 @@ pub(super) fn is_open() -> bool {
 fn counter(map: NonNull<u8>, at: usize) -> &'static AtomicU64 {
     const { assert!(at::WRITTEN.is_multiple_of(8) && at::RESERVED.is_multiple_of(8) && at::DROPPED.is_multiple_of(8)) }
     // SAFETY: within the header, which is mapped for ever; aligned, as the page and the offsets
-    // are; and nobody in this process reaches it otherwise.
+    // are; and no code of this process accesses it otherwise.
     unsafe { AtomicU64::from_ptr(map.as_ptr().add(at).cast()) }
 }
 
@@ -92,7 +92,7 @@ pub(super) fn append(frame: &[u8]) {
     let place = (from & (ring_bytes as u64 - 1)) as usize;
     let (first, rest) = frame.split_at(frame.len().min(ring_bytes - place));
     // SAFETY: `place` and `first` end at the ring's end at most, and `rest` is shorter than the
-    // ring (`FRAME_BYTES`); the lock is held, so that nobody else here writes.
+    // ring (`FRAME_BYTES`); the lock is held, so that no other thread writes.
     unsafe {
         let ring = map.as_ptr().add(HEADER_BYTES);
         ptr::copy_nonoverlapping(first.as_ptr(), ring.add(place), first.len());

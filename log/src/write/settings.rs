@@ -8,7 +8,7 @@ pub struct Settings {
     pub ring_bytes: u32,
     /// Where the events' time comes from.
     pub clock: Clock,
-    /// Is a panic an event? It is told before the hook that was there does its work.
+    /// Is a panic an event? It is logged before the hook that was there does its work.
     pub panics: bool,
 }
 

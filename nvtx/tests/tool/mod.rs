@@ -15,7 +15,7 @@ pub(crate) const VARIABLE: &str = if cfg!(target_pointer_width = "64") { "NVTX_I
 fn example(name: &str) -> PathBuf {
     let own = env::current_exe().unwrap();
     let built = own.parent().unwrap().parent().unwrap().join("examples").join(name);
-    assert!(built.exists(), "cargo test builds {} too, unless it is told not to", built.display());
+    assert!(built.exists(), "cargo test builds {} too, unless its arguments select other targets", built.display());
     built
 }
 

@@ -110,7 +110,7 @@ class Device:
         device of its own. Then the core stops whatever it does (docs/gate.md).
 
         Of a guarded device it leaves its stop with the kernel, which runs it when the process ends.
-        The program promises that the driver is for this device, and that nobody else drives it.
+        The program promises that the driver is for this device, and that no other code drives it.
         """
     def kernel(
         self,
@@ -282,7 +282,7 @@ class Engine:
         """
     @property
     def jobs(self) -> list[Job]:
-        """The jobs in flight, in no order, also those that nobody kept."""
+        """The jobs in flight, in no order, also those of which the program has no `Job`."""
     def take_back(self) -> list[Job]:
         """Those of `push` that had not ended when the device was stopped."""
     def arm(self) -> Optional[int]:
@@ -308,7 +308,8 @@ class Engine:
 class Overlay:
     """A block design of Vivado's: each core is an attribute, by its name.
 
-    It loads no bitstream. Where the kernel says that none is loaded, `DeviceError` says so.
+    It loads no bitstream. Where the kernel reports that none is loaded, a core's use raises
+    `DeviceError`.
     """
     name: str
     chip: str

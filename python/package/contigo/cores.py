@@ -8,7 +8,7 @@ from .device import Device
 from .errors import ArgumentError, NotFoundError, TimeoutError, UnsupportedError
 from .queues import _asleep, _readable
 
-#: As many bytes as memory has that nobody gave a size.
+#: The size of memory in bytes, where the caller gives none.
 _MEMORY_BYTES = 1 << 20
 
 

@@ -21,9 +21,10 @@ class Overlay:
     the facts of each. Addresses, ports, coherency and settings come from the file.
 
     It loads no bitstream. A core is opened when it is first used, as the node that
-    `contigo overlay design.hwh --dtso` wrote: no root. Where the kernel says that the fabric is
-    not loaded, `DeviceError` says so, and nothing is touched. Where nobody says it, a warning does.
-    `loaded=True` is the program's word that it is, which goes before the kernel's.
+    `contigo overlay design.hwh --dtso` wrote: no root. Where the kernel reports that the fabric
+    is not loaded, that raises `DeviceError`, and nothing is touched. Where the kernel does not
+    report the fabric's state, there is a RuntimeWarning. `loaded=True` is the program's word that
+    it is, which goes before the kernel's.
 
     `simulated`: a core that has a model is a simulated one, on any machine. A number is the seed.
     The program promises that the design in the file is the one that is loaded.
@@ -49,7 +50,7 @@ class Overlay:
     def _wiring(self):
         """The ports of the cores that master memory, in words."""
         told = [(path, facts["port"]) for path, facts in self.ip_dict.items() if facts["masters"]]
-        words = [f"{path}'s is {port[0] if port else 'told by nobody'}" for path, port in told]
+        words = [f"{path}'s is {port[0] if port else 'not known from the file'}" for path, port in told]
         return ", ".join(words) or "none of them masters memory"
 
     @property

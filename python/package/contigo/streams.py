@@ -47,7 +47,7 @@ class Stream:
             raise ValueError(f"a job of {engine.name} has the operands {directions}: {wanted}")
         self._engine, self._pool, self._words, self.timeout = engine, pool, words, _seconds(timeout)
         self._ends = engine._ends()
-        #: Which operand is the frame, and the frame that somebody has.
+        #: Which operand is the frame, and the frame that the program has.
         self._index, self._out = directions.index("writes"), None
         #: How much of a frame the device takes.
         self._most = most = specs[self._index]["max"]
@@ -58,8 +58,8 @@ class Stream:
     def start(self):
         """Gives the device as many frames as it takes and the pool has; how many it has then.
 
-        So it starts the device; after a stop or a fault, anew. Frames that nobody fetched by then
-        are lost. A loop does it by itself.
+        So it starts the device; after a stop or a fault, anew. Frames that were not fetched by
+        then are lost. A loop does it by itself.
         """
         if not self.is_running:
             if self._begun is not None:
@@ -96,7 +96,7 @@ class Stream:
         """
         self._give_back()
         self._ends.stop()
-        # Ends that nobody took are lost, as those that come later are.
+        # Ends that were not taken are lost, as those that come later are.
         self._ends.forget()
         self._begun = None
 
@@ -140,7 +140,7 @@ class Stream:
     def _arm(self):
         """A frame into each free place, while the pool has any; how many the device has."""
         engine, ends = self._engine, self._ends
-        # Where other jobs have every place, the first push says so.
+        # Where other jobs have every place, the first push raises.
         while ends.expected == 0 or engine.in_flight < engine.depth:
             try:
                 frame = self._pool.take()
@@ -204,7 +204,7 @@ class Stream:
 def _let_go(error):
     """Gives the buffers of a frame that failed alone back to the pool.
 
-    They are the pool's, however long somebody keeps the exception.
+    They are the pool's, even while the program keeps the exception.
     """
     if getattr(error, "job", None) is not None:
         del error.job

@@ -1,6 +1,6 @@
 // Memory's side: packets into the buffers of DEPTH descriptors, in their order. A burst has 16 beats
 // at most, stays in its 4 KiB, and begins when all of its data are here, so that it never waits for
-// the stream. A buffer's end is told after the answer of its last burst.
+// the stream. A buffer's end is reported after the answer of its last burst.
 module s2mm_writer #(
     parameter DEPTH = 8,
     parameter BITS = 3

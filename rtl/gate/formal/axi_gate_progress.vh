@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Idle comes within a bound. Assumed: whoever is asked answers within FAIR cycles. That is the
+// Idle comes within a bound. Assumed: a side that is asked answers within FAIR cycles. That is the
 // interconnect alone where the core is in reset. No stall counter looks at a signal that the gate
 // makes wrong: a gate that does not take, or does not offer, lets p_quiet grow beyond all of them.
 
@@ -50,7 +50,7 @@ always @(posedge aclk)
         fair_b: assume (p_b_stall < FAIR);
         fair_ar: assume (p_ar_stall < FAIR);
         fair_r: assume (p_r_stall < FAIR);
-        // For the induction: quiet is somebody's stall.
+        // For the induction: quiet is a stall of one side.
         if (p_closed & p_beats_now != 0) quiet_w: assert (p_write_quiet <= p_w_stall);
         if (p_closed & p_beats_now == 0 & m_axi_awvalid) quiet_aw: assert (p_write_quiet <= p_aw_stall);
         if (p_closed & p_beats_now == 0 & !m_axi_awvalid & p_writes_now != 0) quiet_b: assert (p_write_quiet <= p_b_stall);

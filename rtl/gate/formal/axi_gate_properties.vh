@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What is proved of the gate. Nothing is assumed of the core, nor of the interconnect's answers;
-// only the bound on progress, at the end, assumes that whoever is asked answers at some time.
+// only the bound on progress, at the end, assumes that the side that is asked answers at some time.
 //
 // What is owed is counted here anew, from the signals towards the interconnect alone.
 
@@ -17,7 +17,7 @@ wire p_ar_new = m_axi_arvalid & !p_ar_shown;
 wire p_b = m_axi_bvalid & m_axi_bready;
 wire p_r = m_axi_rvalid & m_axi_rready;
 wire p_w = m_axi_wvalid & m_axi_wready;
-// An answer that nobody asked for ends nothing; `owed_hits` proves when it does.
+// An answer without a request ends nothing; `owed_hits` proves when it does.
 wire [COUNT_BITS:0] p_writes_now = p_writes + p_aw_new;
 wire [COUNT_BITS:0] p_reads_now = p_reads + p_ar_new;
 wire [9:0] p_beats_now = p_beats + (p_aw_new ? m_axi_awlen + 10'd1 : 10'd0);

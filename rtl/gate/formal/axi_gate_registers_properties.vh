@@ -83,7 +83,7 @@ always @(posedge aclk)
         if ($past(p_read)) read_answers: assert (((s_axil_rdata ^ $past(p_answer)) & $past(p_answers)) == 0 & s_axil_rresp == 0);
         read_valid: assert (s_axil_rvalid == $past(p_read | (s_axil_rvalid & !s_axil_rready)));
         if ($past(s_axil_rvalid & !s_axil_rready)) read_stable: assert (s_axil_rdata == $past(s_axil_rdata));
-        // A write is taken in the cycle after it waits, whole; nothing of this cycle says so.
+        // A write is taken in the cycle after it waits, whole; inputs of this cycle do not matter.
         write_taken: assert (s_axil_awready == $past(s_axil_awvalid & s_axil_wvalid & !s_axil_awready & !s_axil_bvalid));
         write_valid: assert (s_axil_bvalid == $past(p_write | (s_axil_bvalid & !s_axil_bready)) & s_axil_bresp == 0);
     end

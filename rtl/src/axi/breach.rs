@@ -161,7 +161,7 @@ pub enum Breach {
         /// After so many cycles.
         cycles: u32,
     },
-    /// An answer that nobody asked for: it comes before its question, or twice.
+    /// An answer without a request: it comes before its request, or twice.
     Unasked {
         /// Its channel.
         channel: Channel,

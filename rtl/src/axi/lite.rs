@@ -52,11 +52,11 @@ pub struct LiteMaster {
     access: Option<Access>,
     /// The value of the last read, or that the write is over.
     answer: Option<u32>,
-    /// An access had no answer: AXI lets nobody take it back.
+    /// An access had no answer: AXI lets no master take it back.
     is_dead: bool,
     b: Watch<u32>,
     r: Watch<(u32, u32)>,
-    /// An answer that nobody asked for is on the wires, and was told: B, R.
+    /// An answer without a request is on the wires, and was reported: B, R.
     stray: [bool; 2],
     /// This access' answer is taken only after its valid; the valids of the last cycle: B, R.
     after_valid: bool,

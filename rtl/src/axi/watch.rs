@@ -2,7 +2,7 @@
 
 use super::{Breach, Channel};
 
-/// The core's offer of the last cycle, which nobody took.
+/// The core's offer of the last cycle, which was not taken.
 #[derive(Debug)]
 pub(crate) struct Watch<T> {
     channel: Channel,

@@ -57,7 +57,7 @@ impl fmt::Display for Breach {
                 let access = if write { "write" } else { "read" };
                 write!(f, "a {access} of register {offset:#x} had no answer in {cycles} cycles")
             }
-            Self::Unasked { channel } => write!(f, "an answer on {channel} that nobody asked for"),
+            Self::Unasked { channel } => write!(f, "an answer on {channel} without a request"),
             Self::RegisterError { offset, response } => {
                 write!(f, "register {offset:#x} answered {}", if response == 2 { "SLVERR" } else { "DECERR" })
             }

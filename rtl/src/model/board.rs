@@ -68,7 +68,7 @@ unsafe impl Model for RtlModel {
         self.access(offset, Some(value), bus);
     }
 
-    /// While the core works, the next microsecond: nobody can foretell more.
+    /// While the core works, the next microsecond: more cannot be foretold.
     fn irq_at_ns(&self) -> Option<u64> {
         self.irq.seen_from_ns().or_else(|| self.works.then(|| self.now_ns() + 1_000))
     }

@@ -84,7 +84,7 @@ impl RtlModel {
         self.told_idle = owed.is_some();
     }
 
-    /// Nothing happens before this cycle, at most `until`, unless somebody accesses a register.
+    /// Nothing happens before this cycle, at most `until`, unless a register is accessed.
     fn idle_until(&self, until: u64) -> Option<u64> {
         let idle = self.out.idle == 1 && self.cycle > self.busy_cycle + QUIET_CYCLES && self.masters.iter().all(AxiSlave::owes_nothing);
         let comes_ns = self.stream.as_ref().and_then(|stream| stream.comes_at_ns(self.now_ns()));
@@ -93,7 +93,7 @@ impl RtlModel {
         (idle && until > self.cycle).then_some(until)
     }
 
-    /// Steps to cycle `until`, or to the interrupt where `stops` says so.
+    /// Steps to cycle `until`, or to the interrupt where `stops` is true.
     pub(super) fn run_to(&mut self, until: u64, stops: bool, bus: &mut SimBus<'_>) {
         let mut steps = 0;
         while self.cycle < until {

@@ -51,7 +51,7 @@ mod tests {
         assert!(!clock.step_to(at(400)) && clock.now_ns() == 400);
         assert!(clock.step_to(at(2_000)) && clock.now_ns() == 1_400);
         assert!(!clock.step_to(at(2_000)) && clock.now_ns() == 2_000);
-        // A second in which nobody looked.
+        // A second without a step.
         let late = Duration::from_secs(1);
         let mut steps = 1;
         while clock.step_to(late) {

@@ -38,6 +38,6 @@ pub enum Obeys {
     /// Bus mastering and a reset of its own, as PCI has them.
     Pci,
     /// Its registers alone. A core on a SoC's bus has neither: it may always access memory, and
-    /// whoever wants it to stop must know how.
+    /// the program that stops it must know how.
     Registers,
 }

@@ -140,7 +140,7 @@ impl<M: Model> State<M> {
         Duration::from_nanos(due_ns.unwrap_or(longest).clamp(shortest, longest))
     }
 
-    /// A word of BAR 0; all ones where no register is, as on a bus that nobody answers.
+    /// A word of BAR 0; all ones where no register is, as on a bus where no device answers.
     fn read32(&mut self, at: usize) -> u32 {
         if at >= self.window_bytes {
             return u32::MAX;
@@ -241,7 +241,7 @@ mod tests {
             let serves = scope.spawn(|| function.or_fatal(|| function.with(|state| state.read(0, &mut [0; 4]))));
             assert!(serves.join().is_err() && lives.join().is_err());
         });
-        // `live` is told of the lock, and its own panic of that.
+        // `live` reports the poisoned lock, and `or_fatal` the panic of that.
         assert_eq!(TOLD.load(Ordering::SeqCst), 3);
     }
 }

@@ -210,7 +210,7 @@ impl SimMemory for Guest {
             _ => from,
         };
         let (bytes, len) = (from.as_ptr(), from.len());
-        // As on PCI, this write passes no earlier one: data is there before its descriptor says so.
+        // As on PCI, this write passes no earlier one: data is there before its descriptor.
         fence(Ordering::Release);
         // SAFETY: as in `read`, the other way round.
         self.runs(addr.0, len, DmaMapFlags::WRITE, |memory, done, many| unsafe {

@@ -22,7 +22,7 @@
 //! - QEMU takes an error for a success, because `vfio_user` 0.1.7 answers it with number 0. So a
 //!   state that must not go on ends the program, and QEMU with it.
 //! - There is no INTx. A server cannot lower that line, and a guest that is quick finds it high
-//!   with nobody to blame.
+//!   with no interrupt pending.
 //! - The interrupt's line is looked at after each register access and each slice of time. **A line
 //!   that falls and rises again inside one sends no message.** So a driver that has cleared its
 //!   interrupt reads the status once more, as it does for any interrupt of an edge.

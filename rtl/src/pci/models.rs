@@ -100,7 +100,7 @@ pub const MODELS: &[Row] = &[
     },
 ];
 
-/// A core that nobody sells: the vendor that QEMU uses for its own (`edu`), "GM"; processing
+/// A core that is no product: the vendor that QEMU uses for its own (`edu`), "GM"; processing
 /// accelerator. 4 µs are 800 of its cycles, in which memory answers all that one master may be
 /// owed: so a guest that looks sees a core stop.
 const OF_A_CORE: Description = Description {

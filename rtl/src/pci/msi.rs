@@ -49,7 +49,7 @@ impl Msi {
             && !self.high
             && let Some(event) = &mut self.event
         {
-            // An eventfd refuses a write only where nobody has read 2^64 of them.
+            // An eventfd refuses a write only where nearly 2^64 of them were not read.
             self.sent += u64::from(event.write_all(&1_u64.to_ne_bytes()).is_ok());
         }
         self.high = high;

@@ -43,8 +43,8 @@ pub fn run(core: &str, setting: &Setting, jobs: u64, stop_every: u64, seen: impl
     let (window, on) = (device.window()?, (&board, &device));
     let plan = Plan { jobs, stop_every, slot_bytes: SLOT_BYTES };
     // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
-    // resets it; after a reset it waits for START. Alone, it is stopped where the caller says so,
-    // on a board where nobody else has memory.
+    // resets it; after a reset it waits for START. Alone, it is stopped where the caller asks for
+    // it, on a board where no other code has memory.
     unsafe {
         if core == GATED {
             let driver = NnGen::open(Part::new(&window, 0, WINDOW_BYTES)?)?;

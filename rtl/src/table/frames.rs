@@ -40,7 +40,8 @@ const FIFO_BYTES: usize = 64;
 /// Frames through the core; with a `fault` it makes that mistake (`cores/s2mm/top.v`), and with 0
 /// none. After one in [`STOP_EVERY`] the camera is stopped, and starts again.
 ///
-/// A frame is right where it is the next one, whole, and says so. None is lost at this rate.
+/// A frame is right where it is the next one, is whole, and has its end reported. None is lost at
+/// this rate.
 ///
 /// # Errors
 /// [`TableError::NoCore`]; [`TableError::Runtime`]: a frame failed, or none came.

@@ -24,7 +24,7 @@ pub enum Bytes {
     Given(Vec<u8>),
     /// The core writes them, and so they must be.
     Expected(Vec<u8>),
-    /// The core writes so many, and nobody looks.
+    /// The core writes so many, and they are not compared.
     Any(usize),
 }
 
@@ -82,7 +82,7 @@ pub fn run<D: Driver, const N: usize>(
         tally.jobs += 1;
         tally.mismatches += u64::from(!are_right(&buffers, &job.operands)?);
     }
-    // An access after the last job is one to bytes of nobody.
+    // An access after the last job is one to bytes that no job owns.
     device.run_for(QUIET_US)?;
     tally.judge(board, device)?;
     Ok(tally)

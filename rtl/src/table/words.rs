@@ -70,7 +70,7 @@ struct Words<D> {
 
 // SAFETY: the core reads and writes the two operands, which have one length. START reads 0 after
 // the last answer, and a stop waits for that. The core with a reset needs the gate, or breaks rule
-// 2. The row `ungated` shows that, on a board where nobody else has memory.
+// 2. The row `ungated` shows that, on a board where no other code has memory.
 unsafe impl<D: Device> Driver for Words<D> {
     fn name(&self) -> &'static str {
         self.map.name

@@ -163,7 +163,7 @@ fn the_driver_drives_it() {
     let board = SimBoard::new(1);
     let core = SimDevice::with_model(&board, board.port(), model);
     let window = core.window().unwrap();
-    // SAFETY: nobody else writes the gate's registers.
+    // SAFETY: no other code writes the gate's registers.
     let gate = unsafe { AxiGate::open(Part::new(&window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap() };
     assert_eq!(window.read32(GATE + regs::CONFIG.offset()), 8 << 24 | 64 << 16 | 12 << 10 | 32);
     assert_eq!(gate.error(), None);

@@ -76,7 +76,7 @@ impl<D: Driver> Bench<D> {
 }
 
 /// Runs `$body` with the jobs of this core, on a board; its value, and the rules that the core
-/// broke. Where the core was not built, it says so and ends the test.
+/// broke. Where the core was not built, it prints that and ends the test.
 macro_rules! on_core {
     ($test:literal, $core:expr, $memory:expr, $faults:expr, |$board:ident, $device:ident, $bench:ident| $body:expr) => {{
         let Some(model) = skip::or_skip(concat!("litex::", $test), RtlModel::new($core, config($memory))) else { return };
@@ -89,7 +89,7 @@ macro_rules! on_core {
             let mut $bench = Bench { queue: Queue::new(gated(&window), 1).unwrap(), pool };
             $body
         } else {
-            // SAFETY: a stopped job touches memory of this test later; nobody else has it.
+            // SAFETY: a stopped job touches memory of this test later; no other code has it.
             let mut $bench = Bench { queue: Queue::new(unsafe { LitexDma::open(window) }.unwrap(), 1).unwrap(), pool };
             $body
         };

@@ -124,7 +124,7 @@ fn stops(test: &str, core: &str) -> Option<(u32, Vec<Finding>)> {
     let late = if core == GATED {
         late_writes(&board, &device, gated(&window))
     } else {
-        // SAFETY: it is not: that is shown here, in memory that nobody else has.
+        // SAFETY: it is not: that is shown here, in memory that no other code has.
         late_writes(&board, &device, unsafe { NnGen::open(window) }.unwrap())
     };
     println!("{core}: {late} of {STOPS} stops were followed by writes");

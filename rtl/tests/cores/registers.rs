@@ -4,8 +4,8 @@ use crate::skip;
 use contigo_rtl::{Core, NoCore, PowerOn, ports::In};
 
 #[test]
-fn a_name_that_nobody_has_is_refused() {
-    assert_eq!(Core::open("nobody", PowerOn::Zeros).err(), Some(NoCore::Unknown));
+fn an_unknown_name_is_refused() {
+    assert_eq!(Core::open("unknown", PowerOn::Zeros).err(), Some(NoCore::Unknown));
 }
 
 /// The outputs are those before the edge: an answer comes one cycle after its question.

@@ -1,4 +1,4 @@
-//! A core in plain memory: no board, and nobody owns a byte.
+//! A core in plain memory: no board, and no owners of bytes.
 
 use contigo::{
     DevAddr,

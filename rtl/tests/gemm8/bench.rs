@@ -37,7 +37,7 @@ pub(crate) struct Memory {
     pub(crate) bytes: Vec<u8>,
     pub(crate) hole: Range<u64>,
     pub(crate) now_ns: u64,
-    /// Accesses since somebody set it to 0.
+    /// Accesses since a test set it to 0.
     pub(crate) accesses: u64,
 }
 

@@ -55,7 +55,7 @@ fn a_hole_in_memory_is_told() {
     }
 }
 
-/// SLVERR for one of the first bursts, whichever it is: the job says it, or it had no such burst.
+/// SLVERR for any one of the first bursts: the job says it, or it had no such burst.
 #[test]
 fn an_error_of_memory_is_told() {
     let mut failed = [0; 2];

@@ -53,7 +53,7 @@ fn a_check_starts_nothing() {
     assert_eq!((device.accesses(), idle), (before, Default::default()));
 }
 
-/// The program that started the job is gone, and whoever stops its core has the steps alone.
+/// The program that started the job is gone, and its core is stopped by the steps alone.
 #[test]
 fn its_stop_program_stops_it_at_any_moment() {
     let mut stopped = 0;
@@ -64,7 +64,7 @@ fn its_stop_program_stops_it_at_any_moment() {
         let region = Region::new(board.memory(4 * SLOT_BYTES).unwrap()).unwrap();
         let pool = region.pool(4, SLOT_BYTES).unwrap();
         let window = device.window().unwrap();
-        // SAFETY: the window is a gemm8's, and nobody else drives it until this driver is forgotten.
+        // SAFETY: the window is a gemm8's. No other code drives it until this driver is forgotten.
         let driver = unsafe { Gemm8::open(Part::new(&window, 0, regs::WINDOW_BYTES).unwrap()).unwrap() };
         let program = driver.stop_program();
         let mut queue = Queue::new(driver, 1).unwrap();
@@ -75,7 +75,7 @@ fn its_stop_program_stops_it_at_any_moment() {
         mem::forget(queue);
         device.run_for(rng.u32(..JOB_US)).unwrap();
         let whole = device.model(|model| model.counts(0).unwrap().write_beats * 16 >= c_bytes as u64).unwrap();
-        // SAFETY: these are the core's own steps, and nobody else drives it.
+        // SAFETY: these are the core's own steps, and no other code drives it.
         unsafe { program.run(&window, 1).unwrap() };
         let before = moved(&board);
         device.run_for(JOB_US).unwrap();

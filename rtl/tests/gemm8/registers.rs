@@ -67,7 +67,7 @@ fn all<M: Model>(bench: &mut Bench<M>, job: &Job) {
     as_after_reset(bench);
     hold_what_they_have(bench);
     a_job_shows(bench, job);
-    // The second job begins while nobody has read the end of the first.
+    // The second job begins before the end of the first was read.
     bench.write(IER, 0);
     bench.write(CTRL, START);
     bench.pass_ns(1_000_000);

@@ -41,7 +41,7 @@ impl<D: contigo::Device> Copier<D> {
 }
 
 // SAFETY: it is the driver of gemm8 for the operands that it was given, with two of its own that
-// the device only reads and that nobody frees.
+// the device only reads and that are never freed.
 unsafe impl<D: contigo::Device> Driver for Copier<D> {
     contigo::forward!(|this| this.gemm8 => name, port, simulated, addr_bits, arm_irq);
 
@@ -55,7 +55,7 @@ unsafe impl<D: contigo::Device> Driver for Copier<D> {
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         let four = self.four(operands);
-        // SAFETY: the caller's promise, and the driver's own two, which nobody else has.
+        // SAFETY: the caller's promise, and the driver's own two, which no other code has.
         unsafe { self.gemm8.submit(slot, &four, words) }
     }
 

@@ -29,7 +29,7 @@ macro_rules! functions {
             $($(#[$doc])* pub(super) $name: unsafe extern "C" fn($($arg),*) -> CuResult,)*
         }
 
-        /// Their names, newest first, for whoever fills in an [`Api`] by `$look`.
+        /// Fills in an [`Api`]: `$look` finds each function by its names, newest first.
         macro_rules! api {
             ($look:expr) => {
                 $crate::cuda::abi::Api { $($name: $look(&[$($symbol),+])?,)* }
@@ -105,7 +105,7 @@ pub(super) const PORTABLE: c_uint = 1;
 pub(super) const DEVICE_MAP: c_uint = 2;
 pub(super) const WRITE_COMBINED: c_uint = 4;
 
-/// `CU_STREAM_NON_BLOCKING`: nobody else's work on the default stream is waited for.
+/// `CU_STREAM_NON_BLOCKING`: the stream does not wait for work on the default stream.
 pub(super) const NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DISABLE_TIMING`: an event that is looked at often.
 pub(super) const DISABLE_TIMING: c_uint = 2;

@@ -14,8 +14,8 @@ use heapless::Vec;
 /// A kernel that works in the GPU's own memory. It is for a card whose kernel reads or writes an
 /// operand more than once, or at random: each of these accesses would cross the bus. An operand
 /// that the kernel reads is copied there before it. One that it writes is copied back behind it, on
-/// its stream and with nobody waiting. Each copy is counted ([`bytes_copied`](Self::bytes_copied))
-/// and an [`Event::CopyBytes`]. Nobody gets it unasked: it is a type of its own, with the jobs, the
+/// its stream, asynchronously. Each copy is counted ([`bytes_copied`](Self::bytes_copied)) and
+/// an [`Event::CopyBytes`]. A program must ask for it: it is a type of its own, with the jobs, the
 /// buffers and the errors of [`CudaFunction`].
 ///
 /// Its memory is allocated once, when it is made. Launches in the stream use it one after the

@@ -24,7 +24,8 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// [`STOP_LIMIT`](Self::STOP_LIMIT) at most, and 100 ms where it was waited for before. A kernel
 /// that goes on, or a context that is lost (by a fault: code 700 to 799), is
 /// [`Error::WillNotStop`](crate::Error::WillNotStop). Then the jobs' buffers stay with the GPU for
-/// ever. To reset the context would free all its pinned memory, under whoever has a view of it.
+/// ever. To reset the context would free all its pinned memory, also where other code has a view
+/// of it.
 ///
 /// ```no_run
 /// use contigo::{Align, OperandSpec, Queue, Region};
@@ -77,7 +78,7 @@ impl CudaFunction {
     /// # Safety
     /// The kernel has the parameters of `signature`, none of them longer than there. Launched with
     /// any operands and argument words that [`check`](Driver::check) lets pass, it touches no bytes
-    /// but the operands', and writes only those whose [`OperandSpec`] says so. Where a signature
+    /// but the operands', and writes only those whose [`OperandSpec`] allows it. Where a signature
     /// cannot say what the kernel asks for, the program passes no other words, or wraps this driver
     /// in one whose `check` compares them.
     pub unsafe fn new(module: &Module, entry: &CStr, signature: Signature) -> Result<Self> {

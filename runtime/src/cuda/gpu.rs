@@ -30,7 +30,7 @@ struct Context {
     context: CuContext,
     device: CuDevice,
     facts: GpuFacts,
-    /// Was the primary context retained, or is somebody else's in use?
+    /// Was the primary context retained, or is a context in use that other code made?
     retained: bool,
     /// The count of objects that were made here and not given back: blocks of memory, and kernels,
     /// which may be forgotten.
@@ -94,7 +94,7 @@ impl Gpu {
         Self::new(cuda, context, device, facts, true)
     }
 
-    /// The GPU and the context that are current on this thread: somebody else's, who made it.
+    /// The GPU and the context that are current on this thread. Other code made that context.
     ///
     /// # Errors
     /// [`Error::Cuda`] with `cuCtxGetCurrent` and 201: none is. As [`primary`](Self::primary).

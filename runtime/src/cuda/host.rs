@@ -114,16 +114,16 @@ impl CudaHost {
         if !align.divides(this.addr.0) {
             return Err(Error::Misaligned { addr: this.addr.0, align_bytes: align.bytes() });
         }
-        // SAFETY: so many bytes were allocated behind `cpu`, and nobody else knows them.
+        // SAFETY: so many bytes were allocated behind `cpu`, and no other code has their address.
         unsafe { this.cpu.as_ptr().write_bytes(0, whole_bytes) };
-        // Before anybody else has it, whatever kind of memory it is.
+        // Before other code has it, whatever kind of memory it is.
         fence(Ordering::SeqCst);
         Ok(this)
     }
 
     /// Pins and maps memory that the program has already. [`unregister`](Self::unregister) gives it
     /// back, as long as no region was made of this value; dropping it lets the driver go of it, and
-    /// then nobody has it.
+    /// the program has lost the memory then.
     ///
     /// A region wants whole lines of 64 bytes, and refuses what does not begin and end there. A
     /// program that forks (`std::process::Command` may) on a kernel before 5.12 loses the sight of
@@ -140,21 +140,21 @@ impl CudaHost {
         // registered.
         match unsafe { Self::register_raw(gpu, first, len_bytes) } {
             Ok(this) => Ok(this),
-            // SAFETY: it was made of this slice, and no address of it was given to anybody.
+            // SAFETY: it was made of this slice, and no other code was given its address.
             Err(error) => Err(Refused::new(error, unsafe { slice::from_raw_parts_mut(first.as_ptr(), len_bytes) })),
         }
     }
 
-    /// As [`register`](Self::register), of memory that somebody else keeps: a framework's tensor.
+    /// As [`register`](Self::register), of memory that other code owns: a framework's tensor.
     ///
     /// # Errors
     /// As [`register`](Self::register).
     ///
     /// # Safety
-    /// `len_bytes` bytes at `first` are mapped, readable, writable and initialised, and nobody else
-    /// reads or writes them, until [`unregister`](Self::unregister) has returned `Ok`. Where that
-    /// is never called, this holds for ever: dropping this value, or a region over it, may leak it
-    /// silently.
+    /// `len_bytes` bytes at `first` are mapped, readable, writable and initialised, and no other
+    /// code reads or writes them, until [`unregister`](Self::unregister) has returned `Ok`. Where
+    /// that is never called, this holds for ever: dropping this value, or a region over it, may
+    /// leak it silently.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn register_raw(gpu: &Gpu, first: NonNull<u8>, len_bytes: usize) -> Result<Self> {
         if len_bytes == 0 {
@@ -235,7 +235,7 @@ impl CudaHost {
             return Err(Error::WillNotStop { device: "a kernel of this GPU", status: NOT_READY.unsigned_abs(), waited_us: 0 });
         }
         self.gpu.within(|api| match self.kind {
-            // SAFETY: allocated by `allocate`. Nobody uses it any more: this value is going, and a
+            // SAFETY: allocated by `allocate`. No code uses it any more: this value is going, and a
             // region that has lent some of it does not let go.
             Kind::Allocated => check("cuMemFreeHost", unsafe { (api.host_free)(handle) }),
             // SAFETY: registered by `register_raw`; else as above.

@@ -25,8 +25,8 @@ pub(super) const DEPTH: usize = 8;
 /// How long a kernel is waited for where it should have been finished: longer than a display
 /// driver's watchdog allows one.
 pub(super) const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// How long the end of a kernel is waited for that nobody waits for any more: a job that was
-/// forgotten may be about to end. Also of one that was waited for before.
+/// How long dropping waits for the end of a kernel: a job that was forgotten may be about to end.
+/// Also how long a stop waits after a wait that failed.
 const DROP_LIMIT: Duration = Duration::from_millis(100);
 
 /// A function on a stream of its own, with an event for each slot. Launches in it run one after the
@@ -43,7 +43,7 @@ pub(super) struct Stream {
     /// The stream was waited for: what is in flight has ended, and the next launch begins anew.
     stopped: bool,
     clock: Spin,
-    /// It did not end when it should have, and nobody has seen its end since.
+    /// It did not end when it should have, and no later wait has seen its end.
     hung: bool,
 }
 

@@ -13,8 +13,8 @@ pub const MAX_INTERRUPTS: usize = 16;
 
 /// How many instances a signal goes through at most.
 const MAX_STEPS: usize = 6;
-/// How many pins a search looks at: a signal that is connected with many of them is none that
-/// somebody waits for.
+/// How many pins a search looks at: a signal that is connected with many of them is no interrupt
+/// that a program waits for.
 const MAX_LOOKS: usize = 64;
 
 /// An interrupt of a core.

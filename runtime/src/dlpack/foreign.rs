@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "structures and memory of somebody else's, behind raw pointers")]
+#![allow(unsafe_code, reason = "structures and memory of another library, behind raw pointers")]
 //! A tensor that came from elsewhere.
 
 use super::{
@@ -112,7 +112,8 @@ impl Foreign {
     /// not fit.
     ///
     /// # Safety
-    /// The elements are where the tensor says, and nobody writes them meanwhile.
+    /// The elements are where the tensor says, and no other code and no device writes them
+    /// meanwhile.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn copy_to(&self, buf: &mut CpuBuf) -> Result<usize> {
         let what = self.describe()?;

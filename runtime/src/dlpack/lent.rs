@@ -189,7 +189,7 @@ impl<B: Lendable> Lent<B> {
         Self { entry, buf: Some(buf) }
     }
 
-    /// The tensor, for one consumer. It owns it until it calls the deleter, once, on whichever
+    /// The tensor, for one consumer. It owns it until it calls the deleter, once, on any
     /// thread. A program that gives it to a consumer makes sure that nothing uses the elements
     /// after that call. For memory that a GPU sees, the consumer's streams must be done with it
     /// (`cudaStreamSynchronize`). A framework that merely drops its tensor does not wait for that.

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! While a tensor is out, its buffer belongs to the consumer and can go to no device. It keeps its
-//! region's memory, as any buffer does: also where nobody waits for it any more (`Lent`). A buffer
+//! region's memory, as any buffer does: also after its `Lent` was dropped. A buffer
 //! that a device has can be lent only as an address. So a loop of frames lends each one anew, which
 //! costs two atomic operations there and two back.
 //!

@@ -17,13 +17,13 @@ use crate::types::atomic::{AtomicUsize, Ordering};
 /// cost 144 bytes each.
 pub(crate) const TURNS: usize = 4;
 
-/// Nobody has it: how a slot begins.
+/// It is not in use: how a slot begins.
 pub(crate) const FREE: usize = 0;
 /// Who lends has it, and its fields.
 const HELD: usize = 1;
 /// The consumer has its tensor, and who lends waits.
 const OUT: usize = 2;
-/// The consumer has its tensor, and nobody waits: what the holder left is the deleter's.
+/// The consumer has its tensor, and the holder has gone: what it left is the deleter's.
 const LEFT: usize = 3;
 
 /// The state's bits; the turn is above them.
@@ -42,7 +42,7 @@ pub(crate) enum Deleted {
     /// The tensor's, and its holder has gone. The caller has the slot, with its fields, and is to
     /// [`free`](Slot::free) it.
     Last,
-    /// One too many: nobody had that tensor.
+    /// One too many: that tensor was not out.
     Twice,
 }
 
@@ -68,12 +68,12 @@ impl Slot {
     /// The holder gives out the tensor of `turn`, which is the next one, and whose fields are
     /// written.
     pub(crate) fn give_out(&self, turn: usize) {
-        // Release: the fields are there for the deleter, whichever thread calls it, however the
-        // pointer got there. A store, because nobody else changes a word that is HELD.
+        // Release: the fields are there for the deleter, on any thread, however the pointer got
+        // there. A store, because only the holder changes a word that is HELD.
         self.0.store(word(turn, OUT), Ordering::Release);
     }
 
-    /// Does nobody have it?
+    /// Is it free?
     pub(crate) fn is_free(&self) -> bool {
         self.0.load(Ordering::Relaxed) & STATE == FREE
     }

@@ -39,7 +39,7 @@ pub struct TensorTable<const SLOTS: usize> {
 #[derive(Debug)]
 pub(super) struct Entry {
     slot: Slot,
-    /// Calls of a deleter of a tensor that nobody had.
+    /// Calls of a deleter of a tensor that was not out.
     misuses: AtomicUsize,
     fields: UnsafeCell<Fields>,
 }
@@ -182,8 +182,8 @@ impl Entry {
     fn describe(&'static self, spec: &TensorSpec, target: &Target) {
         let fields = self.fields.get();
         let (shape, count) = (spec.shape, spec.shape.dims().len());
-        // SAFETY: the slot was claimed and not given out: nobody else reads or writes these fields.
-        // The projections stay inside them.
+        // SAFETY: the slot was claimed and not given out: no other code reads or writes these
+        // fields. The projections stay inside them.
         unsafe {
             let dims = (&raw mut (*fields).shape).cast::<i64>();
             let strides = (&raw mut (*fields).strides).cast::<i64>();

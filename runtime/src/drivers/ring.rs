@@ -144,10 +144,10 @@ impl Ring {
         memory.read(index.saturating_mul(self.stride).saturating_add(at_bytes), words)
     }
 
-    /// Gives the memory to whoever wants it next.
+    /// Gives the memory back to its pool.
     ///
     /// # Safety
-    /// The device has stopped, and fetches none of it before it is told of other memory.
+    /// The device has stopped, and fetches none of it before it gets the address of other memory.
     pub(super) unsafe fn release(&mut self) {
         // SAFETY: the caller's promise.
         drop(self.memory.take().map(|memory| unsafe { memory.release() }));

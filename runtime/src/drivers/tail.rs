@@ -11,7 +11,7 @@
 //! past.
 //!
 //! Both halves are therefore written only while the core pauses: before its first job, where every
-//! job has ended, or where Idle says so. While it works the lower half alone is written. A core
+//! job has ended, or where Idle is set. While it works the lower half alone is written. A core
 //! that sees it in time goes on without a pause. One that fetched the old tail before pauses there,
 //! and its driver rings. The upper half is one and the same for all descriptors.
 
@@ -31,7 +31,7 @@ pub(super) struct Tail {
 
 impl Tail {
     /// A job is given to a core that has others or `is_free`, and both halves are written where
-    /// this says so.
+    /// this returns `true`.
     pub(super) const fn give(&mut self, is_wide: bool, is_free: bool) -> bool {
         if is_wide {
             self.owed = !is_free;

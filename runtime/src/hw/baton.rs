@@ -6,14 +6,14 @@ use crate::types::{
     platform,
 };
 
-/// The lowest bit of the word: somebody has the baton.
+/// The lowest bit of the word: a thread has the baton.
 const HELD: u32 = 1;
 /// The bits above count how often it was passed on.
 const PASSED: u32 = 2;
 
 /// One thread at a time has the baton and sleeps in the real interrupt. The others sleep until it
-/// is passed on; then all of them look at their own registers, and whoever waits again first takes
-/// it.
+/// is passed on; then all of them look at their own registers, and the first that waits again
+/// takes it.
 ///
 /// **No wake-up is lost.** Each waiter keeps the count that it saw before its last look. Where the
 /// count has moved, an interrupt was taken after that look, and the waiter looks again instead of

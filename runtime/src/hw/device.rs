@@ -56,7 +56,7 @@ pub unsafe trait Device: Mmio + Wait {
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 ///
 /// /// # Safety
-/// /// `window` and `irq` are a channel of GDMA, and nobody else drives it.
+/// /// `window` and `irq` are a channel of GDMA, and no other code drives it.
 /// unsafe fn open(window: impl Mmio, irq: impl Wait) -> Result<Zdma<impl Device>, Error> {
 ///     // SAFETY: GDMA's master goes past the CCI and no IOMMU is on.
 ///     let device = unsafe { Wired::new(window, irq, GDMA) };

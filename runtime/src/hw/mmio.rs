@@ -32,7 +32,7 @@ use core::{marker::PhantomData, ptr::NonNull};
 ///    touches nothing, and reads answer ones, or what was written last, here or at the same place
 ///    of another page. A driver believes a register that it does not write, with a bit in it that
 ///    the device never sets.
-/// 2. Nobody else writes them as long as this value lives. (Drivers that share a window share a
+/// 2. No other code writes them as long as this value lives. (Drivers that share a window share a
 ///    [`Core`](crate::job::Core), which gives each of them a value of its own.)
 pub unsafe trait Mmio {
     /// How many bytes of registers there are. A driver checks it once, when it is opened.
@@ -158,7 +158,8 @@ impl Pointer {
     }
 }
 
-/// A real register window. It does not own the mapping: whoever made it (UIO, `/dev/mem`) does.
+/// A real register window. It does not own the mapping: the code that made it (UIO, `/dev/mem`)
+/// does.
 #[derive(Debug)]
 pub struct MmioWindow {
     base: NonNull<u32>,
@@ -168,8 +169,8 @@ pub struct MmioWindow {
 impl MmioWindow {
     /// # Safety
     /// `base` is aligned to 4. As long as this value lives, `len_bytes` bytes from it are mapped,
-    /// readable and writable, as the registers of one device. In that time nobody else writes them,
-    /// and no Rust reference to them exists.
+    /// readable and writable, as the registers of one device. In that time no other code writes
+    /// them, and no Rust reference to them exists.
     #[must_use]
     pub const unsafe fn new(base: NonNull<u32>, len_bytes: usize) -> Self {
         Self { base, len_bytes }

@@ -50,9 +50,9 @@ const fn looks_at_most(timeout_us: u32) -> u64 {
 /// where a look takes 0.2 us.
 const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 
-/// Looks until `done` says so, at most for `timeout`; `Ok(false)` when the time is over. The last
-/// look comes after the deadline, so that a completion whose interrupt was lost is found. A time
-/// limit of zero is one look without a system call.
+/// Looks until `done` returns true, at most for `timeout`; `Ok(false)` when the time is over. The
+/// last look comes after the deadline, so that a completion whose interrupt was lost is found. A
+/// time limit of zero is one look without a system call.
 ///
 /// # Errors
 /// [`Error::Argument`], before the first look: `timeout` is longer than an hour

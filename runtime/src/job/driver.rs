@@ -37,7 +37,7 @@ use core::time::Duration;
 ///
 /// impl<D: Device> Xor<D> {
 ///     /// # Safety
-///     /// The window is this core's, and nobody else drives it while this value lives.
+///     /// The window is this core's, and no other code drives it while this value lives.
 ///     unsafe fn open(device: D) -> Self { Self(device) }
 /// }
 /// impl<'d> Xor<SimWindow<Core>> {
@@ -91,7 +91,7 @@ use core::time::Duration;
 /// #[derive(Default)]
 /// struct Core { src: u64, dst: u64, len: u32, key: u8, ends_at_ns: Option<u64>, done: bool }
 ///
-/// // SAFETY: it touches `len` bytes at `src` and `dst` while a job runs, and says so.
+/// // SAFETY: it touches `len` bytes at `src` and `dst` while a job runs, and register 0 shows it.
 /// unsafe impl Model for Core {
 ///     const WINDOW_BYTES: usize = 0x40;
 ///     fn advance(&mut self, bus: &mut SimBus<'_>) {
@@ -151,8 +151,8 @@ use core::time::Duration;
 /// # Implementation safety
 /// A job is in flight from `submit` until `poll` tells its end, or `stop` returns `Ok(())`.
 /// 1. The device touches the bytes of jobs in flight, memory that is the driver's own, and nothing
-///    else. It writes only operands whose [`OperandSpec`] says so. A read may take the rest of the
-///    bus words of an operand's first and last byte, as `word_bytes` there says.
+///    else. It writes only operands whose [`OperandSpec`] declares it. A read may take the rest of
+///    the bus words of an operand's first and last byte, as `word_bytes` there says.
 /// 2. Once `poll` has returned a [`Completion`], the device touches none of that slot's bytes.
 ///    After `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A
 ///    write that is still under way in the interconnect counts as touching. A completion is of the
@@ -162,9 +162,9 @@ use core::time::Duration;
 ///    device could not take yet.
 /// 5. The device reaches memory through `port`, and no other way. Port, address width, operands and
 ///    depth never change.
-/// 6. The device is the one that this driver is for, and nobody else drives this channel while this
-///    value lives. No register proves that, and [`Device`](crate::Device) does not say it. So a
-///    function that makes a driver of any `Device` is unsafe and asks for it. A driver of a
+/// 6. The device is the one that this driver is for, and no other code drives this channel while
+///    this value lives. No register proves that, and [`Device`](crate::Device) does not say it. So
+///    a function that makes a driver of any `Device` is unsafe and asks for it. A driver of a
 ///    simulated device is made safely, because the type of the window names the model.
 /// 7. The steps of `stop_program` start nothing, whenever they are run. Where all of them are met,
 ///    2 holds.
@@ -173,8 +173,8 @@ use core::time::Duration;
 ///
 /// These are for results, and no safety rests on them; the caller defends itself where they are
 /// broken:
-/// 10. Each job's end is told once. Where [`in_order`](Self::in_order) says so, the oldest comes
-///     first.
+/// 10. Each job's end is told once. Where [`in_order`](Self::in_order) returns true, the oldest
+///     comes first.
 /// 11. Jobs that ended before a fault are told first, then `poll` returns the error.
 /// 12. After `stop`, `poll` tells of jobs that had ended before it, and then of none. The next
 ///     `submit` names slot 0 and starts the device anew.
@@ -226,7 +226,7 @@ pub unsafe trait Driver {
     ///    follow each other.
     /// 3. The operands' bytes belong to the device alone from now until `poll` tells this slot's
     ///    end or `stop` returns `Ok(())`. They are mapped at their addresses on this device's port,
-    ///    and nobody holds a reference to them. Where neither happens, that is for ever.
+    ///    and no reference to them exists. Where neither happens, that is for ever.
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()>;
 
     /// Has a job ended? Looks at least once, and waits at most for `timeout`: an hour, or less. A
@@ -246,8 +246,8 @@ pub unsafe trait Driver {
     /// [`Error::WillNotStop`]: it may still touch the operands of its jobs.
     fn stop(&mut self) -> Result<()>;
 
-    /// How to stop the device where nobody is left to call [`stop`](Self::stop): the same
-    /// registers, as data, for `Queue::arm`. The default has no steps.
+    /// How the kernel stops the device when the program that could call [`stop`](Self::stop) is
+    /// gone: the same registers, as data, for `Queue::arm`. The default has no steps.
     fn stop_program(&self) -> StopProgram {
         StopProgram::NONE
     }

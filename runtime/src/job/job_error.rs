@@ -99,7 +99,7 @@ impl<B> fmt::Display for JobError<B> {
 }
 
 impl<B> core::error::Error for JobError<B> {
-    /// The [`Error`], for whoever has lost the type.
+    /// The [`Error`], for a caller that has a `dyn Error`.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         Some(&self.error)
     }

@@ -29,7 +29,7 @@ pub struct Parts<'t, D> {
 /// assert_eq!(settings.number("channel", 0, 7)?, Some(2));
 /// assert_eq!(settings.number("width", 0, 64)?, None);
 /// assert!(settings.number("event", 0, 1).is_err(), "more than it may be");
-/// assert!(settings.only(&["channel"]).is_err(), "nobody knows `event`");
+/// assert!(settings.only(&["channel"]).is_err(), "`event` is unknown");
 /// assert_eq!(settings.name(2), "event");
 /// # Ok::<(), contigo::Error>(())
 /// ```

@@ -126,7 +126,7 @@ pub(super) fn received(operands: &mut [Operand], bytes: usize) {
 }
 
 /// The device is stopped, and its driver may keep the ends of jobs that had ended before
-/// (`Driver`, 12). Nobody asks for these any more. There are as many as slots at most.
+/// (`Driver`, 12). The queue has no use for these. There are as many as slots at most.
 pub(super) fn forget_ends<D: Driver>(driver: &mut D) {
     for _ in 0..driver.depth() {
         if !matches!(driver.poll(Duration::ZERO), Ok(Some(_))) {

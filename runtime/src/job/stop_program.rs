@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a program writes registers")]
-//! How a device is stopped, as data: for whoever stops it when the program that drove it is gone.
+//! How a device is stopped, as data: for the kernel, when the program that drove it is gone.
 
 use crate::{
     hw::{Mmio, Wait, wait::poll_every},

@@ -119,7 +119,7 @@ fn every_way_back_has_a_barrier() {
             passed(way);
         }
         let handed_over = || {
-            // SAFETY: nothing is told the address.
+            // SAFETY: no device receives the address.
             let buf = unsafe { buf().hand_over(&port, 64, .., Direction::FromDevice) }.unwrap();
             the_end_is_seen();
             buf
@@ -137,7 +137,7 @@ fn every_way_back_has_a_barrier() {
         memory.read(0, &mut [0]).unwrap();
         passed("a look at a driver's memory");
         the_end_is_seen();
-        // SAFETY: nothing is told the address.
+        // SAFETY: no device receives the address.
         let _cpu: CpuBuf = unsafe { memory.release() }.into_cpu().unwrap();
         passed("a driver's memory");
     }
@@ -161,7 +161,7 @@ fn every_way_to_a_device_has_a_barrier() {
         assert!(AT_THE_START.get() > before, "a job, {}", port.name);
 
         let before = DOORBELLS.get();
-        // SAFETY: nothing is told the address.
+        // SAFETY: no device receives the address.
         let dev = unsafe { buf().hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
         let first = DOORBELLS.get();
         // SAFETY: as above.

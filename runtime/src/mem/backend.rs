@@ -18,7 +18,7 @@ pub enum SyncScope {
     /// The whole block at once, as another driver's dma-buf has it: two buffers may not share the
     /// block on a non-coherent port.
     Whole,
-    /// Nobody can maintain the caches for this memory: it is refused on a non-coherent port,
+    /// No code can maintain the caches for this memory: it is refused on a non-coherent port,
     /// because there it would work in an emulator and corrupt on silicon. `install` says what would
     /// help.
     None {
@@ -59,7 +59,7 @@ pub struct Segment {
 /// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend.
 /// A region leaks its backend rather than drop it while anything carved from it is still out. The
 /// backend of a [`Region`](crate::Region) is dropped by the last of the region's
-/// handles, buffers and pools, on whichever thread that is, maybe in a buffer's drop: so its drop
+/// handles, buffers and pools, on the thread that has it, maybe in a buffer's drop: so its drop
 /// does not panic, and does not wait long. (Where it panics all the same, what is left is leaked.)
 ///
 /// # Safety
@@ -82,7 +82,7 @@ pub struct Segment {
 ///    is its byte 0.
 /// 6. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu`
 ///    no later event in the caches changes a byte of the range. Of bytes that the device has only
-///    read, [`settled`](Self::settled) says so.
+///    read, [`settled`](Self::settled) reports that.
 /// 7. What `export` returns is a descriptor of a dma-buf that holds the whole block. It stays one
 ///    after `self` is dropped.
 pub unsafe trait Backend: Send + Sync {
@@ -133,8 +133,8 @@ pub unsafe trait Backend: Send + Sync {
     /// over another one passes it on.
     ///
     /// # Errors
-    /// It has not, or nobody knows: the bytes stay with the device. [`Error::Timeout`], and the
-    /// backend's own.
+    /// It has not, or the backend cannot tell: the bytes stay with the device. [`Error::Timeout`],
+    /// and the backend's own.
     fn settled(&self, range: Range<usize>) -> Result<(), Error> {
         let _ = range;
         Ok(())

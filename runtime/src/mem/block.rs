@@ -137,7 +137,7 @@ impl State {
         }
     }
 
-    /// Under `Whole`, does somebody else have bytes of this block?
+    /// Under `Whole`, are bytes of this block taken outside `extent`?
     pub(crate) fn shared_with_others(&self, extent: Span) -> Option<Error> {
         let taken = self.taken_bytes.load(Ordering::SeqCst);
         (extent.len < taken).then_some(Error::WholeBlock { shared_bytes: taken - extent.len })

@@ -7,7 +7,7 @@ use crate::{mem::Port, types::Result};
 #[derive(Clone, Copy, Debug)]
 pub enum Holder<'a> {
     /// No device: the CPU has them, or their job has ended.
-    Nobody,
+    None,
     /// A device, to read, or to read and write.
     Device {
         /// The port that it is behind; `None`: any.

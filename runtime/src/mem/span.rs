@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_somebody_else_is_refused() {
+    fn a_line_of_another_buffer_is_refused() {
         let extent = Span::new(128, 40);
         let refused = before_device(Span::new(128, 40), Direction::FromDevice, extent, Align::LINE);
         assert_eq!(refused, Err(Error::SharedLine { start: 128, end: 168, line_bytes: 64 }));

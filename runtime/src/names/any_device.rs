@@ -24,11 +24,11 @@ use core::{
 /// A device of whatever kind, for one driver: registers, interrupt and port.
 /// [`OpenDevice::attach`](super::OpenDevice::attach) makes one; when it is dropped, the next driver
 /// may have the device, and its [`Queue::new`](crate::Queue::new) stops what the last one left
-/// running. Where it is forgotten, nobody may.
+/// running. Where it is forgotten, no driver may.
 pub struct AnyDevice {
     attachment: Attachment,
     port: Port,
-    /// Where interrupts are counted, where somebody wants that.
+    /// Where interrupts are counted, where the program asked for that.
     interrupts: Option<&'static AtomicU64>,
     /// Dropped last.
     _attached: Option<Attached>,
@@ -139,8 +139,8 @@ impl AnyDevice {
     /// ([`Registers::from_dev_mem`](crate::linux::device::Registers::from_dev_mem)): it is polled.
     ///
     /// # Safety
-    /// As [`Wired::new`](crate::hw::Wired::new); and nobody else drives these registers while it
-    /// lives.
+    /// As [`Wired::new`](crate::hw::Wired::new); and no other code drives these registers while
+    /// it lives.
     #[must_use]
     pub const unsafe fn of_registers(registers: Registers, port: Port) -> Self {
         Self::second(Attachment::Plain { registers, irq: None }, port)

@@ -18,8 +18,8 @@ pub trait GpuModule: Send + Sync {
     /// # Safety
     /// The kernel has the parameters of `signature`. With any operands and argument words that the
     /// driver's [`check`](crate::Driver::check) lets pass, it touches no bytes but the operands',
-    /// and writes only those whose [`OperandSpec`](crate::OperandSpec) says so. Where a signature
-    /// cannot say what the kernel asks for, the program passes no other words.
+    /// and writes only those whose [`OperandSpec`](crate::OperandSpec) declares it. Where a
+    /// signature cannot say what the kernel asks for, the program passes no other words.
     unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver>;
 }
 

@@ -12,7 +12,7 @@ use spin::{Mutex, Once};
 
 /// NVIDIA's driver, from its first use to the end of the program: it stays loaded anyway.
 static DRIVER: Once<Cuda> = Once::new();
-/// Held while it is loaded, so that nobody waits in `DRIVER` without a bound.
+/// Held while it is loaded, so that no thread waits in `DRIVER` without a bound.
 static LOADING: Mutex<()> = Mutex::new(());
 
 /// GPU number `ordinal`.

@@ -76,7 +76,7 @@ impl KernelRegisters {
                 function.enable()?;
                 let (window, registers) = match bar.get() {
                     Some(bar) => bar,
-                    // The lock is held: nobody else is here.
+                    // The lock is held: no other thread is here.
                     None => {
                         let registers = function.bar(how.window.into())?;
                         bar.call_once(|| (how.window, registers))

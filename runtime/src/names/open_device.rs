@@ -168,7 +168,7 @@ impl OpenDevice {
         }
     }
 
-    /// Resets the device from outside, whoever drives it, as VFIO, the module `contigo` or the
+    /// Resets the device from outside, not through its driver, as VFIO, the module `contigo` or the
     /// simulated board can. It is as after power-on, and has let go of all memory. The queue of
     /// a device that would not stop goes on with [`Queue::stop`](crate::Queue::stop); stop it
     /// before, or right after ([`Guard::reset`]). A PCI function masters the bus as before.

@@ -22,7 +22,7 @@ use spin::Mutex;
 /// use contigo::{Result, drivers::zdma::Zdma, job::{AnyDriver, Parts}, names::{AnyDevice, DriverRow, register, row}};
 ///
 /// /// # Safety
-/// /// The device is a ZDMA channel, and nobody else drives it.
+/// /// The device is a ZDMA channel, and no other code drives it.
 /// unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
 ///     // SAFETY: the caller's promise.
 ///     AnyDriver::new(unsafe { Zdma::simple(parts.device)? })
@@ -57,8 +57,8 @@ pub struct DriverRow {
     /// Opens it.
     ///
     /// # Safety
-    /// The device is the one that the driver is for, as it is described, and nobody else drives it
-    /// while the driver lives.
+    /// The device is the one that the driver is for, as it is described, and no other code drives
+    /// it while the driver lives.
     pub open: Open,
     /// Opens what several drivers of one device share; `None`: a driver has its device to itself.
     /// The setting `channel` chooses one of them
@@ -66,7 +66,7 @@ pub struct DriverRow {
     /// the device's: neither calls the device's handle.
     ///
     /// # Safety
-    /// The device is the one that the driver is for, and nobody else drives any of it while the
+    /// The device is the one that the driver is for, and no other code drives any of it while the
     /// core lives.
     pub core: Option<OpenCore>,
     /// Makes its model, for `sim:NAME`.

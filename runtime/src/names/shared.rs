@@ -107,7 +107,7 @@ impl OpenDevice {
     /// simulated board says how it reaches memory.
     ///
     /// With the setting `channel` a device is shared, where its channels can have a driver each
-    /// ([`DriverRow::core`]). Each driver has its channel, in whichever thread, and the others go
+    /// ([`DriverRow::core`]). Each driver has its channel, in any thread, and the others go
     /// on where one stops. Without it the driver has the device to itself.
     ///
     /// A driver that shares its device leaves the kernel no program that stops it
@@ -121,7 +121,7 @@ impl OpenDevice {
     /// let take = || region.alloc(4096, Align::LINE);
     /// let open = |settings| {
     ///     let settings = Settings(settings);
-    ///     // SAFETY: the model is a PL330, which nobody else drives.
+    ///     // SAFETY: the model is a PL330, which no other code drives.
     ///     unsafe {
     ///         let taken = device.take(row("pl330")?, settings, None, Attach::default())?;
     ///         taken.open(Parts { device: (), memory: Some(take()?), settings, map: None })
@@ -148,8 +148,8 @@ impl OpenDevice {
     ///   functions.
     ///
     /// # Safety
-    /// The device is the one that the driver is for. Nobody else drives it, except for drivers that
-    /// are taken here. As [`attach_wired`](Self::attach_wired), where there is a port.
+    /// The device is the one that the driver is for. No other code drives it, except for drivers
+    /// that are taken here. As [`attach_wired`](Self::attach_wired), where there is a port.
     pub unsafe fn take(&self, row: &'static DriverRow, settings: Settings<'_>, port: Option<Port>, how: Attach) -> Result<Taken> {
         row.settings.map_or(Ok(()), |known| settings.only(known))?;
         self.fits(row, settings, None)?;
@@ -210,7 +210,7 @@ impl Taken {
     ///
     /// # Safety
     /// As [`Gated::new`](crate::drivers::axi_gate::Gated::new), of the driver that is opened. In
-    /// the core's window nobody but this gate writes the gate's registers.
+    /// the core's window only this gate writes the gate's registers.
     pub unsafe fn behind(self, gate: GateAt<'_>) -> Result<Self> {
         let port = match &self.share {
             Share::Whole(device) => *device.port(),

@@ -51,7 +51,7 @@ pub(super) fn model(driver: &str) -> Result<AnyModel, Error> {
     Ok(registry::row(driver).ok().and_then(|row| row.model).ok_or_else(none)?())
 }
 
-/// A device of a simulated board, which nobody else has.
+/// A device of a simulated board, which no other driver has.
 pub(super) type Simulated = SimDevice<AnyModel>;
 
 /// The device, as after power-on, behind `port`.

@@ -9,8 +9,8 @@ use crate::{
 use core::{ops::Range, ptr::NonNull};
 use fastrand::Rng;
 
-/// A block that the bus reaches. Plain pointers: whoever made it takes it from the board before the
-/// memory goes.
+/// A block that the bus reaches. Plain pointers: the backend that made it takes it from the board
+/// before the memory goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimBlock {
     pub(super) id: u32,
@@ -20,7 +20,7 @@ pub(super) struct SimBlock {
     pub(super) cpu: NonNull<u8>,
     /// The view of the bus; `None` for memory that is not simulated, which has one view only.
     pub(super) behind: Option<Behind>,
-    /// Who holds each byte: a [`Mark`] for each. `None`: nobody keeps count.
+    /// Who holds each byte: a [`Mark`] for each. `None`: no holder is recorded.
     pub(super) marks: Option<NonNull<u8>>,
 }
 
@@ -47,7 +47,7 @@ impl SimBlock {
     /// CPU's, the bus's, the clean copy, the marks.
     ///
     /// # Safety
-    /// `memory` is valid for `4 * len_bytes` bytes, initialised, and used by nobody else except
+    /// `memory` is valid for `4 * len_bytes` bytes, initialised, and used by no other code except
     /// through the first quarter, by [`Backend`](crate::Backend)'s rules, until the block is taken
     /// from the board. `len_bytes` is a multiple of `line`.
     pub(super) unsafe fn over(memory: NonNull<u8>, len_bytes: usize, line: Align, base: BaseAddr, scope: SyncScope) -> Self {
@@ -57,12 +57,12 @@ impl SimBlock {
         let block = Self { id: 0, base, len_bytes, cpu: memory, behind, marks: Some(marks) };
         // A fresh CMA block: the kernel zeroed it through its caches, and memory still holds what
         // was there before. Every line is dirty.
-        // SAFETY: as above; nobody has a view yet.
+        // SAFETY: as above; no code has a view yet.
         unsafe {
             memory.write_bytes(0, len_bytes);
             bus.write_bytes(0xA5, len_bytes);
             clean.write_bytes(0xA5, len_bytes);
-            marks.write_bytes(Mark::NOBODY.0, len_bytes);
+            marks.write_bytes(Mark::NONE.0, len_bytes);
         }
         block
     }
@@ -93,7 +93,7 @@ impl SimBlock {
     /// May a device behind port number `port` read all of `range`, or write it? The range lies
     /// inside the block (`find`).
     pub(super) fn is_held(&self, range: Range<usize>, port: Option<usize>, writes: bool) -> bool {
-        let mut known = (Mark::NOBODY.0, false);
+        let mut known = (Mark::NONE.0, false);
         // Neighbours mostly have the same mark.
         self.marks_of(range).iter().all(|&mark| {
             if mark != known.0 {
@@ -108,8 +108,8 @@ impl SimBlock {
         self.marks.is_none() || self.marks_of(range).iter().any(|&mark| Mark(mark).allows(port, false))
     }
 
-    /// The marks of `range`, which lies inside the block; all bytes are anyone's where nobody keeps
-    /// count. The board's lock is held.
+    /// The marks of `range`, which lies inside the block. Empty where no holder is recorded: then
+    /// every access is allowed. The board's lock is held.
     fn marks_of(&self, range: Range<usize>) -> &[u8] {
         let Some(marks) = self.marks else { return &[] };
         // SAFETY: as in `mark`: the board's lock is held while the slice lives, and nothing is
@@ -149,7 +149,7 @@ impl SimBlock {
             for at in start..start + behind.line.bytes() {
                 // SAFETY: `at` lies inside the block, so each memory has that byte. Except for the
                 // CPU's view, the memories and the marks belong to the board, whose lock is held.
-                // Of a byte that a device may write nobody has a view, and the driver that writes
+                // No code has a view of a byte that a device may write, and the driver that writes
                 // there is the caller.
                 unsafe {
                     if !Mark(marks.add(at).read()).is_written() {

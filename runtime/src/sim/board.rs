@@ -95,8 +95,8 @@ struct Astray {
 /// The counts of a board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimCounts {
-    /// Accesses by a device to addresses where no memory is: each would be a bus error, or somebody
-    /// else's memory.
+    /// Accesses by a device to addresses where no memory is: each would be a bus error, or reach
+    /// another owner's memory.
     pub stray_accesses: u64,
     /// Accesses by a device to memory that was not handed over to a device behind its port, or was
     /// handed over only to be read and is written. Behind a port that snoops too, and the driver's
@@ -109,7 +109,7 @@ pub struct SimCounts {
     /// missing.
     pub evictions: u64,
     /// Lines of a driver's own memory ([`DriverBuf`](crate::mem::DriverBuf)) that were cleaned over
-    /// what a device had written beside the words meant: each is a status that nobody will see.
+    /// what a device had written beside the words meant: each is a status that the driver misses.
     pub lost_writes: u64,
     /// Bytes that devices read.
     pub bytes_read: u64,
@@ -404,7 +404,7 @@ impl BoardState {
     /// `holder` has `range` of a block from here on.
     pub(super) fn hold(&mut self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
         let mark = match holder {
-            Holder::Nobody => Mark::NOBODY,
+            Holder::None => Mark::NONE,
             Holder::Device { port, writes } => {
                 if let Some(port) = port
                     && !self.ports.contains(port)

@@ -41,7 +41,7 @@ struct OnPort<M> {
     writes: Counter,
 }
 
-/// How often registers were read and written, by whoever has the window.
+/// How often registers were read and written, by the driver that has the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimAccesses {
     /// Registers read.
@@ -129,7 +129,7 @@ impl<M: Model> SimDevice<M> {
         SimAccesses { reads: self.device.reads.get(), writes: self.device.writes.get() }
     }
 
-    /// Lets `time_us` of virtual time pass, with the device doing what it does, and nobody looking.
+    /// Lets `time_us` of virtual time pass, with the device doing what it does, and no access.
     ///
     /// # Errors
     /// [`Error::Contended`].

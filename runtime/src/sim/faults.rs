@@ -11,7 +11,7 @@ pub struct Faults {
     pub error: u16,
     /// The device says that it is done, and wrote only a part.
     pub short: u16,
-    /// The device hangs until it is told to stop.
+    /// The device hangs until the driver stops it.
     pub hang: u16,
     /// The device hangs and does not stop before [`SimDevice::reset`](super::SimDevice::reset).
     pub stuck: u16,

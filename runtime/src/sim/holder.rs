@@ -1,13 +1,13 @@
 //! Who may touch a byte of a simulated board's memory, in one byte.
 
-/// A [`Holder`](crate::mem::Holder) in one byte, for each byte of memory. 0 is nobody. Otherwise
+/// A [`Holder`](crate::mem::Holder) in one byte, for each byte of memory. 0 is no device. Otherwise
 /// bit 0 is set, bit 1 says that the device may write, and the port's number begins at bit 2. It
 /// counts from 1; 0 is any port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(pub(super) u8);
 
 impl Mark {
-    pub(super) const NOBODY: Self = Self(0);
+    pub(super) const NONE: Self = Self(0);
     const DEVICE: u8 = 1;
     const WRITES: u8 = 2;
 
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn a_mark_allows_its_port_and_its_direction() {
-        assert!(!Mark::NOBODY.allows(None, false));
+        assert!(!Mark::NONE.allows(None, false));
         assert!(Mark::device(Some(3), false).allows(Some(3), false));
         assert!(!Mark::device(Some(3), false).allows(Some(3), true));
         assert!(!Mark::device(Some(3), true).allows(Some(2), false));

@@ -8,7 +8,7 @@
 //!
 //! The board counts each access of a device to bytes that were not handed over to it
 //! ([`SimCounts::unowned_accesses`]), also where memory exists, and also behind a port that snoops.
-//! A driver that is told 64 bytes and lets the device write 128 shows there, with no canary in the
+//! A driver that gets 64 bytes and lets the device write 128 shows there, with no canary in the
 //! test. So does one that says "stopped" too early.
 //!
 //! It is deterministic: one seed decides the evictions, the interrupt's delay, late or lost

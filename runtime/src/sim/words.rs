@@ -1,9 +1,9 @@
 #![allow(unsafe_code, reason = "a model promises to touch no memory")]
-//! Registers that remember: a core that nobody wrote a model of.
+//! Registers that remember: a core without a model.
 
 use super::{AnyModel, Model, SimBus};
 
-/// Half of what Vivado gives a core where nobody says less, and more registers than one has.
+/// Half of what Vivado gives a core by default, and more registers than one has.
 const WINDOW_BYTES: usize = 32 * 1024;
 
 /// Words that read as they were written, 0 after power-on. They start nothing, and have no

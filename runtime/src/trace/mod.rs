@@ -54,7 +54,7 @@ pub(crate) fn begins(event: Event, site: Site) {
     let _ = (event, site);
 }
 
-/// Says that `event` happened, to whoever listens.
+/// Reports to the program's listener, and to `log` and `defmt`, that `event` happened.
 #[inline]
 pub(crate) fn happened(event: Event, site: Site) {
     #[cfg(feature = "log")]

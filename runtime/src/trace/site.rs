@@ -9,7 +9,7 @@ use core::panic::Location;
 pub struct Site(#[cfg(feature = "audit")] Option<&'static Location<'static>>);
 
 impl Site {
-    /// No line: something was dropped, or came back on a thread of somebody else's.
+    /// No line: something was dropped, or came back on another library's thread.
     pub(crate) const NONE: Self = Self(
         #[cfg(feature = "audit")]
         None,

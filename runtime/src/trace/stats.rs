@@ -1,5 +1,4 @@
-//! The counts of a region's life: the numbers that a user quotes when somebody asks what the
-//! runtime costs.
+//! The counts of a region's life: the numbers that show what the runtime costs.
 
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::AtomicU64 as Count;

@@ -2,7 +2,7 @@
 
 /// Methods of [`Backend`](crate::Backend), [`Mmio`](crate::Mmio), [`Wait`](crate::Wait),
 /// [`Device`](crate::Device) or [`Driver`](crate::Driver), inside an `impl` of one's own, that are
-/// another value's: of a field, or of whichever variant there is. Methods that are not named are
+/// another value's: of a field, or of the variant that is there. Methods that are not named are
 /// written as ever.
 ///
 /// ```
@@ -13,7 +13,7 @@
 ///     device: D,
 ///     waits: AtomicU32,
 /// }
-/// // SAFETY: every access is the device's own, and nobody else has it.
+/// // SAFETY: every access is the device's own, and no other code has it.
 /// unsafe impl<D: Mmio> Mmio for Counted<D> {
 ///     forward!(|this| this.device => len_bytes, read32, write32);
 /// }

@@ -60,7 +60,7 @@ impl<T> fmt::Display for Refused<T> {
 }
 
 impl<T> core::error::Error for Refused<T> {
-    /// The [`Error`], for whoever has lost the type.
+    /// The [`Error`], for a caller that has a `dyn Error`.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         Some(&self.error)
     }

@@ -144,8 +144,8 @@ impl<T: ?Sized> Drop for Shared<T> {
     }
 }
 
-// SAFETY: as `Arc`: each handle gives a reference to the value, on whichever thread, and the last
-// one drops it there.
+// SAFETY: as `Arc`: each handle gives a reference to the value, on its own thread, and the last one
+// drops the value there.
 unsafe impl<T: ?Sized + Send + Sync> Send for Shared<T> {}
 // SAFETY: as above; a reference to a handle can be cloned.
 unsafe impl<T: ?Sized + Send + Sync> Sync for Shared<T> {}

@@ -220,7 +220,7 @@ fn transfer(board: &SimBoard, port: Port, addr: DevAddr, transfer: Transfer<'_>)
     let master = Master { addr, transfer, answered: &answered };
     let device = SimDevice::with_model(board, port, master);
     let window = device.window().map_err(|_| BusError { addr })?;
-    // SAFETY: a harness's device touches what it was handed, or what nobody owns: memory that was
+    // SAFETY: a harness's device touches what it was handed, or memory without an owner, which was
     // leaked or freed.
     unsafe { window.write32(0, 1) };
     drop(window);

@@ -140,7 +140,7 @@ impl Harness for OnFakeVfio {
         match memory.mapping().scope {
             // armv7: a job through a port that does not snoop is refused (`fake_vfio`'s and the
             // region's own tests).
-            SyncScope::None { install } => Err(Failure::Skipped(format!("nobody can maintain its caches on this processor: {install}"))),
+            SyncScope::None { install } => Err(Failure::Skipped(format!("the runtime cannot maintain its caches on this CPU: {install}"))),
             _ => Ok(memory),
         }
     }

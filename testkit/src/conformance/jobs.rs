@@ -1,4 +1,4 @@
-//! Checks of jobs: several operands, chains, many of them, and those that nobody waits for.
+//! Checks of jobs: several operands, chains, many of them, and those that no call waits for.
 
 use super::{
     Failure, Harness, Verdict,

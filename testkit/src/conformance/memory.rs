@@ -72,8 +72,8 @@ pub fn segments_cover_the_block<H: Harness>(harness: &H) -> Verdict {
 pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict {
     let backend = harness.open(4096)?;
     let mapping = backend.mapping();
-    // SAFETY: the bytes are mapped and initialised (`Backend`, 2), and the backend, which nobody
-    // else has, lives on.
+    // SAFETY: the bytes are mapped and initialised (`Backend`, 2), and the backend, which no
+    // other code has, lives on.
     let fresh = unsafe { std::slice::from_raw_parts(mapping.cpu.as_ptr().cast_const(), 4096) }.to_vec();
     let region = Region::new(backend)?;
     expect("a region, compared with the block before it", &region.alloc(4096, Align::MIN)?, &fresh)?;
@@ -85,10 +85,10 @@ pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict 
     let before = first.view::<u8>()?.to_vec();
     scribble(&mut rng, &mut input)?;
     let [_input, _output] = queue.run([input.to_device(..), output.from_device(..)], &[1], WAIT)?.buffers;
-    expect("a buffer that nobody wrote", &first, &before)?;
+    expect("a buffer that was never written", &first, &before)?;
     // The device, too, reads bytes that the CPU never wrote.
     let [first, copy] = queue.run([first.to_device(..), copy.from_device(..)], &[0], WAIT)?.buffers;
-    expect("the device's copy of a buffer that nobody wrote", &copy, &before)?;
+    expect("the device's copy of a buffer that was never written", &copy, &before)?;
     expect("the same buffer after the job", &first, &before)
 }
 

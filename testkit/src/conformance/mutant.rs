@@ -36,8 +36,8 @@ pub enum Mutation {
     SwappedDirections,
     /// A range begins and ends a line late.
     Shifted,
-    /// The `n`-th sync, whichever way, is refused as a kernel may refuse it, and not done; number 0
-    /// is the region's first touch.
+    /// The `n`-th sync, in either direction, is refused as a kernel may refuse it, and not done;
+    /// number 0 is the region's first touch.
     RefusedOnce(u64),
 }
 

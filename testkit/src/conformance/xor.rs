@@ -37,7 +37,7 @@ impl<'h, H: Harness, const OPERANDS: usize> Xor<'h, H, OPERANDS> {
         Self { start_fails: true, ..Self::new(device) }
     }
 
-    /// One that writes so many bytes behind its output, in a block where nobody has a view of them.
+    /// One that writes so many bytes behind its output, in a block where no view covers them.
     #[must_use]
     pub fn with_overrun(self, overrun_bytes: usize) -> Self {
         Self { overrun_bytes, ..self }

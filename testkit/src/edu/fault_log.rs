@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Somebody who knows which accesses were refused.
+/// A source that reports which accesses the IOMMU refused.
 pub trait FaultWatch {
     /// Refusals until now are of no interest.
     ///
@@ -32,7 +32,7 @@ pub trait FaultWatch {
     fn seen(&mut self, wait_us: u32) -> Result<Option<IommuFault>>;
 }
 
-/// Nobody watches.
+/// No source: refused accesses are not reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwatched;
 

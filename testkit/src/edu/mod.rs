@@ -72,7 +72,7 @@ impl<D: Device, const ADDR_BITS: u32> Edu<D, ADDR_BITS> {
     /// edu's.
     ///
     /// # Safety
-    /// The window is an edu's whose mask has at least `ADDR_BITS` bits, and nobody else drives it
+    /// The window is an edu's whose mask has at least `ADDR_BITS` bits, and no other code drives it
     /// while this value lives.
     pub unsafe fn open(device: D) -> Result<Self> {
         // SAFETY: the caller's promise.
@@ -81,7 +81,7 @@ impl<D: Device, const ADDR_BITS: u32> Edu<D, ADDR_BITS> {
 }
 
 impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Edu<D, ADDR_BITS, W> {
-    /// As [`open`](Edu::open), with somebody who knows which accesses were refused.
+    /// As [`open`](Edu::open), with a source that reports refused accesses.
     ///
     /// # Errors
     /// As [`open`](Edu::open).

@@ -39,7 +39,7 @@ pub fn is_counting() -> bool {
 }
 
 fn count() {
-    // A thread that is ending has no counter any more, and is measured by nobody.
+    // A thread that is ending has no counter any more, and no test measures it.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 

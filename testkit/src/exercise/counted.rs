@@ -21,7 +21,7 @@ impl<'c, D: Device> Counted<'c, D> {
     }
 }
 
-// SAFETY: every access is the device's own; nobody else has it.
+// SAFETY: every access is the device's own; no other code has it.
 unsafe impl<D: Device> Mmio for Counted<'_, D> {
     forward!(|this| this.device => len_bytes, read32, write32);
 }

@@ -3,7 +3,7 @@
 use contigo::{CpuBuf, DevBuf};
 use core::ops::Range;
 
-/// One slot, on the side of whoever owns it.
+/// One slot, on the side of its owner.
 #[derive(Debug)]
 pub(super) enum Held {
     /// The CPU's.

@@ -154,7 +154,7 @@ pub enum Blame {
     /// Inside what a job wrote: the engine copied something else, or the caches show something
     /// else.
     Mismatch,
-    /// Outside of it: somebody wrote where nobody should.
+    /// Outside of it: a byte changed that no job was to write.
     CanaryHit,
 }
 

@@ -55,8 +55,8 @@ impl FakeUDmaBuf {
         fs::create_dir_all(&dev).unwrap();
         let file = File::options().read(true).write(true).create_new(true).open(dev.join(&config.name)).unwrap();
         file.set_len(config.size_bytes).unwrap();
-        // A fresh CMA block holds somebody's old data on the bus; the CPU's lines of it (zeros) are
-        // dirty.
+        // A fresh CMA block holds an earlier owner's data on the bus; the CPU's lines of it (zeros)
+        // are dirty.
         let bus = vec![0xDD; config.size_bytes as usize];
         let memory = Mutex::new(Memory { line: config.line.bytes(), file, clean: bus.clone(), bus });
         let module = Module {

@@ -160,7 +160,7 @@ pub struct Machine {
     pub bar_capability: Option<u16>,
     /// How many interrupts there are: INTx, MSI, MSI-X.
     pub irqs: [u32; 3],
-    /// An unmapping leaves so many bytes mapped, and says so.
+    /// An unmapping leaves so many bytes mapped, and reports so many fewer.
     pub unmaps_less: u64,
     /// The kind of the function.
     pub pci: PciKind,

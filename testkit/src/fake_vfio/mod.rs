@@ -1,7 +1,7 @@
 //! A kernel with VFIO, for machines that have none: one PCI function behind one IOMMU, by its group
 //! and by its own file. It keeps the rules of Linux 6.12 (`drivers/vfio/`,
-//! `drivers/iommu/iommufd/`), fails where it is told to, and keeps a log. It is also the device's
-//! bus master: it does not reach memory that is not mapped for it.
+//! `drivers/iommu/iommufd/`), fails where the test asks for it, and keeps a log. It is also the
+//! device's bus master: it does not reach memory that is not mapped for it.
 #![allow(unsafe_code, reason = "implements the unsafe trait VfioKernel")]
 
 mod files;
@@ -101,12 +101,12 @@ impl FakeVfio {
         self.lock().iommu.write(iova, bytes)
     }
 
-    /// The function raises its interrupt. Whether anybody is told.
+    /// The function raises its interrupt. Whether the program is notified.
     #[must_use]
     pub fn raise(&self) -> bool {
         let mut state = self.lock();
         let Some((index, eventfd, masked)) = state.irq.filter(|(_, _, masked)| !*masked) else { return false };
-        // A level stays masked until somebody has looked.
+        // A level stays masked until the program unmasks it.
         state.irq = Some((index, eventfd, masked || index == contigo::linux::vfio::seam::INTX));
         let one = 1_u64.to_ne_bytes();
         // SAFETY: the program's eventfd, which it keeps open while it is set here; 8 bytes are
@@ -133,7 +133,7 @@ impl FakeVfio {
     }
 }
 
-// SAFETY: 1. A BAR is a part of a memfd that nobody else has. 2. `iommu.rs` reaches only mapped
+// SAFETY: 1. A BAR is a part of a memfd that no other code has. 2. `iommu.rs` reaches only mapped
 // memory, where it is mapped. 3. As the machine says; no real caches are at stake, for its device
 // is this program.
 unsafe impl VfioKernel for FakeVfio {

@@ -89,8 +89,8 @@ impl State {
     }
 
     /// The last close: `vfio_pci_core_disable` stops the function; a container without a group, or
-    /// an address space without its file, unmaps everything. A file that was never bound is nothing
-    /// to anybody.
+    /// an address space without its file, unmaps everything. A file that was never bound changes
+    /// nothing.
     pub(super) fn close(&mut self, kind: Kind, fd: i32) {
         let bound = self.bound.is_some_and(|(device, iommufd)| device == fd || iommufd == fd);
         match kind {

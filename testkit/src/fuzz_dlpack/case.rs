@@ -127,7 +127,7 @@ impl Case {
         }
     }
 
-    /// From bytes, whichever they are.
+    /// From any bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut bytes = Bytes(bytes);

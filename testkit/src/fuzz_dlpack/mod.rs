@@ -12,7 +12,7 @@
 //! | `theirs.rs` | the framework: exact arrays, freed by the deleter, whose calls are counted |
 //! | `model.rs` | the rules, in 128 bits, with only names of the runtime |
 //! | `rig.rs` | a region, and the import of one case |
-//! | `seeds.rs` | the cases that somebody thought of, by name |
+//! | `seeds.rs` | the cases that were written by hand, by name |
 //!
 //! Which of several broken rules a tensor is refused by is the runtime's choice; that it is one of
 //! them, with its numbers, is checked.

@@ -4,7 +4,7 @@
 use super::{Case, switch};
 use contigo::{Error, dlpack::Place, types::TensorRule};
 
-/// A tensor as a consumer is told of it.
+/// A tensor as a consumer receives it.
 pub(super) struct Told<'c> {
     pub(super) case: &'c Case,
     /// The data pointer.

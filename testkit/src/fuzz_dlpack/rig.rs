@@ -215,7 +215,7 @@ impl Rig {
         };
         buf.view_mut::<u8>().unwrap().fill(0xEE);
         // SAFETY: by the verdict, either it is refused or empty, or all of it lies in the region or
-        // elsewhere, which nobody writes.
+        // elsewhere, which nothing writes.
         let found = unsafe { foreign.copy_to(&mut buf) };
         match (&found, &right) {
             (Ok(found), Ok(right)) => assert_eq!(found, right, "bytes copied"),
@@ -245,7 +245,7 @@ impl Rig {
     /// framework calls too often.
     fn ours(&self, case: &Case) -> Outcome {
         let mut outcome = Outcome { import: Err(BEYOND), copy: None, back: None, misuses: 0 };
-        // The tensor that will be lent, as its consumer is told of it.
+        // The tensor that will be lent, as its consumer receives it.
         let at = case.data.rem_euclid(SLOT_BYTES as i64) as usize;
         let told = Case {
             switches: case.switches & !switch::NULL_SHAPE | switch::NULL_STRIDES,
@@ -338,7 +338,7 @@ impl Given {
     }
 
     fn foreign(&self) -> Foreign {
-        // SAFETY: given out just now, and to nobody else.
+        // SAFETY: given out just now, and to no other consumer.
         unsafe {
             match self {
                 Self::Versioned(tensor) => Foreign::from_versioned(tensor.as_ptr()),

@@ -1,4 +1,4 @@
-//! The cases that somebody thought of. `fuzz/seeds/dlpack_import/` has each as a file, for the
+//! The cases that were written by hand. `fuzz/seeds/dlpack_import/` has each as a file, for the
 //! fuzzer to begin with.
 
 use super::{Case, origin, switch};

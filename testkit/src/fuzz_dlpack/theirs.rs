@@ -102,8 +102,8 @@ impl Theirs {
 
 impl Drop for Theirs {
     fn drop(&mut self) {
-        // SAFETY: `new` made them, and nobody has the tensor any more. The arrays are freed by the
-        // first call of the deleter, or here.
+        // SAFETY: `new` made them, and no consumer has the tensor any more. The arrays are freed by
+        // the first call of the deleter, or here.
         unsafe {
             match self.managed {
                 Managed::Null { .. } => {}

@@ -153,7 +153,7 @@ struct Run<'r, 'd, S: Subject> {
     /// The least number of the next packet.
     packet: u32,
     tags: usize,
-    /// A job did not end well, so that nobody knows what a sink got.
+    /// A job did not end well, so that what a sink got is not known.
     lost: bool,
     /// The hash of all that was sent.
     sent: u64,

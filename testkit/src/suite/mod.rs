@@ -1,12 +1,12 @@
 //! The suite for drivers: random jobs under random faults, on the simulated board. It is for every
-//! driver and each of its modes, also somebody else's.
+//! driver and each of its modes, also one of another repository.
 //!
 //! A [`Subject`] is a driver in one mode, over its model. [`faults`] gives it jobs of random
 //! lengths, as many as it takes and some that wait in the queue, while interrupts come late or
 //! never, jobs fail, end short, hang, or will not stop. After each seed:
 //!
 //! - each job that ended well has the right bytes, and no byte beside them changed;
-//! - the ends came in the order in which the jobs were given, where the driver says so;
+//! - the ends came in the order in which the jobs were given, where the driver promises that;
 //! - every buffer is back, also after a stop and after a reset from outside;
 //! - the device touched no byte that it was not given, no address without memory, and no sync was
 //!   missing;

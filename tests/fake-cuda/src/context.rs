@@ -18,7 +18,7 @@ pub(crate) struct Context {
     pub(crate) null: Handle,
     /// The answer of every call in it, since a kernel failed.
     pub(crate) error: Option<Code>,
-    /// An error that nobody was told of yet, and the calls until one reports it; 0 for never.
+    /// An error that no call has reported yet, and the calls until one does; 0 for never.
     pub(crate) late: Option<(Code, u32)>,
 }
 

@@ -22,7 +22,7 @@ pub fn library() -> PathBuf {
     places.iter().find(|place| place.exists()).unwrap_or(&places[0]).clone()
 }
 
-/// The loaded library's extra functions. Its state is one for the whole process: whoever has
+/// The loaded library's extra functions. Its state is one for the whole process: the owner of
 /// `Controls` has it alone, and other tests of the same program wait in [`Controls::take`].
 #[derive(Debug)]
 pub struct Controls {
@@ -38,9 +38,9 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 #[allow(clippy::expect_used, clippy::panic, reason = "without its library a test has failed")]
 impl Controls {
-    /// Waits for other tests of this program, loads [`library`], and sets it to `config`. Objects
-    /// that somebody still held of it are forgotten: they count for nothing, their handles are no
-    /// handles, and pinned memory stays mapped.
+    /// Waits for other tests of this program, loads [`library`], and sets it to `config`. Its live
+    /// objects are forgotten: they count for nothing, their handles are no handles, and pinned
+    /// memory stays mapped.
     ///
     /// # Panics
     ///

@@ -98,7 +98,7 @@ impl Kernel {
         Ok(Self { entry, known: known.is_some(), progress, params, operands })
     }
 
-    /// One of those whose operands are known by its name, and which waits for nobody.
+    /// One of those whose operands are known by its name, and which does not wait for the CPU.
     pub(crate) const fn is_known(&self) -> bool {
         self.known
     }

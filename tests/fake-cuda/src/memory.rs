@@ -19,9 +19,9 @@ pub(crate) const DEVICEMAP: u32 = 2;
 const DEVICE_BASE: u64 = 0x0002_0000_0000_0000;
 /// The alignment of device memory, in odd multiples; `cuMemAlloc` promises "any kind of variable".
 const DEVICE_ALIGN: u64 = 256;
-/// Device memory that nobody wrote.
+/// Device memory before its first write.
 const DEVICE_GARBAGE: u8 = 0xA5;
-/// Pinned memory that nobody wrote.
+/// Pinned memory before its first write.
 const HOST_GARBAGE: u8 = 0xB6;
 /// The bytes around pinned memory.
 const FENCE: u8 = 0xC7;
@@ -98,7 +98,7 @@ fn readable(base: usize, len: usize) -> bool {
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return false;
     }
-    // SAFETY: two new descriptors that nobody else has.
+    // SAFETY: two new descriptors that no other code owns.
     let (from, to) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
     let page = page_bytes();
     let pages = (base / page * page..base + len).step_by(page).map(|at| at.max(base));
@@ -313,7 +313,7 @@ impl Mapping {
         if base == libc::MAP_FAILED {
             return Err(code::OUT_OF_MEMORY);
         }
-        // SAFETY: the last page of the mapping above, which nobody has seen.
+        // SAFETY: the last page of the mapping above, to which no reference exists.
         unsafe { libc::mprotect(base.byte_add(len), page, libc::PROT_NONE) };
         Ok(Self { base: base.expose_provenance(), len: whole })
     }

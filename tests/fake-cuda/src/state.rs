@@ -1,5 +1,5 @@
-//! The library's one state, and what every call does first: count, fail where it is told to, and
-//! find its context.
+//! The library's one state, and what every call does first: count, fail where the configuration
+//! asks for it, and find its context.
 
 use crate::{
     Config, Counters, Function,

@@ -218,8 +218,8 @@ impl State {
 /// So long a kernel goes on by itself: longer than any test waits for one.
 const BY_ITSELF_MAX: Duration = Duration::from_secs(60);
 
-/// A kernel that may wait for the CPU goes on although nobody asks for it, because the CPU may wait
-/// for its writes. It is operation `seq` of the stream, once it is the first there.
+/// A kernel that may wait for the CPU goes on without a call of the program, because the CPU may
+/// wait for its writes. It is operation `seq` of the stream, once it is the first there.
 fn by_itself(epoch: u64, stream: Handle, seq: u64) {
     let since = Instant::now();
     while since.elapsed() < BY_ITSELF_MAX {

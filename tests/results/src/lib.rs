@@ -4,8 +4,8 @@
 //!   text ──► schema (docs/results/schema.json) ──► Report ──► sanity ──► silicon ──► table
 //! ```
 //!
-//! [`check`] says everything that is wrong with a file, for whoever sends one in. [`silicon`] says
-//! why a right one has no line in the table of `docs/results`.
+//! [`check`] lists everything that is wrong with a file, for its sender. [`silicon`] says why a
+//! right one has no line in the table of `docs/results`.
 
 mod report;
 mod sanity;
@@ -18,7 +18,7 @@ use jsonschema::Validator;
 use std::sync::LazyLock;
 
 const SCHEMA: &str = include_str!("../../../docs/results/schema.json");
-/// So many wrong places of a file are named: somebody else's JSON has as many as it has keys.
+/// So many wrong places of a file are named: other JSON has as many as it has keys.
 const NAMED_MAX: usize = 20;
 /// A text of a file is shown as far as this.
 const SHOWN_MAX: usize = 300;
@@ -26,7 +26,7 @@ const SHOWN_MAX: usize = 300;
 /// A file of a board has some hundred rows of some hundred bytes.
 pub const FILE_MAX_BYTES: u64 = 8 << 20;
 
-/// The first second in which somebody can have run this: a board's clock that says less was never
+/// The first second in which this can have run: a board's clock that says less was never
 /// set. 1 January 2025.
 const FIRST_UNIX_S: u64 = 1_735_689_600;
 

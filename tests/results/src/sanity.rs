@@ -117,13 +117,13 @@ fn of_soak(soak: &Soak) -> Vec<String> {
         wrong.push(format!("soak: its memory was {rss_first_kib} and {rss_last_kib} KiB, with a maximum of {rss_max_kib}"));
     }
     if rss_max_kib > rss_bound_kib && soak.faults_unexpected == 0 {
-        wrong.push(format!("soak: its memory was {rss_max_kib} KiB, above {rss_bound_kib}, and no fault says so"));
+        wrong.push(format!("soak: its memory was {rss_max_kib} KiB, above {rss_bound_kib}, and no fault explains it"));
     }
     if ended_by == "time" && !(*planned_s..=planned_s.saturating_add(OVER_TIME_S)).contains(seconds) {
         wrong.push(format!("soak: it ended by time after {seconds} s of {planned_s}"));
     }
     if (ended_by == "fault") != (soak.faults_unexpected > 0) {
-        wrong.push(format!("soak: it ended by {ended_by} with {} faults that nobody expected", soak.faults_unexpected));
+        wrong.push(format!("soak: it ended by {ended_by} with {} unexpected faults", soak.faults_unexpected));
     }
     wrong
 }

@@ -12,7 +12,7 @@ const HEAD: &str =
     "| board | kernel | engine | by interrupt: p50, p99, max | polled: p50, p99, max | cyclictest, max | rows | soak | file |
 |---|---|---|---|---|---|---|---|---|
 ";
-const NOTHING: &str = "**No result of silicon yet.** Nobody has sent one in.\n";
+const NOTHING: &str = "**No result of silicon yet.** None was sent in.\n";
 
 /// Results in the order of their files.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ fn microseconds(latency: &Latency) -> String {
     format!("{p50}, {p99}, {max} µs of {}", latency.n)
 }
 
-/// A text of somebody's machine, for a cell.
+/// A text of a report, for a cell: without characters that Markdown reads.
 fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() || "|[]<>`\\*_".contains(letter) { ' ' } else { letter }).collect()
 }

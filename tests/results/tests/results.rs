@@ -103,9 +103,9 @@ fn nonsense_is_refused_and_named() {
         ("/soak/jobs", json!(1), "those of its engines are"),
         ("/soak/bytes", json!(1), "each copies one at least"),
         ("/soak/rss_last_kib", json!(9999), "with a maximum of"),
-        ("/soak/rss_bound_kib", json!(10), "no fault says so"),
+        ("/soak/rss_bound_kib", json!(10), "no fault explains it"),
         ("/soak/seconds", json!(5), "ended by time after 5 s"),
-        ("/soak/faults_unexpected", json!(2), "that nobody expected"),
+        ("/soak/faults_unexpected", json!(2), "unexpected faults"),
         ("/missing", json!({"latency": "lost"}), "has a reason why it is not"),
         ("/cyclictest", json!(null), "nothing says why"),
     ] {

@@ -141,7 +141,7 @@ fn a_stop_lets_what_was_taken_end_and_gives_back_what_waits() {
 }
 
 #[test]
-fn the_stop_program_ends_both_jobs_with_nobody_to_see_their_ends() {
+fn the_stop_program_ends_both_jobs_unseen() {
     for wait_us in 0..12 {
         with_copier(Faults::NONE, 4, |board, kernel, pool| {
             let mut queue = Queue::new(open(kernel), 2).unwrap();

@@ -101,8 +101,8 @@ fn its_stop_program_stops_a_wild_kernel() {
     });
 }
 
-/// The kernel's module runs it when a PCI function begins to master the bus. The job before a stop
-/// says so, and the next one goes.
+/// The kernel's module runs it when a PCI function begins to master the bus. The first job reports
+/// the shut gate. That job's stop opens the gate, and the second job works.
 #[test]
 fn a_gate_that_a_stop_program_shut_is_told() {
     with_gated(Faults::NONE, |_, window, pool| {
@@ -114,7 +114,7 @@ fn a_gate_that_a_stop_program_shut_is_told() {
             let operands = [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)];
             queue.run(operands, &[3, 5, 1, 0], Duration::from_millis(20)).map(|_| ()).map_err(|failed| failed.error)
         };
-        assert!(job().is_err_and(|error| error.to_string().contains("somebody else shut the gate")));
+        assert!(job().is_err_and(|error| error.to_string().contains("another program shut the gate")));
         assert_eq!(job(), Ok(()));
     });
 }
@@ -157,7 +157,7 @@ fn fake(words: &[(usize, u32)]) -> Fake {
 }
 
 fn open(fake: &Fake) -> Result<AxiGate<&Fake>, Error> {
-    // SAFETY: nobody else has the fake.
+    // SAFETY: no other code has the fake.
     unsafe { AxiGate::open(fake) }
 }
 
@@ -272,7 +272,7 @@ fn the_gate_says_what_is_wrong() {
         let told = told(&[(0x10, regs::FAILED), (0x18, error), (0x1C, 0x1234_5678), (0x20, 9)]);
         assert!(matches!(told, Some(Error::FaultAt { addr: 0x9_1234_5678, what, .. }) if what.starts_with(begin)), "{told:?}");
     }
-    for (status, part) in [(regs::MISFRAMED, "WLAST"), (regs::STRAY, "nobody"), (u32::MAX, "all ones")] {
+    for (status, part) in [(regs::MISFRAMED, "WLAST"), (regs::STRAY, "no burst"), (u32::MAX, "all ones")] {
         assert!(told(&[(0x10, status)]).unwrap().to_string().contains(part));
     }
 }

@@ -205,7 +205,7 @@ fn what_ends_while_it_is_stopped_is_told_once() {
         queue.stop().unwrap();
         assert!(queue.wait::<2>(LIMIT).unwrap().is_some(), "the kernel cannot be aborted: it came to its end");
         assert!(queue.wait::<2>(LIMIT).unwrap().is_none() && queue.take_back::<2>().unwrap().is_none());
-        // Nobody asks for what ended: the next job is not taken for it.
+        // The caller does not wait for the job that ended: its end is not taken for the next one's.
         queue.submit(operands(), &[3, 5, 1, 0]).unwrap();
         queue.stop().unwrap();
         drop(queue.take_back::<2>().unwrap().unwrap());

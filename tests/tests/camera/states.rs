@@ -148,7 +148,7 @@ fn one_that_will_not_stop_keeps_its_buffers_until_it_is_reset_from_outside() {
     drop(stream.next(A_WHILE).unwrap().unwrap());
     let error = stream.stop().unwrap_err();
     assert!(matches!(error, Error::WillNotStop { device: "axi_dma s2mm", .. }), "{error}");
-    // It goes on: what comes is told, nothing is given, and nothing comes back.
+    // It goes on: frames that arrive are returned, no buffer is given, and none is taken back.
     drop(stream.next(A_WHILE).unwrap().unwrap());
     assert!(stream.take_back().is_none());
     assert_eq!(stream.start(), Err(Error::QueueStopped { in_flight: 6 }));
@@ -183,7 +183,7 @@ fn dropped_it_stops_forgotten_or_stuck_it_leaks() {
             drop(stream)
         }
         assert_eq!(pool.taken(), leaked, "forgotten: {forget}, {config:?}");
-        // A camera that goes on writes what it was given, and nobody else's.
+        // A camera that goes on writes only the buffers that it was given.
         device.run_for(500).unwrap();
         assert_eq!(board.counts().unowned_accesses, 0, "forgotten: {forget}, {config:?}");
     }

@@ -119,7 +119,7 @@ fn both_channels_of_one_core() {
         let [frame] = receive.wait(LIMIT).unwrap().unwrap().buffers;
         assert_eq!(frame.view::<u8>().unwrap(), [byte; 1024]);
     }
-    // A reset from outside ends what is in flight, and says so.
+    // A reset from outside ends the job in flight, whose error reports the reset.
     receive.submit([region.alloc(1024, Align::LINE).unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| device.reset()).unwrap();
     let failed = receive.wait::<1>(LIMIT).unwrap_err();

@@ -30,7 +30,7 @@ fn the_writer_fills_buffers_in_order_and_never_one_that_was_told() {
     let board = SimBoard::new(1);
     ground!(board, pool);
     let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
-    // Else eight buffers are full before the first one is told, and the source loses packets.
+    // Else eight buffers are full before the first one is reported, and the source loses packets.
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
     let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
@@ -43,7 +43,7 @@ fn the_writer_fills_buffers_in_order_and_never_one_that_was_told() {
         assert!(packet::is(number, buf.view_at::<u8>(..1024).unwrap()), "packet {number}");
         queue.submit([buf.from_device(..1024)], &[]).unwrap();
     }
-    // Nobody looks: the table runs empty, and full buffers stay as they are.
+    // Without a poll, the table runs empty, and full buffers stay as they are.
     card.run_for(1_000).unwrap();
     assert_eq!(board.counts().unowned_accesses, 0);
     for number in 100..108 {
@@ -53,7 +53,7 @@ fn the_writer_fills_buffers_in_order_and_never_one_that_was_told() {
     queue.stop().unwrap();
 }
 
-/// The writes of a card that is not ordered are in memory after the count says so.
+/// The writes of a card that is not ordered reach memory after its count reports them.
 #[test]
 fn the_writer_waits_for_writes_that_its_count_overtook() {
     for (ordered, steps) in [(false, 0), (true, 4)] {
@@ -179,7 +179,7 @@ fn reset_does_not_come_between_a_jobs_registers() {
     ground!(board, pool);
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
     let then: Once = Arc::default();
-    // SAFETY: the model is this card, which nobody else drives.
+    // SAFETY: the model is this card, which no other code drives.
     let core = Arc::new(unsafe { LitepcieCore::open(Interrupted { window: card.window().unwrap(), then: then.clone() }) }.unwrap());
     // SAFETY: the model is built so.
     let mut queue = Queue::new(unsafe { core.channel(Side::Reader, LitepcieConfig::default()) }.unwrap(), 4).unwrap();

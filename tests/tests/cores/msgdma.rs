@@ -215,7 +215,7 @@ fn a_descriptor_that_is_written_back_late_is_found_at_the_end_of_a_wait() {
     });
 }
 
-/// Descriptors that nobody owns are not written again after a stop.
+/// Descriptors that the core does not own are not written again after a stop.
 #[test]
 fn a_job_after_a_stop_writes_few_descriptors() {
     let board = SimBoard::new(3);

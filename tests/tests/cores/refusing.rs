@@ -1,4 +1,4 @@
-//! Memory whose hand-over to a device fails when a test says so.
+//! Memory whose hand-overs to a device fail after a number that a test sets.
 #![allow(unsafe_code, reason = "a backend over another one")]
 
 use contigo::{Backend, Direction, Error, Result, forward};

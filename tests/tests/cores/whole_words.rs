@@ -122,7 +122,7 @@ fn a_wide_bus_s_operand_at_the_end_of_its_block_is_refused() {
     drop(queue.run([packet.to_device(..1024)], &[], LIMIT).unwrap());
 }
 
-/// Reads one word where it is told.
+/// Reads one word at the address that is written to its register.
 #[derive(Debug, Default)]
 struct Reader {
     word_bytes: usize,

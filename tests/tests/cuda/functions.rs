@@ -97,7 +97,7 @@ fn what_was_in_the_stream_at_a_stop_comes_out_and_never_again() {
         }
         queue.stop().unwrap();
         assert_eq!([next(&mut queue), next(&mut queue)], [Some((0, 1)), Some((1, 2))]);
-        // The others are taken back without a look: nobody is told of them later.
+        // The others are taken back without a poll: the queue does not report them later.
         assert_eq!([(); 4].map(|()| queue.take_back::<1>().unwrap().map(|cancelled| cancelled.job)), [Some(2), Some(3), Some(4), None]);
         assert_eq!(pool.taken(), 0);
         for value in 11..=13 {

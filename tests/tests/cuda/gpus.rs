@@ -96,7 +96,7 @@ type One = unsafe extern "C" fn(*mut c_void) -> i32;
 fn a_thread_needs_no_context_and_keeps_its_own() {
     let (controls, cuda) = driver(&Config::default());
     let gpu = Gpu::primary(&cuda, 0).unwrap();
-    assert!(current().is_null(), "the primary context is nobody's until it is used");
+    assert!(current().is_null(), "the primary context is current on no thread until it is used");
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -121,7 +121,7 @@ fn a_thread_needs_no_context_and_keeps_its_own() {
 }
 
 #[test]
-fn a_context_of_somebody_else_s_is_adopted() {
+fn a_context_of_another_library_is_adopted() {
     let (controls, cuda) = driver(&Config::default().with_devices(2, Device::default()));
     // SAFETY: there is none.
     let refused = unsafe { Gpu::adopt(&cuda) }.unwrap_err();

@@ -1,4 +1,4 @@
-//! Handles: each owns what it leads to, and the last one gives it back, whichever that is.
+//! Handles: each owns what it leads to, and the last one to go gives it back, in any order.
 
 use super::{
     block, clean, driver,
@@ -25,7 +25,7 @@ fn every_handle_owns_and_may_move_to_a_thread() {
 }
 
 #[test]
-fn the_last_handle_gives_everything_back_whichever_it_is() {
+fn the_last_handle_gives_everything_back() {
     let mut rng = Rng::with_seed(3);
     for round in 0..60 {
         let (controls, cuda) = driver(&Config::default());

@@ -64,7 +64,7 @@ fn a_way_through_interconnects_and_concatenations_is_followed() {
     let gain = design.core("audio/gain").unwrap();
     assert_eq!((gain.name(), gain.path(), design.core("audio_gain").unwrap().path()), ("audio_gain", "audio/gain", "audio/gain"));
     let wires = [0, 1].map(|input| ("ready", Wired::Controller { instance: "axi_intc_0", input }));
-    assert_eq!(interrupts(&gain), wires, "nobody calls the pin an interrupt, except for where it goes");
+    assert_eq!(interrupts(&gain), wires, "its SIGIS is undef: where it leads makes the pin an interrupt");
     assert_eq!(
         gain.port().unwrap_err().to_string(),
         "line 422, byte 20551: `audio_gain`: none of its masters reaches the processor's memory"

@@ -65,5 +65,5 @@ fn the_fabric_is_what_the_kernel_says() {
     let second = root.path().join("sys/class/fpga_manager/fpga1");
     fs::create_dir_all(&second).unwrap();
     fs::write(second.join("state"), "power off\n").unwrap();
-    assert_eq!(below(), Fabric::Unknown, "nobody says which of them the design is for");
+    assert_eq!(below(), Fabric::Unknown, "which of the two managers has the design is not known");
 }

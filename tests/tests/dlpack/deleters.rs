@@ -37,7 +37,7 @@ fn no_more_tensors_than_slots() {
     assert_eq!((pool.taken(), TENSORS.taken()), (0, 0), "dropped with no tensor out, nothing is lost");
 }
 
-/// Memory whose end is told.
+/// Memory that records its drop.
 struct Told(Sim, Arc<AtomicBool>);
 
 // SAFETY: every method is the backend's inside.
@@ -106,7 +106,7 @@ fn a_tensor_keeps_the_memory_of_a_region_that_nothing_else_keeps() {
         },
         |region, board| {
             let buf = region.alloc(4096, Align::LINE).unwrap();
-            // SAFETY: no device is told the address.
+            // SAFETY: no device receives the address.
             let buf = unsafe { buf.hand_over(&board.port(), 32, .., Direction::FromDevice) }.unwrap();
             let mut lent = TENSORS.lend(buf, &spec(&[4])).unwrap();
             lent.tensor().unwrap()
@@ -126,7 +126,7 @@ fn a_tensor_keeps_the_memory_of_a_region_that_nothing_else_keeps() {
         assert!(ended.load(Ordering::Relaxed), "{index}");
         assert_eq!((TENSORS.taken(), TENSORS.misuses()), (0, 0));
     }
-    // Forgotten, it is leaked, with its slot: nobody is told that the tensor came back.
+    // Forgotten, it is leaked, with its slot: no handle is left that could take the buffer back.
     let ended = Arc::new(AtomicBool::new(false));
     let region = Region::new(Told(memory(&board, 16 << 10), Arc::clone(&ended))).unwrap();
     let mut lent = TENSORS.lend(region.alloc(64, Align::LINE).unwrap(), &spec(&[4])).unwrap();
@@ -209,7 +209,7 @@ fn a_deleter_of_an_earlier_loan_does_not_end_a_later_one() {
     }
 }
 
-/// Under Miri: the deleter reads nothing that whoever lends the slot anew writes.
+/// Under Miri: the deleter reads nothing that a later loan of the slot writes.
 #[test]
 fn a_deleter_called_twice_races_with_no_later_loan() {
     static TENSORS: TensorTable<1> = TensorTable::new();

@@ -59,7 +59,7 @@ fn memory_of_others_is_refused_or_copied_by_a_call_that_says_so() {
     // SAFETY: the test's own.
     let foreign = unsafe { Foreign::from_versioned(theirs.give()) }.unwrap();
     let before = region.stats().bytes_copied;
-    // SAFETY: as above, and nobody writes it.
+    // SAFETY: as above, and no other code writes it.
     assert_eq!(unsafe { foreign.copy_to(&mut buf) }, Ok(64));
     assert_eq!(region.stats().bytes_copied - before, 64, "counted");
     assert_eq!(buf.view_at::<f32>(..64).unwrap(), elsewhere);

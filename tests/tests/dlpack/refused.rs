@@ -1,5 +1,4 @@
-//! Every tensor that must be refused, with the numbers; and a few hundred thousand that nobody
-//! thought of.
+//! Every tensor that must be refused, with the numbers; and a few hundred thousand random ones.
 
 use super::{memory, spec, tensors::Theirs};
 use contigo::{

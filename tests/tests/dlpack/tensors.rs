@@ -73,7 +73,7 @@ impl Theirs {
 
 impl Drop for Theirs {
     fn drop(&mut self) {
-        // SAFETY: `new` made them, and nobody has the tensor any more.
+        // SAFETY: `new` made them, and no code has the tensor any more.
         unsafe {
             drop(Box::from_raw(self.managed));
             drop((Box::from_raw(self.shape), Box::from_raw(self.strides), Box::from_raw(self.deleted)));

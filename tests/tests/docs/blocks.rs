@@ -70,7 +70,7 @@ fn wrong(root: &Path, page: &Page, block: &Block, sources: &[String]) -> Option<
             block.text.iter().find(|line| is_code(line)).map(|line| format!("this looks like code, and has no language: {line}"))
         }
         _ if OTHERS.iter().any(|(name, _)| *name == language) => None,
-        _ => Some(format!("nobody tries \"{language}\"")),
+        _ => Some(format!("no test checks the language \"{language}\"")),
     }
 }
 

@@ -84,7 +84,7 @@ fn every_page_is_in_the_table_of_contents() {
         reached.extend(more);
     }
     let lost: Vec<_> = pages.iter().map(|page| &page.path).filter(|path| path.starts_with("docs/") && !reached.contains(*path)).collect();
-    assert!(lost.is_empty(), "docs/README.md leads nobody to {lost:?}");
+    assert!(lost.is_empty(), "no links lead from docs/README.md to {lost:?}");
     let readme = pages.iter().find(|page| page.path == "README.md").unwrap();
     assert!(readme.links.iter().any(|(_, link)| link == "docs/README.md"), "README.md does not lead to docs/README.md");
 }

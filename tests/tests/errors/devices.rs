@@ -1,5 +1,5 @@
 //! Devices that fail, that will not stop, that are not what they should be, and a lock that
-//! somebody keeps.
+//! another thread keeps.
 
 use super::{
     Watched,
@@ -174,7 +174,7 @@ fn a_new_queue_on_a_stuck_device_gives_its_accelerator_back() {
     assert!(GemmQueue::new(refused.into_returned(), 1).is_ok());
 }
 
-/// A device whose register reads do not end before a test says so, and keep the board's lock
+/// A device whose register reads do not end before a test ends them, and keep the board's lock
 /// meanwhile.
 struct Slow<'t>(&'t Kept);
 
@@ -239,7 +239,7 @@ pub(super) fn that_are_not_there() -> Vec<Error> {
     let told = misspelt.to_string();
     assert!(told.starts_with("there is no such driver; others that are here: axi_dma, ") && told.contains(", and "), "{told}");
     assert_eq!(told.matches(", ").count(), 8, "eight names at most: {told}");
-    vec![misspelt, small, absent, a_lock_that_somebody_keeps(port), a_gpu_that_another_crate_brings()]
+    vec![misspelt, small, absent, a_lock_that_another_keeps(port), a_gpu_that_another_crate_brings()]
 }
 
 /// A crate brings the names of a kind of GPU, and only of a kind that is known.
@@ -255,7 +255,7 @@ fn a_gpu_that_another_crate_brings() -> Error {
 }
 
 /// A cache maintenance call that has to wait too long is not done, and the job's buffers come back.
-fn a_lock_that_somebody_keeps(port: Port) -> Error {
+fn a_lock_that_another_keeps(port: Port) -> Error {
     let (board, lock) = (SimBoard::new(1), Kept::default());
     let pool = Region::new(board.memory(8192).unwrap()).unwrap().pool(4, SLOT).unwrap();
     let (device, slow) = (SimGemm8::new(&board, board.port()), SimDevice::with_model(&board, port, Slow(&lock)));
@@ -294,7 +294,7 @@ fn by_name(device: &str, settings: &str, map: Option<&str>) -> Option<Error> {
     let (device, settings) = (name.open().unwrap(), Settings(settings));
     let region = Region::new(device.memory(&"sim".parse::<MemoryName>().unwrap(), 64 * 1024).unwrap()).unwrap();
     let memory = (driver.memory_bytes > 0).then(|| region.alloc(driver.memory_bytes, Align::PAGE).unwrap());
-    // SAFETY: the model is what the driver is for, and nobody else drives it.
+    // SAFETY: the model is what the driver is for, and no other code drives it.
     let opened = unsafe {
         device
             .take(driver, settings, None, Attach::default())

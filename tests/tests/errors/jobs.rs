@@ -101,7 +101,7 @@ pub(super) fn memory_against_port() -> Vec<Error> {
         assert_eq!((job_on(spec, plain), job_on(spec, snooping)), (at_plain, at_snooping), "{spec:?}");
         provoked.extend(at_plain.into_iter().chain(at_snooping));
     }
-    // The second slot of this block is beyond the port's 32 bits; the first is taken by somebody.
+    // The second slot of this block is beyond the port's 32 bits; `_first` takes the first.
     let beyond = |port| {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory_with(high).unwrap()).unwrap();

@@ -26,7 +26,7 @@ unsafe impl<B: Backend> Backend for Moving<B> {
 }
 
 #[test]
-fn memory_that_moved_is_seen_by_whoever_asks() {
+fn memory_that_moved_is_seen_by_verify() {
     let (board, by, run) = (SimBoard::new(1), Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(4096)));
     let moving = Moving { inner: board.memory(8192).unwrap(), by: Arc::clone(&by), run: Arc::clone(&run) };
     let region = Region::new(moving).unwrap();

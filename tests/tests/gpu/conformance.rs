@@ -95,7 +95,7 @@ conformance! {
     cuda_host: OnGpu::new();
 }
 
-/// Where there is none, every check above says so; this says that there was one.
+/// Without a GPU, every check above reports that it is missing; this one reports that it is there.
 #[test]
 fn the_gpu_is_the_bus_master() {
     let harness = OnGpu::new();

@@ -1,5 +1,5 @@
-//! The GPU by the driver's own functions: a kernel that reads and writes wherever it is told, and
-//! what is free.
+//! The GPU by the driver's own functions: a kernel that copies between any two addresses, and how
+//! much memory is free.
 
 use super::libcuda::{
     cuCtxGetCurrent, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRetain, cuLaunchKernel, cuMemGetInfo_v2, cuModuleGetFunction,
@@ -66,7 +66,7 @@ impl Raw {
     /// The GPU copies `len_bytes` from one address to another, and has ended when this returns.
     ///
     /// # Safety
-    /// So many bytes are at both, and nobody else uses them.
+    /// So many bytes are at both, and no other code uses them.
     pub(crate) unsafe fn copy(&self, mut to: u64, mut from: u64, len_bytes: usize) {
         self.current();
         let mut len = len_bytes as u64;

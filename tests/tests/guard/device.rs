@@ -43,7 +43,7 @@ fn registers_that_cannot_be_mapped_say_why() {
     kernel.refuse(Call::Map, libc::ENODEV);
     assert_eq!(guard.registers(1).map(drop), Err(os("mmap(/dev/contigo/)", libc::ENODEV)));
     kernel.refuse(Call::Open, 0);
-    assert_eq!(guard.registers(1).map(drop), Ok(()), "nobody has them");
+    assert_eq!(guard.registers(1).map(drop), Ok(()), "no driver has them");
 }
 
 #[test]

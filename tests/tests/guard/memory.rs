@@ -103,7 +103,7 @@ fn coherent_memory_asks_the_kernel_for_no_sync() {
         // SAFETY: no device is given the address.
         drop(unsafe { ring.hand_over(&port, 32, .., Direction::Bidirectional) }.unwrap().into_cpu().unwrap());
         assert_eq!(kernel.log(), []);
-        // SAFETY: nobody touches it.
+        // SAFETY: no other code touches it.
         let refused = unsafe { region.export() }.unwrap_err();
         assert!(matches!(refused, Error::Unsupported { fix: "export memory of Guard::allocate", .. }), "{refused}");
         assert_eq!(kernel.log(), [], "the kernel is not asked");

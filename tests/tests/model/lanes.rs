@@ -60,7 +60,7 @@ pub(crate) struct Lane<'d> {
     /// Packets that were told, among those that the model wrote.
     told: u64,
     untold: u64,
-    /// Its descriptors are somebody's for ever.
+    /// Its descriptors never come back: the queue was forgotten, or the device is stuck.
     pub(crate) leaked: bool,
 }
 
@@ -239,7 +239,7 @@ impl Machine {
     fn told(&mut self, lane: &mut Lane<'_>, job: u64) -> Verdict<Part> {
         ensure!(lane.state != State::Stopped { drained: true }, "a job was told of after the end of the others, or after the fault");
         let found = lane.inside.iter().position(|inside| inside.job == job && inside.given);
-        ensure!(found.is_some() && (!lane.in_order || found == Some(0)), "job {job} is told of, inside are {:?}", lane.inside);
+        ensure!(found.is_some() && (!lane.in_order || found == Some(0)), "job {job} is reported, inside are {:?}", lane.inside);
         let Inside { part, .. } = found.and_then(|index| lane.inside.remove(index)).ok_or(Failure::Wrong("no such job".into()))?;
         if lane.inside.is_empty() && lane.state != State::MustStop {
             lane.state = State::AtWork;
@@ -310,7 +310,7 @@ impl Machine {
     }
 
     /// All jobs that a stopped device has not ended, and that it was not given; and those that it
-    /// had ended, where nobody asked.
+    /// had ended, where no wait asked for them.
     fn take_back(&mut self, lane: &mut Lane<'_>, queue: &mut Jobs) -> Verdict {
         if !matches!(lane.state, State::Stopped { .. }) {
             ensure!(queue.take_back::<1>()?.is_none(), "a job was taken back in state {:?}", lane.state);
@@ -331,7 +331,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Packets that were written, and that nobody will ask for any more.
+    /// Packets that were written, and that no wait will return any more.
     fn count_untold(&mut self, lane: &mut Lane<'_>) -> Verdict {
         lane.untold = lane.device.model(AxiDmaModel::written)? - lane.told;
         Ok(())

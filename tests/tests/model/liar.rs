@@ -9,9 +9,9 @@ use std::{collections::VecDeque, time::Duration};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lie {
     None,
-    /// 1: the device is told of other bytes than it was given.
+    /// 1: the device receives other bytes than the driver was given.
     Elsewhere,
-    /// 2: an end is told while the device is at work.
+    /// 2: an end is reported while the device is at work.
     TooEarly,
     /// 2: `stop` stops nothing.
     StopLies,
@@ -21,19 +21,19 @@ pub(crate) enum Lie {
     MoreBytes,
     /// 5: the port is said to snoop, and does not.
     WrongPort,
-    /// 10: an end is told twice.
+    /// 10: an end is reported twice.
     Twice,
-    /// 10: an end is told of the next slot.
+    /// 10: an end is reported for the next slot.
     WrongSlot,
-    /// 10: an end is not told.
+    /// 10: an end is not reported.
     Untold,
-    /// 10: the second is told first.
+    /// 10: the second end is reported first.
     OutOfOrder,
-    /// 11: a fault is told before the ends that came before it.
+    /// 11: a fault is reported before the ends that came before it.
     FaultFirst,
-    /// 12: after `stop` a job is told of that had not ended.
+    /// 12: after `stop` a job that had not ended is reported as ended.
     AfterStop,
-    /// 12: after `stop` a job that had ended is not told of.
+    /// 12: after `stop` a job that had ended is not reported.
     ForgetsAtStop,
 }
 

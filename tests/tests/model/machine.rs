@@ -213,7 +213,7 @@ impl Machine {
         *self.tally.entry(what).or_default() += 1;
     }
 
-    /// Says what happens, where somebody reruns a seed to see it.
+    /// Prints what happens, where a seed is rerun with `trace`.
     pub(crate) fn note(&self, what: impl FnOnce() -> String) {
         if self.trace {
             println!("{:3}: {}", self.steps_left, what());

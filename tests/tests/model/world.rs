@@ -58,8 +58,8 @@ impl World {
         Self { bytes: vec![0; len_bytes], known: vec![false; len_bytes], claims: Vec::new(), pools: Vec::new() }
     }
 
-    /// A pool was made, whose slots lie in `territory`: nobody else has any of it. Returns its
-    /// number.
+    /// A pool was made, whose slots lie in `territory`: no block and no other pool has any of it.
+    /// Returns its number.
     pub(crate) fn open(&mut self, territory: Range<usize>) -> Verdict<usize> {
         self.is_free(&territory)?;
         self.pools.push(Slots { territory, open: true });
@@ -71,7 +71,7 @@ impl World {
         self.pools[pool].open = false;
     }
 
-    /// A piece was handed out: it lies in its pool or in the region, and nobody else has any of it.
+    /// A piece was handed out: it lies in its pool or in the region, and overlaps no other piece.
     pub(crate) fn claim(&mut self, home: Home, bytes: Range<usize>) -> Verdict<usize> {
         match home {
             Home::Block => self.is_free(&bytes)?,
@@ -90,7 +90,7 @@ impl World {
     fn is_free(&self, bytes: &Range<usize>) -> Verdict {
         ensure!(bytes.end <= self.bytes.len(), "{bytes:?} were given out, of {}", self.bytes.len());
         let other = self.used().find(|other| overlap(other, bytes));
-        ensure!(other.is_none(), "{bytes:?} were given out, and {other:?} are somebody's");
+        ensure!(other.is_none(), "{bytes:?} were given out, and {other:?} are in use");
         Ok(())
     }
 

@@ -40,7 +40,7 @@ ended before it are told after it, and are whole packets. The others come back w
 rest of the packet waits in the stream, where the core's reset does not reach the source, and the
 next job may begin with it:
 
-| driver, mode | the first end after the next start | what says so |
+| driver, mode | the first end after the next start | where it is reported |
 |---|---|---|
 | `axi_dma` receives, with descriptors or in registers | may be the rest of a packet | bit 0 of the completion's word 0; in Rust `maybe_torn` |
 | `axi_dma`, both channels | the answer may begin with an older one | bit 0 of word 0 |

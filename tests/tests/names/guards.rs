@@ -136,7 +136,7 @@ fn a_device_that_nothing_confines_says_what_opens_it() {
     assert_eq!(listed("N\n", "0000000000020000", false), ready);
     assert_eq!(listed("Y\n", "0000000000000000", false), ready);
     assert_eq!(listed("N\n", "0000000000000000", true), ready, "opening tells");
-    assert_eq!(listed("N\n", "junk", false), ready, "nobody knows");
+    assert_eq!(listed("N\n", "junk", false), ready, "what the program may do is not known");
 }
 
 #[test]

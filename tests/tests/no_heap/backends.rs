@@ -98,7 +98,7 @@ fn none_on_a_guard() {
         assert_eq!(synced, !coherent, "the syncs reached the module");
         let (exported, allocations) = count(|| {
             let region = contigo::Region::new(guard.allocate(4096)?)?;
-            // SAFETY: nobody touches it.
+            // SAFETY: no other code touches it.
             unsafe { region.export() }
         });
         assert_eq!((exported.is_ok(), allocations), (true, 0), "an export");

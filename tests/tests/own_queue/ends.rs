@@ -138,7 +138,7 @@ fn a_streams_start_gives_no_frame_of_before() {
                 stream.stop().unwrap();
             }
         }
-        // As many as the driver has slots: of frames that had arrived, and that nobody fetched.
+        // As many as the driver has slots: of frames that had arrived, and were not fetched.
         ends(&script, &[0, 1, 2, 3]);
         assert_eq!(stream.start(), Ok(4), "{way}");
         assert!(stream.next(Duration::ZERO).unwrap().is_none(), "{way}: the frame was one of before");

@@ -16,7 +16,7 @@ fn refusal(value: u64) -> Error {
     Error::Argument { name: "time limit in microseconds", value, min: 0, max: 3_600_000_000, multiple_of: 1 }
 }
 
-/// A clock that goes only while somebody waits.
+/// A clock that advances only in a wait.
 #[derive(Default)]
 struct Clock {
     now_us: Cell<u64>,

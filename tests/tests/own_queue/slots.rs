@@ -17,7 +17,7 @@ fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
     assert_eq!(script.borrow().timeouts[1..], [Duration::from_micros(9); 7], "the first look is at ends of before the queue");
     assert_eq!(script.borrow().slots, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(queue.counts().ran_dry, 0);
-    // A circle that is stopped in its middle: nobody waits for it, and the oldest comes back first.
+    // A circle that is stopped in its middle: no wait blocks, and the oldest comes back first.
     queue.stop().unwrap();
     assert!(queue.wait::<1>(Duration::from_millis(1)).unwrap().is_none() && script.borrow().timeouts.ends_with(&[Duration::ZERO]));
     assert_eq!([(); 3].map(|()| queue.take_back::<1>().unwrap().unwrap().job), [7, 8, 9]);

@@ -165,7 +165,7 @@ fn a_driver_gives_its_program_back_only_if_its_controller_stopped() {
 }
 
 #[test]
-fn a_program_that_waits_for_ever_is_killed_by_whoever_comes_next() {
+fn a_program_that_waits_for_ever_is_killed_by_the_next_driver() {
     let board = SimBoard::new(4);
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());

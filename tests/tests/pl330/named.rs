@@ -83,7 +83,7 @@ fn a_channel_opens_while_the_last_one_of_another_closes() {
     assert!(device.attach(POLLED).is_ok());
 }
 
-/// A reset from outside is no driver of the channel, whichever comes first.
+/// A reset from outside is no driver of the channel, also where it comes first.
 #[test]
 fn a_channel_opens_while_the_device_is_reset() {
     let device = open("sim:pl330");
@@ -142,7 +142,7 @@ impl Drop for Elsewhere {
 impl Channels for Elsewhere {
     unsafe fn open<'m>(&self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let device = ELSEWHERE.get().unwrap();
-        // SAFETY: the model is a PL330, which nobody else drives.
+        // SAFETY: the model is a PL330, which no other code drives.
         unsafe { device.take(row("pl330")?, parts.settings, None, POLLED)?.open(parts) }
     }
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
@@ -216,7 +216,7 @@ fn a_setting_that_it_does_not_know_is_told_with_those_that_it_knows() {
 /// A channel that was taken had a reference to the core. The reference counted as used until the
 /// end of the function that closed the core: undefined, as Miri says.
 #[test]
-fn the_last_one_taken_closes_the_core_in_whichever_function() {
+fn the_last_one_taken_closes_the_core_in_any_function() {
     let device = open("sim:pl330@7");
     let region = memory(&device);
     let settings = Settings("channel=0");

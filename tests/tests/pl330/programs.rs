@@ -21,8 +21,8 @@ fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) 
     let mut driver = open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
     let code = code(memory.base());
     let before_us = board.now_ns() / 1_000;
-    // SAFETY: these programs stay inside the slots of `data`, of which nobody has taken one, or
-    // outside all memory.
+    // SAFETY: these programs stay inside the slots of `data`, of which none is taken, or outside
+    // all memory.
     unsafe { driver.run_program(&code).unwrap() };
     let outcome = driver.poll(Duration::from_millis(200));
     let took_us = board.now_ns() / 1_000 - before_us;

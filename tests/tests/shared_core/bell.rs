@@ -84,8 +84,8 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
             ring(index);
         }
     });
-    assert!(begin.elapsed() < Duration::from_secs(30), "nobody waited to the end: {:?}", begin.elapsed());
-    // With nobody else there, a wait ends on time.
+    assert!(begin.elapsed() < Duration::from_secs(30), "no thread waited to its limit: {:?}", begin.elapsed());
+    // Without another waiting thread, a wait ends on time.
     let begin = Instant::now();
     assert_eq!(poll_until(&channels[0], Duration::from_millis(20), |_| false), Ok(false));
     assert!((Duration::from_millis(20)..Duration::from_secs(10)).contains(&begin.elapsed()));

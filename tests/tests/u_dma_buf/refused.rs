@@ -124,7 +124,7 @@ fn ioctls_and_attributes_must_agree() {
     ] {
         let fake = FakeUDmaBuf::new(Config { dev_info: Some(Ok(told)), ..Config::default() });
         assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value });
-        // With nobody to disagree with, the ioctl is believed.
+        // Without the attribute to contradict it, the ioctl's answer is used.
         fake.remove(name);
         fake.open().unwrap();
     }

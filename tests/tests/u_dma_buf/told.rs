@@ -61,7 +61,7 @@ fn optional_attributes_are_never_required() {
     for name in ["size", "phys_addr", "sync_mode", "dma_coherent", "quirk_mmap_mode", "sync_for_cpu", "sync_for_device"] {
         fake.remove(name);
     }
-    // Nobody says that it is coherent, or that it is not.
+    // No attribute states that it is coherent, or that it is not.
     assert_eq!(fake.open().unwrap().mapping().coherent, None);
 
     let fake = FakeUDmaBuf::new(Config { coherent: None, ..old() });
@@ -82,7 +82,7 @@ fn the_last_block_of_the_address_space_is_possible() {
 fn the_block_is_exported_where_the_module_can() {
     let fake = fake();
     let region = contigo::Region::new(fake.open().unwrap()).unwrap();
-    // SAFETY: nobody imports it.
+    // SAFETY: no driver imports it.
     let fd = unsafe { region.export() }.unwrap();
     let mut buf = region.alloc(64, contigo::Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(0x3C);

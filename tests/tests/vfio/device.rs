@@ -63,13 +63,13 @@ fn its_registers_have_one_owner() {
     mem::forget(device);
     assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::HasDriver), "a forgotten one may still write");
 
-    // Bus mastering that cannot be turned off: nobody else gets it.
+    // A device whose bus mastering cannot be turned off is not opened again.
     let (kernel, vfio) = opened(Machine::default());
     let device = open(&vfio, Interrupt::Any).unwrap();
     kernel.fail(Call::WriteConfig, 0, Errno::EIO);
     drop(device);
     assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::HasDriver));
-    // The interrupt alone harms nobody.
+    // A failure to turn off the interrupt alone is harmless: bus mastering still ends.
     let (kernel, vfio) = opened(Machine::default());
     let device = open(&vfio, Interrupt::Any).unwrap();
     kernel.fail(Call::SetIrqs, 0, Errno::EIO);
@@ -173,7 +173,7 @@ fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
         });
         assert_eq!(timed(&mut device, 0) / 1_000_000, 0);
         assert!(kernel.raise(), "after the wait it may come again");
-        assert_eq!(kernel.raise(), interrupt != Interrupt::Intx, "a level is masked until somebody waits again");
+        assert_eq!(kernel.raise(), interrupt != Interrupt::Intx, "a level is masked until the next wait");
         assert_eq!(kernel.log().contains(&Event::Unmasked), interrupt == Interrupt::Intx);
     }
     let (kernel, vfio) = opened(Machine { irqs: [1, 0, 0], ..Machine::default() });

@@ -27,7 +27,7 @@ pub(super) struct Card {
     function: VfioDevice,
     kernel: FakeVfio,
     state: Mutex<State>,
-    /// It works when a test says so, and not when its table is written.
+    /// It works when a test calls `work`, and not when its table is written.
     waits: bool,
 }
 

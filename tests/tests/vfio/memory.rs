@@ -148,7 +148,7 @@ fn what_cannot_be_unmapped_is_leaked_and_counted() {
         memory.unmap().unwrap();
         assert_eq!(vfio.leaked_bytes(), Ok(8192));
     }
-    // A kernel that unmaps less than it was asked to, and says so.
+    // A kernel that unmaps less than it was asked to, and returns that number.
     for way in WAYS {
         let (kernel, vfio) = opened(Machine { unmaps_less: 4096, ..Machine::with(way) });
         let memory = vfio.memory(8192).unwrap();

@@ -104,7 +104,7 @@ fn what_an_administrator_can_mend_is_said() {
     ] {
         assert_eq!(unsuitable(refused(&FakeVfio::new(machine))), expected);
     }
-    // Between the question and the call somebody bound another driver.
+    // Between the question and the call another driver was bound to a device of the group.
     let kernel = FakeVfio::new(group.clone());
     kernel.fail(Call::SetContainer, 0, Errno::EBUSY);
     assert_eq!(unsuitable(refused(&kernel)).0, "the IOMMU group, which is not viable,");
@@ -139,7 +139,7 @@ fn a_device_opens_once() {
         drop(first);
         assert!(Vfio::open_from(Arc::new(kernel), ADDRESS).is_ok());
     }
-    // By the group, while somebody has it open by the device's file: the kernel keeps them apart.
+    // By the group, while it is open by the device's file: the kernel keeps them apart.
     let (kernel, _first) = opened(Machine::default());
     kernel.fail(Call::OpenDevice, 0, Errno::EACCES);
     assert_eq!(Vfio::open_from(Arc::new(kernel), ADDRESS).unwrap_err(), Error::InUse { errno: libc::EBUSY });

@@ -1,5 +1,5 @@
-//! A device behind an IOMMU that several drivers share: its reset from outside is told to the core
-//! that they have.
+//! A device behind an IOMMU that several drivers share: the core that they have is notified of the
+//! device's reset from outside.
 
 use contigo::{
     Error, Result,

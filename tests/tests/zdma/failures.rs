@@ -32,12 +32,12 @@ impl Hole {
     }
 }
 
-// SAFETY: the memory is leaked, so nobody else has it.
+// SAFETY: the memory is leaked, so no other code has it.
 unsafe impl Send for Hole {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Hole {}
 
-// SAFETY: the mapping is 64 KiB of leaked memory, used by nobody else. Nothing answers at its bus
+// SAFETY: the mapping is 64 KiB of leaked memory, used by no other code. Nothing answers at its bus
 // addresses, so no device touches it or anything else there, and no cache needs maintenance.
 unsafe impl Backend for Hole {
     fn name(&self) -> &'static str {

@@ -119,7 +119,7 @@ fn a_fault_in_the_middle_of_a_list_leaves_what_came_before_it() {
             };
             pushed.push((queue.submit(operands, &[]).unwrap(), bytes));
         }
-        // After a write that failed nobody knows the bytes, except for the list before.
+        // After a write that failed only the bytes of the list before are known.
         let told = if reading { bad } else { 1 };
         for (_, bytes) in &pushed[..told] {
             assert!(holds(&queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1], bytes));
@@ -151,7 +151,7 @@ fn a_stop_gives_back_what_had_not_ended() {
     }
     queue.stop().unwrap();
     assert_eq!(queue.submit(copy(&pool, &mut rng, 1).0, &[]).unwrap_err().error, Error::QueueStopped { in_flight: DEPTH });
-    // It had ended, though nobody had looked.
+    // It had ended, though no call had polled it.
     assert!(holds(&queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1], &first.1));
     assert!(queue.wait::<2>(LIMIT).unwrap().is_none());
     for job in 1..DEPTH as u64 {

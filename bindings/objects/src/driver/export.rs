@@ -66,7 +66,7 @@ pub trait Export: 'static {
     /// (`Error::Driver`), without its numbers; an error of `device`'s functions it gets as it was.
     ///
     /// # Safety
-    /// The device is the one that the driver is for, and nobody else drives it while the driver
+    /// The device is the one that the driver is for, and no other code drives it while the driver
     /// lives.
     unsafe fn open(device: LentDevice, settings: Settings<'_>) -> Result<Self::Driver>;
 }

@@ -25,9 +25,9 @@ impl<T> JobHold<T> {
     /// The value, whose entry stays the job's.
     #[inline]
     pub fn value(&mut self) -> &mut T {
-        // SAFETY: the entry is in the state `CALL` or `JOB`, which nobody else takes it from, and
+        // SAFETY: the entry is in the state `CALL` or `JOB`, from which no other code takes it, and
         // this is its one hold; `&mut self` makes the borrow exclusive. It was live before, so that
-        // the value is there, and nobody takes it away.
+        // the value is there, and no other code takes it away.
         unsafe { (*self.slot.value()).assume_init_mut() }
     }
 

@@ -26,7 +26,7 @@ impl<T> Locked<T> {
     /// The value, where there is one.
     pub fn value(&mut self) -> Option<&mut T> {
         // SAFETY: the entry is in the state `CALL`, and this is the one `Locked` of it; `&mut self`
-        // makes the borrow exclusive. It is initialised where `full` says so.
+        // makes the borrow exclusive. It is initialised where `full` is true.
         self.full.then(|| unsafe { (*self.slot.value()).assume_init_mut() })
     }
 

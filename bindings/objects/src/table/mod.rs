@@ -90,7 +90,7 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
         self.slots.get(index)
     }
 
-    /// The entry that a handle names, in whichever life.
+    /// The entry that a handle names, whatever its generation is now.
     ///
     /// # Errors
     /// It is no handle of this kind.

@@ -61,12 +61,12 @@ impl<T> Slot<T> {
         self.word.leave(self.word.generation(), FREE);
     }
 
-    /// The value for one call alone, in whichever life the entry is: the caller compares something
-    /// in the value.
+    /// The value for one call alone, whatever the entry's generation is: the caller compares
+    /// something in the value.
     ///
     /// # Errors
     /// Its object is gone, in a job, in another call, or used.
-    pub fn lock_whichever(&'static self, kind: Kind) -> Result<Locked<T>, Refusal> {
+    pub fn lock_current(&'static self, kind: Kind) -> Result<Locked<T>, Refusal> {
         self.lock(kind, self.word.generation())
     }
 

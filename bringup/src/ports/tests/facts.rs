@@ -51,7 +51,7 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
     assert!(matches!(named(&facts, "HP0 read width")?, Fact { reading: Reading::Closed, wanted: Some(1), verdict: Verdict::Unread, .. }));
     let said: Vec<_> = plan(&facts).iter().map(|step| (step.field.name, step.from, step.to)).collect();
     assert_eq!(said, [("level shifters", 0, 0xf)]);
-    apply(&nobody(), Family::Zynq7000, &fake, &plan(&facts))?;
+    apply(&no_machine(), Family::Zynq7000, &fake, &plan(&facts))?;
     assert!(!fake.read.borrow().iter().any(|addr| (0xf800_8000..0xf800_c000).contains(addr)), "{:x?}", fake.read);
     let facts = read(Family::Zynq7000, &fake, &running(Some(&design)));
     let rows = [
@@ -73,7 +73,7 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
     let said: Vec<_> = steps.iter().map(|step| (step.field.name, step.field.say(step.from), step.field.say(step.to))).collect();
     let expected = [("HP0 read width", "64 bits", "32 bits"), ("HP0 write width", "64 bits", "32 bits")];
     assert_eq!(said, expected.map(|(name, from, to)| (name, from.to_owned(), to.to_owned())));
-    apply(&nobody(), Family::Zynq7000, &fake, &steps)?;
+    apply(&no_machine(), Family::Zynq7000, &fake, &steps)?;
     // The bits beside the field are as they were.
     assert_eq!((fake.get(0xf800_8000), fake.get(0xf800_8014), fake.get(0xf800_0900)), (Some(0xf1), Some(1), Some(0xf)));
     assert!(plan(&read(Family::Zynq7000, &fake, &running(Some(&design)))).is_empty());
@@ -196,7 +196,7 @@ fn the_ports_to_the_sdram_are_those_of_the_handoff() -> Outcome {
     assert_eq!(verdict(0x133, 0x33, true, true)?, (Verdict::Wrong, Some(0x133)));
     assert_eq!(verdict(0x133, 0x133, true, true)?, (Verdict::Right, Some(0x133)));
     assert_eq!(verdict(0x133, 0x3fff, true, true)?, (Verdict::Right, Some(0x3fff)));
-    // Boot code for a design without them: nobody says which are right.
+    // Boot code for a design without them: the right ones are not known.
     assert_eq!(verdict(0, 0, true, true)?, (Verdict::Unknown, None));
     assert_eq!(verdict(0, 0x133, true, true)?, (Verdict::Unknown, None));
     for (asks, running) in [(false, true), (true, false)] {

@@ -73,6 +73,6 @@ fn every_port(name: &str) -> Option<u64> {
     name.starts_with("PCW_USE_S_AXI_HP").then_some(1)
 }
 
-fn nobody() -> Machine {
+fn no_machine() -> Machine {
     Machine::copy("/nowhere")
 }

@@ -15,14 +15,14 @@ fn a_write_that_does_nothing_undoes_those_before_it() -> Outcome {
     };
     let steps = plan(&read(Family::Zynq7000, &fake, &running(Some(&design))));
     assert_eq!(steps.len(), 2);
-    let error = apply(&nobody(), Family::Zynq7000, &fake, &steps).err().ok_or("it was applied")?;
+    let error = apply(&no_machine(), Family::Zynq7000, &fake, &steps).err().ok_or("it was applied")?;
     assert!(error.to_string().starts_with("HP3 write width did not become 32 bits, and is 64 bits: "), "{error}");
     assert_eq!((fake.get(0xf800_b000), fake.get(0xf800_b014)), (Some(0), Some(0)));
-    // Somebody locked the SLCR, which has the level shifters.
+    // The SLCR, which has the level shifters, is locked.
     let fake = Fake::zeros(Family::Zynq7000);
     fake.set(0xf800_000c, 1);
     let steps = plan(&read(Family::Zynq7000, &fake, &running(None)));
-    assert!(matches!(apply(&nobody(), Family::Zynq7000, &fake, &steps), Err(PortsError::Locked)));
+    assert!(matches!(apply(&no_machine(), Family::Zynq7000, &fake, &steps), Err(PortsError::Locked)));
     assert_eq!(fake.get(0xf800_0900), Some(0));
     Ok(())
 }
@@ -38,7 +38,7 @@ fn a_port_that_keeps_its_width_undoes_the_level_shifters() -> Outcome {
     let known = running(Some(&design));
     let prepared = |fake: &Fake| {
         let mut facts = read(Family::Zynq7000, fake, &known);
-        prepare(&nobody(), Family::Zynq7000, fake, &known, &mut facts)
+        prepare(&no_machine(), Family::Zynq7000, fake, &known, &mut facts)
     };
     let fake = Fake::zeros(Family::Zynq7000);
     let names: Vec<_> = prepared(&fake)?.iter().map(|step| step.field.name).collect();
@@ -70,7 +70,7 @@ fn a_fabric_in_use_is_left_alone() -> Outcome {
     Ok(())
 }
 
-/// Registers behind which somebody takes the fabric as soon as the level shifters are on.
+/// Registers behind which a driver takes the fabric as soon as the level shifters are on.
 struct Taken<'a> {
     fake: &'a Fake,
     device: &'a Path,
@@ -115,7 +115,7 @@ fn after_an_access_that_does_not_end_nothing_is_touched() -> Outcome {
     assert_eq!(fake.read.borrow().last(), Some(&0xf800_9000));
     let steps = plan(&read(Family::Zynq7000, &Fake::zeros(Family::Zynq7000), &running(None)));
     let fake = Fake { stuck: Some(0xf800_0900), ..Fake::zeros(Family::Zynq7000) };
-    let applied = apply(&nobody(), Family::Zynq7000, &fake, &steps);
+    let applied = apply(&no_machine(), Family::Zynq7000, &fake, &steps);
     assert!(matches!(applied, Err(PortsError::Stuck { field: "level shifters", addr: 0xf800_0900 })), "{applied:?}");
     assert_eq!(*fake.read.borrow(), [0xf800_000c, 0xf800_0900]);
     Ok(())
@@ -170,7 +170,7 @@ fn nonsense_in_registers_is_an_answer() {
         let any = |random: &mut fastrand::Rng| random.bool().then(|| addrs.get(random.usize(..addrs.len())).copied()).flatten();
         let fake = Fake { keeps: any(&mut random), stuck: any(&mut random).filter(|_| random.u8(..4) == 0), ..fake };
         let seed = random.u64(..);
-        // The same number for the same parameter, whichever that is.
+        // The same number each time for the same parameter.
         let design = |name: &str| {
             let number = name.bytes().fold(seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
             [None, Some(0), Some(1), Some(32), Some(64), Some(u64::MAX)].get(usize::try_from(number % 6).unwrap_or(0)).copied().flatten()
@@ -181,7 +181,7 @@ fn nonsense_in_registers_is_an_answer() {
         assert_eq!(facts.len(), fields(family).len());
         let steps = plan(&facts);
         assert!(steps.iter().all(|step| step.field.setter == Setter::Prepare && step.from != step.to));
-        match apply(&nobody(), family, &fake, &steps) {
+        match apply(&no_machine(), family, &fake, &steps) {
             Ok(()) => {
                 done += 1;
                 assert!(steps.iter().all(|step| fake.get(step.field.addr).map(|value| step.field.of(value)) == Some(step.to)));

@@ -177,8 +177,8 @@ fn prepare(cache: &CacheDir, modelled: Vec<Modelled>, helpers: &Path, with: &[(S
     Ok(ready)
 }
 
-/// The folders in `with` of those boards that have one there. Where no board has one, there is a
-/// typo that nobody would see.
+/// The folders in `with` of those boards that have one there. Where no board has one, that is
+/// an error: a typo would otherwise go unnoticed.
 fn brought<'b>(with: &Path, boards: impl Iterator<Item = &'b Board> + Clone) -> Result<Vec<(String, PathBuf)>> {
     let mut all = Vec::new();
     for board in boards.clone() {

@@ -19,7 +19,7 @@ const DEEPEST: usize = 16;
 pub(crate) struct Module {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// Given by the user: its name is told to the tests.
+    /// Given by the user: its name is passed to the tests.
     pub(crate) extra: bool,
 }
 

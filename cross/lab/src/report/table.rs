@@ -37,7 +37,7 @@ pub(crate) fn rows(rows: &[Row]) -> Option<Table> {
 fn line(first: &Row, group: &[&Row]) -> Vec<String> {
     let words = |word: fn(&Row) -> &str| group.iter().map(|row| word(row)).filter(|word| !word.is_empty()).collect::<BTreeSet<_>>();
     let joined = |word: fn(&Row) -> &str| words(word).into_iter().collect::<Vec<_>>().join(", ");
-    // Where nobody counted there is no 0.
+    // Where no row has a count, this is a dash and not 0.
     let sum = |count: fn(&Row) -> Option<u64>| {
         let counted: Vec<u64> = group.iter().filter_map(|row| count(row)).collect();
         if counted.is_empty() { "–".to_owned() } else { thousands(counted.iter().fold(0, |sum: u64, count| sum.saturating_add(*count))) }

@@ -24,7 +24,7 @@ kernel = { stock = "6.12" }
 qemu = { machine = "none", model = "card" }
 "#;
 
-/// An emulator that passes, and says so of `vfio-user-pci`.
+/// An emulator that passes, and prints `says` as its help on `vfio-user-pci`.
 fn emulator(says: &str) -> String {
     let help = format!("case \"$*\" in *vfio-user-pci,help*) echo '{says}'; exit 0;; esac");
     format!("{help}\necho \"$*\" >> \"$HOME/line\"\necho '{ROW}'\necho '@end 0 1'")

@@ -108,7 +108,7 @@ fn setup_prints_one_line_with_every_package() -> Outcome {
     Ok(())
 }
 
-/// With every program there, the C libraries and Rust's alone are missing, and setup says so.
+/// With every program there, the C libraries and Rust's alone are missing, and setup lists them.
 #[test]
 fn setup_says_that_everything_is_there_where_it_is() -> Outcome {
     let world = World::bare()?;

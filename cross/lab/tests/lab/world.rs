@@ -237,7 +237,7 @@ pub(crate) fn wait(child: Child) -> Result<Said, Box<dyn Error>> {
     Ok(Said::new(&child.wait_with_output()?))
 }
 
-/// Whether a process is gone, or only waits to be collected by whoever inherited it.
+/// Whether a process is gone, or only waits to be reaped by its new parent.
 pub(crate) fn is_gone(process: i32) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {

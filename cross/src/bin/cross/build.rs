@@ -171,8 +171,8 @@ pub(crate) fn right(binary: &Path, target: &Target, link: Link) -> Result<Needs>
 }
 
 /// Adds to the flags for `target` that the program does not name the folder of downloaded sources.
-/// The same sources then give the same bytes on another machine, and nobody reads where they were
-/// built. A path with a space cannot be said in such a variable.
+/// The same sources then give the same bytes on another machine, and these do not show where they
+/// were built. A path with a space cannot be said in such a variable.
 fn without_our_paths(target: &Target, mut variables: Variables) -> Variables {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = set("CARGO_HOME").or_else(|| set("HOME").map(|home| home.join(".cargo")));

@@ -34,7 +34,7 @@ pub(crate) const MATURIN: pip::Packages = pip::Packages {
     program: "bin/maturin",
 };
 
-/// How it is told.
+/// The options of `cargo cross package`.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Debian packages instead of one archive for each processor

@@ -39,7 +39,7 @@ pub fn held_out() -> impl Iterator<Item = Digit> {
 
 /// The rows from [`FIRST_HELD_OUT`] on. A line that is no image ends the compilation.
 #[allow(long_running_const_eval, reason = "265 KB of text, a second")]
-#[allow(clippy::panic, clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "the compiler runs it, and nobody else")]
+#[allow(clippy::panic, clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "it runs at compile time only")]
 const fn read(text: &[u8]) -> [[u8; PIXELS + 1]; HELD_OUT] {
     let mut rows = [[0; PIXELS + 1]; HELD_OUT];
     let (mut at, mut line, mut field, mut value) = (0, 0, 0, 0_u32);

@@ -115,7 +115,7 @@ pub fn stream_on_gpu<B: Backend + 'static, F: Driver>(
     Ok(Measured { engine, ..measured })
 }
 
-/// As [`stream`], through `queue`, whichever `gemm8` it has. A job may take `timeout`.
+/// As [`stream`], through `queue`, of any `gemm8`. A job may take `timeout`.
 ///
 /// # Errors
 /// As [`stream`].
@@ -129,7 +129,7 @@ pub fn stream_through<B: Backend + 'static, D: Driver>(
 ) -> Result<Measured, DemoError> {
     let region = Region::new(memory)?;
     let pool = region.pool(SLOTS, SLOT_BYTES)?;
-    // Decoded where the device reads them. As operands they belong to nobody, and after their first
+    // Decoded where the device reads them. The CPU has no view of an operand, and after their first
     // job they stay with the device: their caches are cleaned once.
     let [mut weights1, mut bias1] = layer_in(&region, LAYER1)?;
     let [mut weights2, mut bias2] = layer_in(&region, LAYER2)?;

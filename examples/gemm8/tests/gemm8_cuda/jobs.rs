@@ -119,7 +119,7 @@ impl Product {
         sums
     }
 
-    /// On `grid`; `sums` as above, for whoever wants several outputs of one product.
+    /// On `grid`; `sums` as above, for a test that wants several outputs of one product.
     pub(crate) fn job(&self, sums: &[i32], output: Output, grid: [u32; 6]) -> Job {
         let bytes = usize::try_from(output.element_bytes()).unwrap();
         let expected = sums.iter().flat_map(|&sum| requantize(sum, output).to_le_bytes().into_iter().take(bytes)).collect();

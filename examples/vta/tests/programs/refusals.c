@@ -22,7 +22,7 @@ static int run_of(insn *stream, const insn *insns, unsigned count)
 }
 #define RUN(stream, ...) run_of(stream, (const insn[]){__VA_ARGS__}, sizeof((const insn[]){__VA_ARGS__}) / sizeof(insn))
 
-/* It is refused, and the text says so. */
+/* It is refused, and the error contains `text`. */
 static void refused(int answer, const char *text)
 {
     int right = answer != 0 && strstr(contigo_vta_last_error(), text) != NULL;

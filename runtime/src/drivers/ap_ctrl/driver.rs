@@ -126,7 +126,7 @@ impl<D: Device> ApCtrl<D> {
     ///    address on, for every value of its scalars. For an operand without a rule, the program
     ///    sees to that.
     /// 3. AP_DONE and AP_IDLE rise after its last write was answered, as HLS makes them.
-    /// 4. Nobody else drives it while this value lives.
+    /// 4. No other code drives it while this value lives.
     pub unsafe fn open(device: D, map: KernelMap) -> Result<Self> {
         let (need_bytes, have_bytes) = (map.window_bytes(), device.len_bytes());
         if have_bytes < need_bytes {
@@ -227,7 +227,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let first = self.slots.is_empty();
         if first {
-            // Ends that nobody asked for after a stop.
+            // Ends that a stop kept, and that no `poll` has taken.
             self.ended.clear();
         }
         if self.slots.len() >= self.most() || self.slots.push_back(slot).is_err() {
@@ -298,8 +298,8 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             let _ = self.slots.pop_back();
         }
         let mut status = 0;
-        // Somebody may have left AUTO_RESTART on: such a kernel is never idle. The rest of CTRL
-        // ignores a 0.
+        // Another program may have left AUTO_RESTART on: such a kernel is never idle. The rest of
+        // CTRL ignores a 0.
         // SAFETY: it starts nothing, and the kernel starts nothing by itself any more.
         unsafe { regs::CTRL.write(&self.device, 0) };
         let Self { device, map, slots, ended, .. } = self;

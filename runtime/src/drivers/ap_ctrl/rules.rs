@@ -123,7 +123,7 @@ const fn index_of(name: &str, scalars: &[Scalar]) -> Option<u8> {
     None
 }
 
-/// Why a kernel's map is none, and where it says so.
+/// Why a kernel's map is refused, and the place of the fault in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MapError {

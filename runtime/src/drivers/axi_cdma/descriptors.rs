@@ -132,7 +132,8 @@ impl Chain {
 
     /// Forgets every job, where the core was reset: the next one has slot 0 and the first
     /// descriptor. The descriptors of those that a stop took back say that they are complete: a
-    /// core that fetched one would find an error there, and no bytes of somebody else.
+    /// core that fetched one would report an error, and touch no memory that has another owner by
+    /// now.
     ///
     /// `false`: it was not reset.
     pub(super) fn begin_anew(&mut self) -> Result<bool> {
@@ -316,7 +317,7 @@ impl Chain {
         (self.in_flight, self.spilled) = (0, 0);
     }
 
-    /// Gives the memory to whoever wants it next.
+    /// Gives the memory back to its pool.
     ///
     /// # Safety
     /// The core is stopped.

@@ -71,8 +71,8 @@ impl<D: Device> AxiCdma<D> {
     /// core is reset first, and does not end that.
     ///
     /// # Safety
-    /// The window is an AXI CDMA's, built as `config` says, and nobody else drives it while this
-    /// value lives.
+    /// The window is an AXI CDMA's, built as `config` says, and no other code drives it while
+    /// this value lives.
     pub unsafe fn simple(device: D, config: AxiCdmaConfig) -> Result<Self> {
         Self::in_registers(device, config, None)
     }

@@ -13,7 +13,7 @@
 //! **Simple mode in a core with scatter-gather** works only where CDMACR's `SGMode` is 0; with it
 //! set, a write of BTT does nothing, and a driver would wait for ever. The bit may change only
 //! while the core is idle. This driver resets the core where it is opened, and whenever it is
-//! stopped, and so begins with the bit at 0. A core without scatter-gather says so in CDMASR, and
+//! stopped, and so begins with the bit at 0. CDMASR reports a core without scatter-gather, and
 //! [`AxiCdma::sg`] refuses it.
 //!
 //! **Several jobs in flight.** TAILDESC is moved while the core is at work, which only moves the
@@ -32,9 +32,9 @@
 //! word. The reading side fetches whole bus words, and drops the bytes that it was not asked for.
 //! The writing side masks them.
 //!
-//! **A keyhole is one address,** of a FIFO in the fabric. It is no memory, so that nobody owns it
-//! and no operand stands for it: it is a setting, and whoever gives it promises that no memory is
-//! there. The operand is the memory's side alone. AXI4's fixed bursts have at most 16 beats, so
+//! **A keyhole is one address,** of a FIFO in the fabric. It is no memory: it has no owner, and
+//! no operand stands for it. It is a setting, and the caller that gives it promises that no memory
+//! is there. The operand is the memory's side alone. AXI4's fixed bursts have at most 16 beats, so
 //! `burst_beats` must not be more. A length is whole bus words, since each beat is one access to
 //! the FIFO. A read of a FIFO that stays empty never ends; the job's time limit ends it.
 //!

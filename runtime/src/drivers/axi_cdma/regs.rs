@@ -130,7 +130,7 @@ pub const fn describe(status: u32) -> &'static str {
         _ if status & SG_DECODE != 0 => "SGDecErr: m_axi_sg reaches no memory at this descriptor; connect that port to the memory",
         _ if status & SG_SLAVE != 0 => "SGSlvErr: memory refused an access to this descriptor; is its block one that m_axi_sg may use?",
         _ if status & SG_INTERNAL != 0 => {
-            "SGIntErr: this descriptor was complete already when it was fetched; somebody else drives the core"
+            "SGIntErr: this descriptor was complete already when it was fetched; other code than this driver drives the core"
         }
         _ if status & DMA_DECODE != 0 => {
             "DMADecErr: this copy, which reads from here, uses an address where m_axi reaches no memory; check the port and the address map"
@@ -141,7 +141,7 @@ pub const fn describe(status: u32) -> &'static str {
         _ if status & DMA_INTERNAL != 0 => {
             "DMAIntErr: the length of this copy, which reads from here, is 0 in its register, or a bus word is not aligned; check length_bits, data_bits and dre"
         }
-        _ => "that it halted, and no error; was it reset by somebody else?",
+        _ => "that it halted, and no error; did something other than this driver reset it?",
     }
 }
 

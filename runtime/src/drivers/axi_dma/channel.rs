@@ -184,7 +184,7 @@ impl PacketReport {
 }
 
 impl<D: Device> AxiDmaChannel<D> {
-    /// The driver of one channel of `device`, which nobody else drives, the other channel neither.
+    /// The driver of one channel of `device`. No other code drives the core, by either channel.
     /// With scatter-gather it needs `memory` for descriptors, 64 bytes each. A core without leaves
     /// it alone.
     ///
@@ -196,8 +196,8 @@ impl<D: Device> AxiDmaChannel<D> {
     /// [`Error::Misaligned`]: the memory does not suit. It goes back to its pool.
     ///
     /// # Safety
-    /// The window is an AXI DMA's (PG021), built as `config` says. Nobody else drives it while this
-    /// value lives.
+    /// The window is an AXI DMA's (PG021), built as `config` says. No other code drives it while
+    /// this value lives.
     pub unsafe fn alone(device: D, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<Self> {
         let sg = found(&device, &[side], &config)?;
         let ring = ring(sg, memory, device.port(), &config)?;
@@ -329,7 +329,7 @@ impl<D: Device> Drop for AxiDmaChannel<D> {
             && self.stop().is_ok()
             && let Some(ring) = &mut self.lane.ring
         {
-            // SAFETY: the channel is halted, and is told of other descriptors before it runs.
+            // SAFETY: the channel is halted, and gets other descriptors before it runs.
             unsafe { ring.release() }
         }
     }

@@ -207,8 +207,8 @@ impl Lane {
         [if core::mem::take(&mut self.torn) { MAYBE_TORN } else { 0 }, 0, 0, 0]
     }
 
-    /// The error that DMASR tells. Its descriptor is the first that says so, or else CURDESC's,
-    /// which is that of an error in a fetch.
+    /// The error in DMASR. Its descriptor is the first with an error bit, or else CURDESC's, which
+    /// is that of an error in a fetch.
     fn fault(&mut self, at: &impl Mmio, status: u32) -> Error {
         let Some(ring) = &mut self.ring else {
             return regs::decode(self.side, status, Some(self.addr.0), None);

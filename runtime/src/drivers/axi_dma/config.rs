@@ -223,8 +223,8 @@ pub(super) fn ring(sg: bool, memory: Option<CpuBuf>, port: &Port, config: &AxiDm
     Ok(Some(unsafe { ring.cleared(regs::STATUS_AT, regs::COMPLETE)? }))
 }
 
-/// The core, of whoever drove it before: it is an AXI DMA, has the channels that are wanted, and is
-/// reset. Does it have scatter-gather?
+/// Checks that the core is an AXI DMA with the channels that are wanted, and resets it, whatever
+/// drove it before. Does it have scatter-gather?
 ///
 /// # Errors
 /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`], and

@@ -111,7 +111,7 @@ fn or_others(device: &impl Mmio, side: Side, error: Error) -> Error {
 }
 
 // SAFETY: as `AxiDmaChannel`'s, for both channels: a job has ended when both have told its end, and
-// both are halted and reset by `stop`. Nobody else resets the core.
+// both are halted and reset by `stop`. No other code resets the core.
 unsafe impl<D: Device> Driver for AxiDma<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -143,7 +143,7 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
         }
         // S2MM first: an answer that finds no room waits, and some kernels lose it.
         for (lane, operand) in [(&mut self.receive, answer), (&mut self.send, packet)] {
-            // SAFETY: the caller's promise. Nobody else resets the core.
+            // SAFETY: the caller's promise. No other code resets the core.
             let given = unsafe { lane.submit(&lane.side.at(&self.device), slot, operand) };
             // S2MM may fail before MM2S starts, which the core then holds at its halt.
             given.map_err(|error| or_others(&self.device, lane.side, error))?;
@@ -230,7 +230,7 @@ impl<D: Device> Drop for AxiDma<D> {
             return;
         }
         for ring in [&mut self.send.ring, &mut self.receive.ring].into_iter().flatten() {
-            // SAFETY: the core is halted, and is told of other descriptors before it runs.
+            // SAFETY: the core is halted, and gets other descriptors before it runs.
             unsafe { ring.release() }
         }
     }

@@ -36,7 +36,7 @@
 //! memory's end, which is refused ([`Error::ReadsBeside`](crate::Error::ReadsBeside)).
 //!
 //! **Switches of the block design.** A core with "Micro DMA" is refused, where the setting
-//! `micro_dma` says so. Switch off "Enable Control / Status Stream" where nothing drives the status
+//! `micro_dma` is on. Switch off "Enable Control / Status Stream" where nothing drives the status
 //! stream: S2MM ends no packet without it ([`StatusStream`]; `status_stream`, `status_driven` and
 //! `status_length`). A `.hwh` says these settings.
 //!
@@ -66,7 +66,7 @@
 //!
 //! **Clocks.** The core runs by the fabric's clocks. Where one is off, a read of a register may
 //! hang the processor, or it finds all ones. A core that is held in reset never ends its own reset,
-//! which is told.
+//! which the driver reports.
 //!
 //! # References
 //! AMD PG021, AXI DMA v7.1: "Register Space", "Scatter Gather Descriptor", "Programming Sequence";

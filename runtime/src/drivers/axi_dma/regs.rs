@@ -52,7 +52,7 @@ pub(crate) const LENGTH_BITS_LEAST: u32 = 8;
 
 /// DMACR, bit 0, RS: run.
 pub const RUN: u32 = 1 << 0;
-/// DMACR, bit 2, Reset: a soft reset of the whole core, of whichever channel's register. It clears
+/// DMACR, bit 2, Reset: a soft reset of the whole core, by either channel's register. It clears
 /// itself at its end.
 pub const RESET: u32 = 1 << 2;
 /// DMACR, bits 12, 13 and 14, IOC_IrqEn, Dly_IrqEn and Err_IrqEn.
@@ -130,7 +130,7 @@ pub(super) const fn halves(addr: u64) -> (u32, u32) {
 }
 
 /// DMASR says Halted, and no error.
-const HALTED_ALONE: &str = "the channel halted by itself; does somebody else drive this core?";
+const HALTED_ALONE: &str = "the channel halted by itself; does other code drive this core?";
 /// RS was set, and Halted stays.
 const NO_START: &str = "no start: the channel stays halted; is its clock on, and is it out of reset?";
 
@@ -183,7 +183,7 @@ pub(super) fn decode(side: Side, status: u32, buffer: Option<u64>, descriptor: O
         }
         _ if status & SG_INTERNAL_ERROR != 0 => at(
             descriptor,
-            "SGIntErr: a descriptor was fetched that is complete already; nobody else may drive this core, nor write its descriptors",
+            "SGIntErr: a descriptor was fetched that is complete already; no other code may drive this core or write its descriptors",
         ),
         _ if status & DECODE_ERROR != 0 => at(
             buffer,

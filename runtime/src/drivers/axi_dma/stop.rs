@@ -85,7 +85,7 @@ impl Lane {
     /// The channel has stopped.
     pub(super) fn stopped(&mut self) {
         if self.runs && self.ring.is_none() {
-            // Its end was kept, and is told once more.
+            // Its end was kept, and `poll` returns it.
             self.in_flight = usize::from(self.ended.is_some());
         }
         self.runs = false;

@@ -32,7 +32,7 @@ pub struct DmacConfig {
     /// `FIFO_SIZE`, in bursts: 2, 4, 8, 16 or 32. More than four rows in one job must be so long
     /// that the core cannot have four of them under way. In bursts they are longer than two thirds
     /// of this and a third of a burst. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that
-    /// the job is told while it is written.
+    /// the core reports the job's end while it still writes.
     pub fifo_bursts: u32,
     /// The core queues jobs of one burst well. No released one does, up to 4.5 at least:
     /// its `address_generator.v` gives them other jobs' lengths. Say it of a core in which a
@@ -184,7 +184,7 @@ pub(super) fn tells_stops(device: &impl Device) -> Result<()> {
     }
     if state == 0 {
         let fix = "build it with DISABLE_DEBUG_REGISTERS = 0, which is the default";
-        return Err(Error::Unsupported { what: "without its debug registers nobody sees that this AXI DMAC has stopped", fix });
+        return Err(Error::Unsupported { what: "without its debug registers no driver sees that this AXI DMAC has stopped", fix });
     }
     Ok(())
 }
@@ -270,8 +270,8 @@ impl DmacFound {
 }
 
 /// A 2D transfer, as the words of a job. A receiver from a stream takes one row: its core's report
-/// of a short packet is a sum over the rows, and tells nobody where the bytes lie. More than four
-/// rows must be long ([`DmacConfig::fifo_bursts`]), and each row more than a burst
+/// of a short packet is a sum over the rows, and does not tell where the bytes lie. More than
+/// four rows must be long ([`DmacConfig::fifo_bursts`]), and each row more than a burst
 /// ([`DmacConfig::single_bursts`]).
 ///
 /// ```

@@ -57,7 +57,8 @@ impl<D: Device> AxiDmac<D> {
     /// - [`Error::WillNotStop`]: it does not end what another program left.
     ///
     /// # Safety
-    /// The window's registers are one AXI DMAC's, and nobody else drives it while this value lives.
+    /// The window's registers are one AXI DMAC's, and no other code drives it while this value
+    /// lives.
     pub unsafe fn open(device: D, config: DmacConfig) -> Result<Self> {
         config.check()?;
         config::identify(&device)?;

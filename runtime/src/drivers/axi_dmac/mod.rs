@@ -67,8 +67,8 @@
 //! - AXI errors are not reported: a transfer to where no memory is ends well. The queue gives no
 //!   such address.
 //! - Cyclic transfers are not used: they never end.
-//! - A stop in the middle of a packet leaves its rest in the stream, and no end says so. Throw the
-//!   first packet after a stop away.
+//! - A stop in the middle of a packet leaves its rest in the stream, and no completion reports it.
+//!   Throw the first packet after a stop away.
 //! - A packet that is sent has ended when its buffer was read. The core may have its last beats.
 //!
 //! # References

@@ -50,7 +50,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
     /// [`Error::WillNotStop`]: the interconnect owes an answer, and the core stays in its reset.
     ///
     /// # Safety
-    /// Nobody else writes these registers while this value lives.
+    /// No other code writes these registers while this value lives.
     pub unsafe fn open(window: W) -> Result<Self> {
         let (need_bytes, have_bytes) = (regs::ERRORS.offset() + 4, window.len_bytes());
         if have_bytes < need_bytes {
@@ -107,7 +107,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
             return fault("the core's WLAST was not where its burst ends: its data are shifted; it breaks AXI, or was reset alone");
         }
         if status & regs::STRAY != 0 {
-            fault("an answer came that nobody had asked for; the interconnect was reset alone, or breaks AXI")
+            fault("an answer came that no burst had asked for; the interconnect was reset alone, or breaks AXI")
         } else {
             None
         }
@@ -143,8 +143,8 @@ impl<W: Mmio + Wait> AxiGate<W> {
         self.until(SHUT_MASK, SHUT & !regs::IN_RESET, OWED_US)
     }
 
-    /// Shuts the gate and resets the core, as steps for whoever stops a device whose program is
-    /// gone. The gate's registers are at `offset` in the window that the steps are for.
+    /// Shuts the gate and resets the core, as steps that the kernel runs when a device's program
+    /// is gone. The gate's registers are at `offset` in the window that the steps are for.
     #[must_use]
     pub(crate) fn program(offset: usize) -> StopProgram {
         let (control, status) = (offset.saturating_add(regs::CONTROL.offset()), offset.saturating_add(regs::STATUS.offset()));
@@ -203,7 +203,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
     pub(super) fn failure(&self, settled: bool) -> Option<Error> {
         let status = if settled { self.status_once(regs::IDLE, regs::IDLE, OWED_US) } else { regs::STATUS.read(&self.window) };
         let what = if status & regs::STOPPED != 0 {
-            Some("somebody else shut the gate, as a stop program does; stop the queue, which opens it")
+            Some("another program shut the gate, as a stop program does; stop the queue, which opens it")
         } else if settled && status & regs::IDLE == 0 {
             Some("the core said that its job is done, and memory still owes it an answer")
         } else {

@@ -17,7 +17,7 @@ use core::{mem::ManuallyDrop, time::Duration};
 /// driver whose `stop` waits for the job's end, as that of `ap_ctrl`, never waits for it. The jobs
 /// under way are lost, with those that had ended and whose end was not told.
 ///
-/// An error that the gate kept is told in place of a job's end, also where the core looks at no
+/// An error that the gate kept is reported in place of a job's end, also where the core looks at no
 /// answer. A driver of one job at a time tells its end when memory has answered all that passed.
 /// With several jobs in flight the core itself must count its answers, and an error ends all of
 /// them. A look costs one register more.
@@ -89,8 +89,8 @@ unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
         self.refuse()?;
         let told = self.driver.poll(timeout);
         let ended = matches!(told, Ok(Some(_)));
-        // The gate has the last word: a core may look at no answer. The end of a lone job is told
-        // when memory has answered all that passed.
+        // The gate has the last word: a core may look at no answer. The end of a lone job is
+        // reported when memory has answered all that passed.
         self.gate.failure(ended && self.driver.depth() == 1).map_or(told, Err)
     }
 

@@ -22,7 +22,7 @@ impl<'d, D: Device> Part<'d, D> {
     /// [`Error::RegisterWindow`]: they are not inside.
     ///
     /// # Safety
-    /// Nobody else writes registers of this part while this value lives.
+    /// No other code writes registers of this part while this value lives.
     pub unsafe fn new(device: &'d D, from: usize, len_bytes: usize) -> Result<Self, Error> {
         let need_bytes = from.saturating_add(len_bytes);
         if !from.is_multiple_of(4) || need_bytes > device.len_bytes() {

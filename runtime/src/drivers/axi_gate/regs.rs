@@ -54,7 +54,7 @@ pub const IN_RESET: u32 = 1 << 2;
 pub const FAILED: u32 = 1 << 3;
 /// STATUS: a WLAST of the core's was not where its own length says.
 pub const MISFRAMED: u32 = 1 << 4;
-/// STATUS: an answer came that nobody had asked for.
+/// STATUS: an answer came that no burst had asked for.
 pub const STRAY: u32 = 1 << 5;
 /// STATUS: bits that are always 0; a device that is gone answers ones.
 pub(crate) const ZEROS: u32 = !0x3F;

@@ -63,7 +63,7 @@ impl<D: Device> Mcdma<D> {
     /// where its reset does not end.
     ///
     /// # Safety
-    /// The window belongs to an AXI MCDMA that is built as `config` says, and nobody else drives
+    /// The window belongs to an AXI MCDMA that is built as `config` says, and no other code drives
     /// any of its channels while this value or a channel of it lives.
     pub unsafe fn open(device: D, config: McdmaConfig) -> Result<Self> {
         begin(&device, None, config)?;
@@ -178,7 +178,7 @@ impl PacketReport {
 }
 
 impl<D: Device> McdmaChannel<D> {
-    /// The driver of one channel of a core whose other channels nobody uses. The core is reset.
+    /// The driver of one channel of a core whose other channels are not used. The core is reset.
     /// `descriptors`: as in [`Mcdma::channel`].
     ///
     /// # Errors

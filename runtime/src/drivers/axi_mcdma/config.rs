@@ -78,8 +78,8 @@ pub struct McdmaConfig {
 }
 
 impl Default for McdmaConfig {
-    /// As Vivado builds the core where nobody changes a thing, and a millisecond to stop: a hundred
-    /// times what 4 KiB take.
+    /// As Vivado builds the core by default, and a millisecond to stop: a hundred times what 4 KiB
+    /// take.
     fn default() -> Self {
         Self {
             address_bits: 32,
@@ -149,7 +149,7 @@ impl McdmaConfig {
     }
 }
 
-/// Finds the core and resets it, by the direction of `way` or by whichever there is.
+/// Finds the core and resets it, by the direction of `way` or by one that is built in.
 pub(super) fn begin(device: &impl Device, way: Option<Way>, config: McdmaConfig) -> Result<()> {
     let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
     if have_bytes < need_bytes {

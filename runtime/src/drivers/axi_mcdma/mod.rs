@@ -3,7 +3,7 @@
 //! is the number of its channel.
 //!
 //! [`Mcdma`] is the core, and gives out its channels; each [`McdmaChannel`] is a driver of its own,
-//! in whichever thread. By name, `axi_mcdma` with the setting `channel` is one of them: 0 to 15
+//! in any thread. By name, `axi_mcdma` with the setting `channel` is one of them: 0 to 15
 //! send, 16 to 31 receive. Without the setting it is channel 0, and has the core alone.
 //!
 //! A job has one operand:
@@ -32,9 +32,9 @@
 //! - A packet that is sent has ended when its buffer was read. The core may have its last beats,
 //!   which a reset drops.
 //! - CURDESC is fetched ahead and tells nothing of what is done. The driver looks at the channel's
-//!   status register, and at a descriptor only where that says so.
+//!   status register, and at a descriptor only where that shows a possible end or error.
 //! - The core interrupts at the end of a packet. A stream without TLAST interrupts never: its
-//!   buffers are told when all are full, or when somebody looks.
+//!   buffers are reported when all are full, or when the program polls.
 //! - Each channel has an interrupt of its own, unless the core is built with a single one. A
 //!   program gets one line of a node (`uio_pdrv_genirq`): build it with a single one, or OR them.
 //! - The MM2S scheduler is left as a reset leaves it (register 14h).

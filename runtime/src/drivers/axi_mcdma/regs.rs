@@ -179,7 +179,7 @@ pub(super) const fn core_fault(status: u32, buffer: u64, descriptor: u64) -> Err
         }
         _ if status & 1 << 5 != 0 => ("SGSlvErr, that memory answered a descriptor's fetch with an error", descriptor),
         _ if status & 1 << 4 != 0 => {
-            ("SGIntErr, that it fetched a descriptor which is complete already: does somebody else drive this core?", descriptor)
+            ("SGIntErr, that it fetched a descriptor which is complete already: does other code drive this core?", descriptor)
         }
         _ if status & 1 << 2 != 0 => ("DMADecErr, that no memory answers at a buffer's address on its data port", buffer),
         _ if status & 1 << 1 != 0 => ("DMASlvErr, that memory answered its data port with an error", buffer),

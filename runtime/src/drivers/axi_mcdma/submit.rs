@@ -22,7 +22,7 @@ impl<D: Device> McdmaChannel<D> {
     pub(super) unsafe fn give(&mut self, slot: usize, packet: &DevSlice) -> Result<()> {
         let (runs, before) = (self.runs, self.epoch);
         if !runs {
-            // Nobody tells of the jobs that a stop took back: the core would find them complete.
+            // Jobs that a stop took back are marked complete: a core that fetched one would fail.
             let status_at = self.way.status_at();
             for step in 0..self.in_flight {
                 // SAFETY: the channel is stopped.

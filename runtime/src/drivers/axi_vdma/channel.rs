@@ -69,7 +69,7 @@ enum State {
 }
 
 impl<D: Device> AxiVdmaChannel<D> {
-    /// The driver of one channel of `device`, which nobody else drives, the other channel neither.
+    /// The driver of one channel of `device`. No other code drives the core, by either channel.
     ///
     /// # Errors
     /// [`Error::RegisterWindow`], [`Error::WrongDevice`]: this is no AXI VDMA, or none is there.
@@ -78,13 +78,13 @@ impl<D: Device> AxiVdmaChannel<D> {
     ///
     /// # Safety
     /// The window is an AXI VDMA's (PG020), built as `config` says. Where `frame_stores` is not 0,
-    /// it has no more of them. Nobody else drives it while this value lives.
+    /// it has no more of them. No other code drives it while this value lives.
     pub unsafe fn alone(device: D, side: Side, config: AxiVdmaConfig) -> Result<Self> {
         check(&device, &config)?;
         Self::opened(device, side, config)
     }
 
-    /// `check` has passed. The channel is reset, whatever it did for whoever had it before.
+    /// `check` has passed. The channel is reset, whatever it did before.
     fn opened(device: D, side: Side, config: AxiVdmaConfig) -> Result<Self> {
         reset(&device, side, config.stop_us)?;
         let (epoch, operand) = (device.reset_epoch(), [config.operand(side)]);
@@ -252,7 +252,7 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
         Ok(Some(self.completion(status)))
     }
 
-    /// Resets the channel. A frame that was over before is told still.
+    /// Resets the channel. A frame that was over before is still reported.
     fn stop(&mut self) -> Result<()> {
         if let State::Works { over: over @ None, .. } | State::TakenBack { over: over @ None } = &mut self.state {
             // The reset clears what tells.

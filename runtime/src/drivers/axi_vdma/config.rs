@@ -51,7 +51,7 @@ pub struct AxiVdmaConfig {
     /// From the beginning of a line to the next one's, at least as many; 0: just as many.
     pub stride_bytes: u32,
     /// `C_NUM_FSTORES`: 1 to 32; to 16 with addresses of more than 32 bits. Never fewer than the
-    /// core has. 0, where nobody knows: every address that any core has is written.
+    /// core has. 0, where it is not known: every address that any core has is written.
     pub frame_stores: usize,
     /// `C_ADDR_WIDTH`: 32 to 64.
     pub address_bits: u32,

@@ -16,13 +16,13 @@
 //! does not help: the move takes effect at the end of some frame, which no register names for
 //! certain. Linux parks, and hands out a frame that the core still writes. Only `FrameCntEn` ends
 //! the core's part: with a count of 1 the channel halts after one frame, clears RS, and says
-//! Halted. That is when the frame is told. Genlock is off, and so is parking.
+//! Halted. That is when the frame is reported. Genlock is off, and so is parking.
 //!
 //! **All frame stores are this frame.** Which store is next after a halt no manual tells. So every
 //! one has the address of the job's frame. Where `frame_stores` is not set, the driver writes 32
 //! addresses, or 16 wide ones. A core drops those that it does not have; without `REG_INDEX` it
 //! takes the second bank for the first. The setting saves writes. One that names fewer than the
-//! core has would leave a store at an old address: whoever opens it promises that it does not.
+//! core has would leave a store at an old address: the caller promises that it does not.
 //!
 //! **Loss.** From a frame's end to the next job the channel takes nothing, so that a frame that
 //! begins meanwhile is lost. With its frame sync on TUSER the core takes the one after it from its

@@ -128,7 +128,7 @@ pub(crate) const fn describe(status: u32) -> &'static str {
         _ if status & EOL_EARLY != 0 => "EOLEarlyErr: a line ended too early; the source has fewer bytes in a line than hsize_bytes",
         _ if status & SOF_LATE != 0 => "SOFLateErr: lines came after the last one; the source has more lines than vsize_lines",
         _ if status & EOL_LATE != 0 => "EOLLateErr: a line did not end; the source has more bytes in a line than hsize_bytes",
-        _ => "that it halted, and no error; was it reset by somebody else?",
+        _ => "that it halted, and no error; did something other than this driver reset it?",
     }
 }
 

@@ -37,7 +37,7 @@ pub struct LitepcieConfig {
     /// The DMA's data width, `phy_data_width` where nothing else is said: 32 to 512. Lengths are
     /// multiples of it.
     pub data_bits: u16,
-    /// How many jobs at once: at most `table_depth`, 256 where nobody changes it.
+    /// How many jobs at once: at most `table_depth`, 256 by default.
     pub depth: u16,
     /// How long the host takes at most to answer a read request. No register tells that it did.
     /// Where the card is not `ordered`, a write that it counted is in memory after this time too.

@@ -23,7 +23,7 @@ pub(super) struct Lane {
     /// How many are over for certain.
     pub(super) over: u32,
     /// From a count, at its interrupt, to the answers, or to the writes in memory: until then no
-    /// end is told. 0 where nothing is on its way then.
+    /// end is reported. 0 where nothing is on its way then.
     pub(super) settle_us: u32,
     stop_us: u32,
     stopped: bool,

@@ -66,8 +66,8 @@ impl<D: Device> Litepcie<D> {
     /// [`Error::Fault`] where no DMA is at its address; [`Error::WillNotStop`].
     ///
     /// # Safety
-    /// The window is a BAR of a card with LitePCIe, whose design is as `config` says, and nobody
-    /// else drives this DMA while this value lives. The host answers each read request within
+    /// The window is a BAR of a card with LitePCIe, whose design is as `config` says, and no other
+    /// code drives this DMA while this value lives. The host answers each read request within
     /// `settle_us`. Where `config` does not say `ordered`, each write that the card counted is in
     /// memory within that time. The host allows the card no request or payload of more than 512
     /// bytes, where its PHY does not see to it (Cyclone V).
@@ -78,7 +78,7 @@ impl<D: Device> Litepcie<D> {
         Ok(this)
     }
 
-    /// A part whose loopback and interrupts somebody else turns on.
+    /// A part whose loopback and interrupts the caller sets by `begin`.
     fn part(device: D, side: Side, config: LitepcieConfig) -> Result<Self> {
         config.check()?;
         let (need_bytes, have_bytes) = (config.window_bytes(), device.len_bytes());
@@ -95,7 +95,7 @@ impl<D: Device> Litepcie<D> {
         let device = &*this.device;
         for lane in lanes(side, &mut this.writer, &mut this.reader) {
             lane.find(device)?;
-            // SAFETY: it is stopped right away, and its old jobs belong to nobody who lives.
+            // SAFETY: it is stopped right away, and no program that still runs has its old jobs.
             unsafe { lane.prepare(device) };
             lane.stop(device)?;
         }
@@ -118,7 +118,7 @@ impl<D: Device> Litepcie<D> {
             return Ok(None);
         }
         if ended > in_flight {
-            let what = "more descriptors than it was given: does somebody else drive this card?";
+            let what = "more descriptors than it was given: does other code drive this card?";
             return Err(Error::Fault { device: DEVICE, status: self.over(), what });
         }
         let slot = self.told % u32::from(self.config.depth);
@@ -298,7 +298,7 @@ impl<D: Device> fmt::Debug for Litepcie<D> {
     }
 }
 
-/// A DMA whose reader and writer have a driver each, in whichever thread.
+/// A DMA whose reader and writer have a driver each, in any thread.
 #[derive(Debug)]
 pub struct LitepcieCore<D> {
     core: Core<D>,

@@ -13,7 +13,7 @@
 //! | loopback | from, to | `n` as above; `n` or more | to, and from the device |
 //!
 //! The stream is one of bytes: a job of the writer ends when its buffer is full, whatever packets
-//! the design sends. (Descriptors that end with a packet tell nobody how long it was.)
+//! the design sends. (Descriptors that end with a packet do not tell how long it was.)
 //!
 //! Registers lie elsewhere in each design: [`LitepcieConfig`] has the addresses, which `csr.csv`
 //! tells. On a machine with VFIO the registers are BAR 0 and memory comes from the function
@@ -33,7 +33,7 @@
 //! - **Loop mode overwrites buffers that the program reads.** It is not used: the table runs empty,
 //!   and the card waits.
 //! - **The card tells of no error.** A reader whose request is refused waits for ever, and the
-//!   bytes of a writer vanish. The kernel's log of the IOMMU says so. The job ends by its time
+//!   bytes of a writer vanish. The kernel logs the IOMMU's fault. The job ends by its time
 //!   limit.
 //! - A stop in the middle of a job loses the stream's place: bytes that the card had taken are
 //!   gone.

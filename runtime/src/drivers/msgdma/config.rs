@@ -72,7 +72,7 @@ pub struct MsgdmaConfig {
     /// Where the prefetcher's CSR port lies, in a core that has a prefetcher.
     pub prefetcher_at: Option<usize>,
     /// "Enable Write Response": the core waits until its writes are answered. No register tells.
-    /// Without it, jobs end and stops succeed `settle_us` after the core says so.
+    /// Without it, jobs end and stops succeed `settle_us` after the core reports it.
     pub write_responses: bool,
     /// A core without `write_responses` says that it is done when the interconnect has accepted its
     /// last write. It is in memory so many microseconds later, at most.
@@ -204,7 +204,7 @@ impl MsgdmaConfig {
         limits("address_bits without extended descriptors", self.address_bits.into(), 12, if self.extended { 64 } else { 32 }, 1)?;
         if self.mode == MsgdmaMode::Receive && self.resp_at.is_none() && self.prefetcher_at.is_none() {
             let fix = "build the core with a memory-mapped response port, or with a prefetcher, and say `resp_at` or `prefetcher_at`";
-            return Err(Error::Unsupported { what: "without responses nobody knows how long a received packet is", fix });
+            return Err(Error::Unsupported { what: "without responses no driver knows how long a received packet is", fix });
         }
         let descriptor = if self.extended { regs::EXTENDED_BYTES } else { regs::STANDARD_BYTES };
         let slave = self.prefetcher_at.is_none().then_some((self.desc_at, descriptor));

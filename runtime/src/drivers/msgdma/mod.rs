@@ -70,8 +70,8 @@
 //!   descriptor gets an owner before RUN has cleared itself (`ring.rs`).
 //! - Avalon's masters see no error of a memory: a copy from an address where nothing is ends well,
 //!   with wrong bytes. The queue gives no such address.
-//! - A stop in the middle of a packet leaves its rest in the stream, and no end says so. Throw the
-//!   first packet after a stop away.
+//! - A stop in the middle of a packet leaves its rest in the stream, and no completion reports it.
+//!   Throw the first packet after a stop away.
 //! - A packet that is sent has ended when its buffer was read. The core may have its last beats.
 //!
 //! # References
@@ -176,9 +176,9 @@ impl<D: Device> Msgdma<D> {
     ///
     /// # Safety
     /// The window's registers are one mSGDMA's, at the offsets of `config` and built as it says,
-    /// and nobody else drives it while this value lives. Where `config` says `write_responses`, the
-    /// core is built with "Enable Write Response", and a write is answered when it is in memory.
-    /// Otherwise a write that the interconnect accepted is there `settle_us` later.
+    /// and no other code drives it while this value lives. Where `config` says `write_responses`,
+    /// the core is built with "Enable Write Response", and a write is answered when it is in
+    /// memory. Otherwise a write that the interconnect accepted is there `settle_us` later.
     pub unsafe fn open(device: D, config: MsgdmaConfig) -> Result<Self> {
         if config.prefetcher_at.is_some() {
             return Err(Error::Unsupported {
@@ -254,7 +254,7 @@ impl<D: Device> Msgdma<D> {
 // The response's length counts from the operand's first byte. 4. `check` reads no register; `poll`
 // launches submitted descriptors only. 5. The port belongs to the device. 6. The caller of `open`
 // promised it. 7. The program stops, resets, and waits for the last writes. 8. Each wait has a
-// limit. 9. Its fields count jobs alone: an end is told by registers, or by owner bits that
+// limit. 9. Its fields count jobs alone: an end is reported by registers, or by owner bits that
 // `begin_anew` clears after a reset.
 unsafe impl<D: Device> Driver for Msgdma<D> {
     fn name(&self) -> &'static str {
@@ -361,7 +361,7 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
         Ok(())
     }
 
-    /// There is none where an end is told some time after its interrupt.
+    /// There is none where an end is reported some time after its interrupt.
     fn arm_irq(&self) -> Result<Option<i32>> {
         if self.way.settle().needs_time() { Ok(None) } else { self.device.arm_irq() }
     }

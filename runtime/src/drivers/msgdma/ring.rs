@@ -2,10 +2,11 @@
 //! Descriptors in memory, which the prefetcher fetches and writes back.
 //!
 //! The prefetcher reads a descriptor word by word, its control word last. One that becomes owned
-//! under its eyes would be taken with old words. So nobody gives it a descriptor while it runs: it
-//! runs up to the first descriptor that is not owned, which takes microseconds, and jobs that come
-//! meanwhile wait. They lie in memory already, and get their owner when RUN has cleared itself. The
-//! core's own FIFO holds all descriptors in flight, so that the prefetcher never waits for room.
+//! under its eyes would be taken with old words. So the driver gives it none while it runs. The
+//! prefetcher runs up to the first descriptor that is not owned, which takes microseconds. Jobs
+//! that come meanwhile wait. They lie in memory already, and get their owner when RUN has cleared
+//! itself. The core's own FIFO holds all descriptors in flight, so that the prefetcher never waits
+//! for room.
 
 use super::{
     config::{JOBS_MAX, MsgdmaConfig, MsgdmaMode},
@@ -41,8 +42,8 @@ pub(super) struct Prefetch {
     pub(super) settle: Settle,
     /// The last look found an end, and there are others: the next one may have ended too.
     more: bool,
-    /// No descriptor is owned, except for those that were launched and not told. Before the first
-    /// job, and after a write that failed, nobody knows.
+    /// No descriptor is owned, except for those that were launched and not told. `false`:
+    /// any may be owned, as before the first job, and after a write that failed.
     written: bool,
 }
 

@@ -60,8 +60,8 @@ impl<D: Device> Controller<D> {
     /// DMA-330, or it has no clock. [`Error::WillNotStop`].
     ///
     /// # Safety
-    /// The window is a DMA-330's, and nobody else drives any of its channels while this value or a
-    /// channel of it lives. An ID that is right is a hint, and no proof.
+    /// The window is a DMA-330's, and no other code drives any of its channels while this value or
+    /// a channel of it lives. An ID that is right is a hint, and no proof.
     pub unsafe fn open(device: D) -> Result<Self> {
         let found = Found::at(&device)?.shared();
         Stopping::new(0..found.all_channels, None).run(&device, |device, thread| {

@@ -3,7 +3,7 @@
 //! and of many others. It copies memory by programs that it fetches from memory itself.
 //!
 //! One [`Pl330`] drives one controller, all of it, by one of its channels. A [`Controller`] gives
-//! out its channels, up to eight: each is a driver of its own ([`Pl330Channel`]), in whichever
+//! out its channels, up to eight: each is a driver of its own ([`Pl330Channel`]), in any
 //! thread. By name, `pl330` with the setting `channel` is a channel, whose event is of the same
 //! number unless `event` says another; without it, it is the whole controller.
 //!
@@ -187,7 +187,7 @@ impl<D: Device> Pl330<D> {
     /// As [`open_with`](Self::open_with).
     ///
     /// # Safety
-    /// The window is a DMA-330's, and nobody else drives any of its channels while this value
+    /// The window is a DMA-330's, and no other code drives any of its channels while this value
     /// lives.
     pub unsafe fn open(device: D, program: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         // SAFETY: the caller's promise.
@@ -241,8 +241,8 @@ impl<D: Device> Pl330<D> {
     /// `poll` has told its end, or `stop` `Ok(())`.
     pub unsafe fn run_program(&mut self, code: &[u8]) -> Result<()> {
         self.thread.load_code(&self.device, code)?;
-        // SAFETY: the program is in place, the caller answers for what it does, and nobody else
-        // drives the controller.
+        // SAFETY: the program is in place, the caller answers for what it does, and no other
+        // code drives the controller.
         unsafe { self.thread.go(&self.device, 0) }
     }
 }
@@ -274,7 +274,7 @@ unsafe impl<D: Device> Driver for Pl330<D> {
         // SAFETY: no channel runs: the last job's `poll` or `stop` saw to that.
         unsafe { self.thread.load_copy(self.device.port(), operands)? };
         // SAFETY: the program is in place, the channel is stopped, the caller handed both operands
-        // over, and nobody else drives the controller.
+        // over, and no other code drives the controller.
         unsafe { self.thread.go(&self.device, 0) }
     }
 
@@ -292,8 +292,8 @@ unsafe impl<D: Device> Driver for Pl330<D> {
         Ok(())
     }
 
-    /// Kills this driver's channel. No other channel runs, or the program says so: a driver of
-    /// another channel has not armed.
+    /// Kills this driver's channel, and fails where another channel runs, whose driver has not
+    /// armed.
     fn stop_program(&self) -> StopProgram {
         let channels = regs::CHANNELS.iter().take(self.channels as usize);
         let others = channels.map(|channel| StopStep::poll_until(channel.csr.offset(), regs::STATUS, regs::STOPPED, 0));

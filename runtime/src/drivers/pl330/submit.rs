@@ -33,7 +33,7 @@ const DMAGO_NONSECURE: u32 = 0x02;
 
 #[derive(Debug)]
 pub(super) struct Thread {
-    /// Leaked by whoever drops it where the channel will not stop: it would execute what the next
+    /// Leaked where it is dropped and the channel will not stop: that would execute what the next
     /// owner writes.
     program: ManuallyDrop<DriverBuf>,
     pub(super) core: Core,
@@ -125,7 +125,7 @@ impl Thread {
         unsafe { self.program.write(0, program.words()) }
     }
 
-    /// Writes a program of somebody's own.
+    /// Writes a program that the caller wrote.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], or [`Error::Busy`] where the channel is not stopped for certain.
@@ -179,7 +179,7 @@ impl Thread {
     /// Makes its event an interrupt, and takes it back: it is taken back only while INTEN makes it
     /// one.
     pub(super) fn acknowledge(&self, device: &impl Device, others: u32) {
-        // SAFETY: an event that is nobody's yet, or was seen, moves no data.
+        // SAFETY: an event that no job uses yet, or that was seen, moves no data.
         unsafe {
             regs::INTEN.write(device, others | self.event_bit());
             regs::INTCLR.write(device, self.event_bit());

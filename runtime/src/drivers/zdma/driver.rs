@@ -47,8 +47,8 @@ impl<D: Device> Zdma<D> {
     /// are set that read as zero in a ZDMA: the wrong address.
     ///
     /// # Safety
-    /// The window is one ZDMA channel's (UG1087, module ZDMA), and nobody else drives it while this
-    /// value lives.
+    /// The window is one ZDMA channel's (UG1087, module ZDMA), and no other code drives it while
+    /// this value lives.
     pub unsafe fn simple(device: D) -> Result<Self> {
         is_zdma(&device)?;
         Ok(Self { device, jobs: Jobs::new(None) })

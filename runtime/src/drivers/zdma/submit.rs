@@ -207,7 +207,7 @@ impl Jobs {
     }
 }
 
-/// A job or a list, as the channel is told of it.
+/// A job or a list, as the registers get it.
 #[derive(Clone, Copy, Debug)]
 struct Launch {
     /// The first job, for simple mode.

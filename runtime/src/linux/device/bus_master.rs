@@ -47,8 +47,8 @@ impl BusMaster {
     /// # Safety
     /// The function was stopped or reset since anybody else drove it. Nothing else does that:
     /// `uio_pci_generic` only takes bus mastering away. A function whose last program was killed in
-    /// a job still has that job's addresses, and would go on at them, in memory that is somebody
-    /// else's by now.
+    /// a job still has that job's addresses, and would go on at them, in memory that has another
+    /// owner by now.
     ///
     /// Source: `release` in Linux `drivers/uio/uio_pci_generic.c`; PCI Local Bus Specification 3.0,
     /// 6.2.2, table 6-1, bit 2.

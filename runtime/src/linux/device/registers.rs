@@ -79,7 +79,7 @@ impl Registers {
     }
 
     /// The registers at `addr`, through `/dev/mem`: only where nothing better is, and only where
-    /// somebody asked for it by name.
+    /// the user asked for it by name.
     ///
     /// A `generic-uio` node in the device tree ([`Uio`](crate::linux::device::Uio)) is better in
     /// every way. It has an interrupt, an ordinary user may be given it, and a second driver is
@@ -93,9 +93,9 @@ impl Registers {
     /// not allow it. [`Error::Os`]: ENOENT, the kernel has no `/dev/mem`.
     ///
     /// # Safety
-    /// `len_bytes` bytes at `addr` are the registers of one device, which nobody else drives while
-    /// this lives. Reading any of them harms nothing: a read where no device is can stop the whole
-    /// machine (an external abort on Arm).
+    /// `len_bytes` bytes at `addr` are the registers of one device, which no other code drives
+    /// while this lives. Reading any of them harms nothing: a read where no device is can stop the
+    /// whole machine (an external abort on Arm).
     ///
     /// Source: man 4 mem; Linux `drivers/char/mem.c`.
     ///

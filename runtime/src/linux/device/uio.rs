@@ -117,8 +117,8 @@ impl Uio {
     /// As [`find`](Self::find).
     ///
     /// # Safety
-    /// The files below `root` are the kernel's. Or nobody makes a driver of them that gives memory
-    /// back because of its registers' values.
+    /// The files below `root` are the kernel's. Or no driver that is made of them gives memory back
+    /// because of its registers' values.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn find_under(root: &str, name: &str) -> Result<Self, Error> {
         check_name(name)?;
@@ -155,8 +155,8 @@ impl Uio {
             return Err(Error::NotFound { what: "UIO device", among: devices.into() });
         };
         let mut buffer = [0; LINK_MAX_BYTES];
-        // Before its file is opened: closing it again would take bus mastering from whoever drives
-        // the function (`release` in `uio_pci_generic.c`).
+        // Before its file is opened: closing it again would turn bus mastering off for a program
+        // that drives the function (`release` in `uio_pci_generic.c`).
         if sysfs::read(&folder, c"name", &mut buffer)?.is_some_and(|name| name.trim_ascii_end() == b"uio_pci_generic") {
             return Err(Error::Denied { what: "/dev/uioN", errno: EBUSY, fix: "it is a PCI function: open it with PciFunction" });
         }

@@ -103,7 +103,7 @@ impl UioIrq {
             Ok(_) => {
                 self.interrupts.fetch_add(1, Ordering::Relaxed);
             }
-            // Nothing new, or the other handle's read was faster: whoever calls looks at the device
+            // Nothing new, or the other handle's read was faster: the caller looks at the device
             // anyway.
             Err(EAGAIN) => {}
             Err(EIO) => return Err(NO_INTERRUPT),
@@ -243,8 +243,8 @@ mod tests {
         let (irq, kernels) = pair();
         drop(kernels);
         assert_eq!(irq.take(), Err(NO_INTERRUPT), "only its end can be read");
-        // man 2 poll: the end that is written to has an error when nobody reads; nothing to read is
-        // no error.
+        // man 2 poll: the write end has an error when the read end is closed; nothing to read is no
+        // error.
         let (reader, writer) = std::io::pipe().unwrap();
         // SAFETY: as in `pair`.
         let [reader, writer] = [reader.into_raw_fd(), writer.into_raw_fd()].map(|raw| unsafe { Fd::from_raw(raw) });

@@ -61,7 +61,7 @@ impl DmaBuf {
     /// - EOVERFLOW there: it is larger than this process's address space.
     ///
     /// # Safety
-    /// As long as this value or a region over it lives, nobody else touches the buffer's bytes,
+    /// As long as this value or a region over it lives, nothing else touches the buffer's bytes,
     /// except for devices that it hands them to. No other importer (a camera's driver) writes into
     /// it meanwhile, and no other process or mapping does. It is initialised.
     pub unsafe fn import(guard: &Guard, fd: BorrowedFd<'_>) -> Result<Self, Error> {
@@ -112,7 +112,7 @@ impl DmaBuf {
         match map(file.raw(), import.len_bytes) {
             Ok(map) => Ok(Self { guard: guard.clone(), map, file, handle: import.handle, addr: import.addr, name }),
             Err(error) => {
-                // Nobody was told its address.
+                // No device received its address.
                 guard.release(import.handle);
                 Err(error)
             }
@@ -147,7 +147,7 @@ impl Drop for DmaBuf {
 }
 
 // SAFETY: 1. The mapping is owned by `self` and never remapped, and the address was fixed in
-// `import_as`. 2. It maps all of a dma-buf, readable and writable, which nobody else touches
+// `import_as`. 2. It maps all of a dma-buf, readable and writable, which nothing else touches
 // (`import`'s contract), with a descriptor of its own. munmap is in MmapRaw's drop, after the
 // device has lost it. 3. The scope says that all of it is synchronised; the kernel touches no more.
 // 4. The addresses are the kernel's (GuardKernel, 1): physical ones where nothing translates, else

@@ -133,7 +133,7 @@ impl GuardIrq {
                 self.interrupts.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            // Nothing new, or the other handle's read was faster: whoever calls looks at the device
+            // Nothing new, or the other handle's read was faster: the caller looks at the device
             // anyway.
             Err(EAGAIN) => Ok(()),
             Err(errno) => Err(os(call, errno)),

@@ -54,21 +54,21 @@ pub enum Request<'r> {
 /// own kernel here.
 ///
 /// # Safety
-/// Callers owe nothing, because only this module can call: nobody else can make a `RealGuard`, or
+/// Callers owe nothing, because only this module can call: no other code can make a `RealGuard`, or
 /// see one. A request writes registers, and gives up memory.
 ///
 /// # Implementation safety
 /// 1. An import's address and segments are where the device finds the dma-buf's bytes, until it is
 ///    released or the file is closed. The dma-buf is as long as it says, and can be mapped shared.
-///    Allocated memory is as long as was asked for, zero, and nobody else's. Its address is that of
-///    its first byte for the device, and the others follow it. [`memory`](Self::memory) maps it,
+///    Allocated memory is as long as was asked for, zero, and in no other use. Its address is that
+///    of its first byte for the device, and the others follow it. [`memory`](Self::memory) maps it,
 ///    and a mapping of it holds the same bytes for as long as it lives.
 /// 2. The answer of [`Request::GetInfo`] about coherency and translation is true, and a sync that
 ///    succeeds was done.
-/// 3. A window of that answer is registers of this device, which nobody else writes while the file
-///    is open, and which [`registers`](Self::registers) maps. A mapping keeps the file open. Where
-///    the device is taken away, one page of ordinary memory is in the place of each of its pages:
-///    ones at first, and then what this process wrote.
+/// 3. A window of that answer is registers of this device, which no other code writes while the
+///    file is open, and which [`registers`](Self::registers) maps. A mapping keeps the file open.
+///    Where the device is taken away, one page of ordinary memory is in the place of each of its
+///    pages: ones at first, and then what this process wrote.
 pub unsafe trait GuardKernel: Send + Sync {
     /// Opens `/dev/contigo/<name>`.
     ///

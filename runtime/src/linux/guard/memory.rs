@@ -96,7 +96,7 @@ impl GuardMemory {
         match map(guard, &alloc, whole_bytes, page_bytes) {
             Ok(map) => Ok(Self { guard: guard.clone(), map, handle: alloc.handle, addr: alloc.addr, is_coherent }),
             Err(error) => {
-                // Nobody was told its address.
+                // No device received its address.
                 guard.release(alloc.handle);
                 Err(error)
             }
@@ -148,12 +148,12 @@ impl Drop for GuardMemory {
 }
 
 // SAFETY: 1. The mapping is owned by `self` and never remapped, and the address was fixed in `new`.
-// 2. It maps all of the memory, readable and writable, cleared and nobody else's. The kernel keeps
-// the pages as long as the mapping (GuardKernel, 1); munmap is in MmapRaw's drop, after the device
-// has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes. 4. It is
-// one run from its address on (GuardKernel, 1): a physical one where nothing translates, else on a
-// bus that this guard alone is on. 6. `GuardKernel`, 2. Of coherent memory no line is in a cache
-// that the device does not snoop, so each sync is done.
+// 2. It maps all of the memory, readable and writable, cleared and in no other use. The kernel
+// keeps the pages as long as the mapping (GuardKernel, 1); munmap is in MmapRaw's drop, after the
+// device has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes.
+// 4. It is one run from its address on (GuardKernel, 1): a physical one where nothing translates,
+// else on a bus that this guard alone is on. 6. `GuardKernel`, 2. Of coherent memory no line is in
+// a cache that the device does not snoop, so each sync is done.
 unsafe impl Backend for GuardMemory {
     fn name(&self) -> &'static str {
         "guard"

@@ -75,9 +75,10 @@ use spin::{Mutex, Once};
 /// stops the device, the memory is kept until one does.
 ///
 /// An import is held for this device. A device behind another port needs an import of its own
-/// there, or nobody waits for it after a crash: [`Region::export`](crate::Region::export) and
-/// [`DmaBuf::import`]. Make a [`Region`](crate::Region) of one of the two alone, and
-/// allocate every buffer from it; hold the other as long as that device may have one.
+/// there, or the kernel does not wait for it after a crash:
+/// [`Region::export`](crate::Region::export) and [`DmaBuf::import`]. Make a
+/// [`Region`](crate::Region) of one of the two alone, and allocate every buffer from it; hold the
+/// other as long as that device may have one.
 ///
 /// # References
 /// `kernel-helpers/uapi/contigo.h`, the contract; `kernel-helpers/README.md`, how to install the
@@ -186,7 +187,8 @@ impl Guard {
     }
 
     /// Tells the kernel how many address lines the device has, 32 to 64; fewer only where the
-    /// device tree says so. Before the first allocation or import; the device tree's limit stays.
+    /// device tree allows no more. Before the first allocation or import; the device tree's limit
+    /// stays.
     ///
     /// # Errors
     /// [`Error::Os`]: EBUSY, memory is allocated or imported; EINVAL, out of range; EIO, the kernel
@@ -201,7 +203,7 @@ impl Guard {
     ///
     /// Stop the queue before, or right after, and submit nothing in between. The driver of a core
     /// that takes several jobs (`ap_ctrl_chain`) would take the end of a later job for that of one
-    /// that the reset ended, whose output nobody wrote.
+    /// that the reset ended, whose output the core did not write.
     ///
     /// # Errors
     /// [`Error::Os`] with `ioctl(CONTIGO_RESET)`: EOPNOTSUPP, the kernel has no way to; else the
@@ -232,7 +234,7 @@ impl Guard {
     ///   access memory. It is run when the last descriptor of the file is closed, whatever the
     ///   device does then.
     /// - Where all of its polls are met, the device touches no memory until it is started again.
-    /// - When this value and its registers are dropped, nobody drives the device any more, through
+    /// - When this value and its registers are dropped, no code drives the device any more, through
     ///   a UIO device or `/dev/mem`: the kernel writes its registers then.
     pub unsafe fn arm(&self, program: &StopProgram, window: u32) -> Result<(), Error> {
         let steps = program.steps_for(window);

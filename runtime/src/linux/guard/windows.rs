@@ -21,9 +21,9 @@ impl Guard {
     ///
     /// They keep the guard's file open, and with it the device: the kernel stops the device when
     /// both are gone. Where the device is taken away before (unbound, reset through sysfs), they
-    /// reach no device from then on, and read ones until somebody writes. A write is read back
-    /// then, in the same place of every page and window. So believe only a register that nobody
-    /// writes, with a bit in it that it never sets.
+    /// reach no device from then on, and read ones until the program writes. A write is read back
+    /// then, in the same place of every page and window. So believe only a register that the
+    /// program does not write, with a bit in it that the device never sets.
     ///
     /// ```no_run
     /// use contigo::{Mmio, linux::guard::Guard};

@@ -43,9 +43,9 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// to give it up does so after its region is built: `segment` and [`verify`](Self::verify) ask the
 /// kernel again, `mapping` does not.
 ///
-/// **The address stays true** where [`is_pinned`](Self::is_pinned) says so. The pages are
+/// **The address stays true** where [`is_pinned`](Self::is_pinned) returns true. The pages are
 /// registered as a buffer of an io_uring then, which is a long-term pin: the kernel moves no page
-/// that somebody refers to. It never swaps a huge page. It is not copied into children
+/// that has an extra reference. It never swaps a huge page. It is not copied into children
 /// (MADV_DONTFORK), since a copy-on-write after fork(2) would move it under the device. Each block
 /// costs a descriptor, for its ring. Where an IOMMU translates for the device (`/sys/class/iommu`
 /// is not empty and the device has a group), a physical address is not its bus address: use VFIO.
@@ -154,8 +154,8 @@ impl HugeTlb {
     ///
     /// # Errors
     /// - [`Error::NotContiguous`]: the page at `offset_bytes` is elsewhere. It was moved, or never
-    ///   was contiguous with the ones before. Stop the device: it writes into somebody else's
-    ///   memory.
+    ///   was contiguous with the ones before. Stop the device: it writes into memory that is not
+    ///   this block's.
     /// - [`Error::PagemapHidden`], [`Error::AttributeUnreadable`]: it cannot know, since the
     ///   program gave up CAP_SYS_ADMIN.
     ///
@@ -179,7 +179,7 @@ impl HugeTlb {
             pagemap::base(&page, pagemap::read)?;
             // SAFETY: offset_bytes < map.len() by the loop's bound, so the byte lies in the
             // mapping. That is readable and writable, present (checked on the line above), and
-            // known to nobody else yet. It reads 0: the kernel zeroes.
+            // no other code has its address yet. It reads 0: the kernel zeroes.
             unsafe { self.map.as_mut_ptr().add(offset_bytes).write_volatile(0) };
         }
         Ok(())

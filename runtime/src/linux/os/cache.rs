@@ -3,9 +3,9 @@
 //!
 //! | architecture | who maintains the caches of [`HugeTlb`](super::HugeTlb) and [`DmaHeap`](super::DmaHeap) memory |
 //! |---|---|
-//! | x86, x86-64 | nobody needs to: every bus master of a PC snoops |
+//! | x86, x86-64 | no code needs to: every bus master of a PC snoops |
 //! | aarch64 | this file: Linux lets EL0 run `dc cvac` and `dc civac` (a mapping begins and ends at a page, so no line of it is outside) |
-//! | others | nobody: armv7 has no such instruction outside the kernel, so the memory is refused on a non-coherent port |
+//! | others | no code can: armv7 has no such instruction outside the kernel, so the memory is refused on a non-coherent port |
 //!
 //! # References
 //! - Arm Architecture Reference Manual for A-profile (DDI 0487): `DC CVAC`, `DC CIVAC`, `DC IVAC`,
@@ -24,7 +24,7 @@ use crate::types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr};
 use core::ops::Range;
 use memmap2::MmapRaw;
 
-/// The advice where nobody can maintain the caches.
+/// The advice where user space cannot maintain the caches.
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
 const INSTALL: &str = "use u-dma-buf, whose module maintains the caches that user space cannot on this CPU";
 
@@ -39,9 +39,9 @@ pub(crate) fn scope() -> SyncScope {
     return SyncScope::None { install: INSTALL };
 }
 
-/// Two owners may not share so many bytes on this machine, whoever maintains the caches. On aarch64
-/// it is the largest run that a core may write back (`CTR_EL0.CWG`), never less than
-/// [`Align::LINE`].
+/// Two owners may not share so many bytes on this machine, whether this file or the kernel
+/// maintains the caches. On aarch64 it is the largest run that a core may write back
+/// (`CTR_EL0.CWG`), never less than [`Align::LINE`].
 ///
 /// Elsewhere it is [`Align::LINE`]: a PC snoops, and the lines of the armv7 cores here have 32 or
 /// 64 bytes (Cortex-A7, A9, A15). A 32-bit program on arm64 cannot read the register: run a 64-bit
@@ -57,7 +57,7 @@ pub(crate) fn granule() -> Align {
 /// is coherent. On ARM that is a property of the port, and nothing is known of the memory.
 pub(crate) const COHERENT: Option<bool> = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { Some(true) } else { None };
 
-/// Memory by its physical address, whose caches this file maintains where somebody has to.
+/// Memory by its physical address, whose caches this file maintains where that is needed.
 pub(crate) fn mapping(map: &MmapRaw, base: PhysAddr, scope: SyncScope) -> Mapping {
     Mapping { cpu: map::start(map), len_bytes: map.len(), base: BaseAddr::Phys(base), bus: Bus::Soc, scope, coherent: COHERENT }
 }
@@ -71,7 +71,7 @@ pub(crate) fn mapping(map: &MmapRaw, base: PhysAddr, scope: SyncScope) -> Mappin
 /// that a neighbour shares is written back as it is: no byte changes.
 ///
 /// # Errors
-/// [`Error::OutOfRange`]; [`Error::CannotSync`] on an architecture where nobody can.
+/// [`Error::OutOfRange`]; [`Error::CannotSync`] on an architecture where user space cannot.
 pub(crate) fn for_device(map: &MmapRaw, range: Range<usize>, direction: Direction) -> Result<(), Error> {
     check(map, &range)?;
     let _ = direction;
@@ -85,7 +85,7 @@ pub(crate) fn for_device(map: &MmapRaw, range: Range<usize>, direction: Directio
 ///
 /// EL0 has no pure invalidate (`dc ivac` traps, it could throw away the kernel's data), so this is
 /// `dc civac`, clean and invalidate. That is right here because every line that the CPU holds is
-/// clean: [`for_device`] cleaned it, and since then nobody wrote through the CPU, for device-owned
+/// clean: [`for_device`] cleaned it, and since then no code wrote through the CPU, for device-owned
 /// memory has no view. Lines that the CPU may have fetched meanwhile, speculatively, are clean too.
 /// So the clean half writes back nothing, and the device's bytes survive.
 ///

@@ -107,8 +107,8 @@ impl Fd {
     /// # Errors
     /// The errno of `fcntl(2)`.
     pub(crate) fn duplicate(raw: c_int) -> Result<Self, i32> {
-        // SAFETY: the call takes no pointer; where it succeeds, the new descriptor is nobody
-        // else's.
+        // SAFETY: the call takes no pointer; where it succeeds, no other value owns the new
+        // descriptor.
         let fd = unsafe { libc::fcntl(raw, libc::F_DUPFD_CLOEXEC, 0) };
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
@@ -127,7 +127,7 @@ impl Fd {
     }
 
     /// # Safety
-    /// `raw` is open, and nobody else's.
+    /// `raw` is open, and no other value owns it.
     pub(crate) const unsafe fn from_raw(raw: c_int) -> Self {
         Self::new(raw)
     }
@@ -187,7 +187,7 @@ impl Fd {
     /// # Errors
     /// The errno of `eventfd(2)`.
     pub(crate) fn eventfd() -> Result<Self, i32> {
-        // SAFETY: the call takes two numbers; a descriptor that it returns is nobody else's.
+        // SAFETY: the call takes two numbers; no other value owns a descriptor that it returns.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
@@ -269,7 +269,7 @@ impl Fd {
     ///
     /// # Errors
     /// The errno of `ppoll(2)`; EIO where the file says that it is broken. A UIO device without an
-    /// interrupt, or one that is gone, says so beside everything else (`uio_poll` in Linux
+    /// interrupt, or one that is gone, reports that together with other events (`uio_poll` in Linux
     /// `drivers/uio/uio.c`).
     pub(crate) fn wait_readable(&self, timeout_us: u32) -> Result<bool, i32> {
         let mut file = libc::pollfd { fd: self.raw, events: libc::POLLIN, revents: 0 };

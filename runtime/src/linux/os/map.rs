@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::libc::EINVAL;
 
-/// Maps `len_bytes` bytes from `offset_bytes` of the file `fd`, shared with whoever else has it.
+/// Maps `len_bytes` bytes from `offset_bytes` of the file `fd`, shared with its other mappings.
 /// `call` is for errors.
 #[allow(clippy::disallowed_methods, reason = "this is the one place")]
 pub(crate) fn file(fd: i32, offset_bytes: u64, len_bytes: usize, call: &'static str) -> Result<MmapRaw, Error> {
@@ -24,7 +24,7 @@ pub(crate) fn anonymous(options: &MmapOptions, call: &'static str) -> Result<Mma
 }
 
 /// Of a shared mapping a child would be a second owner: of a device's registers, or of bytes that
-/// the parent has given to somebody else. Pages of the parent's own would move at the next write
+/// the parent has given away. Pages of the parent's own would move at the next write
 /// after a fork, under the device. The kernel takes this advice for every kind of mapping, `VM_IO`
 /// and `VM_PFNMAP` too (Linux `mm/madvise.c`, `madvise_vma_behavior`: it is `MADV_DOFORK` that is
 /// refused there).

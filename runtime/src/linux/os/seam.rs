@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "a descriptor of somebody else's, by its number")]
+#![allow(unsafe_code, reason = "a descriptor that another value owns, by its number")]
 //! The kernel's place, where a test puts its own. It is built for tests alone, with the feature
 //! `testkit`: it takes the heap.
 

@@ -49,7 +49,7 @@ impl Wait for Spin {
 /// the architected timer, whose event stream the kernel announces (Linux
 /// `arch/arm/include/asm/arch_timer.h`). A kernel without that stream is taken for one without a
 /// clock. With both, a system call still answers where the timer has an erratum, or the firmware
-/// left it unset, or somebody chose another clock: as on any processor.
+/// left it unset, or the user chose another clock: as on any processor.
 fn has_shared_clock() -> bool {
     /// `HWCAP_EVTSTRM` of Linux `arch/arm/include/uapi/asm/hwcap.h`.
     const EVENT_STREAM: libc::c_ulong = 1 << 21;

@@ -6,7 +6,7 @@ use core::ffi::CStr;
 use nix::libc::{EINTR, ENOENT, O_NOCTTY, O_NONBLOCK, O_RDONLY, c_int};
 
 /// How an attribute is opened, beside reading or writing: a pipe or a terminal in its place, in a
-/// tree that somebody else may write to, hangs nobody.
+/// tree that another user may write to, does not block the caller.
 pub(crate) const ATTRIBUTE: c_int = O_NONBLOCK | O_NOCTTY;
 
 /// The longest text that a number has is 20 digits and a newline, or `0x` and 16 digits; this

@@ -64,7 +64,7 @@ pub struct GroupStatus {
 }
 
 impl GroupStatus {
-    /// `VFIO_GROUP_FLAGS_VIABLE`: every device of the group is VFIO's or nobody's.
+    /// `VFIO_GROUP_FLAGS_VIABLE`: every device of the group has VFIO's driver or none.
     pub const VIABLE: u32 = 1;
 }
 

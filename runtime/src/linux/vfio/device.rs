@@ -47,8 +47,8 @@ pub struct VfioDevice {
 }
 
 impl Vfio {
-    /// Resets the device from outside, whoever drives it: all of its DMA ends, and its registers
-    /// are as after power-on. Then [`Queue::stop`](crate::Queue::stop).
+    /// Resets the device from outside, not through its driver: all of its DMA ends, and its
+    /// registers are as after power-on. Then [`Queue::stop`](crate::Queue::stop).
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the kernel cannot; [`Error::Os`].
@@ -80,7 +80,7 @@ impl VfioDevice {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn open(vfio: &Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         let this = Self::quiet(vfio, bar, interrupt)?;
-        // SAFETY: `this` has the registers and has given them to nobody: no driver is left.
+        // SAFETY: `this` alone has the registers, and no driver has it yet.
         unsafe { vfio.reset()? };
         vfio.0.config.enable(&vfio.0.kernel, &vfio.0.device, true)?;
         Ok(this)
@@ -118,8 +118,8 @@ impl VfioDevice {
     /// The eventfd of the interrupt, to wait on together with other files. `None` where there is
     /// none, and for [`Interrupt::Intx`]: VFIO masks the line when it comes, and only a wait of
     /// this device's unmasks it. Borrowed: valid while this value lives, never to be closed. It is
-    /// readable when the interrupt came and nobody has waited for it since, or read its 8 bytes:
-    /// read them before the next sleep.
+    /// readable from an interrupt until the next wait, or until its 8 bytes are read: read them
+    /// before the next sleep.
     #[must_use]
     pub fn raw_fd(&self) -> Option<i32> {
         if self.signal.kind == Interrupt::Intx {
@@ -147,8 +147,8 @@ impl VfioDevice {
         let base = unsafe { NonNull::new_unchecked(base) };
         // SAFETY: 1. A mapping begins at a page; it has `len_bytes` bytes, readable and writable,
         // of one device's registers (VfioKernel, 1), and lives in `_bar` as long as the window,
-        // never remapped. 2. Nobody else writes them: the kernel gives the device to one user, and
-        // `taken` gives its registers to one value.
+        // never remapped. 2. No other code writes them: the kernel gives the device to one user,
+        // and `taken` gives its registers to one value.
         let window = unsafe { MmioWindow::new(base, len_bytes) };
         trace::happened(Event::MapRegisters { len_bytes }, Site::here());
         Ok(Self { vfio: vfio.clone(), window, signal, port: vfio.port(), _bar: map })
@@ -166,8 +166,8 @@ fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     }
     let caps = Capabilities { words: &info.caps, at_bytes: core::mem::offset_of!(RegionInfo, caps) };
     let first = if info.flags & RegionInfo::CAPS == 0 { 0 } else { info.cap_offset };
-    // With more capabilities than there is room for, the kernel names none: nobody knows then
-    // whether parts are left out.
+    // With more capabilities than there is room for, the kernel names none: it does not
+    // report then whether parts are left out.
     let cut = info.argsz > size_of_u32::<RegionInfo>();
     if cut || !matches!(caps.find(first, RegionInfo::SPARSE_MMAP), Some(None)) {
         let fix = "a newer kernel maps it whole (VFIO_REGION_INFO_CAP_SPARSE_MMAP)";

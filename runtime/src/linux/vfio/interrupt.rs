@@ -138,7 +138,7 @@ fn wait_readable(fd: i32, timeout_us: u32) -> Result<(), Error> {
     // given.
     let ready = unsafe { libc::ppoll(&raw mut poll, 1, &raw const timeout, core::ptr::null()) };
     if ready < 0 {
-        // A signal: whoever waits looks at the device, and comes back.
+        // A signal: the caller looks at the device, and waits again.
         return if Errno::last() == Errno::EINTR { Ok(()) } else { Err(os("ppoll(eventfd)", Errno::last_raw())) };
     }
     if ready == 0 {
@@ -148,7 +148,7 @@ fn wait_readable(fd: i32, timeout_us: u32) -> Result<(), Error> {
     // SAFETY: an eventfd's read writes 8 bytes, which the counter has, and it lives until the call
     // returns.
     let read = unsafe { libc::read(fd, (&raw mut count).cast(), size_of::<u64>()) };
-    // EAGAIN: somebody else who polls the same descriptor took it.
+    // EAGAIN: another reader of the same descriptor took it.
     if read >= 0 || Errno::last() == Errno::EAGAIN || Errno::last() == Errno::EINTR {
         return Ok(());
     }

@@ -73,13 +73,13 @@ pub struct Function {
 ///
 /// # Safety
 /// Callers owe that the sizes in a request are those of its structs, and its addresses memory of
-/// their own. On the running kernel only this module calls: nobody else can make a `RealVfio`, or
-/// see one.
+/// their own. On the running kernel only this module calls: no other code can make a `RealVfio`,
+/// or see one.
 ///
 /// # Implementation safety
 /// 1. A device's file can be mapped shared at the offset and size of its BARs, as
-///    [`Request::RegionInfo`] says them. The mapping shows the registers of that device. Nobody
-///    else writes them while the file is open, at least so long as the mapping.
+///    [`Request::RegionInfo`] says them. The mapping shows the registers of that device. No
+///    other code writes them while the file is open, at least so long as the mapping.
 /// 2. The device reaches only memory that was mapped by [`Request::MapDma`] or
 ///    [`Request::IoasMap`], at the address given there. After an unmapping that succeeded it does
 ///    not reach that any more. A pinned page stays the page it was.

@@ -57,7 +57,7 @@ impl Space {
         bound.map_err(|errno| match errno {
             // EINVAL: the file was opened and bound before (`vfio_df_open`); nothing else of this
             // call can be invalid, for VFIO does not register a device whose IOMMU cannot keep
-            // caches coherent. EBUSY: somebody has its group open (`vfio_device_block_group`), or a
+            // caches coherent. EBUSY: its group is open (`vfio_device_block_group`), or a
             // device of its group has a driver of the kernel's (`iommufd_device_bind`).
             EINVAL | EBUSY => Error::InUse { errno },
             errno => attach_error("ioctl(VFIO_DEVICE_BIND_IOMMUFD)", errno),
@@ -142,7 +142,7 @@ impl Space {
         match self {
             Self::Container { container, .. } => kernel.ioctl(container, Request::CheckExtension(abi::DMA_CC_IOMMU)).unwrap_or(0) > 0,
             // It is turned on where the hardware has it (`iommufd_hwpt_paging_enforce_cc`), and
-            // nothing says so.
+            // no request reports it.
             Self::Iommufd { .. } => false,
         }
     }

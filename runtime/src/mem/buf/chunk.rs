@@ -109,7 +109,7 @@ impl Chunk {
     #[inline(always)]
     pub(crate) fn take_from_device(&self, span: Span) {
         #[cfg(feature = "sim")]
-        tell(self.with_extent(span), Holder::Nobody);
+        tell(self.with_extent(span), Holder::None);
         #[cfg(not(feature = "sim"))]
         let _ = span;
     }

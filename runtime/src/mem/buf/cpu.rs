@@ -98,8 +98,8 @@ impl CpuBuf {
     }
 
     /// The CPU's address of the first byte shown, for code that is not Rust: no reference is made.
-    /// Valid until this buffer is sliced, given away or dropped; who writes through it does so
-    /// while nobody has a view.
+    /// Valid until this buffer is sliced, given away or dropped; write through it only while
+    /// no view exists.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.start().as_ptr()
     }

@@ -169,7 +169,7 @@ impl DevBuf {
     /// let board = SimBoard::new(1);
     /// let region = Region::new(board.memory(64 * 1024)?)?;
     /// let frame = region.alloc(4096, Align::LINE)?;
-    /// // SAFETY: no device is told the address.
+    /// // SAFETY: no device receives the address.
     /// let frame = unsafe { frame.hand_over(&board.port(), 32, 1024..2048, Direction::ToDevice)? };
     /// assert_eq!(frame.slice().len_bytes, 1024);
     /// # Ok::<(), contigo::Error>(())

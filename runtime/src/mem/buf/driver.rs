@@ -11,7 +11,7 @@ use core::{fmt, mem::ManuallyDrop};
 
 /// Memory that a driver shares with its device, beside the operands of its jobs: a PL330's
 /// microcode, a DMA engine's descriptors and the status that it writes into them. It belongs to the
-/// driver from [`new`](Self::new) on, whichever job runs, and is never allocated again.
+/// driver from [`new`](Self::new) on, for all of its jobs, and is never allocated again.
 ///
 /// It has no view. The driver writes whole words, [`write`](Self::write) makes them visible to the
 /// device, and [`addr_at`](Self::addr_at) is where the device finds them. [`read`](Self::read) sees
@@ -163,10 +163,10 @@ impl DriverBuf {
         Ok(())
     }
 
-    /// The buffer, for whoever wants it next.
+    /// The buffer, for its next owner.
     ///
     /// # Safety
-    /// The device fetches none of it any more, and will not before it is told of other memory.
+    /// The device fetches none of it any more, and will not until the driver gives it other memory.
     pub unsafe fn release(self) -> DevBuf {
         self.buf.at_rest();
         ManuallyDrop::into_inner(self.buf)

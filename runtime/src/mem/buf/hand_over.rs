@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "an address is told here without a job: its caller must know when the device has stopped")]
+#![allow(unsafe_code, reason = "an address is given out here without a job: its caller must know when the device has stopped")]
 //! The hand-over: the one way from the CPU to a device, and from one device on to the next.
 //!
 //! Three steps, each in one place: [`check`] compares memory with port and touches nothing;
@@ -112,7 +112,7 @@ impl CpuBuf {
     ///
     /// # Safety
     /// 1. Each device that hears the address stands behind `port`, touches these bytes only, and
-    ///    writes only where `direction` says so. A read may go on to the ends of its bus words, as
+    ///    writes only where `direction` allows. A read may go on to the ends of its bus words, as
     ///    AXI's masters do, where they lie in the same block.
     /// 2. It has stopped, its last write included, before the [`DevBuf`] comes back to the CPU, is
     ///    handed over again, or is dropped.

@@ -8,7 +8,7 @@ pub(crate) const WORD_BITS: usize = usize::BITS as usize;
 
 /// Takes a free slot of `words`. `None` when every slot was seen taken during the call.
 ///
-/// Bounded: each failed attempt at a word is a bit that somebody else took meanwhile, and is not
+/// Bounded: each failed attempt at a word is a bit that another thread took meanwhile, and is not
 /// tried again; so at most as many attempts as there are bits.
 #[inline]
 pub(crate) fn claim(words: &[AtomicUsize], likely: &AtomicUsize) -> Option<usize> {

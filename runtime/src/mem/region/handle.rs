@@ -21,8 +21,8 @@ use core::{fmt, ptr::NonNull};
 /// A handle to one block of DMA memory, checked, and given out in buffers. Clones are the same
 /// region.
 ///
-/// The memory is unmapped when the last handle, buffer and pool is gone, on whichever thread that
-/// is. A buffer that was forgotten, or that a device still has, keeps it mapped for ever.
+/// The memory is unmapped when the last handle, buffer and pool is gone, on the thread that drops
+/// it. A buffer that was forgotten, or that a device still has, keeps it mapped for ever.
 ///
 /// A child of fork(2) does not get the memory, nor the account of it in pages from the kernel. It
 /// must not drop a handle, a buffer or a pool that it inherits. Memory that you gave for the
@@ -254,7 +254,7 @@ impl Region {
     /// descriptor of them.
     ///
     /// # Safety
-    /// - While an importer has the block mapped, nobody has a view of any byte of it, and no queue
+    /// - While an importer has the block mapped, no view of any byte of it exists, and no queue
     ///   has a job in it. The importer reads, writes, and maintains the caches of all of it, the
     ///   buffers of others included.
     /// - Of u-dma-buf: the importers have let go of it before the region's memory is unmapped,

@@ -106,7 +106,7 @@ fn the_last_one_out_drops_the_backend_whatever_it_is() {
         let pool = region.pool(2, 256).unwrap();
         let (slot, mut buffer) = (pool.take().unwrap(), region.alloc(1000, Align::LINE).unwrap());
         buffer.view_mut::<u8>().unwrap().fill(7);
-        // SAFETY: no device is told the address.
+        // SAFETY: no device receives the address.
         let device = unsafe { buffer.hand_over(&PORT, 32, .., Direction::Bidirectional) }.unwrap();
         let mut all: Vec<Box<dyn Send>> =
             vec![Box::new(region.clone()), Box::new(region), Box::new(pool), Box::new(slot), Box::new(device)];
@@ -257,7 +257,7 @@ fn a_block_that_is_synchronised_as_a_whole_has_one_buffer() {
     let only = region.alloc(64, Align::LINE).unwrap();
     assert_eq!(region.alloc(64, Align::LINE).unwrap_err(), Error::WholeBlock { shared_bytes: 64 });
     assert_eq!(region.pool(1, 64).unwrap_err(), Error::WholeBlock { shared_bytes: 64 });
-    // SAFETY: no device is told the address.
+    // SAFETY: no device receives the address.
     drop(unsafe { only.hand_over(&PORT, 32, .., Direction::FromDevice) }.unwrap());
     let pool = region.pool(2, 64).unwrap();
     // SAFETY: as above.
@@ -267,8 +267,8 @@ fn a_block_that_is_synchronised_as_a_whole_has_one_buffer() {
     assert_eq!(ends(&gone), 1);
 }
 
-/// What a consumer has of a buffer whose holder went, whichever owner the buffer is of: the last
-/// that keeps the memory.
+/// A consumer's tensor is the last owner of the memory, when the buffer's holder is gone: of an
+/// allocation, of a pool's slot and of a split buffer alike.
 #[test]
 fn a_tensor_keeps_the_memory_until_its_deleter_is_called() {
     static TENSORS: TensorTable<1> = TensorTable::new();
@@ -300,7 +300,7 @@ fn a_tensor_keeps_the_memory_until_its_deleter_is_called() {
 #[test]
 fn memory_that_is_no_dma_buf_is_not_exported() {
     let (region, _) = region(4096, Limits::default());
-    // SAFETY: nobody imports it.
+    // SAFETY: no importer receives it.
     let refused = unsafe { region.export() }.map(drop);
     assert!(matches!(refused, Err(Error::Unsupported { what, .. }) if what.contains("no dma-buf")), "{refused:?}");
 }
@@ -528,7 +528,7 @@ fn a_drop_waits_for_no_lock_and_the_next_allocation_frees() {
     let slot = pool.take().unwrap();
     let held = table.lock();
     drop((buffer, pool, slot));
-    assert_eq!((region.free_bytes(), region.users()), (0, 1), "nobody could free them");
+    assert_eq!((region.free_bytes(), region.users()), (0, 1), "the lock kept them from being freed");
     drop(held);
     assert!(region.alloc(4096, Align::LINE).is_ok());
     assert_eq!(region.free_bytes(), 4096);

@@ -23,7 +23,7 @@ pub enum StreamEnd {
     Sink,
 }
 
-/// A camera or a converter: packets back to back, whether somebody takes them or not.
+/// A camera or a converter: packets back to back, whether the core takes them or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceConfig {
     /// How many packets it sends, the lost ones included; then it is silent.

@@ -127,7 +127,7 @@ impl SimStream {
 
     /// The core was stopped or reset. A source is silent until its next trigger, and the packet
     /// under way is cut; one that goes on hears nothing of it ([`SourceConfig::goes_on`]). Bytes
-    /// that wait in a loopback's FIFO stay there, where `keeps` says so: an FIFO outside of the
+    /// that wait in a loopback's FIFO stay there, where `keeps` is set: an FIFO outside of the
     /// core, which its reset does not reach.
     pub fn cut(&mut self, keeps: bool) {
         if let StreamEnd::Source(SourceConfig { goes_on: false, .. }) = self.config.end {

@@ -1,5 +1,5 @@
 //! The content of a packet: its number, its length, and words that follow from both. So a test
-//! knows every byte, and nobody keeps them.
+//! knows every byte, and keeps no copy.
 
 /// Writes the bytes of packet `number`, of `len_bytes`, that begin at byte `at` of it.
 pub fn part(number: u32, len_bytes: usize, at: usize, to: &mut [u8]) {

@@ -7,7 +7,7 @@ use heapless::Deque;
 const PACKETS: usize = 64;
 /// From the trigger to the first packet: what a sensor takes.
 const TRIGGER_NS: u64 = 1_000;
-/// Where nobody looks for a long time, packets are lost one by one up to so many; the others at
+/// After a long time without an access, packets are lost one by one up to so many; the others at
 /// once.
 const ONE_BY_ONE: u64 = 256;
 

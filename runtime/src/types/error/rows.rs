@@ -388,14 +388,14 @@ Port {
     "the kernel says this memory is {kernel}, port {port} is {master}: correct dma-coherent in the \
      device tree, or use the right port";
 
-    /// Nobody can maintain the caches of this memory, and the port does not snoop. The text says
+    /// No code can maintain the caches of this memory, and the port does not snoop. The text says
     /// what would help.
     CannotSync(-117 CANNOT_SYNC Unsupported EOPNOTSUPP) {
         /// The port.
         port: &'static str,
         /// The thing that would help, in words.
         install: &'static str,
-    } "nobody can maintain the caches of this memory for the non-coherent port {port}; {install}";
+    } "no code can maintain the caches of this memory for the non-coherent port {port}; {install}";
 }
 
 Device {
@@ -675,7 +675,7 @@ System {
     InUse(-140 IN_USE Busy EBUSY) {
         /// The errno of the lock.
         errno: i32,
-    } "somebody else has this block or device open (errno {errno}): end that program, or take another; \
+    } "another program has this block or device open (errno {errno}): end that program, or take another; \
        a guarded device that did not stop is to be reset";
 
     /// The kernel would not pin so much memory for this user (`RLIMIT_MEMLOCK`).

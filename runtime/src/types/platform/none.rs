@@ -36,12 +36,12 @@ impl Anonymous {
     }
 }
 
-/// A pause: there is nobody else to run.
+/// A pause: this build has no scheduler to call.
 pub(crate) fn sleep(_time: Duration) {
     core::hint::spin_loop();
 }
 
-/// A pause while `word` holds `is`: there is nobody who wakes.
+/// A pause while `word` holds `is`: no call wakes a sleeper.
 pub(crate) fn sleep_while(word: &AtomicU32, is: u32, _timeout_us: u32) {
     if word.load(Ordering::Acquire) == is {
         core::hint::spin_loop();
@@ -53,7 +53,7 @@ pub(crate) const fn same_process() -> Result<()> {
     Ok(())
 }
 
-/// Nobody sleeps.
+/// No thread sleeps.
 pub(crate) const fn wake_all(_word: &AtomicU32) {}
 
 /// A file, of which there is none here.

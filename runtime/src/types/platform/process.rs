@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a page that the kernel wipes in a child, and a function that the C library calls there")]
-//! Which process this is: a child of fork(2) is told that it is another one.
+//! Which process this is: a child of fork(2) finds out that it is another one.
 //!
 //! One word says it, in a page that the kernel gives to a child as zeroes (`MADV_WIPEONFORK`),
 //! whatever call made the child. Linux before 4.14 has no such pages; there the word is cleared by
@@ -16,7 +16,7 @@ use nix::{
     sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap},
 };
 
-/// The page, once somebody has asked. The word in it is not 0 in the process that asked first, and
+/// The page, once a thread has asked. The word in it is not 0 in the process that asked first, and
 /// 0 in its children.
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 /// The number of that process, for its children.
@@ -28,7 +28,7 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 /// It is for code that keeps regions, engines or registers where a child finds them again, as the C
 /// library and the Python package do. Both ask at each call, because values that a child finds
 /// belong to its parent. Asking costs two loads. The first call makes a few system calls. Ask once
-/// before the fork: until somebody has asked, a child counts as the first too.
+/// before the fork: until the first call, a child counts as the first process too.
 ///
 /// A child of vfork(2), or of clone(2) with `CLONE_VM`, has the same memory, and counts as the same
 /// process.
@@ -45,7 +45,7 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 /// ```
 #[inline]
 pub fn same_process() -> Result<()> {
-    // Acquire: whoever finds the page finds the word in it.
+    // Acquire: a thread that finds the page finds the word in it.
     match NonNull::new(WORD.load(Ordering::Acquire)) {
         // SAFETY: the page is never unmapped (`ask`), and an atomic word is all that anybody makes
         // of it.
@@ -70,7 +70,7 @@ fn ask() -> Result<()> {
     let page = unsafe { mmap_anonymous(None, len_bytes, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_PRIVATE) };
     let page = page.map_err(os("mmap(MAP_ANONYMOUS)"))?;
     let word = page.cast::<AtomicU32>();
-    // SAFETY: a page, readable and writable, aligned, zeroed, and nobody else's yet.
+    // SAFETY: a page, readable and writable, aligned, zeroed, and not published yet.
     unsafe { word.as_ref() }.store(pid, Ordering::Relaxed);
     // SAFETY: the page that was mapped above. An older kernel refuses the advice, and the function
     // below is there for it.
@@ -81,15 +81,15 @@ fn ask() -> Result<()> {
     match unsafe { pthread_atfork(None, None, Some(in_a_child)) } {
         0 => {}
         errno => {
-            // SAFETY: nobody was told of this page.
+            // SAFETY: this page was not published.
             let _ = unsafe { munmap(page, len_bytes.get()) };
             return Err(Error::Os { call: "pthread_atfork", errno });
         }
     }
     OWNER.store(pid, Ordering::Relaxed);
-    // Release: the word is there for whoever finds the page.
+    // Release: the word is there for a thread that finds the page.
     if WORD.compare_exchange(ptr::null_mut(), word.as_ptr(), Ordering::Release, Ordering::Relaxed).is_err() {
-        // SAFETY: nobody was told of this page; another thread's was first.
+        // SAFETY: this page was not published; another thread's was first.
         let _ = unsafe { munmap(page, len_bytes.get()) };
     }
     same_process()

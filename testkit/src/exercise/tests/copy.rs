@@ -49,8 +49,8 @@ impl<D: Device> Copy<D> {
 
 // SAFETY: the model reads `LEN` bytes at `FROM` and writes as many at `TO` before it says that it
 // is done. Those with a bug touch bytes that they were not given. Their memory is one block of the
-// simulated board, of which no reference is alive while a job runs. The block behind the caches is
-// no Rust memory that anybody looks at.
+// simulated board, of which no reference is alive while a job runs. The block behind the caches
+// has no view.
 unsafe impl<D: Device> Driver for Copy<D> {
     fn name(&self) -> &'static str {
         "copy"
@@ -114,7 +114,7 @@ pub(super) struct Forgetful<B> {
 
 // SAFETY: `memory` keeps them, except for the fifth promise, whose breach is the test's subject.
 // Views then show the bytes that caches remember, in a block of the simulated board, where that is
-// ordinary memory that nobody writes meanwhile.
+// ordinary memory that nothing writes meanwhile.
 unsafe impl<B: Backend> Backend for Forgetful<B> {
     forward!(|this| this.memory => name, mapping, sync_for_device, held_by, wrong_accesses);
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
@@ -142,7 +142,7 @@ pub(super) enum Bug {
     FromShifted,
     /// Writes so many bytes further: into the slot behind the right one.
     Neighbour(u64),
-    /// Writes the same once more, so many bytes further: where nobody looks at once.
+    /// Writes the same once more, so many bytes further: outside the operand.
     Echo(u64),
     /// Flips one bit of one byte in one job of so many.
     Flip(u32),

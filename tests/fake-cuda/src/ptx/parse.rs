@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The compiler's message, and the code that the driver answers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// For whoever wrote the text.
+    /// For the author of the PTX.
     pub log: String,
     /// `CUresult`.
     pub code: i32,

@@ -7,7 +7,7 @@ use super::{
 use crate::{codes::code, state::Answer};
 use std::ops::Range;
 
-/// The value of a register that nobody has written: nothing that anybody expects.
+/// The value of a register before its first write: none that a test expects.
 const UNSET: u64 = 0xA5A5_A5A5_A5A5_A5A5;
 
 /// So many registers are filled in the time of a statement.

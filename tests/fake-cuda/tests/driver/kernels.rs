@@ -83,7 +83,7 @@ fn any_kernel_is_what_its_ptx_says_also_one_that_waits_for_the_cpu() {
     assert_eq!(launch(wait, 0, [flag_at, out_at]), OK);
     assert_eq!([query(0), query(0), synchronize(0)], [code::NOT_READY, code::NOT_READY, code::LAUNCH_TIMEOUT]);
     assert_eq!((byte(out, 0), cuda.counters().kernels_done, cuda.counters().queued), (1, 0, 1));
-    // Nobody asks, and it goes on.
+    // It goes on without a call.
     // SAFETY: as above.
     unsafe { flag.write(6) };
     let since = Instant::now();

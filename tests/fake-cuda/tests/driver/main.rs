@@ -167,7 +167,7 @@ fn fill_bytes() -> Handle {
 }
 
 fn byte(p: *const u8, index: usize) -> u8 {
-    // SAFETY: the tests' own memory, of which nobody else makes references.
+    // SAFETY: the tests' own memory, of which no other code makes references.
     unsafe { p.add(index).read_volatile() }
 }
 

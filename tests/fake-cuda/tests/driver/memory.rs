@@ -24,7 +24,7 @@ fn pinned_memory_is_the_process_s_and_badly_aligned() {
     assert_eq!(cuda.counters().refused(Function::cuMemFreeHost), 2);
     assert_eq!((cuda.counters().host_allocs, cuda.counters().overruns), (0, 0));
 
-    // Memory is not mapped for the device where nobody asked for it.
+    // Without its flag, memory is not mapped for the device.
     let unmapped = pin(16, 0).unwrap();
     assert_eq!(device_pointer(unmapped), Err(code::INVALID_VALUE));
     assert_eq!([pin(0, 0), pin(16, 8)], [Err(code::INVALID_VALUE); 2]);

@@ -11,7 +11,7 @@
 //! | `stuck` | 1: it does not stop before its reset line is pulled |
 //! | `fails_at` | this end, from 0, is that of a job that failed alone |
 //! | `twice_at` | this end is the one before it, told again |
-//! | `nobodys_at` | before this end comes one of a job that there is not |
+//! | `unknown_at` | before this end comes one of a job that there is not |
 //! | `too_long_at` | this end says a byte more than the largest buffer has |
 //! | `taken` | 1: it has an interrupt, which another thread has always taken |
 
@@ -51,7 +51,7 @@ pub(crate) static ROW: DriverRow = DriverRow::new("camera", "a camera: its jobs 
         "refuses_at",
         "fails_at",
         "twice_at",
-        "nobodys_at",
+        "unknown_at",
         "too_long_at",
         "taken",
     ])
@@ -63,7 +63,7 @@ fn spec(source: SourceConfig) -> CoreSpec {
     CoreSpec { length_bits: LENGTH_BITS, ..CoreSpec::camera(source, 512) }
 }
 
-/// Is a camera's channel at work? By the last access to its registers, of whichever camera.
+/// Is a camera's channel at work? By the last access to the registers of any camera.
 static RUNS: AtomicBool = AtomicBool::new(false);
 
 /// Is the channel of the camera that was used last at work?
@@ -83,7 +83,7 @@ unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
         unsafe { device.write32(WRONG + 4 * index, number(name)?) };
     }
     let (fails_at, twice_at) = (number("fails_at")?, number("twice_at")?);
-    let lies = Lies { fails_at, twice_at, nobodys_at: number("nobodys_at")?, too_long_at: number("too_long_at")? };
+    let lies = Lies { fails_at, twice_at, unknown_at: number("unknown_at")?, too_long_at: number("too_long_at")? };
     let depth = settings.number("depth", 1, DEPTH_MAX)?.unwrap_or(8) as usize;
     // A descriptor for each job.
     let memory = memory.map(|memory| memory.slice(..depth * LINE)).transpose()?;
@@ -104,7 +104,7 @@ fn number(settings: Settings<'_>, name: &'static str) -> Result<u32> {
 struct Lies {
     fails_at: u32,
     twice_at: u32,
-    nobodys_at: u32,
+    unknown_at: u32,
     too_long_at: u32,
 }
 
@@ -123,8 +123,8 @@ struct Lying {
 }
 
 // SAFETY: the channel belongs to the camera, and every method is its own. Only `poll` may lie about
-// an end that there was: a job that failed, another slot, or more bytes. Nobody is harmed by a lie
-// of these kinds: the queue must find it.
+// an end that there was: a job that failed, another slot, or more bytes. A lie of these kinds
+// does no harm: the queue must find it.
 unsafe impl Driver for Lying {
     contigo::forward!(|this| this.camera => port, simulated, addr_bits, operands, depth, in_order, check, stop_program, ran_dry);
     contigo::forward!(|this| this.camera => stop);
@@ -157,7 +157,7 @@ unsafe impl Driver for Lying {
         Ok(Some(match self.lies {
             Lies { fails_at, .. } if fails_at == this => Completion { failed: Some("asked for"), ..end },
             Lies { twice_at, .. } if twice_at == this => before.unwrap_or(end),
-            Lies { nobodys_at, .. } if nobodys_at == this => {
+            Lies { unknown_at, .. } if unknown_at == this => {
                 self.held = Some(end);
                 Completion::of(usize::MAX)
             }

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "the exporter's calls")]
-//! The lab's own hardware (`cross/lab/module`): what it counted, and how it is told to fail.
+//! The lab's own hardware (`cross/lab/module`): what it counted, and how it is made to fail.
 
 use nix::{errno::Errno, libc};
 use std::{

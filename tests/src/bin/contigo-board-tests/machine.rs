@@ -65,7 +65,7 @@ impl Memory {
     }
 
     /// Every kind, each at least once. The system heap is scattered pages: no device without an
-    /// IOMMU can use it, and `Region` says so.
+    /// IOMMU can use it, and `Region` refuses its blocks.
     pub(crate) fn kinds() -> Vec<Self> {
         let memories = Inventory::here().memories().filter(|entry| KINDS.contains(&entry.kind));
         let alone = memories.filter(|entry| entry.name.is_none_or(|name| name.device().is_none() && name.argument() != "system"));
@@ -94,7 +94,7 @@ impl Memory {
         self.name.as_ref()
     }
 
-    /// Is it of this kind, and nobody's?
+    /// Is it of this kind, and of no device?
     pub(crate) fn is(&self, kind: &str) -> bool {
         self.kind == kind && self.device().is_none()
     }
@@ -264,7 +264,7 @@ fn platform_device(address: &str) -> Option<String> {
 }
 
 /// The heaps of contiguous memory. The system heap is scattered pages: no device without an IOMMU
-/// can use it, and `Region` says so.
+/// can use it, and `Region` refuses its blocks.
 pub(crate) fn heaps() -> Vec<String> {
     names("/dev/dma_heap").into_iter().filter(|name| name != "system").collect()
 }

@@ -26,7 +26,7 @@ impl Map {
         Ok(Self { start: start.cast(), len_bytes })
     }
 
-    /// Zeroed memory of `len_bytes`, whole pages, with a page behind it that nobody can touch.
+    /// Zeroed memory of `len_bytes`, whole pages, with an inaccessible page behind it.
     pub(crate) fn guarded(len_bytes: usize) -> Result<Self> {
         let os = |call| move |errno: nix::Error| Error::Os { call, errno: errno as i32 };
         let whole = NonZeroUsize::new(len_bytes + GUARD_BYTES).unwrap_or(NonZeroUsize::MIN);
@@ -34,7 +34,7 @@ impl Map {
         // SAFETY: as above.
         let start = unsafe { mmap_anonymous(None, whole, access, MapFlags::MAP_PRIVATE) }.map_err(os("mmap"))?;
         let map = Self { start: start.cast(), len_bytes: whole };
-        // SAFETY: the last page of the mapping, which nobody looks at.
+        // SAFETY: the last page of the mapping, to which no reference exists.
         unsafe { mprotect(start.byte_add(len_bytes), GUARD_BYTES, ProtFlags::PROT_NONE) }.map_err(os("mprotect"))?;
         Ok(map)
     }

@@ -27,15 +27,15 @@ interrupt, and the jobs that must be refused, stopped, decoded or given back. Ru
   --user UID     once more as this user, whose group has the same number, the rows that make sense
                  for one
   --lab          this is an emulator, which has no caches: a port may be called coherent where
-                 nobody can maintain them
+                 they could not be maintained
   --locked-down  only the row that locks the kernel down, which lasts until it is started anew
   --sim          the simulated board too; without any engine it is tested in any case
   --report FILE  also writes FILE: this machine, every row, the latency of each engine, and where
                  they can be had cyclictest's figures and the energy of a job; see docs/hil.md
 
 soak does random jobs on every engine, with kills, unbinds, memory pressure and moving clocks. It
-prints a line a minute, and ends by time, by SIGINT or SIGTERM, or at the first fault that nobody
-expected. hang takes every processor for itself, so that only a reset ends it: for a bench.
+prints a line a minute, and ends by time, by SIGINT or SIGTERM, or at the first unexpected fault.
+hang takes every processor for itself, so that only a reset ends it: for a bench.
 
 Exit status: 0 nothing failed, 1 a row failed, 2 wrong usage, 130 a soak was interrupted.";
 

@@ -263,7 +263,7 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
             rows.push(check("endless-program-killed", &Check::Pl330Killed));
         }
         Some(DmaKind::Zdma) => {
-            let why = "only an IOMMU makes a bus address that faults and harms nobody; QEMU's ZDMA ignores what the bus answers";
+            let why = "only an IOMMU makes a bus address that faults and does no harm; QEMU's ZDMA ignores what the bus answers";
             rows.push(Planned::check("fault-decoded", &memory, &label, What::Nothing(why.into())));
         }
         None => {}
@@ -347,13 +347,13 @@ fn place(options: &Options, engine: &Engine, memory: &Memory) -> Result<Place, S
     let port = match (unmaintained(engine, memory), options.lab) {
         (false, _) => real,
         (true, true) => Port { name: "lab", coherent: true, ..real },
-        (true, false) => return Err("nobody can maintain the caches of this memory on this processor; in an emulator: --lab".into()),
+        (true, false) => return Err("the caches of this memory cannot be maintained on this processor; in an emulator: --lab".into()),
     };
     Ok(Place { memory: *memory, engine: *engine, port, reach: Reach::All, armed: true })
 }
 
-/// Does nobody maintain this memory's caches for this engine? A dma-heap's on armv7: there it takes
-/// an emulator, where there are none, and a port that says so.
+/// Can neither the kernel nor this program maintain this memory's caches for this engine? A
+/// dma-heap's on armv7: a test there needs an emulator, which has no caches, and a coherent port.
 fn unmaintained(engine: &Engine, memory: &Memory) -> bool {
     memory.is("dma-heap") && cfg!(target_arch = "arm") && !engine.port().coherent
 }

@@ -27,7 +27,7 @@ pub(crate) const JOBS: usize = 8;
 pub(crate) const DRIVER_REACH_BYTES: usize = 2 * Ground::DRIVER_BYTES;
 /// The address lines of edu: its registers keep 32 bits.
 const EDU_BITS: u32 = 32;
-/// Its mask where QEMU is told nothing (`docs/specs/edu.rst`).
+/// QEMU's default of its `dma_mask` (`docs/specs/edu.rst`).
 const EDU_NARROW_BITS: u32 = 28;
 /// QEMU's `virt` machine: PCI masters snoop (hw/arm/virt.c, `create_pcie`: the node is
 /// `dma-coherent`), bus address = physical address where no SMMU is (`docs/system/arm/virt.rst`).
@@ -59,7 +59,7 @@ pub(crate) enum Reach {
     /// Its first [`DRIVER_REACH_BYTES`], where a driver's own memory is; not what is taken after
     /// them.
     DriverOnly,
-    /// The reach of edu where QEMU is told nothing: 28 address bits.
+    /// The reach of edu with QEMU's default `dma_mask`: 28 address bits.
     Narrow,
 }
 
@@ -177,7 +177,7 @@ impl<H: Bench> Task<'_, H> {
     }
 
     /// # Safety
-    /// `device` is a `kind`, and nobody else drives it.
+    /// `device` is a `kind`, and no other code drives it.
     unsafe fn with_kind<D: Device>(self, region: &Region, device: D, kind: DmaKind, linked: bool, line: Line<'_>) -> Result<H::Out> {
         match (kind, linked) {
             (DmaKind::Pl330, _) => {
@@ -202,7 +202,7 @@ impl<H: Bench> Task<'_, H> {
 
     /// # Safety
     /// `device` is an edu whose mask has at least [`EDU_BITS`] bits, or [`EDU_NARROW_BITS`] where
-    /// the reach is narrow, and nobody else drives it.
+    /// the reach is narrow, and no other code drives it.
     unsafe fn with_edu<D: Device>(self, region: &Region, device: D) -> Result<H::Out> {
         let came = AtomicU64::new(0);
         let (device, line) = (Counted::new(device, &came), Line::Counted(&came));

@@ -49,7 +49,7 @@ fn each_fault_ends_as_the_table_says() {
         assert!(short.is_none() && bytes.is_some_and(|bytes| (1..4096).contains(&bytes)), "{short:?} {bytes:?}");
         let (hang, ..) = ends(spec, Faults { hang: often, ..Faults::NONE });
         assert!(matches!(hang, Some(Error::Timeout { .. })), "{hang:?}");
-        // Stuck is what does not stop when it is told to.
+        // A stuck core is one that does not stop when its driver stops it.
         let (stuck, _, bytes) = ends(spec, Faults { stuck: often, ..Faults::NONE });
         assert_eq!((stuck, bytes), (None, Some(4096)));
         let (stuck, ..) = ends(spec, Faults { hang: often, stuck: often, ..Faults::NONE });

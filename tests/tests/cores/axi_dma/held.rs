@@ -1,5 +1,5 @@
-//! An error of one channel holds the other's RS at 0 until a reset: who is told what, and that both
-//! work again.
+//! An error of one channel holds the other's RS at 0 until a reset: which channel reports which
+//! error, and that both work again.
 
 use super::{DIRECT, SOON, WITH_SG, core, ring};
 use contigo::{
@@ -56,7 +56,7 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
                 assert!(send.wait::<1>(SOON).unwrap().is_some());
             };
         }
-        // S2MM has failed when this returns, and nobody has looked at it.
+        // S2MM has failed when this returns, and no call has polled it since.
         macro_rules! receive_fails {
             () => {
                 both_work!();
@@ -82,10 +82,10 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
         let failed = send.wait::<1>(SOON).unwrap_err();
         assert!(is_of(failed.error, S2MM), "{}", failed.error);
         assert!(send.take_back::<1>().unwrap().is_some());
-        // Its stop was the reset: it works, also where nobody asks S2MM.
+        // Its stop was the reset: it works, also before S2MM is polled.
         give!(send 64).unwrap();
         assert!(send.wait::<1>(SOON).unwrap().is_some());
-        // Its stop resets the core once more, and the FIFO with it: nobody has jobs.
+        // S2MM's stop resets the core once more, and the FIFO with it: MM2S has no job.
         receive_was_reset!();
 
         // It has no job, and is stopped: it starts again at once.
@@ -98,7 +98,7 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
         assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(64));
         assert!(send.wait::<1>(SOON).unwrap().is_some());
 
-        // It is stopped already, and S2MM fails then: its start says so, once.
+        // MM2S is stopped already when S2MM fails: the start of MM2S reports the error, once.
         both_work!();
         send.stop().unwrap();
         if spec.sg {
@@ -113,7 +113,7 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
             assert!(send.wait::<1>(SOON).unwrap().is_some());
         }
 
-        // The error is told by its own channel, where that is asked first.
+        // The error is reported by its own channel, where that is polled first.
         receive_fails!();
         let failed = receive.wait::<1>(SOON).unwrap_err();
         assert!(is_of(failed.error, S2MM), "{}", failed.error);
@@ -196,7 +196,7 @@ fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_st
                 names += 1;
             }
         }
-        assert_eq!(names, 8, "each error is told once");
+        assert_eq!(names, 8, "each error is reported once");
     }
 }
 

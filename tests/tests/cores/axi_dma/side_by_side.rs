@@ -30,7 +30,7 @@ fn both_channels_work_side_by_side_also_after_a_stop_of_one() {
         let (mut send, mut receive) =
             (Queue::new(open(Side::Mm2s).unwrap(), 4).unwrap(), Queue::new(open(Side::S2mm).unwrap(), 4).unwrap());
         assert_eq!(open(Side::S2mm).unwrap_err(), Error::HasDriver);
-        // A packet that nobody takes waits in the FIFO, and MM2S with it.
+        // A packet that S2MM does not receive waits in the FIFO, and MM2S with it.
         send.submit([pool.take().unwrap().to_device(..4096)], &[]).unwrap();
         assert!(send.wait::<1>(Duration::from_micros(200)).unwrap().is_none(), "the FIFO is full");
         receive.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
@@ -175,7 +175,7 @@ fn a_stream_that_a_stop_tore_is_told() {
 }
 
 /// After a stop the flag is that of the first packet after the next start. An end that the ring had
-/// before the stop is told after it, and is whole.
+/// before the stop is reported after it, and its packet is whole.
 #[test]
 fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_stop_are_whole() {
     const LEN: usize = 1000;
@@ -199,7 +199,7 @@ fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_
                 let [buf] = &done.buffers;
                 let seen = &buf.view::<u8>().unwrap()[..done.bytes.unwrap()];
                 let is_whole = seen.len() == LEN && packet::number(seen).is_some_and(|number| packet::is(number, seen));
-                assert!(is_whole || report(&done).maybe_torn, "sg {sg}, round {round}: the rest of a packet is told as a whole one");
+                assert!(is_whole || report(&done).maybe_torn, "sg {sg}, round {round}: the rest of a packet is reported as a whole one");
                 assert!(!report(&done).maybe_torn || first, "sg {sg}, round {round}: this packet is whole");
                 (rests, flags) = (rests + u32::from(!is_whole), flags + u32::from(report(&done).maybe_torn));
             };

@@ -1,4 +1,4 @@
-//! TAILDESC in two halves, descriptors that the core was never given, and memory of somebody else.
+//! TAILDESC in two halves, descriptors that the core was never given, and memory with old content.
 
 use super::{SOON, WITH_SG, alone, core, ring};
 use contigo::{

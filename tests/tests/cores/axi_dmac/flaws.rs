@@ -16,8 +16,8 @@ use contigo::{
 const LENS: [usize; 12] = [8, 60, 64, 200, 3, 1000, 1, 64, 40, 2000, 130, 12];
 const ROUNDS: usize = 5;
 
-/// Copies of these lengths or rows, four at once. Each is right when it is told, and no byte beside
-/// it changes, then or later.
+/// Copies of these lengths or rows, four at once. Each is right when its end is reported, and no
+/// byte beside it changes, then or later.
 fn copies(build: AxiDmacBuild, config: DmacConfig, lists: bool, jobs: &[(usize, Option<DmacRows>)]) {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, build);
@@ -31,7 +31,7 @@ fn copies(build: AxiDmacBuild, config: DmacConfig, lists: bool, jobs: &[(usize, 
                 let ([from, to], len): (_, usize) = (done.buffers, lens.pop_front().unwrap());
                 let (from, to) = (from.whole(), to.whole());
                 let (from, to) = (from.view::<u8>()?, to.view::<u8>()?);
-                assert_eq!(&to[..len], &from[..len], "{build:?}: a copy of {len} bytes is told, and is not there");
+                assert_eq!(&to[..len], &from[..len], "{build:?}: a copy of {len} bytes is reported, and is not there");
                 assert!(to[len..].iter().all(|byte| *byte == 0xFF), "{build:?}: bytes behind a copy of {len} changed");
             }
             if len > 0 {
@@ -103,7 +103,7 @@ fn received(build: AxiDmacBuild, config: DmacConfig, packet_bytes: usize, buffer
             let done = queue.wait::<1>(LIMIT)?.unwrap_or_else(|| panic!("packet {number} of {packet_bytes} bytes never comes"));
             assert_eq!(done.bytes, Some(packet_bytes));
             let [buf] = done.buffers;
-            // Packets that nobody waited for are lost.
+            // Packets for which no buffer is in flight are lost.
             let bytes = buf.view_at::<u8>(..packet_bytes)?;
             assert!(packet::number(bytes).is_some_and(|number| packet::is(number, bytes)), "end {number} of {packet_bytes} bytes");
         }

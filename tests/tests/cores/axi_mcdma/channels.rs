@@ -76,7 +76,7 @@ fn two_and_two_channels_work_in_threads() {
                 for number in 0..count {
                     let began = Instant::now();
                     while armed.load(Ordering::Acquire) <= number {
-                        assert!(began.elapsed() < PATIENCE, "nobody receives packet {number}");
+                        assert!(began.elapsed() < PATIENCE, "packet {number} has no buffer to receive it");
                         thread::yield_now();
                     }
                     let mut buf = pool.take().unwrap();
@@ -139,7 +139,7 @@ fn one_channels_reset_tells_the_others() {
     assert_eq!(refused.cause, reset);
     drop(refused);
     second.clear().unwrap();
-    // The stop of one that was reset resets nobody.
+    // The stop of a channel that was reset resets no other channel.
     for queue in [&mut first, &mut second] {
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }

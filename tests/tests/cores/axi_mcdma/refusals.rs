@@ -242,7 +242,7 @@ fn channels_open_by_name_side_by_side() {
     let take = || region.alloc(4096, Align::LINE).unwrap();
     let open = |settings| {
         let settings = Settings(settings);
-        // SAFETY: the model is the core, which nobody else drives.
+        // SAFETY: the model is the core, which no other code drives.
         unsafe {
             let taken = device.as_ref().take(row("axi_mcdma")?, settings, None, Attach::default())?;
             taken.open(Parts { device: (), memory: Some(take()), settings, map: None })

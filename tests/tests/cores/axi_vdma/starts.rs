@@ -34,7 +34,7 @@ fn vsize_does_nothing_before_the_channel_has_left_halted() {
 }
 
 #[test]
-fn opening_resets_a_channel_that_runs_for_somebody_before() {
+fn opening_resets_a_channel_that_was_left_running() {
     let board = SimBoard::new(1);
     let device = camera(&board, 1024, 50_000);
     let window = device.window().unwrap();
@@ -68,7 +68,8 @@ fn a_channel_that_stays_halted_is_a_fault_and_not_a_frame_that_never_ends() {
     assert!(matches!(failed.error, Error::Fault { what, .. } if what.starts_with("Halted stayed")), "{}", failed.error);
 }
 
-/// Every store is the job's frame, however many there are, and whether or not somebody said it.
+/// Every store is the job's frame, however many there are, and whether or not the configuration
+/// states their number.
 #[test]
 fn no_frame_goes_to_the_frame_of_an_earlier_job() {
     for (address_bits, frame_stores) in [(32, 1), (32, 3), (32, 16), (32, 17), (32, 32), (40, 1), (40, 8), (40, 9), (40, 16)] {

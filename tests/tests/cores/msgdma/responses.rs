@@ -43,7 +43,7 @@ fn push(queue: &mut Copies<'_>, pool: &Pool, byte: u8) -> Result<()> {
     Ok(())
 }
 
-/// The next copy, which is looked for every microsecond, so that its end is told at once.
+/// The next copy, which is polled for every microsecond, so that its end is reported at once.
 fn next(queue: &mut Copies<'_>, core: &SimMsgdma) -> Result<Option<CpuBuf>> {
     for _ in 0..LOOKS {
         if let Some(done) = queue.wait::<2>(Duration::ZERO)? {
@@ -70,7 +70,7 @@ fn an_end_is_told_when_its_last_word_is_there() {
                 for job in 0..4 {
                     let to = next(&mut queue, &core)?.unwrap_or_else(|| panic!("{config:?}: copy {job} never ends"));
                     let byte = 1 + 4 * round + job;
-                    assert!(to.view::<u8>()?.iter().all(|seen| *seen == byte), "{config:?}: copy {job} is told, and is not there");
+                    assert!(to.view::<u8>()?.iter().all(|seen| *seen == byte), "{config:?}: copy {job} is reported, and is not there");
                 }
             }
             Ok(())
@@ -304,7 +304,7 @@ fn a_core_that_a_stop_spoilt_is_not_well_because_its_reset_was_late() {
     }
 }
 
-/// The same where the program's own wait panicked, in whichever of a stop's waits.
+/// The same where the program's own wait panicked, in any of a stop's waits.
 #[test]
 fn a_core_that_a_stop_spoilt_is_not_well_because_the_program_panicked() {
     let config = MsgdmaConfig { write_responses: true, ..COPY };

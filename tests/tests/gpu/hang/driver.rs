@@ -36,7 +36,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 struct Made(*mut c_void);
 
-// SAFETY: any thread may use the driver's handles, and nobody looks into the blocks.
+// SAFETY: any thread may use the driver's handles, and no code accesses the bytes of the blocks.
 unsafe impl Send for Made {}
 
 impl Made {

@@ -117,7 +117,7 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
     timed("drop: another module", || drop(unused));
     timed("drop: the queue of the kernel", || drop(dropped));
     assert!(gpu.is_in_use(), "leaked objects keep the context");
-    // For the table: a card runs it beside the other; nobody says that every GPU does.
+    // For the table: a card runs it beside the other; CUDA does not promise it of every GPU.
     let since = Instant::now();
     let done = if gemm(&mut other, &beside) { "done" } else { "not done" };
     say(&format!("  {:<48} {:>10} us, {done}", "a job of another queue", since.elapsed().as_micros()));

@@ -1,4 +1,4 @@
-//! A kernel that does not end until the CPU says so, or it gives up after a minute or so
+//! A kernel that does not end until the CPU sets its flag, or it gives up after a minute or so
 //! (`spin.rs`), and the work that is possible beside it.
 //!
 //! The runtime gives up on such a kernel: it leaks what the kernel may use, and calls nothing any
@@ -33,7 +33,7 @@ fn spin(module: &Module) -> CudaFunction {
     let parameters = [Parameter::Operand(OperandSpec::from_device().at_least(4)), Parameter::Words(2)];
     let signature = Signature::new("spin", &parameters).unwrap().launched(Launch::of(1, 1));
     // SAFETY: [`PTX`]: one thread writes four bytes at the operand. It reads four more at the flag,
-    // which nobody gives back ([`Word::new`]) and which the CPU reads and writes as an atomic.
+    // which is never freed ([`Word::new`]) and which the CPU reads and writes as an atomic.
     unsafe { CudaFunction::new(module, c"spin", signature) }.unwrap()
 }
 
@@ -53,7 +53,7 @@ struct Word {
 }
 
 impl Word {
-    /// A new one, 0, in pinned memory that is nobody else's and stays for ever.
+    /// A new one, 0, in pinned memory of its own that is never freed.
     fn new(gpu: &Gpu) -> Self {
         let memory = CudaHost::allocate(gpu, 64, Align::LINE).unwrap();
         let mapping = memory.mapping();

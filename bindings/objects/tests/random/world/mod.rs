@@ -6,7 +6,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test that panics has failed, which is its purpose; the driver touches no memory, and no device is told an address"
+    reason = "a test that panics has failed, which is its purpose; the driver touches no memory, and no device receives an address"
 )]
 
 mod jobs;
@@ -213,7 +213,7 @@ impl World {
         let (buf, port) = (&mut self.bufs[which], self.port);
         let expected = buf.not_free(&[Is::Cpu]);
         let mut state = buf.shared.state.lock().unwrap();
-        // SAFETY: no device is told the address.
+        // SAFETY: no device receives the address.
         let given = unsafe { state.give(&buf.shared.views, &port, 0..BYTES, Direction::Bidirectional) };
         assert_eq!(given.err(), expected);
         drop(state);

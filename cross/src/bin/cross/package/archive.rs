@@ -1,5 +1,5 @@
 //! A .tar.gz in which nothing is by chance: members in order, with one time, owner and mode,
-//! whoever makes it and when.
+//! which depend neither on the user nor on the date.
 
 use contigo_cross::failure::{Failure, Result};
 use flate2::{Compression, GzBuilder};

@@ -28,7 +28,7 @@ pub(crate) fn line(files: &[Needed<'_>]) -> Result<String> {
                 continue;
             }
             if library != LIBGCC.0 {
-                return Err(anyhow::anyhow!("{} needs {library}, and nobody knows which package of Debian has it", file.display()));
+                return Err(anyhow::anyhow!("{} needs {library}, and the package of Debian that has it is not known", file.display()));
             }
             if !others.contains(&LIBGCC.1) {
                 others.push(LIBGCC.1);

@@ -11,7 +11,7 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(3600);
 pub(super) type Missing = Vec<(String, String)>;
 
 /// Installs what is missing where this user may; else the error says what to install. Where nothing
-/// is, `ready` says so.
+/// is, the answer is `ready`.
 pub(super) fn get(cache: &CacheDir, only_say: bool, look: fn() -> Missing, ready: String) -> Got {
     let missing = look();
     if missing.is_empty() {

@@ -80,7 +80,7 @@ fn from_debian(cache: &CacheDir, wanted: &[&'static Target], all: &[&'static Tar
     }
 }
 
-/// Which Rust has them, and how cargo is told where that is not the one in use.
+/// Which Rust has them, and how to make cargo use it where that is not the one in use.
 fn from_where(cache: &CacheDir, all: &[&'static Target]) -> Result<String> {
     let mut lines: Vec<(Option<Rust>, Vec<&str>)> = Vec::new();
     for target in all {

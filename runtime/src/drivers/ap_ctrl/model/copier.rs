@@ -1,4 +1,4 @@
-//! The kernel that a model is where nobody says another one: it copies, for tests.
+//! The kernel that a model has by default: it copies, for tests.
 
 use super::{
     super::{KernelMap, MapError, Protocol},

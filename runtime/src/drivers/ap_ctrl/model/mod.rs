@@ -31,7 +31,7 @@ use job::{Fate, Job};
 use numbers as regs;
 use words::Word;
 
-/// The window: as much as Vivado gives a kernel where nobody says less.
+/// The window: as much as Vivado gives a kernel by default.
 const WINDOW_BYTES: usize = 65_536;
 /// The byte that a stuck kernel keeps writing.
 const GARBAGE: u8 = 0xEE;

@@ -176,7 +176,7 @@ impl AxiCdmaModel {
 }
 
 // SAFETY: it reads and writes only where its registers and the descriptors up to TAILDESC say, in
-// `Transfer::run`, `fetch`, the status of a descriptor, and while it is stuck. Idle is told and
+// `Transfer::run`, `fetch`, the status of a descriptor, and while it is stuck. Idle is set and
 // Cmplt written after that, and a reset ends with no transfer.
 unsafe impl Model for AxiCdmaModel {
     const WINDOW_BYTES: usize = manual::BTT + 4;

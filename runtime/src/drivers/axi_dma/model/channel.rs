@@ -26,7 +26,7 @@ pub(super) struct Channel {
     pub(super) length: u32,
     pub(super) fetch: Fetch,
     pub(super) transfer: Option<Transfer>,
-    /// A transfer whose last byte went, and when it is told.
+    /// A transfer whose last byte went, and when it is reported.
     pub(super) posted: Option<(u64, Transfer)>,
     /// RS was cleared.
     pub(super) stops: bool,

@@ -122,7 +122,7 @@ impl Channel {
         self.begin(Transfer { at_ns: now_ns, ..transfer }, spec, bus);
     }
 
-    /// An error of a fetch is told at once. The transfer under way ends, and those that were
+    /// An error of a fetch is reported at once. The transfer under way ends, and those that were
     /// fetched ahead do not begin.
     fn fail_fetch(&mut self, now_ns: u64, at: u64, bit: u32) {
         (self.current, self.status) = (at, self.status | bit);

@@ -91,7 +91,7 @@ fn descriptors_are_fetched_ahead_of_the_one_that_is_under_way() {
     assert_eq!(board.counts().unowned_accesses, 0);
 }
 
-/// The registers of a channel that nobody drives.
+/// The registers of a channel without a driver.
 #[test]
 fn a_halted_channel_starts_nothing_and_a_reset_clears_both() {
     let board = SimBoard::new(1);

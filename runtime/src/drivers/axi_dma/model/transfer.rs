@@ -221,7 +221,7 @@ impl Channel {
         self.line_at_ns = [self.line_at_ns, line_at_ns].into_iter().flatten().min();
     }
 
-    /// An error halts the channel. The transfer before is told first.
+    /// An error halts the channel. The transfer before is reported first.
     pub(super) fn fail(&mut self, now_ns: u64, bit: u32, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         self.settle(now_ns, spec, bus);
         self.halted();

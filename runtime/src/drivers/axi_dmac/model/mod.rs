@@ -33,8 +33,8 @@ pub type SimAxiDmac = SimDevice<AxiDmacModel>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxiDmacFlaws {
     /// Rows under way have four IDs, whose notes say which row is the last of its job. With more of
-    /// them a note is overwritten: an end is told early while rows are still written, and another
-    /// one never.
+    /// them a note is overwritten: an end is reported early while rows are still written, and
+    /// another one never.
     pub row_ids: bool,
     /// A job, a row or a piece of one burst to memory that was queued behind another takes its
     /// successor's length, or waits for it without end.

@@ -1,4 +1,4 @@
-//! The registers of a transfer, the queue of transfers, and what is told of those that ended.
+//! The registers of a transfer, the queue of transfers, and the reports of those that ended.
 
 use super::{AxiDmacBuild, Side, manual as m};
 use heapless::Deque;

@@ -74,7 +74,7 @@ pub(super) struct Lane {
     halts_at_ns: Option<u64>,
     resets_at_ns: Option<u64>,
     line_at_ns: Option<u64>,
-    /// The stream's next byte is in the middle of a frame that nobody took.
+    /// The stream's next byte is in the middle of a frame whose rest is dropped.
     mid_frame: bool,
     now_ns: u64,
 }

@@ -101,14 +101,14 @@ impl AxiVdmaModel {
 }
 
 // SAFETY: a lane touches its frame's lines between VSIZE and Halted, and garbage while it is stuck.
-// Halted is told after the last write, and a reset ends with no frame.
+// Halted is set after the last write, and a reset ends with no frame.
 unsafe impl Model for AxiVdmaModel {
     const WINDOW_BYTES: usize = manual::END;
 
     fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
         let AxiVdmaSpec { frame_stores, address_bits, data_bits, dre, stream } = self.spec;
         match (setting, stream.end) {
-            // The driver writes as many addresses as it is told, and the core uses all that it has.
+            // The driver writes as many addresses as this says, and the core uses all that it has.
             ("frame_stores", _) => Some((frame_stores as u64, 32)),
             // Addresses of more bits have another place.
             ("address_bits", _) if address_bits > 32 => Some((33, 64)),

@@ -153,7 +153,7 @@ unsafe impl Model for LitepcieModel {
     }
 
     fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
-        // An edge: whoever looks has been told.
+        // An edge: a driver that reads a register has had its interrupt.
         self.irq_at_ns = self.irq_at_ns.filter(|at_ns| *at_ns > bus.now_ns());
         match (offset, Self::place(offset)) {
             (litepcie::MSI, _) => self.msi_enable,

@@ -12,7 +12,7 @@ const BURST_BYTES: usize = 256;
 const BYTES_PER_NS: u64 = 1;
 /// From the last burst to the answers of all writes.
 const WRITE_NS: u64 = 100;
-/// The same, of a write for whose answer nobody waits, in an interconnect that others congest.
+/// The same, of a write for whose answer the core does not wait, in a congested interconnect.
 const POSTED_NS: u64 = 5_000;
 
 /// How a descriptor will end.

@@ -215,7 +215,7 @@ unsafe impl Model for MsgdmaModel {
             Some((Slave::Response, manual::RESPONSE_ACTUAL_BYTES)) => self.dispatcher.response().0,
             Some((Slave::Response, manual::RESPONSE_ERRORS)) => self.dispatcher.pop_response(),
             Some((Slave::Prefetcher, at)) => self.fetch.read(at),
-            // The descriptor port is write only, and elsewhere nobody answers.
+            // The descriptor port is write only, and there is no port elsewhere.
             Some((Slave::Descriptor | Slave::Response, _)) | None => 0,
         }
     }

@@ -232,7 +232,7 @@ impl ZdmaModel {
         };
         let ended = match job.fate {
             Fate::Error(bit) => Err(bit),
-            // Which of the old descriptors and the new ones it has fetched, nobody knows.
+            // It may have fetched any of the old descriptors and of the new ones.
             _ if self.length(bus) != job.list => Err(regs::INT_SRC_DESCRIPTOR),
             _ => self.copy(limit, bus),
         };
@@ -359,8 +359,8 @@ unsafe impl Model for ZdmaModel {
             _ if self.job.is_some() => {}
             o if o == regs::CTRL0.offset() => {
                 self.set(o, value & CTRL0_BITS);
-                // Out of the paused state, with EN at 0. Resuming is not modelled: nobody here does
-                // it.
+                // Out of the paused state, with EN at 0. Resuming is not modelled: no driver here
+                // does it.
                 if value & regs::CONTINUE != 0 && self.state == regs::STATE_PAUSED && self.word(regs::CTRL2.offset()) == 0 {
                     self.state = regs::STATE_DONE;
                 }

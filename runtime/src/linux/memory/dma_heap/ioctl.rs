@@ -136,6 +136,6 @@ mod tests {
         // SAFETY: the writing end is open, and the byte lives until the call returns. Rust ignores
         // SIGPIPE.
         let written = unsafe { libc::write(writer.raw(), (&raw const ends).cast(), 1) };
-        assert_eq!(Errno::result(written), Err(Errno::EPIPE), "nobody reads any more");
+        assert_eq!(Errno::result(written), Err(Errno::EPIPE), "no reader is left");
     }
 }

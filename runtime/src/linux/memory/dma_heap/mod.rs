@@ -14,8 +14,8 @@
 //! space drives by address never attaches: the list is empty, and the call returns 0 having done
 //! nothing. Its start and end are no bracket that the mapping needs either: they open and close no
 //! access, they only maintain. So on arm64 this backend maintains by address itself, and on a PC
-//! nothing needs it. On armv7, where nobody can, the memory is refused on a port that does not
-//! snoop.
+//! nothing needs it. On armv7, where user space cannot, the memory is refused on a port that does
+//! not snoop.
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend, and reads one byte of each page of a raw mapping")]
 
 mod ioctl;
@@ -201,7 +201,7 @@ impl DmaHeap {
         for offset_bytes in (0..self.map.len()).step_by(self.page_bytes) {
             // SAFETY: offset_bytes < map.len() by the loop's bound. The kernel checked at mmap that
             // the file has that many bytes, and HeapKernel (1) says that it keeps them. The mapping
-            // is readable, and known to nobody else yet.
+            // is readable, and no other code has its address yet.
             let _ = unsafe { self.map.as_ptr().add(offset_bytes).read_volatile() };
         }
     }

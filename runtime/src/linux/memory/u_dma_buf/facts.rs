@@ -14,7 +14,7 @@ pub(super) struct Facts {
     pub(super) len_bytes: usize,
     /// Not 0, and the block does not run past the last address.
     pub(super) addr: u64,
-    /// `None` where nobody says.
+    /// `None` where neither the ioctl nor the attribute reports it.
     pub(super) coherent: Option<bool>,
     /// The module has `SET_SYNC`.
     pub(super) sync_by_ioctl: bool,

@@ -160,7 +160,7 @@ impl UDmaBuf {
     /// # Safety
     /// Every device that is given this memory's addresses through a port of [`Bus::Soc`] is behind
     /// the same translation as the node (`iommus` or `dma-ranges`). To another device they are
-    /// physical addresses, of memory that belongs to somebody else.
+    /// physical addresses, of memory that is not this block's.
     pub unsafe fn open_translated(name: &str) -> Result<Self, Error> {
         // SAFETY: as in `open`; the addresses are the caller's promise.
         unsafe { Self::open_in(name, Roots::SYSTEM, RUNNING, true) }
@@ -172,7 +172,7 @@ impl UDmaBuf {
     /// As [`UDmaBuf::open`] and [`UDmaBuf::open_translated`].
     ///
     /// # Safety
-    /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps,
+    /// `<roots.dev>/<name>` is a device of the module, or a test's file that no other code maps,
     /// writes or shortens while this value lives. `roots.class` and `kernel` tell the truth about
     /// it, and a sync that succeeds was done. Where it is `translated`, as
     /// [`UDmaBuf::open_translated`].
@@ -188,7 +188,7 @@ impl UDmaBuf {
     }
 
     /// # Safety
-    /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps,
+    /// `<roots.dev>/<name>` is a device of the module, or a test's file that no other code maps,
     /// writes or shortens while this value lives. `roots.class` and `kernel` tell the truth about
     /// it, and a sync that succeeds was done.
     unsafe fn open_in(name: &str, roots: Roots<'_>, kernel: Kernel, translated: bool) -> Result<Self, Error> {

@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A process that was begun. It is killed where nobody waits for its end.
+/// A process that was begun. Dropped before its end was awaited, it is killed.
 #[derive(Debug)]
 pub(super) struct Apart {
     process: Pid,

@@ -181,9 +181,9 @@ impl Hands {
             4 => self.start() + at + self.rng.usize(..8),
             _ => self.start(),
         };
-        // SAFETY: the kernel may write into the arena, of which no reference is alive. A page that
-        // nobody can touch lies behind it, and the kernel refuses every other address that is given
-        // here.
+        // SAFETY: the kernel may write into the arena, of which no reference is alive. An
+        // inaccessible page lies behind it, and the kernel refuses every other address that is
+        // given here.
         let result = unsafe { libc::ioctl(fd, request as _, argument) };
         if result == 0 {
             self.accepted += 1;

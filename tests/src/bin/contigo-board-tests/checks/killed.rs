@@ -71,7 +71,7 @@ impl Bench for InFlight {
         }
         let _ = self.0.write_all(&[1]);
         sleep(Duration::from_secs(60));
-        Err(Wrong::Failed("nobody came".into()))
+        Err(Wrong::Failed("it was not killed".into()))
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) enum Check {
     Pl330Fault(Place),
     /// A program that never ends is killed, and the next job works.
     Pl330Killed(Place),
-    /// The job that a port must refuse because nobody can maintain the caches for it.
+    /// The job that a port must refuse because its caches cannot be maintained here.
     RealPort(Place),
     /// All of a memory is taken, refused, and given back.
     Exhausted(MemoryName),

@@ -1,5 +1,5 @@
-//! A huge page whose frame the kernel is told to give up: it moves where nothing pins it, and stays
-//! where it is pinned.
+//! A huge page whose frame the kernel is asked to give up: it moves where nothing pins it, and
+//! stays where it is pinned.
 #![allow(unsafe_code, reason = "madvise(2) on a block's mapping")]
 
 use super::{Verdict, Wrong, ensure, ok};
@@ -58,7 +58,7 @@ pub(super) fn pinned() -> Verdict {
 /// more.
 fn soft_offline(block: &HugeTlb) -> Result<(), i32> {
     let cpu = block.mapping().cpu.as_ptr();
-    // SAFETY: one page of a live mapping that nobody else knows. Its bytes stay what they are.
+    // SAFETY: one page of a live mapping that no other code uses. Its bytes stay what they are.
     let status = unsafe { libc::madvise(cpu.cast(), 4096, libc::MADV_SOFT_OFFLINE) };
     if status == 0 { Ok(()) } else { Err(nix::errno::Errno::last_raw()) }
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// Arm DDI 0424C, chapter 4: no instruction begins with this byte.
 const UNDEFINED: u8 = 0x5F;
-/// DMAWFE (4.3.19) for event 1, which nobody sends, and DMAEND.
-pub(super) const WAIT_FOR_NOBODY: [u8; 3] = [0x36, 1 << 3, 0x00];
+/// DMAWFE (4.3.19) for event 1, which no program sends, and DMAEND.
+pub(super) const WAIT_FOR_EVER: [u8; 3] = [0x36, 1 << 3, 0x00];
 
 /// Which of them.
 pub(super) enum Trial {
@@ -63,7 +63,7 @@ fn fault<D: Device>(driver: &mut Pl330<D>) -> Verdict {
 
 fn killed<D: Device>(driver: &mut Pl330<D>) -> Verdict {
     // SAFETY: it waits, and touches nothing.
-    ok(unsafe { driver.run_program(&WAIT_FOR_NOBODY) })?;
+    ok(unsafe { driver.run_program(&WAIT_FOR_EVER) })?;
     let ended = driver.poll(Duration::from_millis(50));
     ensure(ended == Ok(None), format!("it ended as: {ended:?}"))?;
     ok(driver.stop())?;

@@ -3,7 +3,7 @@
 //! channel? QEMU's model moves data inside the doorbell's register access, so a channel that waits
 //! is the only one that a kill can find at work.
 
-use super::{Verdict, Wrong, ensure, killed::killed_at_work, ok, pl330::WAIT_FOR_NOBODY};
+use super::{Verdict, Wrong, ensure, killed::killed_at_work, ok, pl330::WAIT_FOR_EVER};
 use crate::{
     lab::Part,
     machine::Engine,
@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-/// In the child: the program is begun, the parent is told, and nobody ends it.
+/// In the child: begins the program, notifies the parent, and does not end the program.
 struct Endless(PipeWriter);
 
 impl Bench for Endless {
@@ -34,13 +34,13 @@ impl Bench for Endless {
     fn on_pl330<D: Device>(mut self, _: &Region, mut driver: Pl330<D>, _: Line<'_>) -> Result<Verdict> {
         driver.stop()?;
         // SAFETY: it waits, and touches nothing.
-        unsafe { driver.run_program(&WAIT_FOR_NOBODY)? };
+        unsafe { driver.run_program(&WAIT_FOR_EVER)? };
         if driver.poll(Duration::from_millis(20))?.is_some() {
             return Ok(Err(Wrong::Failed("it was over too soon".into())));
         }
         let _ = self.0.write_all(&[1]);
         sleep(Duration::from_secs(60));
-        Ok(Err(Wrong::Failed("nobody came".into())))
+        Ok(Err(Wrong::Failed("it was not killed".into())))
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn unbound(name: &str, heap: &str) -> Verdict {
     write("unbind")?;
     let gone = |error: Option<Error>| matches!(error, Some(Error::Os { errno: nix::libc::ENODEV, .. }));
     // SAFETY: no reference to the block was made.
-    #[allow(unsafe_code, reason = "a sync of memory that nobody looks at")]
+    #[allow(unsafe_code, reason = "a sync of memory to which no reference exists")]
     let sync = unsafe { block.sync_for_device(0..64, Direction::ToDevice) };
     // On a port that snoops nothing is asked; every other call is.
     ensure(guard.is_coherent() || gone(sync.err()), format!("sync: {sync:?}"))?;

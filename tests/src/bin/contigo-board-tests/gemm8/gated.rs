@@ -49,7 +49,7 @@ pub(super) fn attached(opened: &OpenDevice) -> Result<AnyDevice> {
 
 /// The driver. It has touched nothing.
 pub(super) fn driver(device: &AnyDevice) -> Result<Driver<'_>> {
-    // SAFETY: nobody else has the device, and each part is made once.
+    // SAFETY: no other code has the device, and each part is made once.
     let part = |from| unsafe { Part::new(device, from, GATE) };
     // SAFETY: the function is gemm8's Verilog, whose only master passes the gate in the same window
     // (`rtl/cores/gemm8/top.v`), which has its reset.

@@ -101,7 +101,7 @@ fn kill_one(name: &DeviceName, leaves: Leaves, round: u64) -> Result<bool, Strin
     }
 }
 
-/// In the process that is killed: it says so when the first word of C was written.
+/// In the process that is killed: notifies the parent when the first word of C was written.
 fn works(name: &DeviceName, leaves: Leaves, tell: &mut PipeWriter) -> Result<()> {
     let opened = name.open()?;
     opened.guard().ok_or(Error::NotFound { what: "guard", among: 0.into() })?;
@@ -185,8 +185,8 @@ fn kept_bytes(name: &DeviceName) -> Result<u64> {
     Ok(opened.guard().map(contigo::linux::guard::Guard::info).transpose()?.map_or(0, |info| info.quarantined_bytes))
 }
 
-/// A killed program that left nothing: nobody gets its memory. Another one shuts the gate
-/// afterwards, and that is no proof: only the administrator ends it.
+/// A killed program that left nothing: no other program gets its memory. Another one shuts the gate
+/// afterwards, and that is no proof: only the administrator ends the quarantine.
 pub(super) fn kept(name: &DeviceName) -> Result<Seen> {
     let before = kept_bytes(name)?;
     let free = all(&name.open()?)?.len();

@@ -1,5 +1,5 @@
-//! Is this machine an emulated one? A report of such a machine says so, and is no result of
-//! silicon.
+//! Is this machine an emulated one? A report of such a machine names the sign of it, and is
+//! no result of silicon.
 
 use contigo_bringup::machine::Machine;
 
@@ -12,7 +12,7 @@ const FILES: [&str; 4] =
 /// Who made a PC, and its name for it.
 const DMI: [&str; 3] = ["sys_vendor", "product_name", "board_vendor"];
 
-/// By what it is known; `None` where nothing says so.
+/// By what it is known; `None` where there is no sign of it.
 pub(super) fn by_what(machine: &Machine, lab: bool) -> Option<String> {
     if lab {
         return Some("--lab was given".into());

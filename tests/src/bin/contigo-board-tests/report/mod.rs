@@ -123,7 +123,7 @@ fn of<'o>(machine: &Machine, options: &'o Options, mut rows: Vec<Row>, soak: Opt
     let latency: Vec<_> = rows.iter_mut().filter_map(|row| row.latency.take()).collect();
     let energy: Vec<_> = rows.iter_mut().filter_map(|row| row.energy.take()).flatten().collect();
     let mut missing = BTreeMap::new();
-    // Nobody asked for these rows.
+    // Why these rows were not asked for, where they were not.
     let unasked = match (&soak, options.filter.is_empty()) {
         (Some(_), _) => Some("this was a soak"),
         (None, false) => Some("--filter left it out, or the rows say why"),

@@ -57,7 +57,7 @@ impl Policy {
         let (lowest, highest): (u64, u64) = (number("cpuinfo_min_freq")?, number("cpuinfo_max_freq")?);
         let file = folder.join("scaling_max_freq");
         let was = fs::read_to_string(&file).ok()?.trim().to_owned();
-        // Never above the limit that somebody set, for the supply or the heat sink.
+        // Never above the limit that was set before, for the supply or the heat sink.
         let highest = highest.min(was.parse().ok()?);
         // Its own text changes nothing.
         (lowest < highest && fs::write(&file, &was).is_ok()).then_some(Self { file, lowest, highest, was })
@@ -94,7 +94,7 @@ mod tests {
         for _ in 0..100 {
             moves += clocks.moved(&mut rng);
             let khz: u64 = fs::read_to_string(policy.join("scaling_max_freq")).unwrap().parse().unwrap();
-            assert!((300_000..=650_000).contains(&khz), "{khz}: somebody's limit is 650000");
+            assert!((300_000..=650_000).contains(&khz), "{khz}: the limit set before is 650000");
         }
         assert!((10..50).contains(&moves), "{moves}");
         drop(clocks);

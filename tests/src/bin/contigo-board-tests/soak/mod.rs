@@ -124,7 +124,7 @@ pub(crate) fn soak(options: &Options, soak: Soak) -> ExitCode {
     }
 }
 
-/// A line for whoever is still there: a terminal that is lost ends no soak in its middle.
+/// Prints a line, and ignores an error: a terminal that is lost ends no soak in its middle.
 fn say(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stdout(), "{line}");
 }
@@ -168,7 +168,7 @@ fn run(summary: &mut Summary, rounds: &mut Rounds, clocks: &mut Clocks, time: Du
     fault
 }
 
-/// One round; the answer is a fault that nobody expected.
+/// One round; returns an unexpected fault.
 fn one(summary: &mut Summary, rounds: &mut Rounds, left: Duration) -> Option<String> {
     let Some(round) = rounds.next(left) else { return Some("there is nothing to do".into()) };
     // Dropped after the round.

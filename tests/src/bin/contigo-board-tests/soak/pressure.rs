@@ -18,7 +18,7 @@ use std::{
 /// Never more than this: an hour of writing all of a large machine's memory tests the machine.
 const MOST_KIB: u64 = 512 << 10;
 const PAGE_BYTES: usize = 4096;
-/// It ends by itself where nobody ends it.
+/// The process ends itself after so long, where its parent has not killed it.
 const LIMIT_S: u32 = 300;
 
 /// The process.
@@ -55,7 +55,7 @@ fn hold(len_bytes: usize, mut told: impl Write) {
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
     let Ok(map) = Map::guarded(len_bytes) else { return };
     for at in (0..len_bytes).step_by(PAGE_BYTES) {
-        // SAFETY: a byte of the mapping, which nobody else sees.
+        // SAFETY: a byte of the mapping, which no other code uses.
         unsafe { map.start().add(at).write_volatile(1) };
     }
     let _ = told.write_all(&[1]);

@@ -48,7 +48,7 @@ pub(super) struct Watch {
     memory: OwnMemory,
     first: Option<Counters>,
     log: Option<KernelLog>,
-    /// Nobody else is on this machine.
+    /// No other program uses this machine.
     lab: bool,
 }
 
@@ -94,8 +94,8 @@ impl Watch {
 }
 
 impl Counters {
-    /// On a board that does anything else, files' pages lie in CMA, and a huge page may be
-    /// somebody's.
+    /// On a board that does anything else, files' pages lie in CMA, and another program may
+    /// have a huge page.
     fn now(lab: bool) -> Self {
         let of_lab = |name| if lab { meminfo(name) } else { None };
         Self {

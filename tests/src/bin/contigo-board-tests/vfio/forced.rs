@@ -24,7 +24,7 @@ pub(super) fn raw_address(address: &str) -> Result<Seen> {
     // edu has no error bit, and behind a raw address are no bytes to look at.
     match fault_log(address) {
         Some(_) => raw(address),
-        None => Ok(Seen::skipped("this user may not read /dev/kmsg, so nobody sees what the IOMMU refused")),
+        None => Ok(Seen::skipped("this user may not read /dev/kmsg, which reports what the IOMMU refused")),
     }
 }
 
@@ -70,7 +70,7 @@ fn forced(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region>, 
     let mut good_buf = alias.alloc(4096, Align::PAGE)?;
     let mut raw_buf = raw.alloc(4096, Align::PAGE)?;
     let device = open_device(&vfio, Interrupt::Polled)?;
-    // The claim of somebody who has forgotten the IOMMU: one port for both kinds of memory.
+    // The claim of a program that ignores the IOMMU: one port for both kinds of memory.
     let claimed = Port { name: "a claim", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
     // SAFETY: it is not true, and the test is what the IOMMU makes of it: at most the block of this
     // `Vfio` is reached.

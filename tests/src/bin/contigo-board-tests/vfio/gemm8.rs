@@ -90,7 +90,7 @@ fn not_read(address: &str) -> Result<Seen> {
     taken_away(address, 1, "a bus error while reading A, B or bias")
 }
 
-/// One operand's memory is taken away: the core is answered with an error, and says so.
+/// One operand's memory is taken away: the core gets a bus error, and reports it.
 fn taken_away(address: &str, operand: usize, says: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let (kept, taken) = (memory(&vfio)?, Region::new(vfio.memory(SLOTS[operand])?)?);
@@ -123,7 +123,7 @@ fn killed(address: &str) -> Result<Seen> {
     kills(address, KILLS, writes_on_and_on)
 }
 
-/// In the process that is killed: it says so when the first word of C was written.
+/// In the process that is killed: notifies the parent when the first word of C was written.
 fn writes_on_and_on(address: &str, tell: &mut PipeWriter) -> Result<()> {
     let vfio = Vfio::open(address)?;
     let region = Region::new(vfio.memory(KILLED_BYTES)?)?;

@@ -39,7 +39,7 @@ pub(super) fn killed(address: &str, kills: u64, work: fn(&str, &mut PipeWriter) 
     Ok(seen)
 }
 
-/// How many bytes of the next owner's memory are written by somebody.
+/// How many bytes of the next owner's memory the device has written.
 fn next_owner(address: &str) -> Result<u64> {
     let vfio = Vfio::open(address)?;
     let memory = vfio.memory(NEXT_BYTES)?;

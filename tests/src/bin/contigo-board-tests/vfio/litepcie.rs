@@ -144,7 +144,7 @@ fn sent_and_received(address: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let region = Region::new(vfio.memory(8 * SLOT)?)?;
     let pool = region.pool(8, SLOT)?;
-    // SAFETY: as in `open`, and nobody else drives it.
+    // SAFETY: as in `open`, and no other code drives it.
     let core = unsafe { LitepcieCore::open(VfioDevice::open(&vfio, 0, Interrupt::Msi)?)? };
     // SAFETY: as in `open`.
     let side = |side| unsafe { core.channel(side, config()) };
@@ -256,7 +256,7 @@ fn killed(address: &str) -> Result<Seen> {
 }
 
 /// In the process that is killed: more descriptors than a driver would give, all of the same
-/// memory, by registers. It says so when the card is at work.
+/// memory, by registers. Notifies the parent when the card is at work.
 fn writes_on_and_on(address: &str, tell: &mut PipeWriter) -> Result<()> {
     let vfio = Vfio::open(address)?;
     let memory = vfio.memory(KILLED_BYTES)?;

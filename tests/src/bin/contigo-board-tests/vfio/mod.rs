@@ -41,7 +41,7 @@ const LEN: usize = regs::TRANSFER_BYTES as usize;
 
 /// The address lines of edu in the lab: `dma_mask` is wider there, and its registers take 32 bits.
 const WIDE: u32 = 32;
-/// The address lines of edu where QEMU is told nothing.
+/// The address lines of edu with QEMU's default `dma_mask`.
 const NARROW: u32 = 28;
 
 /// An edu on VFIO.

@@ -98,7 +98,7 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     outcome.canary_hits += to.view_at::<u8>(len..)?.iter().filter(|byte| **byte != CANARY).count() as u64;
     outcome.canary_hits += from.view::<u8>()?.iter().filter(|byte| **byte != 0x99).count() as u64;
     let fault = match &mut log {
-        None => "nobody watched".to_owned(),
+        None => "the kernel log was not read".to_owned(),
         Some(log) => match log.seen(500_000)? {
             Some(fault @ IommuFault { event: 0x10, addr, write, .. }) if addr == taken.raw() && write == writes => format!("{fault:x?}"),
             other => {
@@ -142,7 +142,7 @@ fn forgotten(vfio: &Vfio) -> Result<Option<u64>> {
     to.view_mut::<u8>()?.fill(CANARY);
     let target = to.offset_bytes() as u64;
     let device = open_device(vfio, Interrupt::Polled)?;
-    // SAFETY: nobody else has its registers. `vfio` is the lab's edu, whose mask is wider.
+    // SAFETY: no other code has its registers. `vfio` is the lab's edu, whose mask is wider.
     let edu = unsafe { Edu::<_, WIDE>::open(Part::new(&device, 0, device.len_bytes())?)? };
     let mut queue = Queue::new(edu, 1)?;
     let started = Instant::now();

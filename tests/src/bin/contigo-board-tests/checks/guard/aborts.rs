@@ -64,7 +64,7 @@ pub(super) fn aborts(subject: &Subject) -> Verdict {
         }
         Ok("EPERM for a step there".into())
     })?;
-    // And a window of which the node says so.
+    // And a window that its node lists in `contigo,stop-windows`.
     let listed = apart(Some(USER), || {
         let guard = subject.open()?;
         let registers = sys("mmap", guard.map())?;

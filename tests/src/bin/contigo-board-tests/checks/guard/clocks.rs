@@ -20,7 +20,7 @@ pub(super) fn clocks(subject: &Subject) -> Verdict {
         soon(|| has(&clock, "enabled") && power.as_ref().is_none_or(|power| has(power, "on")))
     };
     let enables = || file("enables", clock.number("enables"));
-    ensure(on(0), "the clock or the power is on, and nobody has opened it")?;
+    ensure(on(0), "the clock or the power is on, and no process has opened it")?;
     let before = enables()?;
     let guard = subject.open()?;
     ensure(on(1), "opened, and the clock or the power is off")?;

@@ -28,7 +28,7 @@ pub(super) struct Gone {
 }
 
 /// A user of the lab, or root where no other may open it.
-pub(super) fn somebody(subject: &Subject) -> Result<Option<u32>, Wrong> {
+pub(super) fn other_user(subject: &Subject) -> Result<Option<u32>, Wrong> {
     Ok(opens(&subject.guard)?.is_ok().then_some(USER))
 }
 

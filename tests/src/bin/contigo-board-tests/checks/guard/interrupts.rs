@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "an eventfd")]
 //! Interrupts: masked until they are wanted, and every wrong question refused. edu, which raises
-//! one when it is told, shows all of it.
+//! one at a write to its register, shows all of it.
 
 use super::{
     super::{Verdict, ensure},
@@ -65,12 +65,12 @@ pub(super) fn interrupts(subject: &Subject) -> Verdict {
 }
 
 fn eventfd() -> Result<File, Errno> {
-    // SAFETY: a new descriptor, which is nobody else's.
+    // SAFETY: a new descriptor, which no other code owns.
     Errno::result(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) }).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }.into())
 }
 
-/// How often it was signalled since the last look; `None`: not at all. Another processor may still
-/// be about to, when poll says so already.
+/// How often it was signalled since the last look; `None`: not at all. Another processor may not
+/// have signalled it yet when poll already reports the interrupt.
 fn signalled(event: &mut File) -> Option<u64> {
     let mut count = [0; 8];
     soon(|| event.read_exact(&mut count).is_ok()).then_some(u64::from_ne_bytes(count))

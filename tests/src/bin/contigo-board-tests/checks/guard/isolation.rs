@@ -13,7 +13,8 @@ use crate::{
 use nix::errno::Errno;
 use std::{fs, path::PathBuf};
 
-/// CONFINED says what is so, and whoever is not root gets in only where it is.
+/// CONFINED is set exactly where the device is confined, and only there may a user who is not root
+/// open it.
 pub(super) fn confined(subject: &Subject) -> Verdict {
     let flags = || Ok::<_, Wrong>(sys("GET_INFO", subject.open()?.info())?.flags);
     let has = |flags: u32, all: u32| flags & all == all;

@@ -1,5 +1,5 @@
-//! A kernel that is locked down lets nobody drive a device that nothing confines, root neither. It
-//! stays so until it is started anew.
+//! A kernel that is locked down lets no process, not even root's, open a device that nothing
+//! confines. It stays locked down until it is started anew.
 
 use super::{
     super::{Verdict, ensure},

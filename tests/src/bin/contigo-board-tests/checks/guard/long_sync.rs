@@ -1,4 +1,4 @@
-//! The longest sync that there is, again and again, from one process. It makes nobody else wait:
+//! The longest sync that there is, again and again, from one process. No other caller waits for it:
 //! the device's other calls, root's reset and the loss of the driver come through, and a kill ends
 //! it.
 

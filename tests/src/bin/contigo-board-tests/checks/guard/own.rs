@@ -21,7 +21,7 @@ pub(super) fn own(subject: &Subject) -> Verdict {
     let len_bytes = LEN_BYTES as u64;
     refused("no bytes", guard.alloc(0, 0), Errno::EINVAL)?;
     refused("no whole page", guard.alloc(4097, 0), Errno::EINVAL)?;
-    refused("a flag that nobody knows", guard.alloc(4096, 1 << 31), Errno::EINVAL)?;
+    refused("an unknown flag", guard.alloc(4096, 1 << 31), Errno::EINVAL)?;
     refused("more than the machine has", guard.alloc(1 << 31, 0), Errno::EDQUOT)?;
     refused("export of nothing", guard.export(7), Errno::ENOENT)?;
     ensure(sys("GET_INFO", guard.info())?.buffers == 0, "an allocation was refused, and kept")?;

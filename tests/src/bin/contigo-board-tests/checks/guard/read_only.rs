@@ -25,7 +25,7 @@ pub(super) fn read_only(subject: &Subject) -> Verdict {
     let flags = sys("GET_INFO", guard.info())?.flags;
     let kept = if subject.is_edu() && flags & info::IOMMU != 0 { unwritten(subject, &guard)? } else { "" };
     sys("RELEASE", guard.release(mapped.handle))?;
-    refused("a flag that nobody knows", guard.import(&buffer, 1 << 31 | import::READ_ONLY), Errno::EINVAL)?;
+    refused("an unknown flag", guard.import(&buffer, 1 << 31 | import::READ_ONLY), Errno::EINVAL)?;
     Ok(format!("EACCES for writing; {} bytes at {:#x} for reading{kept}", mapped.len_bytes, mapped.addr))
 }
 

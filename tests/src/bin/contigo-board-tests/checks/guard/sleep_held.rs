@@ -7,7 +7,7 @@ use super::{
         as_user::{USER, allow, opens},
         ensure,
     },
-    gone::{Gone, LEFT_BYTES, somebody},
+    gone::{Gone, LEFT_BYTES, other_user},
     subject::{Subject, file, refused, sys},
     suspended::suspend,
 };
@@ -20,7 +20,7 @@ pub(super) fn sleep_held(subject: &Subject) -> Verdict {
         return Err(Wrong::Skipped("this kernel has no /sys/power/pm_test".into()));
     }
     allow(&subject.guard)?;
-    let user = somebody(subject)?;
+    let user = other_user(subject)?;
 
     // Given nothing, it has nothing to stop, armed or not.
     Gone { user, is_armed: true, has_memory: false }.from(subject)?;

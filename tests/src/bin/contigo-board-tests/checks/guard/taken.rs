@@ -53,7 +53,7 @@ pub(super) fn taken(subject: &Subject) -> Verdict {
     refused("mmap", guard.map(), Errno::ENODEV)?;
     unbound.bind()?;
 
-    // The next owner has the device, and the one before writes what reaches nobody.
+    // The next owner has the device, and what the one before writes does not reach it.
     ensure(soon(|| std::path::Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
     let next = subject.open()?;
     let own = sys("mmap", next.map())?;

@@ -10,7 +10,7 @@ use super::{
     },
     edu,
     fresh::Fresh,
-    gone::{Gone, LEFT_BYTES, somebody},
+    gone::{Gone, LEFT_BYTES, other_user},
     subject::{Subject, file, refused, sys},
 };
 use crate::{
@@ -100,10 +100,10 @@ fn lies(subject: &Subject) -> Result<bool, Wrong> {
     Ok(in_flight)
 }
 
-/// Behind an IOMMU without a reset: nobody gets in while the memory is mapped.
+/// Behind an IOMMU without a reset: every open is refused while the memory is mapped.
 fn refused_while_mapped(subject: &Subject) -> Verdict {
     for is_armed in [false, true] {
-        let user = somebody(subject)?;
+        let user = other_user(subject)?;
         leaves(subject, user, is_armed)?;
         refused("open for root", RawGuard::open(&subject.guard), Errno::EBUSY)?;
         let other = opens(&subject.guard)?;
@@ -118,7 +118,7 @@ fn refused_while_mapped(subject: &Subject) -> Verdict {
 /// With a reset: the opening resets, and then nothing is written any more. A line that stops
 /// nothing shows that it would be seen.
 fn by_reset(subject: &Subject, line: &Part) -> Verdict {
-    let user = somebody(subject)?;
+    let user = other_user(subject)?;
     let next = |is_armed| {
         leaves(subject, user, is_armed)?;
         let guard = subject.open()?;

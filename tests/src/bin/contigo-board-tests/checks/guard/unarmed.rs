@@ -12,7 +12,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 pub(super) fn unarmed(subject: &Subject) -> Verdict {
     let guard = subject.open()?;
     if sys("GET_INFO", guard.info())?.flags & info::IOMMU != 0 {
-        return Err(Wrong::Skipped("behind an IOMMU nobody could open the device again".into()));
+        return Err(Wrong::Skipped("behind an IOMMU no process could open the device again".into()));
     }
     let block = ok(heap::block(&subject.heap, BLOCK_BYTES))?;
     sys("IMPORT", guard.import(&block, 0))?;
