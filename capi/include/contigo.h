@@ -334,12 +334,12 @@ typedef struct {
 ///
 /// contigo_engine_open_driver takes the structure from a program, and then the library does not
 /// know the device: on a simulated board a job fails with CONTIGO_E_WRONG_ACCESS for what any
-/// device of the board touched meanwhile. contigo_driver_library has a driver in a file of its own.
+/// device of the board touched meanwhile. contigo_driver_library is for a driver in a file.
 typedef struct {
     /// sizeof(contigo_driver_ops).
     size_t struct_size;
-    /// The core's name, for messages. It is copied. Of a driver in a file the file's name for it
-    /// counts.
+    /// The core's name, for messages. It is copied. A driver in a shared library has the name in its
+    /// contigo_driver_library instead.
     const char *name;
     /// How many jobs the device takes at once; 0: 1. Slots are 0 to one less.
     uint32_t depth;
@@ -617,7 +617,8 @@ typedef struct {
     /// reads one.
     const char *settings;
     /// How many bytes of memory the driver has for descriptors or microcode: memory_bytes of its
-    /// contigo_driver_library, or more; 0: none. What is in it, others left there.
+    /// contigo_driver_library, or more; 0: none. Its contents are
+    /// undefined at first.
     size_t memory_bytes;
     /// Where the device finds the first of them.
     uint64_t memory_addr;

@@ -19,7 +19,7 @@
 //!
 //! # Who keeps what
 //!
-//! The entries hold the runtime's handles that own (`contigo::own`), so that no memory goes away
+//! The entries hold the runtime's handles that own, so that no memory goes away
 //! under a buffer or a device, in whatever order things are closed. The order is refused all the
 //! same, because a program that closes a region too early has a mistake in it: each buffer has a
 //! lease on its pool or its region beside it, and an entry is emptied only where it has no lease,

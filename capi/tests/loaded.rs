@@ -13,7 +13,13 @@ mod common;
 use common::*;
 use contigo_c::*;
 use contigo_testkit::emulated;
-use std::{ffi::CString, fs, path::Path, process::Command, thread};
+use std::{
+    ffi::CString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -82,6 +88,12 @@ static contigo_status open(const contigo_driver_device *d, contigo_driver_ops *o
 const contigo_driver_library contigo_driver = {
     .struct_size = SIZE, .name = NAME, .help = "does nothing", .settings = "at, stuck", .memory_bytes = 4096, .reserved = RESERVED, .open = OPEN, .close = free};
 "#;
+
+fn odd_source(folder: &Path) -> PathBuf {
+    let source = folder.join("odd.c");
+    fs::write(&source, ODD).unwrap();
+    source
+}
 
 /// Compiles `source` to a shared library.
 fn library(folder: &Path, name: &str, source: &Path, more: &[&str]) -> CString {
@@ -158,8 +170,7 @@ fn a_driver_sees_its_device_its_settings_and_its_memory() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("odd.c");
-    fs::write(&source, ODD).unwrap();
+    let source = odd_source(folder.path());
     let odd = library(folder.path(), "odd", &source, &[]);
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
@@ -202,8 +213,7 @@ fn a_driver_with_one_table_opens_in_two_threads() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("odd.c");
-    fs::write(&source, ODD).unwrap();
+    let source = odd_source(folder.path());
     let table = library(folder.path(), "table", &source, &["-DTABLE", "-DNAME=\"table\"", "-Wno-unused-variable"]);
     let wrong = |most: usize| {
         let board = Board::new();
@@ -231,8 +241,7 @@ fn files_that_are_wrong_are_refused_with_what_is_wrong() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("odd.c");
-    fs::write(&source, ODD).unwrap();
+    let source = odd_source(folder.path());
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
     let refuse = |path: &CString, code, word| {

@@ -1,4 +1,4 @@
-//! Names of memory and of devices, and what this machine has of both.
+//! Names of memory, devices and drivers, and what this machine has.
 
 use crate::error::{Refusal, of_class, raised, raised_as};
 use contigo::{

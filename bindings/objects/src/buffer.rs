@@ -30,7 +30,7 @@ enum Owner {
     /// A framework has its tensor, or had it.
     LentCpu(Lent<CpuBuf>),
     /// The same of a device's.
-    LentDevice(Lent<DevBuf>),
+    DriverDevice(Lent<DevBuf>),
     /// A job; or one call, which puts it back before it ends.
     Job,
     Freed,
@@ -104,7 +104,7 @@ impl Buffer {
         match self.owner {
             Owner::Cpu(_) => "cpu",
             Owner::Device(_) | Owner::Job => "device",
-            Owner::LentCpu(_) | Owner::LentDevice(_) => "lent",
+            Owner::LentCpu(_) | Owner::DriverDevice(_) => "lent",
             Owner::Freed => "gone",
         }
     }
@@ -233,7 +233,7 @@ impl Buffer {
         views.none()?;
         self.change(|owner| match owner {
             Owner::Cpu(buf) => lend(table.lend(buf, spec), legacy, Owner::LentCpu, Owner::Cpu),
-            Owner::Device(buf) => lend(table.lend(buf, spec), legacy, Owner::LentDevice, Owner::Device),
+            Owner::Device(buf) => lend(table.lend(buf, spec), legacy, Owner::DriverDevice, Owner::Device),
             other => other.refused(),
         })
     }
@@ -245,7 +245,7 @@ impl Buffer {
     pub fn unlend(&mut self) -> Result<(), Refusal> {
         self.change(|owner| match owner {
             Owner::LentCpu(lent) => back(lent, Owner::LentCpu, Owner::Cpu),
-            Owner::LentDevice(lent) => back(lent, Owner::LentDevice, Owner::Device),
+            Owner::DriverDevice(lent) => back(lent, Owner::DriverDevice, Owner::Device),
             other => other.refused(),
         })
     }
@@ -312,7 +312,7 @@ impl Owner {
         match self {
             Self::Cpu(_) => Refusal::OnCpu,
             Self::Device(_) => Refusal::OnDevice,
-            Self::LentCpu(_) | Self::LentDevice(_) => Refusal::Runtime(Error::TensorOut),
+            Self::LentCpu(_) | Self::DriverDevice(_) => Refusal::Runtime(Error::TensorOut),
             Self::Job => Refusal::InJob,
             Self::Freed => Refusal::Freed,
         }

@@ -13,8 +13,8 @@
 //! | `handle`, `table` | numbers for objects in fixed tables | C |
 //! | `refusal` | why a call is refused | C, Python |
 //!
-//! Nothing here allocates from the heap but `Ledger::boxed` and what loads and opens a driver from a
-//! library, and no call waits for another thread.
+//! Nothing here allocates from the heap or waits for another thread, but for `Ledger::boxed`, which
+//! allocates, and what loads, opens or closes a driver of a shared library, which does both.
 
 /// Those of the processor; in the models that check every interleaving, the model checker's.
 mod atomic {

@@ -173,7 +173,7 @@ use core::time::Duration;
 ///
 /// These are for results, and no safety rests on them; the caller defends itself where they are
 /// broken:
-/// 10. Each job's end is told once. Where [`in_order`](Self::in_order) returns true, the oldest
+/// 10. Each job's end is reported once. Where [`in_order`](Self::in_order) returns true, the oldest
 ///     comes first.
 /// 11. Jobs that ended before a fault are told first, then `poll` returns the error.
 /// 12. After `stop`, `poll` tells of jobs that had ended before it, and then of none. The next

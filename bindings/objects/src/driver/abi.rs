@@ -154,14 +154,14 @@ impl From<Completion> for contigo_completion {
 ///
 /// `contigo_engine_open_driver` takes the structure from a program, and then the library does not
 /// know the device: on a simulated board a job fails with `CONTIGO_E_WRONG_ACCESS` for what any
-/// device of the board touched meanwhile. `contigo_driver_library` has a driver in a file of its own.
+/// device of the board touched meanwhile. `contigo_driver_library` is for a driver in a file.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_driver_ops {
     /// `sizeof(contigo_driver_ops)`.
     pub struct_size: usize,
-    /// The core's name, for messages. It is copied. Of a driver in a file the file's name for it
-    /// counts.
+    /// The core's name, for messages. It is copied. A driver in a shared library has the name in its
+    /// `contigo_driver_library` instead.
     pub name: *const c_char,
     /// How many jobs the device takes at once; 0: 1. Slots are 0 to one less.
     pub depth: u32,
@@ -232,7 +232,8 @@ pub struct contigo_driver_device {
     /// reads one.
     pub settings: *const c_char,
     /// How many bytes of memory the driver has for descriptors or microcode: `memory_bytes` of its
-    /// `contigo_driver_library`, or more; 0: none. What is in it, others left there.
+    /// `contigo_driver_library`, or more; 0: none. Its contents are
+    /// undefined at first.
     pub memory_bytes: usize,
     /// Where the device finds the first of them.
     pub memory_addr: u64,
@@ -278,12 +279,6 @@ pub struct contigo_driver_device {
     /// Says why the function that runs now refuses, for the text of the refusal: "operand 1 is
     /// shorter than operand 0". A constant of the library, of 127 bytes at most.
     pub say: Option<unsafe extern "C" fn(device: *const c_void, why: *const c_char)>,
-}
-
-// SAFETY: as above.
-unsafe impl Versioned for contigo_driver_device {
-    const NAME: &'static str = "contigo_driver_device";
-    const LEAST: usize = mem::size_of::<Self>();
 }
 
 /// A driver in a shared library: what the file exports, as the symbol `contigo_driver`. It uses

@@ -30,14 +30,14 @@ use std::{
 ///
 /// ```
 /// use contigo::{Result, drivers::zdma::Zdma, job::Settings};
-/// use contigo_objects::driver::{Export, LentDevice};
+/// use contigo_objects::driver::{Export, DriverDevice};
 ///
 /// struct Copier;
 /// impl Export for Copier {
-///     type Driver = Zdma<LentDevice>; // or a driver of one's own
+///     type Driver = Zdma<DriverDevice>; // or a driver of one's own
 ///     const NAME: &'static std::ffi::CStr = c"my-copier";
 ///     const HELP: &'static std::ffi::CStr = c"copies, one job at a time";
-///     unsafe fn open(device: LentDevice, _: Settings<'_>) -> Result<Self::Driver> {
+///     unsafe fn open(device: DriverDevice, _: Settings<'_>) -> Result<Self::Driver> {
 ///         // SAFETY: the caller's promise.
 ///         unsafe { Zdma::simple(device) }
 ///     }
@@ -68,7 +68,7 @@ pub trait Export: 'static {
     /// # Safety
     /// The device is the one that the driver is for, and no other code drives it while the driver
     /// lives.
-    unsafe fn open(device: LentDevice, settings: Settings<'_>) -> Result<Self::Driver>;
+    unsafe fn open(device: DriverDevice, settings: Settings<'_>) -> Result<Self::Driver>;
 }
 
 /// Makes a crate of type `cdylib` a driver's library: see [`Export`](crate::driver::Export). Once in
@@ -101,30 +101,33 @@ pub const fn library_of<D: Export>() -> contigo_driver_library {
 
 /// The device that the program lent: its registers, its interrupt, and memory for descriptors.
 #[derive(Debug)]
-pub struct LentDevice {
+pub struct DriverDevice {
     device: *const contigo_driver_device,
     port: Port,
     memory_bytes: usize,
 }
 
 // SAFETY: the program's functions may be called from any thread, one at a time (contigo.h).
-unsafe impl Send for LentDevice {}
+unsafe impl Send for DriverDevice {}
 
 /// Memory of the driver's own, which the device fetches: descriptors, microcode.
 #[derive(Debug)]
-pub struct LentMemory {
+pub struct DriverMemory {
     device: *const contigo_driver_device,
     len_bytes: usize,
 }
 
-// SAFETY: as `LentDevice`.
-unsafe impl Send for LentMemory {}
+// SAFETY: as `DriverDevice`.
+unsafe impl Send for DriverMemory {}
 
 /// What the program's function answered.
 const fn answered(status: contigo_status) -> Result<()> {
-    // The program knows the error, and takes the number for it.
-    if status == 0 { Ok(()) } else { Err(Error::Fault { device: "lent", status: status.cast_unsigned(), what: "the program's function" }) }
+    // The program knows the error, and takes the number for it: see `code`.
+    if status == 0 { Ok(()) } else { Err(Error::Fault { device: PROGRAM, status: status.cast_unsigned(), what: "the program's function" }) }
 }
+
+/// Stands for the names of the program's device and port, which the library does not know.
+const PROGRAM: &str = "the program's";
 
 /// A field that the program's structure has: it is one of this version at least.
 macro_rules! call {
@@ -142,7 +145,7 @@ macro_rules! call {
 /// A function that is not there.
 const MISSING: contigo_status = -1;
 
-impl LentDevice {
+impl DriverDevice {
     /// # Safety
     /// `device` is what a program gave to a library's `open`.
     unsafe fn new(device: *const contigo_driver_device) -> Self {
@@ -150,21 +153,25 @@ impl LentDevice {
         let said = unsafe { &*device };
         let window = (0, u64::MAX.checked_shr(64_u32.saturating_sub(said.port_addr_bits)).unwrap_or(0));
         let (addr_bits, coherent) = (said.port_addr_bits, said.port_coherent == 1);
-        Self { device, port: Port { name: "lent", bus: Bus::Soc, offset: 0, addr_bits, window, coherent }, memory_bytes: said.memory_bytes }
+        Self {
+            device,
+            port: Port { name: PROGRAM, bus: Bus::Soc, offset: 0, addr_bits, window, coherent },
+            memory_bytes: said.memory_bytes,
+        }
     }
 
     /// The memory of the driver's own, once: as many bytes as [`Export::MEMORY_BYTES`], or more.
-    pub const fn memory(&mut self) -> Option<LentMemory> {
+    pub const fn memory(&mut self) -> Option<DriverMemory> {
         match mem::replace(&mut self.memory_bytes, 0) {
             0 => None,
-            len_bytes => Some(LentMemory { device: self.device, len_bytes }),
+            len_bytes => Some(DriverMemory { device: self.device, len_bytes }),
         }
     }
 }
 
 // SAFETY: 1. They are those of the device that the program opened for this driver. 2. The program
 // lends them to one driver, and `Export::open`'s caller promises the same.
-unsafe impl Mmio for LentDevice {
+unsafe impl Mmio for DriverDevice {
     fn len_bytes(&self) -> usize {
         // SAFETY: see `call!`.
         unsafe { (*self.device).len_bytes }
@@ -179,7 +186,7 @@ unsafe impl Mmio for LentDevice {
     }
 }
 
-impl Wait for LentDevice {
+impl Wait for DriverDevice {
     fn now_us(&self) -> u64 {
         call!(self.device, now_us(), 0)
     }
@@ -191,13 +198,13 @@ impl Wait for LentDevice {
 
 // SAFETY: the addresses that the driver gets are those that the program made for the device's own
 // port, whose bits and coherency these are.
-unsafe impl Device for LentDevice {
+unsafe impl Device for DriverDevice {
     fn port(&self) -> &Port {
         &self.port
     }
 }
 
-impl LentMemory {
+impl DriverMemory {
     /// How many bytes there are.
     #[must_use]
     pub const fn len_bytes(&self) -> usize {
@@ -252,7 +259,7 @@ fn code(result: core::result::Result<Result<()>, Box<dyn core::any::Any + Send>>
     const PANICKED: contigo_status = -18;
     match result {
         Ok(Ok(())) => 0,
-        Ok(Err(Error::Fault { device: "lent", status, .. })) => status.cast_signed(),
+        Ok(Err(Error::Fault { device: PROGRAM, status, .. })) => status.cast_signed(),
         Ok(Err(Error::WillNotStop { status, .. })) if status != 0 => status.cast_signed(),
         Ok(Err(error)) => error.row().code,
         Err(_) => PANICKED,
@@ -268,7 +275,7 @@ unsafe extern "C" fn open<D: Export>(
         // SAFETY: the program's promise (contigo.h): its structure, a text, and two that are writable.
         unsafe {
             let settings = CStr::from_ptr((*device).settings).to_str().unwrap_or("");
-            let driver = D::open(LentDevice::new(device), Settings(settings))?;
+            let driver = D::open(DriverDevice::new(device), Settings(settings))?;
             let mut operands = [contigo_operand_spec::default(); MAX_OPERANDS];
             operands.iter_mut().zip(driver.operands()).for_each(|(to, from)| *to = from.into());
             let (depth, in_order, addr_bits) = (driver.depth(), driver.in_order(), driver.addr_bits());

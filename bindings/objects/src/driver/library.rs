@@ -2,8 +2,8 @@
 //! Drivers in shared libraries: loaded once, and from then on rows of the table.
 
 use super::{
-    abi::{contigo_driver_device, contigo_driver_library, contigo_driver_ops, contigo_status},
-    lent::Lent,
+    abi::{contigo_driver_library, contigo_driver_ops},
+    device::LibraryDevice,
     ops::DriverOps,
 };
 use crate::{ArgumentError, Refusal, keep, read, text};
@@ -58,7 +58,7 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Library(said) => f.write_str(said),
-            Self::Refused(refusal) => write!(f, "what it exports as contigo_driver: {refusal}"),
+            Self::Refused(refusal) => refusal.fmt(f),
             Self::Taken { name } => write!(
                 f,
                 "there is a driver {name} already; give this one another name, or, where this is a new build of it, load it in a new process"
@@ -124,8 +124,7 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     // SAFETY: the symbol of this name is such a structure: the caller's promise.
     let entry = unsafe { library.get::<*const contigo_driver_library>(c"contigo_driver".to_bytes_with_nul()) };
     let entry = *entry.map_err(|error| LoadError::Library(words(&error)))?;
-    let known = || PLACES.iter().filter_map(|place| place.loaded.get()).find(|loaded| loaded.entry == entry.addr());
-    if let Some(loaded) = known() {
+    if let Some(loaded) = PLACES.iter().filter_map(|place| place.loaded.get()).find(|loaded| loaded.entry == entry.addr()) {
         return loaded.listed();
     }
     // SAFETY: the caller's promise.
@@ -211,30 +210,29 @@ impl Loaded {
         }
         let addr_bits = if said.memory_addr_bits == 0 { 64 } else { said.memory_addr_bits };
         let (port, known) = (*parts.device.port(), self.row.settings.unwrap_or_default());
-        let mut lent = Lent::new(parts.device, parts.memory, addr_bits, parts.settings, known)?;
+        let mut device = LibraryDevice::new(parts.device, parts.memory, addr_bits, parts.settings, known)?;
         let mut room = Room { bytes: [MaybeUninit::zeroed(); 4096] };
         room.ops.struct_size = mem::size_of::<contigo_driver_ops>();
         let mut context = ptr::null_mut::<c_void>();
-        // SAFETY: the library's author keeps contigo.h's rules: the promise of who loaded it.
         let alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: as above.
-        let answer = unsafe { call(open, lent.abi(), &raw mut room, &raw mut context) };
-        let (refused, why) = lent.refused(answer);
+        // SAFETY: the library's author keeps contigo.h's rules: the promise of who loaded it.
+        let answer = unsafe { open(device.abi(), (&raw mut room).cast(), &raw mut context) };
+        let (refused, why) = device.refused(answer);
         if answer != 0 {
             let why = why.unwrap_or("its open refused the device");
             return Err(refused.unwrap_or(Error::Driver { driver: name, why, answer }));
         }
-        lent.opened(said.close, &self.alone);
+        device.opened(said.close, &self.alone);
         // SAFETY: as above.
         let driver = unsafe { read(&raw const room.ops) }
             .map_err(Refusal::from)
             .and_then(|ops| unsafe { DriverOps::new(&ops, context, name, port) });
         drop(alone);
         match driver {
-            Ok(driver) => AnyDriver::new(driver.with(lent)),
+            Ok(driver) => AnyDriver::new(driver.with(device)),
             Err(refusal) => {
                 // SAFETY: nothing else of it is called.
-                unsafe { lent.close(context) };
+                unsafe { device.close(context) };
                 let wrong = |why, answer| Error::Driver { driver: name, why, answer };
                 Err(match refusal {
                     Refusal::Runtime(error) => error,
@@ -248,16 +246,4 @@ impl Loaded {
             }
         }
     }
-}
-
-/// # Safety
-/// As the function's.
-unsafe fn call(
-    open: unsafe extern "C" fn(*const contigo_driver_device, *mut contigo_driver_ops, *mut *mut c_void) -> contigo_status,
-    device: *const contigo_driver_device,
-    room: *mut Room,
-    context: *mut *mut c_void,
-) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe { open(device, room.cast(), context) }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     abi::{contigo_completion, contigo_dev_slice, contigo_driver_ops, contigo_status},
-    lent::Lent,
+    device::LibraryDevice,
 };
 use crate::{ArgumentError, Refusal};
 use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, Wait as _, job::MAX_OPERANDS, linux::Spin, mem::DevSlice};
@@ -31,7 +31,7 @@ pub struct DriverOps {
     functions: Functions,
     context: *mut c_void,
     /// The device, of a driver in a file.
-    lent: Option<Lent>,
+    device: Option<LibraryDevice>,
 }
 
 // SAFETY: the functions' author says that they may be called from any thread, one at a time
@@ -83,13 +83,13 @@ impl DriverOps {
             operands,
             functions: Functions { check: ops.check, submit, poll, stop },
             context,
-            lent: None,
+            device: None,
         })
     }
 
     /// The same, with the device that its functions use.
-    pub(super) fn with(mut self, lent: Lent) -> Self {
-        self.lent = Some(lent);
+    pub(super) fn with(mut self, device: LibraryDevice) -> Self {
+        self.device = Some(device);
         self
     }
 
@@ -97,7 +97,7 @@ impl DriverOps {
     /// functions answered, that error.
     fn answered(&self, answer: contigo_status, error: impl FnOnce(&'static str) -> Error, otherwise: &'static str) -> Result<()> {
         // Also where it is 0: what was said before is no later refusal's.
-        let (refused, why) = self.lent.as_ref().map_or((None, None), |lent| lent.refused(answer));
+        let (refused, why) = self.device.as_ref().map_or((None, None), |device| device.refused(answer));
         if answer == 0 { Ok(()) } else { Err(refused.unwrap_or_else(|| error(why.unwrap_or(otherwise)))) }
     }
 }
@@ -138,7 +138,7 @@ unsafe impl Driver for DriverOps {
         &self.port
     }
     fn simulated(&self) -> Option<&dyn contigo::mem::SimulatedDevice> {
-        self.lent.as_ref().and_then(Lent::simulated)
+        self.device.as_ref().and_then(LibraryDevice::simulated)
     }
     fn addr_bits(&self) -> u32 {
         self.addr_bits
@@ -153,7 +153,7 @@ unsafe impl Driver for DriverOps {
         self.in_order
     }
     fn arm_irq(&self) -> Result<Option<i32>> {
-        self.lent.as_ref().map_or(Ok(None), Lent::arm_irq)
+        self.device.as_ref().map_or(Ok(None), LibraryDevice::arm_irq)
     }
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
@@ -167,8 +167,8 @@ unsafe impl Driver for DriverOps {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let slices = slices(operands);
         let slot = u32::try_from(slot).unwrap_or(u32::MAX);
-        if let Some(lent) = &mut self.lent {
-            lent.works();
+        if let Some(device) = &mut self.device {
+            device.is_at_rest = false;
         }
         // SAFETY: as in `check`; the caller's promise of the operands is handed on.
         let answer = unsafe { (self.functions.submit)(self.context, slot, slices.as_ptr(), slices.len(), args.as_ptr(), args.len()) };
@@ -198,16 +198,16 @@ unsafe impl Driver for DriverOps {
     }
 
     fn stop(&mut self) -> Result<()> {
-        let now_us = |this: &Self| this.lent.as_ref().map_or_else(|| Spin.now_us(), Lent::now_us);
+        let now_us = |this: &Self| this.device.as_ref().map_or_else(|| Spin.now_us(), LibraryDevice::now_us);
         let began_us = now_us(self);
         // SAFETY: as in `check`.
         let answer = unsafe { (self.functions.stop)(self.context) };
         let waited_us = u32::try_from(now_us(self).saturating_sub(began_us)).unwrap_or(u32::MAX);
-        if let Some(lent) = &mut self.lent {
-            // Whatever was refused on the way.
-            let _ = lent.refused(0);
+        if let Some(device) = &mut self.device {
+            // An error on the way is forgotten: the answer alone counts.
+            let _ = device.refused(0);
             if answer == 0 {
-                lent.rests();
+                device.is_at_rest = true;
             }
         }
         match answer {
@@ -225,9 +225,9 @@ impl fmt::Debug for DriverOps {
 
 impl Drop for DriverOps {
     fn drop(&mut self) {
-        if let Some(lent) = &mut self.lent {
+        if let Some(device) = &mut self.device {
             // SAFETY: no other function is called after this.
-            unsafe { lent.close(self.context) };
+            unsafe { device.close(self.context) };
         }
     }
 }

@@ -54,7 +54,7 @@ enum Is {
     Device,
     Job,
     LentCpu,
-    LentDevice,
+    DriverDevice,
     Freed,
 }
 
@@ -81,7 +81,7 @@ impl Modelled {
             Is::Cpu => Refusal::OnCpu,
             Is::Device => Refusal::OnDevice,
             Is::Job => Refusal::InJob,
-            Is::LentCpu | Is::LentDevice => Refusal::Runtime(Error::TensorOut),
+            Is::LentCpu | Is::DriverDevice => Refusal::Runtime(Error::TensorOut),
             Is::Freed => Refusal::Freed,
         })
     }
@@ -240,7 +240,7 @@ impl World {
         let lent = buf.shared.state.lock().unwrap().lend(&buf.shared.views, &TENSORS, &spec, false);
         assert_eq!(lent.err(), expected);
         if let Ok(tensor) = lent {
-            buf.is = if buf.is == Is::Cpu { Is::LentCpu } else { Is::LentDevice };
+            buf.is = if buf.is == Is::Cpu { Is::LentCpu } else { Is::DriverDevice };
             buf.tensor = Some(tensor.cast());
         }
     }
@@ -256,7 +256,7 @@ impl World {
     fn unlend(&mut self, which: usize) {
         let buf = &mut self.bufs[which];
         let out = buf.tensor.is_some().then_some(Refusal::Runtime(Error::TensorOut));
-        let expected = buf.not(&[Is::LentCpu, Is::LentDevice]).or(out);
+        let expected = buf.not(&[Is::LentCpu, Is::DriverDevice]).or(out);
         assert_eq!(buf.shared.state.lock().unwrap().unlend().err(), expected);
         if expected.is_none() {
             buf.is = if buf.is == Is::LentCpu { Is::Cpu } else { Is::Device };
@@ -292,7 +292,7 @@ impl World {
             let owner = match buf.is {
                 Is::Cpu => "cpu",
                 Is::Device | Is::Job => "device",
-                Is::LentCpu | Is::LentDevice => "lent",
+                Is::LentCpu | Is::DriverDevice => "lent",
                 Is::Freed => "gone",
             };
             assert_eq!((state.owner(), buf.shared.views.count()), (owner, buf.views()));
@@ -322,7 +322,7 @@ impl World {
                 // The last view of a buffer that was dropped frees it, and another takes its place.
                 self.close_view(which);
             }
-            if matches!(self.bufs[which].is, Is::LentCpu | Is::LentDevice) {
+            if matches!(self.bufs[which].is, Is::LentCpu | Is::DriverDevice) {
                 self.unlend(which);
             }
             if self.bufs[which].is == Is::Device {

@@ -24,11 +24,11 @@ use std::{
 
 /// The structure that the library has a pointer to, and what is behind it. It stays where it is.
 #[repr(C)]
-struct Behind {
+struct Shared {
     /// First, so that its address is the whole's.
     abi: contigo_driver_device,
     device: AnyDevice,
-    /// Only `memory` below looks at it, and `Lent`'s drop.
+    /// Only `memory` below looks at it, and `LibraryDevice`'s drop.
     memory: UnsafeCell<Option<DriverBuf>>,
     settings: CString,
     known: &'static [&'static str],
@@ -38,17 +38,17 @@ struct Behind {
     why: Cell<Option<&'static str>>,
 }
 
-/// The device of one driver. Pointers to it are the library's, so no reference to all of it is
-/// made.
-pub(super) struct Lent {
-    behind: NonNull<Behind>,
+/// The device of one driver. The library has a pointer to it, too, so it is only shared, and what
+/// changes is in cells.
+pub(super) struct LibraryDevice {
+    shared: NonNull<Shared>,
     /// The library's `close`, and the lock under which it opens and closes.
     close: Option<(unsafe extern "C" fn(*mut c_void), &'static Mutex<()>)>,
     /// It knows no address: the driver was not opened yet, or has stopped it since its last job.
-    is_at_rest: bool,
+    pub(super) is_at_rest: bool,
 }
 
-impl Lent {
+impl LibraryDevice {
     /// Lends `device`, and memory for descriptors.
     ///
     /// # Errors
@@ -81,15 +81,15 @@ impl Lent {
             say: Some(say),
         };
         let memory = UnsafeCell::new(memory);
-        let behind =
-            Box::into_raw(Box::new(Behind { abi, device, memory, settings, known, refused: Cell::new(None), why: Cell::new(None) }));
+        let shared =
+            Box::into_raw(Box::new(Shared { abi, device, memory, settings, known, refused: Cell::new(None), why: Cell::new(None) }));
         // SAFETY: a box is not null.
-        Ok(Self { behind: unsafe { NonNull::new_unchecked(behind) }, close: None, is_at_rest: true })
+        Ok(Self { shared: unsafe { NonNull::new_unchecked(shared) }, close: None, is_at_rest: true })
     }
 
     /// What the library gets.
     pub(super) const fn abi(&self) -> *const contigo_driver_device {
-        self.behind.as_ptr().cast()
+        self.shared.as_ptr().cast()
     }
 
     /// The driver was opened, and may have told the device where the memory is. `close` is called
@@ -109,45 +109,35 @@ impl Lent {
         }
     }
 
-    /// It gets a job.
-    pub(super) const fn works(&mut self) {
-        self.is_at_rest = false;
-    }
-
-    /// It was stopped.
-    pub(super) const fn rests(&mut self) {
-        self.is_at_rest = true;
-    }
-
-    fn behind(&self) -> &Behind {
+    fn shared(&self) -> &Shared {
         // SAFETY: it is there as long as this value, and nothing writes it but through cells.
-        unsafe { self.behind.as_ref() }
+        unsafe { self.shared.as_ref() }
     }
 
-    /// The error behind `status`, where one of the functions answered that last; and what the driver
+    /// The error shared `status`, where one of the functions answered that last; and what the driver
     /// said. Both are forgotten.
     pub(super) fn refused(&self, status: contigo_status) -> (Option<Error>, Option<&'static str>) {
-        let Behind { refused, why, .. } = self.behind();
+        let Shared { refused, why, .. } = self.shared();
         (refused.take().filter(|error| error.row().code == status), why.take())
     }
 
     pub(super) fn now_us(&self) -> u64 {
-        self.behind().device.now_us()
+        self.shared().device.now_us()
     }
 
     pub(super) fn simulated(&self) -> Option<&dyn SimulatedDevice> {
-        self.behind().device.simulated()
+        self.shared().device.simulated()
     }
 
     pub(super) fn arm_irq(&self) -> Result<Option<i32>> {
-        self.behind().device.arm_irq()
+        self.shared().device.arm_irq()
     }
 }
 
-impl Drop for Lent {
+impl Drop for LibraryDevice {
     fn drop(&mut self) {
         // SAFETY: it was a box, and the library's functions were closed.
-        let Behind { memory, .. } = *unsafe { Box::from_raw(self.behind.as_ptr()) };
+        let Shared { memory, .. } = *unsafe { Box::from_raw(self.shared.as_ptr()) };
         if self.is_at_rest {
             // SAFETY: the device fetches nothing: `is_at_rest`.
             drop(memory.into_inner().map(|memory| unsafe { memory.release() }));
@@ -156,15 +146,15 @@ impl Drop for Lent {
 }
 
 /// # Safety
-/// `device` is what [`Lent::abi`] answered, and the value is alive.
-unsafe fn of<'a>(device: *const c_void) -> &'a Behind {
-    // SAFETY: the caller's promise; see `Lent::behind`.
+/// `device` is what [`LibraryDevice::abi`] answered, and the value is alive.
+unsafe fn of<'a>(device: *const c_void) -> &'a Shared {
+    // SAFETY: the caller's promise; see `LibraryDevice::shared`.
     unsafe { &*device.cast() }
 }
 
 /// The status of `result`, which is kept where it is an error.
-fn answer(behind: &Behind, result: Result<()>) -> contigo_status {
-    behind.refused.set(result.err());
+fn answer(shared: &Shared, result: Result<()>) -> contigo_status {
+    shared.refused.set(result.err());
     result.err().map_or(0, |error| error.row().code)
 }
 
@@ -185,8 +175,8 @@ unsafe extern "C" fn now_us(device: *const c_void) -> u64 {
 
 unsafe extern "C" fn wait(device: *const c_void, timeout_us: u32) -> contigo_status {
     // SAFETY: as in `read32`.
-    let behind = unsafe { of(device) };
-    answer(behind, behind.device.wait_at_most(timeout_us))
+    let shared = unsafe { of(device) };
+    answer(shared, shared.device.wait_at_most(timeout_us))
 }
 
 unsafe extern "C" fn setting(
@@ -198,19 +188,19 @@ unsafe extern "C" fn setting(
     value: *mut u64,
 ) -> contigo_status {
     // SAFETY: as in `read32`; the name is a text of the library's.
-    let (behind, name) = unsafe { (of(device), text(name, "the name of a setting").unwrap_or("")) };
+    let (shared, name) = unsafe { (of(device), text(name, "the name of a setting").unwrap_or("")) };
     let find = || {
         let unlisted = Error::Unsupported {
             what: "the driver asks for a setting that it does not list",
             fix: "list it in contigo_driver_library.settings",
         };
-        let name = behind.known.iter().find(|known| **known == name).ok_or(unlisted)?;
-        let given = Settings(behind.settings.to_str().unwrap_or("")).number(name, min, max)?;
+        let name = shared.known.iter().find(|known| **known == name).ok_or(unlisted)?;
+        let given = Settings(shared.settings.to_str().unwrap_or("")).number(name, min, max)?;
         // SAFETY: the library says that it is writable.
         unsafe { value.write_unaligned(given.unwrap_or(otherwise)) };
         Ok(())
     };
-    answer(behind, find())
+    answer(shared, find())
 }
 
 const NO_MEMORY: Error =
