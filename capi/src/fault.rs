@@ -3,8 +3,7 @@
 
 use contigo::{
     Error, JobError,
-    design::{DesignError, Name, Near},
-    drivers::ap_ctrl::MapError,
+    design::{DesignError, Name, Near, kernel::MapError},
     names::{DeviceName, Inventory, MemoryName, NameError},
     types::Refused,
 };

@@ -14,11 +14,10 @@ use common::*;
 use contigo::{
     Align, Completion, Device, Driver, OperandSpec, Port, Queue, Region, Result,
     dlpack::abi::DlManagedTensorVersioned,
-    drivers::zdma::ZdmaModel,
     job::{AnyDriver, Parts},
     mem::DevSlice,
     names::{AnyDevice, AnyMemory, DriverRow, register},
-    sim::{AnyModel, SimBoard},
+    sim::{AnyModel, SimBoard, zdma::ZdmaModel},
 };
 use contigo_c::*;
 use core::ptr;
@@ -78,13 +77,14 @@ unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     AnyDriver::new(Nothing(*parts.device.port(), VecDeque::with_capacity(16)))
 }
 
-static NOTHING: DriverRow = DriverRow::new("nothing", "does nothing", open).model(|| AnyModel::new(ZdmaModel::new()));
+static NOTHING: DriverRow = DriverRow::new("nothing", "does nothing", open);
 
 /// The same job in C and in Rust, on memory of a simulated board, whose own bookkeeping both pay:
 /// the difference is C's.
 #[test]
 fn jobs_cost_little_more_than_in_rust() {
     register(&NOTHING).unwrap();
+    contigo::sim::register("nothing", || AnyModel::new(ZdmaModel::new())).unwrap();
     let board = Board::new();
     let coherent = answer(|port| unsafe { contigo_sim_port(board.sim, 1, port) });
     let device = sim_device(board.sim, c"nothing");

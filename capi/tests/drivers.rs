@@ -15,11 +15,11 @@ mod common;
 use common::*;
 use contigo::{
     Completion, Device, Driver, Error, Result,
-    drivers::zdma::{Zdma, ZdmaModel},
+    drivers::zdma::Zdma,
     job::{AnyDriver, Parts},
     mem::DevSlice,
     names::{AnyDevice, DriverRow, register},
-    sim::AnyModel,
+    sim::{AnyModel, zdma::ZdmaModel},
 };
 use contigo_c::*;
 use core::{
@@ -67,8 +67,7 @@ unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     AnyDriver::new(Twice(channel, 0))
 }
 
-static TWICE: DriverRow =
-    DriverRow::new("twice", "copies, and reports a word", open).settings(&["burst"]).memory(4096).model(|| AnyModel::new(ZdmaModel::new()));
+static TWICE: DriverRow = DriverRow::new("twice", "copies, and reports a word", open).settings(&["burst"]).memory(4096);
 
 #[test]
 fn a_registered_driver_is_opened_from_c_by_its_name() {
@@ -76,6 +75,7 @@ fn a_registered_driver_is_opened_from_c_by_its_name() {
     let missing = |name: &CStr| unsafe { contigo_sim_device(board.sim, name.as_ptr(), &mut 0) };
     refused(missing(c"twice"), CONTIGO_E_NOT_FOUND, "there is no such simulated device; others that are here: ");
     register(&TWICE).unwrap();
+    contigo::sim::register("twice", || AnyModel::new(ZdmaModel::new())).unwrap();
     assert_eq!(register(&TWICE), Err(Error::InUse { errno: 0 }));
     refused(missing(c"twic"), CONTIGO_E_NOT_FOUND, "others that are here: twice, ");
 

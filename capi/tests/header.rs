@@ -23,7 +23,7 @@ fn generated() -> String {
 /// `src/status/codes.rs`: the codes of the runtime's table of errors, for cbindgen to read.
 fn codes() -> String {
     let mut text = String::from(
-        "//! The codes of the runtime's errors, made from `runtime/src/types/error/rows.rs`.\n//!\n//! \
+        "//! The codes of the runtime's errors, made from `runtime/core/src/types/error/rows.rs`.\n//!\n//! \
          `CONTIGO_WRITE_HEADER=1 cargo test -p contigo-c --test header` writes it anew.\n\n\
          use super::contigo_status;\nuse core::ffi::CStr;\n",
     );

@@ -2,8 +2,9 @@
 
 use contigo::{
     Align, Device, Direction, Mmio, Queue, Region, Result,
+    design::kernel,
     drivers::{
-        ap_ctrl::{ApCtrl, describe},
+        ap_ctrl::ApCtrl,
         axi_dma::{AxiDma, AxiDmaConfig},
     },
     hw::{
@@ -21,7 +22,7 @@ pub(crate) fn kernel() -> Result<()> {
     let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?;
     let pool = region.pool(8, 4096)?;
-    let map = describe::any(MAP, "")?.build()?;             // on a board: xcopy_hw.h, from Vitis
+    let map = kernel::any(MAP, "")?.build()?;             // on a board: xcopy_hw.h, from Vitis
     // SAFETY: the device is this kernel, and no other code drives it.
     let mut copy = Queue::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? }, 1)?;
     let (mut a, b) = (pool.take()?, pool.take()?);

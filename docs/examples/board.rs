@@ -2,7 +2,8 @@
 
 use contigo::{
     Error, Queue, Result,
-    drivers::ap_ctrl::{ApCtrl, describe},
+    design::kernel,
+    drivers::ap_ctrl::ApCtrl,
     linux::{guard::DmaBuf, memory::UDmaBuf},
     names::{Attach, DeviceName},
 };
@@ -14,7 +15,7 @@ const NOT_GUARDED: Error = Error::Unsupported { what: "this device has no guard"
 
 pub(crate) fn on_hp0() -> Result<()> {
     use contigo::Direction::{FromDevice, ToDevice};
-    let map = describe::any(HEADER, "")?;
+    let map = kernel::any(HEADER, "")?;
     let map = map.direction("from", ToDevice).length("from", "n");
     let map = map.direction("to", FromDevice).length("to", "n").build()?;
     let device = "guard:copy@40000000".parse::<DeviceName>()?.open()?;
@@ -30,7 +31,7 @@ pub(crate) fn on_hp0() -> Result<()> {
 }
 
 pub(crate) fn with_a_longer_stop() -> Result<()> {
-    let map = describe::any(HEADER, "")?.build()?;
+    let map = kernel::any(HEADER, "")?.build()?;
     let device = "guard:copy@40000000".parse::<DeviceName>()?.open()?;
     // SAFETY: as above.
     let driver = unsafe { ApCtrl::open(device.attach_wired(HP0, Attach::default())?, map)? };
@@ -53,7 +54,7 @@ pub(crate) fn a_block_of_u_dma_buf() -> Result<()> {
     // SAFETY: in this bitstream the kernel's master is wired to HP0.
     let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
     // SAFETY: the node is this kernel's, and no other code drives it.
-    let copy = Queue::new(unsafe { ApCtrl::open(attached, describe::any(HEADER, "")?.build()?)? }, 8)?;
+    let copy = Queue::new(unsafe { ApCtrl::open(attached, kernel::any(HEADER, "")?.build()?)? }, 8)?;
     // SAFETY: the guard is this queue's device, and window 0 its registers.
     unsafe { copy.arm(guard, 0)? };
     drop((region, copy));

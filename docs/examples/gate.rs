@@ -2,8 +2,9 @@
 
 use contigo::{
     Device, Mmio, Queue, Result, Wait,
+    design::kernel::KernelMap,
     drivers::{
-        ap_ctrl::{ApCtrl, KernelMap},
+        ap_ctrl::ApCtrl,
         axi_gate::{AxiGate, Gated},
     },
 };

@@ -1,7 +1,4 @@
-use contigo::{
-    design::{Design, DesignError},
-    drivers::ap_ctrl::describe,
-};
+use contigo::design::{Design, DesignError, kernel};
 
 /// The text of an error has numbers of the file: making it must not panic either.
 fn told<T>(answer: Result<T, DesignError>) -> Option<T> {
@@ -9,7 +6,7 @@ fn told<T>(answer: Result<T, DesignError>) -> Option<T> {
 }
 
 pub fn run(bytes: &[u8]) {
-    super::map(describe::any(bytes, ""));
+    super::map(kernel::any(bytes, ""));
     let Some(design) = told(Design::read(bytes)) else { return };
     // As many cores as the command line would ask about in a second.
     for core in design.instances().take(64) {
@@ -17,16 +14,16 @@ pub fn run(bytes: &[u8]) {
         told(core.masters());
         told(core.port());
         told(core.interrupts());
-        told(core.settings());
-        told(core.device_name());
-        let _ = (core.is_hls(), core.has_start(), core.has_continue(), core.node_name(), core.controller_goes());
-        let _ = (core.clocks().count(), core.registers().count(), core.driver());
+        told(contigo::names::settings_of(&core));
+        told(contigo::names::device_of(&core));
+        let _ = (core.is_hls(), core.has_start(), core.has_continue(), contigo::names::node_of(&core), core.controller_goes());
+        let _ = (core.clocks().count(), core.registers().count(), contigo::names::driver_of(&core));
         for (name, value) in core.parameters().take(16) {
             assert!(core.parameter(name).is_some(), "{name}={value}");
             let _ = core.number(name);
         }
         told(design.core(core.path()));
-        super::map(describe::hwh::map(bytes, core.name()));
+        super::map(kernel::hwh::map(bytes, core.name()));
     }
     told(design.core("no such core"));
 }

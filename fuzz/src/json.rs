@@ -1,5 +1,5 @@
-use contigo::drivers::ap_ctrl::describe;
+use contigo::design::kernel;
 
 pub fn run(bytes: &[u8]) {
-    super::map(describe::json::map(bytes));
+    super::map(kernel::json::map(bytes));
 }

@@ -4,7 +4,7 @@
 //! | module | the reader |
 //! |---|---|
 //! | [`hwh`] | `contigo::design`, and the map of a kernel in it |
-//! | [`header`], [`json`] | `contigo::drivers::ap_ctrl::describe` |
+//! | [`header`], [`json`] | `contigo::design::kernel` |
 //! | [`bitstream`] | `contigo_bringup::bitstream` |
 //! | [`device_tree`] | the tree below `/sys/firmware`, as the doctor, clocks and ports read it |
 //! | [`doctor`] | a copied machine, as each reader of bring-up sees it |
@@ -22,7 +22,7 @@ pub mod log;
 pub mod names;
 pub mod settings;
 
-use contigo::drivers::ap_ctrl::{MapBuilder, MapError, describe};
+use contigo::design::kernel::{MapBuilder, MapError, self};
 
 /// Builds a map and reads it again from its own JSON: both are the same.
 fn map(read: Result<MapBuilder<'_>, MapError>) {
@@ -30,7 +30,7 @@ fn map(read: Result<MapBuilder<'_>, MapError>) {
         Err(error) => drop(error.to_string()),
         Ok(map) => {
             let text = map.to_string();
-            let again = describe::json::map(text.as_bytes()).and_then(MapBuilder::build);
+            let again = kernel::json::map(text.as_bytes()).and_then(MapBuilder::build);
             assert_eq!(again.expect("a map reads its own JSON").to_string(), text);
         }
     }

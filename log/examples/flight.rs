@@ -6,8 +6,7 @@
 
 use contigo::{
     Queue, Region,
-    drivers::zdma::{SimZdma, Zdma},
-    sim::SimBoard,
+    sim::{SimBoard, zdma::SimZdma},
 };
 use std::{error::Error, io::Write, time::Duration};
 
@@ -30,7 +29,7 @@ fn fly(jobs: u32) -> contigo::Result<()> {
     let region = Region::new(board.memory(4096)?)?;
     let pool = region.pool(2, 256)?;
     let core = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(Zdma::simple_simulated(core.window()?)?, 1)?;
+    let mut queue = Queue::new(core.window()?.simple()?, 1)?;
     defmt::debug!("its pool has pieces of {=[?]} bytes", [256_u16; 2].as_slice());
     for job in 1..=jobs {
         let [from, to] = [pool.take()?, pool.take()?];

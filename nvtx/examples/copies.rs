@@ -8,8 +8,7 @@
 
 use contigo::{
     JobError, Queue, Region,
-    drivers::zdma::{SimZdma, Zdma},
-    sim::SimBoard,
+    sim::{SimBoard, zdma::SimZdma},
     trace::{self, Event, Ledger, Listener},
 };
 use contigo_nvtx::Ranges;
@@ -41,7 +40,7 @@ fn jobs() -> contigo::Result<()> {
     let region = Region::new(board.memory(64 * 1024)?)?;
     let pool = region.pool(4, 4096)?;
     let device = SimZdma::new(&board, board.port());
-    let mut zdma = Queue::new(Zdma::simple_simulated(device.window()?)?, 1)?;
+    let mut zdma = Queue::new(device.window()?.simple()?, 1)?;
     for stopped in [false, false, true] {
         let (mut input, output) = (pool.take()?, pool.take()?);
         input.copy_from_slice(&[2; 512])?;

@@ -1,7 +1,7 @@
 //! The map of a kernel, from its own files.
 
 use crate::handover::direction;
-use contigo::drivers::ap_ctrl::describe;
+use contigo::design::kernel;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(crate) fn _kernel_map(
     scalars: Vec<String>,
 ) -> PyResult<String> {
     let wrong = |error| PyValueError::new_err(format!("the kernel's map: {error}"));
-    let mut map = describe::any(source, instance).map_err(wrong)?;
+    let mut map = kernel::any(source, instance).map_err(wrong)?;
     map = pointers.iter().fold(map, |map, name| map.as_pointer(name));
     map = scalars.iter().fold(map, |map, name| map.as_scalar(name));
     for (name, word) in &directions {

@@ -7,7 +7,7 @@ use contigo::{
 use contigo_gemm8::Gemm8Model;
 
 fn open(window: SimWindow<Gemm8Model>) {
-    let _ = Zdma::simple_simulated(window);
+    let _ = window.simple();
 }
 
 fn main() {}

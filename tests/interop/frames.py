@@ -1,4 +1,4 @@
-"""A stream in Python by the rules of runtime/src/job/stream.rs, on a camera with faults. interop.py
+"""A stream in Python by the rules of runtime/core/src/job/stream.rs, on a camera with faults. interop.py
 runs it as channels.py."""
 
 import gc

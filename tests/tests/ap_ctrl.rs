@@ -15,7 +15,7 @@ mod one_job;
 
 use contigo::{
     Align, OperandSpec,
-    drivers::ap_ctrl::{KernelMap, Protocol},
+    design::kernel::{KernelMap, Protocol},
 };
 
 /// `long scale(const int *from, int *to, int m, int n, long factor)`: `m` rows of `n`, times

@@ -5,7 +5,7 @@
 #![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
-#[path = "../../runtime/src/hw/baton.rs"]
+#[path = "../../runtime/core/src/hw/baton.rs"]
 mod baton;
 
 /// In the place of the runtime's `types`.

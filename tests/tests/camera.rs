@@ -9,10 +9,11 @@ mod states;
 
 use contigo::{
     Align, CpuBuf, Driver as _, Error, Port, Queue, Region, Stream,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, PacketReport, Side},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side},
     job::Frame,
     sim::{
         SimBoard, SimDevice, SimSpec, SimWindow,
+        axi_dma::{AxiDmaModel, CoreSpec},
         stream::{SourceConfig, packet},
     },
 };
@@ -43,7 +44,7 @@ fn camera(spec: CoreSpec, board: &SimBoard, port: Port) -> SimDevice<AxiDmaModel
 
 /// The driver of a receive channel, with so many descriptors.
 fn camera_of(window: Window, ring: CpuBuf, depth: usize) -> Result<Camera, Error> {
-    AxiDmaChannel::simulated(window, Side::S2mm, AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() }, Some(ring))
+    window.channel(Side::S2mm, AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() }, Some(ring))
 }
 
 /// Descriptors for a ring of `depth`, a line each.

@@ -10,7 +10,6 @@
 use contigo::{
     Align, Backend, Bus, Completion, Device, Driver, Mmio, OperandSpec, Port, Queue, Region, Result,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
-    drivers::zdma::{SimZdma, Zdma},
     hw::{Wired, poll_until},
     linux::{
         Spin,
@@ -18,7 +17,7 @@ use contigo::{
         memory::{DmaHeap, HugeTlb},
     },
     mem::DevSlice,
-    sim::SimBoard,
+    sim::{SimBoard, zdma::SimZdma},
 };
 use contigo_testkit::{
     emulated,
@@ -253,7 +252,7 @@ fn a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, 256).unwrap();
     let device = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(Zdma::simple_simulated(device.window().unwrap()).unwrap(), 4).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().simple().unwrap(), 4).unwrap();
     let mut from = pool.take().unwrap();
     from.view_mut::<u8>().unwrap().fill(7);
     queue.submit([from.to_device(..), pool.take().unwrap().from_device(..)], &[]).unwrap();

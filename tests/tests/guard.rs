@@ -21,7 +21,7 @@ mod stops;
 
 use contigo::{
     Align, Backend, Bus, DevAddr, Direction, Error, PhysAddr, Port, Queue, Region,
-    drivers::zdma::{SimZdma, Zdma},
+    drivers::zdma::Zdma,
     hw::Wired,
     job::{StopProgram, StopStep},
     linux::{
@@ -30,7 +30,7 @@ use contigo::{
         memory::DmaHeap,
     },
     mem::SyncScope,
-    sim::SimBoard,
+    sim::{SimBoard, zdma::SimZdma},
     types::BaseAddr,
 };
 use contigo_testkit::{

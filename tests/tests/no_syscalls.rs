@@ -14,11 +14,15 @@
 
 use contigo::{
     Align, Backend, Bus, DevAddr, Error, Mmio, Pool, Port, Queue, Region, Result, Stream,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    drivers::axi_dma::{AxiDmaConfig, Side},
     forward,
     hw::{MmioWindow, Wired},
     linux::{Spin, memory::HugeTlb},
-    sim::{SimBoard, SimDevice, stream::SourceConfig},
+    sim::{
+        SimBoard, SimDevice,
+        axi_dma::{AxiDmaModel, CoreSpec},
+        stream::SourceConfig,
+    },
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
 use contigo_testkit::{
@@ -253,8 +257,7 @@ fn packets(report: i32) -> Result<()> {
     );
     let region = Region::new(board.memory(64 << 10)?)?;
     let pool = region.pool(8, 512)?;
-    let camera = AxiDmaChannel::simulated(
-        device.window()?,
+    let camera = device.window()?.channel(
         Side::S2mm,
         AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() },
         Some(region.alloc(256, Align::LINE)?),
@@ -265,8 +268,7 @@ fn packets(report: i32) -> Result<()> {
         board.port(),
         AxiDmaModel::new(CoreSpec::camera(SourceConfig { packet_bytes: 512, ..SourceConfig::default() }, 512)),
     );
-    let camera = AxiDmaChannel::simulated(
-        other.window()?,
+    let camera = other.window()?.channel(
         Side::S2mm,
         AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() },
         Some(region.alloc(256, Align::LINE)?),

@@ -10,11 +10,10 @@
 
 use contigo::{
     Align, Backend, CpuBuf, PhysAddr, Pool, Queue, Region,
-    drivers::zdma::{SimZdma, Zdma},
     job::{AnyDriver, Parts, Settings},
     linux::memory::{DmaHeap, HugeTlb},
     names::{AnyMemory, Attach, DeviceName, row},
-    sim::{SimBoard, SimSpec},
+    sim::{SimBoard, SimSpec, zdma::SimZdma},
     types::BaseAddr,
 };
 use contigo_testkit::{
@@ -63,7 +62,7 @@ impl App {
 
 /// The driver of a simulated channel.
 fn zdma(device: &SimZdma) -> AnyDriver {
-    AnyDriver::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap()
+    AnyDriver::new(device.window().unwrap().simple().unwrap()).unwrap()
 }
 
 /// Memory of the device called `name`, and its driver. Neither keeps more of it than it needs.

@@ -10,17 +10,17 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the model checker says whether an access is allowed")]
 
-#[path = "../../runtime/src/mem/region/bitmap.rs"]
+#[path = "../../runtime/core/src/mem/region/bitmap.rs"]
 mod bitmap;
 #[allow(dead_code, reason = "the control block's own use is not modelled")]
-#[path = "../../runtime/src/types/count.rs"]
+#[path = "../../runtime/core/src/types/count.rs"]
 mod count;
-#[path = "../../runtime/src/mem/region/parts.rs"]
+#[path = "../../runtime/core/src/mem/region/parts.rs"]
 mod parts;
-#[path = "../../runtime/src/mem/region/returned.rs"]
+#[path = "../../runtime/core/src/mem/region/returned.rs"]
 mod returned;
 #[allow(dead_code, reason = "the control block's own use is not modelled")]
-#[path = "../../runtime/src/mem/region/slots.rs"]
+#[path = "../../runtime/core/src/mem/region/slots.rs"]
 mod slots;
 
 /// In the place of the runtime's `mem`.

@@ -27,10 +27,13 @@ mod refused;
 use bent::Bent;
 use contigo::{
     Align, Completion, CpuBuf, DevAddr, Device, Done, Driver, Error, JobError, Mmio, PhysAddr, Pool, Queue, Region, Result, Wait,
-    drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, Pl330Spec, SimPl330, regs},
+    drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs},
     forward,
     mem::DevSlice,
-    sim::{Faults, SimBoard, SimConfig, SimCounts},
+    sim::{
+        Faults, SimBoard, SimConfig, SimCounts,
+        pl330::{Pl330Spec, SimPl330},
+    },
     types::{BaseAddr, Refused},
 };
 use contigo_testkit::emulated;
@@ -128,7 +131,7 @@ fn ten_thousand_copies_at_any_address_and_length() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, port(&board));
-        let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
         let jobs = emulated::fewer(5_000);
         copies(&mut queue, &data, &mut Rng::with_seed(seed as u64), usize::try_from(jobs).unwrap(), 1000);
         assert_eq!((queue.counts().completed, queue.counts().stopped), (jobs, 0));
@@ -171,7 +174,7 @@ fn the_same_seed_takes_the_same_time() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.port());
-        let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
         copies(&mut queue, &data, &mut Rng::with_seed(1), 50, 500);
         board.now_ns()
     };

@@ -7,7 +7,7 @@
 #![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
-#[path = "../../runtime/src/dlpack/slot.rs"]
+#[path = "../../runtime/core/src/dlpack/slot.rs"]
 mod slot;
 
 /// In the place of the runtime's `types/atomic.rs`.

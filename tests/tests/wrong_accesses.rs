@@ -7,7 +7,8 @@ mod source;
 
 use contigo::{
     Completion, DevAddr, Device, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result, Stream,
-    drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl},
+    design::kernel::{KernelMap, Protocol},
+    drivers::ap_ctrl::ApCtrl,
     hw::{
         mmio::{ReadOnly, ReadWrite, Register},
         poll_until,
@@ -15,7 +16,7 @@ use contigo::{
     job::Core,
     mem::{DevSlice, SimulatedDevice},
     names::{Attach, DeviceName},
-    sim::{Model, SimBoard, SimBus, SimDevice},
+    sim::{Model, SimBoard, SimBus, SimDevice, ap_ctrl::SimApCtrl},
 };
 use contigo_gemm8::{Gemm8, SimGemm8};
 use contigo_testkit::edu::{Edu, EduModel};
@@ -306,7 +307,7 @@ fn a_job_without_operands_fails_too() {
     let map = KernelMap::named("add", Protocol::Hs).interrupt(true).scalar("a", 0x18, 64).scalar("b", 0x24, 64).scalar("n", 0x30, 32);
     let map = map.build().unwrap();
     with_board(|board, _| {
-        let device = SimApCtrl::with_model(board, board.port(), contigo::drivers::ap_ctrl::ApCtrlModel::copier_hs());
+        let device = SimApCtrl::with_model(board, board.port(), contigo::sim::ap_ctrl::ApCtrlModel::copier_hs());
         // SAFETY: as in the next test.
         let driver = unsafe { ApCtrl::open(device.window().unwrap(), map) }.unwrap();
         let mut queue = Queue::new(driver, DEPTH).unwrap();
@@ -555,7 +556,7 @@ const FIR: KernelMap = {
 #[test]
 fn another_kernels_map_ends_with_an_error() {
     with_board(|board, pool| {
-        let device = SimApCtrl::with_model(board, board.port(), contigo::drivers::ap_ctrl::ApCtrlModel::copier_hs());
+        let device = SimApCtrl::with_model(board, board.port(), contigo::sim::ap_ctrl::ApCtrlModel::copier_hs());
         // SAFETY: the map is another kernel's, and what the model touches is its region's.
         let mut queue = Queue::new(unsafe { ApCtrl::open(device.window().unwrap(), FIR) }.unwrap(), 1).unwrap();
         let [x, y, coef] = [(); 3].map(|()| pool.take().unwrap());

@@ -15,8 +15,8 @@ mod registers;
 
 use contigo::{
     CpuBuf, Queue,
-    drivers::zdma::{Zdma, ZdmaModel},
-    sim::SimWindow,
+    drivers::zdma::Zdma,
+    sim::{SimWindow, zdma::ZdmaModel},
 };
 use std::time::Duration;
 
@@ -38,8 +38,8 @@ impl Mode {
     /// The driver of `device` in this mode, its descriptors from `take`.
     fn open(self, device: SimWindow<ZdmaModel>, take: impl FnOnce(usize) -> CpuBuf) -> Zdma<SimWindow<ZdmaModel>> {
         match self {
-            Self::Simple => Zdma::simple_simulated(device).unwrap(),
-            Self::Linked(len_bytes) => Zdma::linked_simulated(device, take(len_bytes)).unwrap(),
+            Self::Simple => device.simple().unwrap(),
+            Self::Linked(len_bytes) => device.linked(take(len_bytes)).unwrap(),
         }
     }
 }

@@ -9,8 +9,7 @@ use crate::{
 };
 use contigo::{
     Align, Error,
-    design::Name,
-    drivers::ap_ctrl::describe,
+    design::{Name, kernel},
     job::{AnyDriver, Parameter, Parts, Settings},
     names::{self, DriverRow, GateAt},
 };
@@ -122,7 +121,7 @@ unsafe fn row(driver: &str) -> Result<&'static DriverRow, Fault> {
 /// `contigo_kernel_open` says it.
 #[cold]
 fn not_opened(error: Error, settings: Settings<'_>, map: Option<&[u8]>) -> Fault {
-    let built = map.map(|map| describe::any(map, "").and_then(|map| map.build()));
+    let built = map.map(|map| kernel::any(map, "").and_then(|map| map.build()));
     match (error, built) {
         (Error::BadMap { .. }, Some(Err(wrong))) => Fault::Map(wrong),
         _ => named(error.into(), settings),

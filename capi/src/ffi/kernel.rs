@@ -9,9 +9,9 @@ use crate::{
     object::KERNELS,
     status::contigo_status,
 };
-use contigo::{
-    design::{Name, Near},
-    drivers::ap_ctrl::{KernelMap, Scalar, describe},
+use contigo::design::{
+    Name, Near,
+    kernel::{self, KernelMap, Scalar},
 };
 use core::{ffi::c_char, mem};
 
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn contigo_kernel_open(map: *const u8, map_bytes: usize, k
     // SAFETY: the caller's promise.
     unsafe {
         raw::opened(kernel, "kernel", || {
-            let map = describe::any(raw::bytes(map, map_bytes, "map")?, "").and_then(|map| map.build());
+            let map = kernel::any(raw::bytes(map, map_bytes, "map")?, "").and_then(|map| map.build());
             Ok(KERNELS.insert(map.map_err(Fault::Map)?)?)
         })
     }

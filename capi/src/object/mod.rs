@@ -10,7 +10,7 @@ pub(crate) mod port;
 pub(crate) mod region;
 
 use crate::limits;
-use contigo::{drivers::ap_ctrl::KernelMap, sim::SimBoard};
+use contigo::{design::kernel::KernelMap, sim::SimBoard};
 use contigo_objects::{Kind, Table};
 
 /// Simulated boards.

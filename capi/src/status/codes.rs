@@ -1,4 +1,4 @@
-//! The codes of the runtime's errors, made from `runtime/src/types/error/rows.rs`.
+//! The codes of the runtime's errors, made from `runtime/core/src/types/error/rows.rs`.
 //!
 //! `CONTIGO_WRITE_HEADER=1 cargo test -p contigo-c --test header` writes it anew.
 

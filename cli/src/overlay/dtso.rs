@@ -138,8 +138,8 @@ impl Tree {
         let kinds = kinds & ((1 << inputs) - 1);
         let mut node = format!(
             "\n\t{}: {} {{\n\t\tcompatible = \"xlnx,xps-intc-1.00.a\";\n{registers}\t\tinterrupt-controller;\n\t\t#address-cells = <0>;\n\t\t#interrupt-cells = <2>;\n\t\txlnx,kind-of-intr = <{kinds:#x}>;\n\t\txlnx,num-intr-inputs = <{inputs:#x}>;\n\t\tinterrupt-parent = <&{}>;\n\t\tinterrupts = <0 {line} 4>;\n",
-            core.node_name(),
-            self.title(core)?.replacen(core.node_name().as_str(), "interrupt-controller", 1),
+            contigo::names::node_of(core),
+            self.title(core)?.replacen(contigo::names::node_of(core).as_str(), "interrupt-controller", 1),
             self.interrupts
         );
         self.clocks(core, notes, &mut node);
@@ -150,7 +150,7 @@ impl Tree {
     /// `axi_dma_0@40400000`.
     fn title(&self, core: &Core<'_, '_>) -> Result<String, DesignError> {
         let address = core.windows()?.first().map_or(0, |window| window.address);
-        Ok(format!("{}@{address:x}", core.node_name()))
+        Ok(format!("{}@{address:x}", contigo::names::node_of(core)))
     }
 
     /// `reg`; none where it has no registers.
@@ -211,7 +211,7 @@ impl Tree {
         if list.is_empty() {
             return Ok(());
         }
-        let label = |name: &str| design.core(name).map_or_else(|_| name.to_owned(), |core| core.node_name().to_string());
+        let label = |name: &str| design.core(name).map_or_else(|_| name.to_owned(), |core| contigo::names::node_of(&core).to_string());
         if behind {
             let each = list.iter().map(|(parent, cells)| format!("<&{} {cells}>", label(parent)));
             let _ = writeln!(node, "\t\tinterrupts-extended = {};", each.collect::<Vec<_>>().join(", "));

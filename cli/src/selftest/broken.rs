@@ -9,11 +9,11 @@ use super::{
 use crate::{doctor::Entry, failure::Failure};
 use contigo::{
     Completion, Device, Driver, OperandSpec, Queue, Region, Result,
-    drivers::zdma::{SimZdma, Zdma},
+    drivers::zdma::Zdma,
     job::exactly,
     mem::DevSlice,
     names::NameError,
-    sim::SimBoard,
+    sim::{SimBoard, zdma::SimZdma},
 };
 use contigo_testkit::exercise::{Ground, Line};
 use std::time::Duration;
@@ -70,7 +70,7 @@ fn tested(how: How, task: &Task<'_>) -> Result<Tested, Failure> {
     let board = SimBoard::new(task.seed);
     let region = Region::new(board.memory(Ground::REGION_BYTES)?)?;
     let channel = SimZdma::new(&board, board.port());
-    let queue = Queue::new(Broken { inner: Zdma::simple_simulated(channel.window()?)?, jobs: 0, how }, 1)?;
+    let queue = Queue::new(Broken { inner: channel.window()?.simple()?, jobs: 0, how }, 1)?;
     drive(&region, queue, Line::None, task)
 }
 

@@ -15,7 +15,8 @@
 use crate::regs;
 use contigo::{
     Align, Completion, Device, Driver, Error, OperandSpec, Result,
-    drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol},
+    design::kernel::{KernelMap, Protocol},
+    drivers::ap_ctrl::ApCtrl,
     job::{StopProgram, StopStep, exactly},
     mem::DevSlice,
 };

@@ -3,7 +3,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `linux` | the driver is `AsFd` where its interrupt is, for an event loop; `ROW`, its name for C and Python |
+//! | `linux` | the driver is `AsFd` where its interrupt is, for an event loop; `register`, its name for C and Python |
 //! | `sim` | `SimGemm8`, the engine's model on the simulated board |
 //! | `cuda` | `cuda`: the engine as a kernel of a GPU |
 //! | `vulkan`, `opencl` | the same engine on any GPU that these interfaces reach; they need std |
@@ -61,4 +61,4 @@ pub use driver::{Gemm, Gemm8, MAP, Output};
 #[cfg(feature = "sim")]
 pub use model::{Gemm8Model, SimGemm8};
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub use row::ROW;
+pub use row::register;

@@ -9,31 +9,15 @@ mod model;
 // The functions of contigo.h, for the static library.
 use contigo_c as _;
 
-use contigo::{
-    Error, Result,
-    job::{AnyDriver, Parts},
-    names::{AnyDevice, DriverRow, register},
-    sim::AnyModel,
-};
+use contigo::sim::{AnyModel, register};
 pub use model::{VtaDe10Nano, VtaModel};
 
-/// **The model, by the name `vta`**, for [`register`]. It has no driver in Rust.
-pub static ROW: DriverRow = DriverRow::new("vta", "TVM's accelerator VTA, as pynq_sample.json has it; its driver is examples/vta", open)
-    .model(|| AnyModel::new(VtaModel::new()));
-
-/// The same as the DE10-Nano has it, by the name `vta_de10nano`.
-pub static DE10_NANO: DriverRow =
-    DriverRow::new("vta_de10nano", "TVM's accelerator VTA on a DE10-Nano", open).model(|| AnyModel::new(VtaDe10Nano::new()));
-
-/// # Safety
-/// None is asked for: it opens nothing.
-unsafe fn open(_: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
-    Err(Error::Unsupported { what: "VTA is driven by TVM's runtime", fix: "link TVM with examples/vta/driver" })
-}
-
-/// Puts the models behind `sim:vta` and `sim:vta_de10nano`, for a program in C. 0: it is there.
+/// Puts the models behind `sim:vta` and `sim:vta_de10nano`, as TVM's `pynq_sample.json` and its
+/// DE10-Nano have them, for a program in C. 0: they are there. Its driver is C's, in `driver/`.
 // SAFETY: the name is this crate's own.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_vta_model() -> i32 {
-    if [&ROW, &DE10_NANO].into_iter().all(|row| register(row).is_ok()) { 0 } else { -1 }
+    let vta = register("vta", || AnyModel::new(VtaModel::new()));
+    let de10_nano = register("vta_de10nano", || AnyModel::new(VtaDe10Nano::new()));
+    if vta.is_ok() && de10_nano.is_ok() { 0 } else { -1 }
 }

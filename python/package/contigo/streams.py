@@ -1,6 +1,6 @@
 """Frames of a device that writes one after the other: a queue over a pool.
 
-The rules are those of runtime/src/job/queue/stream.rs.
+The rules are those of runtime/core/src/job/queue/stream.rs.
 """
 
 from ._contigo import _seconds

@@ -11,7 +11,10 @@ use crate::{
     Core, PowerOn, RtlConfig, RtlModel,
     axi::{Landing, SlaveConfig},
 };
-use contigo::drivers::litepcie::{LitepcieConfig, LitepcieModel, LitepcieSpec};
+use contigo::{
+    drivers::litepcie::LitepcieConfig,
+    sim::litepcie::{LitepcieModel, LitepcieSpec},
+};
 use std::path::Path;
 
 /// The report of a model whose client has gone.

@@ -5,9 +5,10 @@
 use crate::skip;
 use contigo::{
     Align, CpuBuf, Driver, Error, Region, Stream,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    drivers::axi_dma::{AxiDmaConfig, Side},
     sim::{
         Model, SimBoard, SimDevice, SimWindow,
+        axi_dma::{AxiDmaModel, CoreSpec},
         stream::{SourceConfig, StreamConfig, StreamCounts, packet},
     },
 };
@@ -126,7 +127,7 @@ fn by_model(depth: usize, gap_ns: u64, late_us: u32) -> Row {
     let ring = Region::new(board.memory(4096).unwrap()).unwrap();
     let config = AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() };
     let descriptors = ring.alloc(4096, Align::LINE).unwrap();
-    let channel = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(descriptors)).unwrap();
+    let channel = device.window().unwrap().channel(Side::S2mm, config, Some(descriptors)).unwrap();
     let counts = |_: &_| {
         let counts = device.model(AxiDmaModel::stream).unwrap();
         (u32::try_from(counts.lost).unwrap(), u32::try_from(counts.cut).unwrap())

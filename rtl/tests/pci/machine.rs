@@ -1,6 +1,6 @@
 //! The server, and this test in QEMU's place.
 
-use contigo::drivers::litepcie::manual;
+use contigo::sim::litepcie::manual;
 use nix::sys::{
     eventfd::{EfdFlags, EventFd},
     memfd::{MFdFlags, memfd_create},

@@ -22,12 +22,12 @@
 //! caches it makes no system call.
 //!
 //! ```
-//! use contigo::{drivers::zdma::{SimZdma, Zdma}, Queue, Region, sim::SimBoard};
+//! use contigo::{sim::{zdma::SimZdma, SimBoard}, Queue, Region};
 //! use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode};
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(Ground::WHOLE_BYTES + 4096)?)?;
 //! let channel = SimZdma::new(&board, board.port());
-//! let mut queue = Queue::new(Zdma::simple_simulated(channel.window()?)?, 1)?;
+//! let mut queue = Queue::new(channel.window()?.simple()?, 1)?;
 //! let mut exerciser = Exerciser::new(Ground::new(&region)?, Limits::NONE, 42)?;
 //! exerciser.run(&mut queue, Mode::Polled, Budget::jobs(200)).map_err(|stopped| stopped.error)?;
 //! let tally = exerciser.tally();

@@ -3,9 +3,13 @@
 
 use contigo::{
     CpuBuf, Driver, Error, Mmio, OperandSpec, Pool, Queue, Region, Wait,
-    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
+    design::kernel::{KernelMap, Protocol},
+    drivers::ap_ctrl::{ApCtrl, regs},
     forward,
-    sim::{Faults, SimBoard, SimConfig, SimWindow},
+    sim::{
+        Faults, SimBoard, SimConfig, SimWindow,
+        ap_ctrl::{ApCtrlModel, KernelFn, SimApCtrl},
+    },
 };
 use std::time::Duration;
 
@@ -32,7 +36,7 @@ fn filled(pool: &Pool, byte: u8) -> CpuBuf {
 }
 
 fn open(kernel: &SimApCtrl) -> ApCtrl<SimWindow<ApCtrlModel>> {
-    ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()
+    kernel.window().unwrap().driver().unwrap()
 }
 
 fn push(queue: &mut CopyQueue, pool: &Pool, byte: u8) {

@@ -2,10 +2,7 @@
 
 use contigo::{
     Direction,
-    drivers::ap_ctrl::{
-        KernelMap, MapBuilder, MapError, MapRule, Protocol,
-        describe::{any, header, hwh, json},
-    },
+    design::kernel::{KernelMap, MapBuilder, MapError, MapRule, Protocol, any, header, hwh, json},
 };
 use fastrand::Rng;
 

@@ -5,12 +5,16 @@ use super::SCALE;
 use contigo::{
     Completion, Driver, Error, Mmio, OperandSpec, Pool, Port, Queue, Region, Wait,
     drivers::{
-        ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall},
-        axi_gate::{AxiGate, Gated, GatedModel, Owed, Part, regs},
+        ap_ctrl::ApCtrl,
+        axi_gate::{AxiGate, Gated, Owed, Part, regs},
     },
     job::StopProgram,
     mem::DevSlice,
-    sim::{BusError, Faults, SimBoard, SimConfig, SimDevice, SimWindow},
+    sim::{
+        BusError, Faults, SimBoard, SimConfig, SimDevice, SimWindow,
+        ap_ctrl::{ApCtrlModel, KernelCall},
+        axi_gate::GatedModel,
+    },
 };
 use std::{cell::Cell, time::Duration};
 

@@ -3,8 +3,10 @@
 use super::SCALE;
 use contigo::{
     Align, Direction, OperandSpec,
-    design::Near,
-    drivers::ap_ctrl::{KernelMap, MapBuilder, MapError, MapRule, Name, Protocol, describe::json},
+    design::{
+        Near,
+        kernel::{KernelMap, MapBuilder, MapError, MapRule, Name, Protocol, json},
+    },
 };
 
 const ANY: OperandSpec = OperandSpec::in_out();

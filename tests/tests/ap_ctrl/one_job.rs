@@ -4,8 +4,12 @@
 use super::SCALE;
 use contigo::{
     Align, CpuBuf, Device, Driver, Error, Mmio, Operand, OperandSpec, Pool, Queue, Region, Wait,
-    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
-    sim::{BusError, Faults, SimBoard, SimConfig, SimDevice},
+    design::kernel::{KernelMap, Protocol},
+    drivers::ap_ctrl::{ApCtrl, regs},
+    sim::{
+        BusError, Faults, SimBoard, SimConfig, SimDevice,
+        ap_ctrl::{ApCtrlModel, KernelCall, KernelFn, SimApCtrl},
+    },
     types::MAX_TIMEOUT,
 };
 use std::time::Duration;
@@ -38,7 +42,7 @@ fn with_kernel<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApC
 #[test]
 fn a_kernel_computes_and_returns_64_bits() {
     with_kernel(Faults::NONE, 1, |_, kernel, pool| {
-        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
         for round in 1..=20_u32 {
             let (mut from, to) = (pool.take().unwrap(), pool.take().unwrap());
             from.view_mut::<u32>().unwrap().fill(round);
@@ -59,7 +63,7 @@ fn a_kernel_without_a_pointer_takes_jobs() {
     let add = |call: &mut KernelCall<'_, '_>| Ok([u32::try_from(call.scalar(0) + call.scalar(1)).unwrap(), 0, 0, 0]);
     let board = SimBoard::new(3);
     let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(map.build().unwrap(), add).unwrap());
-    let driver = ApCtrl::open_simulated(kernel.window().unwrap()).unwrap();
+    let driver = kernel.window().unwrap().driver().unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     for round in 0..20_u32 {
         assert_eq!(queue.run([], &[round, 7], LIMIT).unwrap().words[0], round + 7);
@@ -72,7 +76,7 @@ fn a_kernel_without_a_pointer_takes_jobs() {
 #[test]
 fn a_job_that_leaves_its_operands_is_refused_before_a_register_is_written() {
     with_kernel(Faults::NONE, 2, |_, kernel, pool| {
-        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
         let mut refused = |from: usize, to: usize, args: &[u32]| {
             let [a, b] = [pool.take().unwrap(), pool.take().unwrap()];
             queue.submit([a.to_device(..from), b.from_device(..to)], args).unwrap_err().error
@@ -111,7 +115,7 @@ impl At for CpuBuf {
 fn an_interrupt_that_comes_late_or_never_costs_time_and_no_result() {
     for faults in [Faults { late_irq: 1000, ..Faults::NONE }, Faults { lost_irq: 1000, ..Faults::NONE }] {
         with_kernel(faults, 3, |_, kernel, pool| {
-            let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
+            let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
             for _ in 0..50 {
                 assert!(
                     queue.run([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0], LIMIT).is_ok()
@@ -129,7 +133,7 @@ fn the_interrupt_ends_a_wait_and_is_taken_back() {
     let toggles = ApCtrlModel::new(SCALE, scale as KernelFn).unwrap();
     for model in [toggles, ApCtrlModel::new(SCALE, scale as KernelFn).unwrap().clears_on_read()] {
         let kernel = SimApCtrl::with_model(&board, board.port(), model);
-        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
         for _ in 0..3 {
             let before_ns = board.now_ns();
             drop(queue.run([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0], LIMIT).unwrap());
@@ -143,8 +147,7 @@ fn the_interrupt_ends_a_wait_and_is_taken_back() {
 fn a_kernel_that_hangs_or_runs_wild_keeps_its_buffers_until_it_is_reset() {
     for faults in [Faults { hang: 1000, ..Faults::NONE }, Faults { stuck: 1000, ..Faults::NONE }] {
         with_kernel(faults, 5, |board, kernel, pool| {
-            let driver =
-                ApCtrl::open_simulated(kernel.window().unwrap()).unwrap().named("scale").stops_within(Duration::from_millis(3)).unwrap();
+            let driver = kernel.window().unwrap().driver().unwrap().named("scale").stops_within(Duration::from_millis(3)).unwrap();
             let mut queue = Queue::new(driver, 1).unwrap();
             let before_ns = board.now_ns();
             let failed = queue
@@ -178,7 +181,7 @@ fn a_kernel_that_restarts_by_itself_is_stopped_when_it_is_opened() {
             let expected = regs::AUTO_RESTART | regs::AP_START | regs::AP_DONE | regs::AP_READY;
             assert_eq!(ctrl, expected, "it has run, and runs again");
         }
-        let mut queue = Queue::new(ApCtrl::open_simulated(window).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(window.driver().unwrap(), 1).unwrap();
         assert_eq!(regs::CTRL.read_and_clear(queue.driver().device()) & (regs::AUTO_RESTART | regs::IDLE_MASK), regs::AP_IDLE);
         assert!(queue.run([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0], LIMIT).is_ok());
     });
@@ -187,7 +190,7 @@ fn a_kernel_that_restarts_by_itself_is_stopped_when_it_is_opened() {
 #[test]
 fn stopping_waits_no_longer_than_an_hour() {
     with_kernel(Faults::NONE, 7, |_, kernel, _| {
-        let open = || ApCtrl::open_simulated(kernel.window().unwrap()).unwrap();
+        let open = || kernel.window().unwrap().driver().unwrap();
         assert!(open().stops_within(MAX_TIMEOUT).is_ok());
         let refused = open().stops_within(MAX_TIMEOUT + Duration::from_nanos(1)).map(drop);
         let max = 3_600_000_000;
@@ -198,7 +201,7 @@ fn stopping_waits_no_longer_than_an_hour() {
 #[test]
 fn what_ends_while_it_is_stopped_is_told_once() {
     with_kernel(Faults::NONE, 6, |_, kernel, pool| {
-        let driver = ApCtrl::open_simulated(kernel.window().unwrap()).unwrap();
+        let driver = kernel.window().unwrap().driver().unwrap();
         let mut queue = Queue::new(driver, 1).unwrap();
         let operands = || [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)];
         queue.submit(operands(), &[3, 5, 1, 0]).unwrap();
@@ -218,7 +221,7 @@ fn what_ends_while_it_is_stopped_is_told_once() {
 #[test]
 fn the_stop_program_waits_for_the_end() {
     with_kernel(Faults::NONE, 7, |_, kernel, pool| {
-        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
         queue.submit([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]).unwrap();
         let program = queue.driver().stop_program();
         assert_eq!(program.steps().len(), 3, "the interrupt and auto-restart off, and one poll");
@@ -249,7 +252,7 @@ fn a_function_that_leaves_its_operands_reaches_nothing() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(8, 1024).unwrap();
     let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(SCALE, strays as KernelFn).unwrap());
-    let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
     assert_eq!(
         queue.run([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0], LIMIT).unwrap().words[0],
         0b11_1111

@@ -3,9 +3,9 @@
 use super::{A_WHILE, PACKET, camera, camera_of, ring, spec};
 use contigo::{
     Error, Queue, Region, Stream,
-    drivers::axi_dma::{AxiDmaModel, CoreSpec},
     sim::{
         Faults, SimBoard, SimConfig,
+        axi_dma::{AxiDmaModel, CoreSpec},
         stream::{SourceConfig, packet},
     },
 };

@@ -4,14 +4,19 @@
 use contigo::{
     CpuBuf, Done, Driver, Pool, Queue, Region,
     drivers::{
-        axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacModel, DmacConfig, SimAxiDmac, regs::Side as DmacSide},
-        axi_mcdma::{Mcdma, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way},
-        axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side as VdmaSide, SimAxiVdma},
-        litepcie::{Litepcie, LitepcieConfig, LitepcieModel, LitepcieSpec, Side as LitepcieSide, SimLitepcie},
-        msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, SimMsgdma},
+        axi_dmac::{DmacConfig, regs::Side as DmacSide},
+        axi_mcdma::{McdmaConfig, Way},
+        axi_vdma::{AxiVdmaConfig, Side as VdmaSide},
+        litepcie::{LitepcieConfig, Side as LitepcieSide},
+        msgdma::{MsgdmaConfig, MsgdmaMode},
     },
     sim::{
         SimBoard,
+        axi_dmac::{AxiDmacBuild, AxiDmacModel, SimAxiDmac},
+        axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
+        axi_vdma::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma},
+        litepcie::{LitepcieModel, LitepcieSpec, SimLitepcie},
+        msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -113,7 +118,7 @@ fn mcdma_says_that_the_first_packet_after_a_reset_may_be_torn() {
     ground!(board, pool, rings);
     let config = McdmaConfig { mm2s_dre: true, s2mm_dre: true, stop_us: 5, ..McdmaConfig::default() };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(McdmaSpec { config, streams: [source(); 2] }));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
     let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), |end| end.words[1] == 1);
     assert!(seen.rests > 2 && seen.unsaid == 0 && seen.flags >= seen.rests, "{seen:?}");
@@ -127,7 +132,7 @@ fn vdma_begins_with_a_whole_frame_after_a_stop() {
     let spec = AxiVdmaSpec { stream: source(), ..AxiVdmaSpec::default() };
     let device = SimAxiVdma::with_model(&board, board.port(), AxiVdmaModel::new(spec));
     let config = AxiVdmaConfig { hsize_bytes: 64, vsize_lines: 16, ..AxiVdmaConfig::default() };
-    let channel = AxiVdmaChannel::simulated(device.window().unwrap(), VdmaSide::S2mm, config).unwrap();
+    let channel = device.window().unwrap().channel(VdmaSide::S2mm, config).unwrap();
     let mut queue = Queue::new(channel, 4).unwrap();
     let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
     assert!(seen.unsaid == 0, "{seen:?}");
@@ -152,8 +157,8 @@ fn msgdma_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
         let device = SimMsgdma::with_model(&board, board.port(), MsgdmaModel::new(build));
         let window = device.window().unwrap();
         let driver = match prefetcher_at {
-            None => Msgdma::open_simulated(window, config).unwrap(),
-            Some(_) => Msgdma::prefetched_simulated(window, config, rings.take().unwrap()).unwrap(),
+            None => window.driver(config).unwrap(),
+            Some(_) => window.prefetched(config, rings.take().unwrap()).unwrap(),
         };
         let mut queue = Queue::new(driver, 4).unwrap();
         let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
@@ -168,7 +173,7 @@ fn axi_dmac_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
     ground!(board, pool, _rings);
     let build = AxiDmacBuild { sides: [DmacSide::Stream, DmacSide::Memory], stream: source(), ..AxiDmacBuild::default() };
     let device = SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(build));
-    let driver = AxiDmac::open_simulated(device.window().unwrap(), DmacConfig::default()).unwrap();
+    let driver = device.window().unwrap().driver(DmacConfig::default()).unwrap();
     let mut queue = Queue::new(driver, 4).unwrap();
     let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
     assert!(seen.unsaid > 2, "{seen:?}");
@@ -182,7 +187,7 @@ fn litepcie_loses_its_place_in_the_stream_by_a_stop() {
     ground!(board, pool, _rings);
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(LitepcieSpec { config, stream: source() }));
-    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), LitepcieSide::Writer).unwrap(), 4).unwrap();
+    let mut queue = Queue::new(card.window().unwrap().driver(LitepcieSide::Writer).unwrap(), 4).unwrap();
     let (mut moved, mut kept) = (0, 0);
     for round in 0..ROUNDS {
         for _ in 0..queue.driver().depth().min(4) {

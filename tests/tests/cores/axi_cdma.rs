@@ -14,8 +14,11 @@ mod registers;
 mod tail;
 
 use contigo::{
-    drivers::axi_cdma::{AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma},
-    sim::SimBoard,
+    drivers::axi_cdma::AxiCdmaConfig,
+    sim::{
+        SimBoard,
+        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, SimAxiCdma},
+    },
 };
 use std::time::Duration;
 

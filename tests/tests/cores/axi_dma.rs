@@ -14,8 +14,11 @@ mod tail;
 
 use contigo::{
     CpuBuf, Region,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
-    sim::{SimBoard, SimWindow},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
+    sim::{
+        SimBoard, SimWindow,
+        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
+    },
 };
 use std::time::Duration;
 
@@ -44,5 +47,5 @@ fn ring(region: &Region) -> CpuBuf {
 }
 
 fn alone(device: &SimAxiDma, side: Side, memory: Option<CpuBuf>) -> AxiDmaChannel<SimWindow<AxiDmaModel>> {
-    AxiDmaChannel::simulated(device.window().unwrap(), side, AxiDmaConfig::default(), memory).unwrap()
+    device.window().unwrap().channel(side, AxiDmaConfig::default(), memory).unwrap()
 }

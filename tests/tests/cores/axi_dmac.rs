@@ -7,9 +7,10 @@ mod stops;
 
 use contigo::{
     CpuBuf, Driver, Error, Pool, Queue, Region, Result,
-    drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacModel, DmacConfig, DmacKind, DmacRows, SimAxiDmac, regs::Side},
+    drivers::axi_dmac::{DmacConfig, DmacKind, DmacRows, regs::Side},
     sim::{
         Faults, SimBoard, SimConfig,
+        axi_dmac::{AxiDmacBuild, AxiDmacModel, SimAxiDmac},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -52,7 +53,7 @@ fn the_core_says_how_it_is_built() {
     let found = |build| {
         let board = SimBoard::new(1);
         let core = core(&board, build);
-        let driver = AxiDmac::open_simulated(core.window().unwrap(), CONFIG).unwrap();
+        let driver = core.window().unwrap().driver(CONFIG).unwrap();
         *driver.found()
     };
     let all = found(copier());
@@ -85,7 +86,7 @@ fn cores_that_cannot_be_driven_are_refused() {
         let board = SimBoard::new(1);
         let port = if coherent { board.coherent_port() } else { board.port() };
         let core = SimAxiDmac::with_model(&board, port, AxiDmacModel::new(build));
-        AxiDmac::open_simulated(core.window().unwrap(), CONFIG).map(drop).unwrap_err()
+        core.window().unwrap().driver(CONFIG).map(drop).unwrap_err()
     };
     assert!(matches!(refused(AxiDmacBuild { version: 0x0004_0261, ..copier() }, false), Error::Setting { value: 0x0004_0261, .. }));
     assert!(matches!(refused(AxiDmacBuild { version: 0x0005_0000, ..copier() }, false), Error::Setting { .. }));
@@ -103,7 +104,7 @@ fn settings_and_bursts_that_no_core_works_with_are_refused() {
     let opened = |build, config| {
         let board = SimBoard::new(1);
         let core = core(&board, build);
-        AxiDmac::open_simulated(core.window().unwrap(), config).map(drop)
+        core.window().unwrap().driver(config).map(drop)
     };
     let old = AxiDmacBuild { version: 0x0004_0361, ..copier() };
     for (build, config, name, value) in [
@@ -131,13 +132,13 @@ fn a_core_with_few_address_bits_says_so_and_reaches_no_further() {
     for (sides, address_bits) in [(memory, 29), (send, 29), (receive, 29), (memory, 16), (memory, 31), (send, 33), (receive, 64)] {
         let board = SimBoard::new(1);
         let core = core(&board, AxiDmacBuild { sides, address_bits, ..copier() });
-        let driver = AxiDmac::open_simulated(core.window().unwrap(), CONFIG).unwrap();
+        let driver = core.window().unwrap().driver(CONFIG).unwrap();
         assert_eq!((driver.found().address_bits, driver.addr_bits()), (address_bits, address_bits), "{sides:?}");
     }
     // The board's memory begins at 256 MiB, which 28 bits do not reach.
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, AxiDmacBuild { address_bits: 28, ..copier() });
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 1)?;
+        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 1)?;
         let refused = queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[]).unwrap_err();
         assert!(matches!(refused.error, Error::Unreachable { last: 0x0FFF_FFFF, .. }), "{refused}");
         Ok(())
@@ -149,7 +150,7 @@ fn jobs_that_the_core_cannot_take_are_refused_before() {
     with(Faults::NONE, |board, pool, _own| {
         let build = AxiDmacBuild { length_bits: 10, length_align: 8, rows: false, ..copier() };
         let core = core(board, build);
-        let driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
+        let driver = core.window()?.driver(CONFIG)?;
         let rows = DmacRows { row_bytes: 64, rows: 2, from_stride: 64, to_stride: 64 };
         assert!(matches!(driver.check(&[], &[]), Err(Error::Argument { .. })));
         let mut queue = Queue::new(driver, 1)?;
@@ -170,7 +171,7 @@ fn jobs_that_the_core_cannot_take_are_refused_before() {
 fn rows_go_where_their_strides_say_and_nowhere_else() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, copier());
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 1)?;
+        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 1)?;
         let (mut from, mut to) = (pool.take()?, pool.take()?);
         for (index, byte) in from.view_mut::<u8>()?.iter_mut().enumerate() {
             *byte = pattern(index);
@@ -198,7 +199,7 @@ fn rows_go_where_their_strides_say_and_nowhere_else() {
 fn a_list_carries_what_a_length_register_does_not() {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, AxiDmacBuild { length_bits: 8, ..copier() });
-        let mut queue = Queue::new(AxiDmac::listed_simulated(core.window()?, CONFIG, own)?, 1)?;
+        let mut queue = Queue::new(core.window()?.listed(CONFIG, own)?, 1)?;
         let (mut from, to) = (pool.take()?, pool.take()?);
         from.view_mut::<u8>()?.fill(9);
         // 16 pieces of 256 bytes.
@@ -209,13 +210,13 @@ fn a_list_carries_what_a_length_register_does_not() {
     });
     with(Faults::NONE, |board, _pool, own| {
         let core = core(board, AxiDmacBuild { lists: false, ..copier() });
-        let refused = AxiDmac::listed_simulated(core.window()?, CONFIG, own).map(drop).unwrap_err();
+        let refused = core.window()?.listed(CONFIG, own).map(drop).unwrap_err();
         assert!(matches!(refused.error, Error::Unsupported { .. }), "{}", refused.error);
         Ok(())
     });
     with(Faults::NONE, |board, _pool, own| {
         let core = core(board, receiver(64));
-        let refused = AxiDmac::listed_simulated(core.window()?, CONFIG, own).map(drop).unwrap_err();
+        let refused = core.window()?.listed(CONFIG, own).map(drop).unwrap_err();
         assert!(matches!(refused.error, Error::Unsupported { .. }), "{}", refused.error);
         Ok(())
     });
@@ -225,7 +226,7 @@ fn a_list_carries_what_a_length_register_does_not() {
 fn reports_tell_lengths_and_a_full_buffer_has_none() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
+        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 4)?;
         for _ in 0..4 {
             queue.submit([pool.take()?.from_device(..1024)], &[])?;
         }
@@ -248,7 +249,7 @@ fn a_receiver_that_reports_takes_one_row() {
     let rows = |rows| DmacRows { row_bytes: 128, rows, from_stride: 0, to_stride: 1024 };
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 1)?;
+        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 1)?;
         // The report of three rows would be 300 bytes, of which 172 are not where it says.
         let refused = queue.submit([pool.take()?.from_device(..)], &rows(4).words()).unwrap_err();
         assert!(matches!(refused.error, Error::Unsupported { fix: "give one job a row", .. }), "{refused}");
@@ -261,7 +262,7 @@ fn a_receiver_that_reports_takes_one_row() {
     // A FIFO marks no ends, and there is nothing to report.
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, AxiDmacBuild { sides: [Side::Fifo, Side::Memory], ..receiver(256) });
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 1)?;
+        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 1)?;
         let done = queue.run([pool.take()?.from_device(..)], &rows(4).words(), LIMIT)?;
         assert_eq!(done.bytes, None);
         let [buf] = done.buffers;
@@ -275,7 +276,7 @@ fn an_end_of_four_jobs_ago_is_no_end() {
     // Nothing gets into the queue: the DONE bits are those of the jobs before.
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
+        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 4)?;
         for round in 0..40 {
             let job = queue.submit([pool.take()?.from_device(..1024)], &[])?;
             let done = loop {
@@ -295,7 +296,7 @@ fn an_end_of_four_jobs_ago_is_no_end() {
 fn registers_that_go_away_are_a_fault_and_a_stop_that_fails() {
     with(Faults { error: 1000, ..Faults::NONE }, |board, pool, _own| {
         let core = core(board, copier());
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
+        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 4)?;
         queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])?;
         let failed = queue.wait::<2>(LIMIT).map(drop).unwrap_err();
         assert!(matches!(failed.cause, Error::Fault { status: u32::MAX, .. }), "{failed}");

@@ -10,9 +10,10 @@ mod refusals;
 
 use contigo::{
     Region,
-    drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way, regs},
+    drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way, regs},
     sim::{
         Faults, SimBoard, SimConfig,
+        axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };

@@ -6,9 +6,10 @@ mod starts;
 
 use contigo::{
     Align, Driver, Error, Mmio, Queue, Region, Stream,
-    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaCore, AxiVdmaModel, AxiVdmaSpec, Side, SimAxiVdma, regs},
+    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, regs},
     sim::{
         Faults, SimBoard, SimConfig, SimDevice,
+        axi_vdma::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -41,7 +42,7 @@ fn frames_come_whole_and_in_order() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, 1024).unwrap();
     let device = camera(&board, 1024, 50_000);
-    let channel = AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap();
+    let channel = device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap();
     let mut stream = Stream::new(channel, pool.clone(), 4, &[]).unwrap();
     stream.start().unwrap();
     for number in 0..100 {
@@ -58,7 +59,7 @@ fn a_source_without_blanking_loses_frames_and_tears_none() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = camera(&board, 1024, 0);
-    let channel = AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap();
+    let channel = device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap();
     let mut queue = Queue::new(channel, 1).unwrap();
     let (mut last, mut good, mut torn) = (None, 0, 0);
     let mut frame = region.alloc(1024, Align::LINE).unwrap();
@@ -87,7 +88,7 @@ fn lines_lie_a_stride_apart_and_nothing_between_them_is_touched() {
     let device = camera(&board, 1024, 50_000);
     let config = AxiVdmaConfig { stride_bytes: 128, ..CONFIG };
     assert_eq!(config.frame_bytes(), 15 * 128 + 64);
-    let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, config).unwrap(), 1).unwrap();
     let mut frame = region.alloc(2048, Align::LINE).unwrap();
     frame.view_mut::<u8>().unwrap().fill(0xAA);
     let done = queue.run([frame.from_device(..)], &[], LIMIT).unwrap();
@@ -104,7 +105,7 @@ fn both_channels_of_one_core() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimAxiVdma::new(&board, board.port());
-    let core = AxiVdmaCore::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     // SAFETY: the model is built as the configuration says.
     let (send, receive) = unsafe { (core.channel(Side::Mm2s, CONFIG).unwrap(), core.channel(Side::S2mm, CONFIG).unwrap()) };
     // SAFETY: as above.
@@ -132,7 +133,7 @@ fn a_frame_of_another_shape_fails_alone_and_says_how() {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let device = camera(&board, packet_bytes, 50_000);
-        let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
         for _ in 0..3 {
             let frame = region.alloc(1024, Align::LINE).unwrap();
             let failed = queue.run([frame.from_device(..)], &[], LIMIT).unwrap_err();
@@ -148,7 +149,7 @@ fn every_error_is_a_sentence_and_the_next_frame_works() {
         let board = SimBoard::with(SimConfig { seed, faults: Faults { error: 500, ..Faults::NONE } });
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let device = camera(&board, 1024, 50_000);
-        let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
         let mut good = 0;
         for _ in 0..10 {
             let frame = region.alloc(1024, Align::LINE).unwrap();
@@ -177,7 +178,7 @@ fn a_stream_that_never_comes_ends_with_the_time_limit_and_a_stuck_channel_keeps_
         board.port(),
         AxiVdmaModel::new(AxiVdmaSpec { stream: StreamConfig::sink(), ..AxiVdmaSpec::default() }),
     );
-    let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
     let frame = || region.alloc(1024, Align::LINE).unwrap();
     let failed = queue.run([frame().from_device(..)], &[], Duration::from_millis(1)).unwrap_err();
     assert_eq!((failed.error, failed.buffers.is_some()), (Error::Timeout { timeout_us: 1_000 }, true));
@@ -185,7 +186,7 @@ fn a_stream_that_never_comes_ends_with_the_time_limit_and_a_stuck_channel_keeps_
     let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = camera(&board, 1024, 0);
-    let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
     let frame = region.alloc(1024, Align::LINE).unwrap();
     let failed = queue.run([frame.from_device(..)], &[], Duration::from_millis(1)).unwrap_err();
     assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed}");
@@ -198,7 +199,7 @@ fn frames_and_cores_that_there_are_not() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimAxiVdma::new(&board, board.port());
-    let open = |config| AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).map(drop);
+    let open = |config| device.window().unwrap().channel(Side::S2mm, config).map(drop);
     let wrong = [
         AxiVdmaConfig::default(),
         AxiVdmaConfig { hsize_bytes: 0x1_0000, ..CONFIG },
@@ -214,14 +215,14 @@ fn frames_and_cores_that_there_are_not() {
     for config in wrong {
         assert!(matches!(open(config), Err(Error::Argument { .. })), "{config:?}");
     }
-    let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
     let frame = || region.alloc(2048, Align::LINE).unwrap();
     let failed = queue.submit([frame().from_device(..1000)], &[]).unwrap_err();
     assert_eq!(failed.error, Error::BufferSize { index: 0, need_bytes: 1024, have_bytes: 1000 });
     let failed = queue.submit([frame().from_device(4..1100)], &[]).unwrap_err();
     assert!(matches!(failed.error, Error::BufferAlign { index: 0, align_bytes: 8, .. }));
     // Another core: an AXI DMA has no version there.
-    let dma = contigo::drivers::axi_dma::SimAxiDma::new(&board, board.port());
+    let dma = contigo::sim::axi_dma::SimAxiDma::new(&board, board.port());
     // SAFETY: no job is given to it.
     let refused = unsafe { AxiVdmaChannel::alone(dma.window().unwrap(), Side::S2mm, CONFIG) }.map(drop).unwrap_err();
     assert!(
@@ -260,7 +261,7 @@ fn registers_at_their_edges() {
 fn the_stop_program_resets_the_channel() {
     let board = SimBoard::new(1);
     let device = SimAxiVdma::new(&board, board.port());
-    let channel = AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, CONFIG).unwrap();
+    let channel = device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap();
     let program = channel.stop_program();
     drop(channel);
     let window = device.window().unwrap();

@@ -3,9 +3,10 @@
 
 use contigo::{
     Align, Region, Stream,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    drivers::axi_dma::{AxiDmaConfig, Side},
     sim::{
         SimBoard, SimDevice,
+        axi_dma::{AxiDmaModel, CoreSpec},
         stream::{SourceConfig, StreamCounts, packet},
     },
 };
@@ -23,7 +24,7 @@ fn watched(frames: u32, depth: usize, late_us: impl Fn(u32) -> u32) -> (u32, u64
     let model = AxiDmaModel::new(CoreSpec::camera(SourceConfig::default(), 512));
     let device = SimDevice::with_model(&board, board.port(), model);
     let config = AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() };
-    let channel = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring)).unwrap();
+    let channel = device.window().unwrap().channel(Side::S2mm, config, Some(ring)).unwrap();
     let mut camera = Stream::new(channel, pool.clone(), 8, &[]).unwrap();
     camera.start().unwrap();
     let (mut lost, mut expected) = (0, 0);

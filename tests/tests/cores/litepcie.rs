@@ -3,9 +3,10 @@
 
 use contigo::{
     Device, Driver, Error, Mmio, Queue, Region, Wait,
-    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, LitepcieModel, LitepcieSpec, Side, SimLitepcie},
+    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
     sim::{
         Faults, Model, SimBoard, SimBus, SimConfig, SimDevice, SimWindow,
+        litepcie::{LitepcieModel, LitepcieSpec, SimLitepcie},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -34,7 +35,7 @@ fn the_writer_fills_buffers_in_order_and_never_one_that_was_told() {
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
     let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
-    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap(), 8).unwrap();
+    let mut queue = Queue::new(card.window().unwrap().driver(Side::Writer).unwrap(), 8).unwrap();
     while !queue.is_full() {
         queue.submit([pool.take().unwrap().from_device(..1024)], &[]).unwrap();
     }
@@ -63,7 +64,7 @@ fn the_writer_waits_for_writes_that_its_count_overtook() {
         let config = LitepcieConfig { ordered, ..LitepcieConfig::default() };
         let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
         let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
-        let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap(), 8).unwrap();
+        let mut queue = Queue::new(card.window().unwrap().driver(Side::Writer).unwrap(), 8).unwrap();
         assert_eq!(queue.driver().stop_program().steps().len(), steps, "nothing tells a guard that writes have arrived");
         for round in 0..50 {
             while !queue.is_full() {
@@ -90,7 +91,7 @@ fn the_reader_waits_for_answers_that_no_register_tells() {
         board.port(),
         LitepcieModel::new(LitepcieSpec { stream: StreamConfig::sink(), ..LitepcieSpec::default() }),
     );
-    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Reader).unwrap(), 8).unwrap();
+    let mut queue = Queue::new(card.window().unwrap().driver(Side::Reader).unwrap(), 8).unwrap();
     for round in 0..50 {
         while !queue.is_full() {
             queue.submit([pool.take().unwrap().to_device(..512)], &[]).unwrap();
@@ -112,10 +113,10 @@ fn both_sides_work_side_by_side_in_threads() {
     let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
     let spec = LitepcieSpec { stream: StreamConfig::source(source, 4096), ..LitepcieSpec::default() };
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
-    let core = LitepcieCore::open_simulated(card.window().unwrap()).unwrap();
-    let (reader, writer) = (core.channel_simulated(Side::Reader).unwrap(), core.channel_simulated(Side::Writer).unwrap());
-    assert_eq!(core.channel_simulated(Side::Writer).map(drop), Err(Error::HasDriver));
-    assert!(matches!(core.channel_simulated(Side::Loopback).map(drop), Err(Error::Unsupported { .. })));
+    let core = card.window().unwrap().core().unwrap();
+    let (reader, writer) = (card.channel(&core, Side::Reader).unwrap(), card.channel(&core, Side::Writer).unwrap());
+    assert_eq!(card.channel(&core, Side::Writer).map(drop), Err(Error::HasDriver));
+    assert!(matches!(card.channel(&core, Side::Loopback).map(drop), Err(Error::Unsupported { .. })));
     std::thread::scope(|scope| {
         for driver in [reader, writer] {
             let pool = &pool;
@@ -136,7 +137,7 @@ fn both_sides_work_side_by_side_in_threads() {
         }
     });
     assert_eq!((board.counts().unowned_accesses, pool.taken()), (0, 0));
-    let mut queue = Queue::new(core.channel_simulated(Side::Writer).unwrap(), 4).unwrap();
+    let mut queue = Queue::new(card.channel(&core, Side::Writer).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| card.reset()).unwrap();
     assert_eq!(queue.wait::<1>(LIMIT).map(drop).map_err(|failed| failed.error), Err(Error::EndedByReset { device: "litepcie" }));
@@ -197,7 +198,7 @@ fn bad_input_is_refused_with_numbers() {
     let board = SimBoard::new(1);
     ground!(board, pool);
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
-    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Loopback).unwrap(), 8).unwrap();
+    let mut queue = Queue::new(card.window().unwrap().driver(Side::Loopback).unwrap(), 8).unwrap();
     let mut error = |from: std::ops::Range<usize>, to: std::ops::Range<usize>| {
         let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
         queue.submit(operands, &[]).map_err(|refused| refused.error).err()
@@ -264,7 +265,7 @@ fn a_request_that_never_ends_keeps_its_buffer_until_a_reset() {
         board.port(),
         LitepcieModel::new(LitepcieSpec { stream: StreamConfig::sink(), ..LitepcieSpec::default() }),
     );
-    let mut queue = Queue::new(Litepcie::open_simulated(card.window().unwrap(), Side::Writer).unwrap(), 8).unwrap();
+    let mut queue = Queue::new(card.window().unwrap().driver(Side::Writer).unwrap(), 8).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     assert!(queue.wait::<1>(LIMIT).unwrap().is_none(), "nothing comes");
     assert!(matches!(queue.stop(), Err(Error::WillNotStop { device: "litepcie", .. })));

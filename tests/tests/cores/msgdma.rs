@@ -6,10 +6,11 @@ mod responses;
 
 use contigo::{
     Align, CpuBuf, Driver, Error, Mmio, Pool, Queue, Region, Result,
-    drivers::msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, MsgdmaTransfer, SimMsgdma, regs},
+    drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaMode, MsgdmaTransfer, regs},
     job::{Settings, StopProgram},
     sim::{
         Faults, SimBoard, SimConfig,
+        msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -60,7 +61,7 @@ fn settings_that_cannot_be_are_refused() {
     let refused = |config: MsgdmaConfig| {
         let board = SimBoard::new(1);
         let core = core(&board, COPY, StreamConfig::sink());
-        Msgdma::open_simulated(core.window().unwrap(), config).map(drop).unwrap_err()
+        core.window().unwrap().driver(config).map(drop).unwrap_err()
     };
     assert!(matches!(refused(MsgdmaConfig { address_bits: 40, ..COPY }), Error::Argument { value: 40, max: 32, .. }));
     assert!(matches!(refused(MsgdmaConfig { data_bits: 24, ..COPY }), Error::Argument { value: 24, .. }));
@@ -83,7 +84,7 @@ fn an_older_core_is_believed() {
     let board = SimBoard::new(1);
     let model = MsgdmaModel::new(MsgdmaBuild { config: COPY, stream: StreamConfig::sink(), tells: false, ..MsgdmaBuild::default() });
     let core = SimMsgdma::with_model(&board, board.port(), model);
-    assert!(Msgdma::open_simulated(core.window().unwrap(), COPY).is_ok());
+    assert!(core.window().unwrap().driver(COPY).is_ok());
 }
 
 #[test]
@@ -114,7 +115,7 @@ fn jobs_that_the_core_cannot_take_are_refused_before() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, COPY, StreamConfig::sink());
         let config = MsgdmaConfig { max_bytes: 1024, transfer: MsgdmaTransfer::FullWords, data_bits: 64, ..COPY };
-        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, config)?, 1)?;
+        let mut queue = Queue::new(core.window()?.driver(config)?, 1)?;
         let mut refused = |from: std::ops::Range<usize>, to: std::ops::Range<usize>| {
             let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
             queue.submit(operands, &[]).unwrap_err().error
@@ -137,9 +138,9 @@ fn a_ring_that_is_too_small_comes_back() {
         // One descriptor is never owned, so that there must be two.
         let region = Region::new(board.memory(4096)?)?;
         let one = region.alloc(64, Align::PAGE)?;
-        let refused = Msgdma::prefetched_simulated(core.window()?, FETCHED, one).map(drop).unwrap_err();
+        let refused = core.window()?.prefetched(FETCHED, one).map(drop).unwrap_err();
         assert!(matches!(refused.error, Error::BlockSize { len_bytes: 64, need_bytes: 128, .. }), "{}", refused.error);
-        let refused = Msgdma::prefetched_simulated(core.window()?, COPY, small).map(drop).unwrap_err();
+        let refused = core.window()?.prefetched(COPY, small).map(drop).unwrap_err();
         assert!(matches!(refused.error, Error::Unsupported { .. }));
         Ok(())
     });
@@ -149,7 +150,7 @@ fn a_ring_that_is_too_small_comes_back() {
 fn a_fifo_that_is_less_deep_than_said_is_an_error_and_no_hang() {
     with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, _own| {
         let core = core(board, MsgdmaConfig { depth: 8, ..COPY }, StreamConfig::sink());
-        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, COPY)?, 16)?;
+        let mut queue = Queue::new(core.window()?.driver(COPY)?, 16)?;
         let mut last = None;
         for _ in 0..12 {
             match queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[]) {
@@ -204,7 +205,7 @@ fn a_descriptor_that_is_written_back_late_is_found_at_the_end_of_a_wait() {
     with(Faults::NONE, |board, pool, own| {
         let build = MsgdmaBuild { config: FETCHED, stream: StreamConfig::sink(), late_write_back_ns: 100_000, ..MsgdmaBuild::default() };
         let core = SimMsgdma::with_model(board, board.port(), MsgdmaModel::new(build));
-        let mut queue = Queue::new(Msgdma::prefetched_simulated(core.window()?, FETCHED, own)?, 4)?;
+        let mut queue = Queue::new(core.window()?.prefetched(FETCHED, own)?, 4)?;
         for _ in 0..3 {
             queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])?;
             // Waits that are short enough to see the interrupt before the descriptor.
@@ -223,7 +224,7 @@ fn a_job_after_a_stop_writes_few_descriptors() {
     let own = Region::new(board.memory(4096).unwrap()).unwrap();
     let core = core(&board, FETCHED, StreamConfig::sink());
     let memory = own.alloc(4096, Align::PAGE).unwrap();
-    let mut queue = Queue::new(Msgdma::prefetched_simulated(core.window().unwrap(), FETCHED, memory).unwrap(), 4).unwrap();
+    let mut queue = Queue::new(core.window().unwrap().prefetched(FETCHED, memory).unwrap(), 4).unwrap();
     let take = || region.alloc(64, Align::LINE).unwrap();
     for (jobs, most) in [(3, 80), (1, 10), (1, 10)] {
         let before = own.stats().syncs;
@@ -244,7 +245,7 @@ fn receive(stream: StreamConfig, faults: Faults, len_bytes: usize, count: usize)
     with(faults, |board, pool, own| {
         let config = MsgdmaConfig { prefetcher_at: Some(0x60), ..RECEIVE };
         let core = core(board, config, stream);
-        let mut queue = Queue::new(Msgdma::prefetched_simulated(core.window()?, config, own)?, 4)?;
+        let mut queue = Queue::new(core.window()?.prefetched(config, own)?, 4)?;
         while seen.len() < count {
             while !queue.is_full() {
                 queue.submit([pool.take()?.from_device(..len_bytes)], &[])?;
@@ -286,7 +287,7 @@ fn error_bits_of_a_packet_are_its_own() {
 fn ends_before_a_stop_are_told_after_it_with_their_lengths() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, RECEIVE, source(700, true));
-        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, RECEIVE)?, 8)?;
+        let mut queue = Queue::new(core.window()?.driver(RECEIVE)?, 8)?;
         for _ in 0..8 {
             queue.submit([pool.take()?.from_device(..1024)], &[])?;
         }
@@ -313,7 +314,7 @@ fn ends_before_a_stop_are_told_after_it_with_their_lengths() {
 fn registers_that_go_away_are_a_fault_and_a_stop_that_fails() {
     with(Faults { error: 1000, ..Faults::NONE }, |board, pool, _own| {
         let core = core(board, COPY, StreamConfig::sink());
-        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, COPY)?, 4)?;
+        let mut queue = Queue::new(core.window()?.driver(COPY)?, 4)?;
         queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])?;
         let failed = queue.wait::<2>(LIMIT).map(drop).unwrap_err();
         assert!(matches!(failed.cause, Error::Fault { status: u32::MAX, .. }), "{failed}");
@@ -334,8 +335,8 @@ fn the_stop_program_stops_and_nothing_is_touched_after_it() {
             {
                 let window = core.window()?;
                 let mut driver = match config.prefetcher_at {
-                    Some(_) => Msgdma::prefetched_simulated(window, config, own)?,
-                    None => Msgdma::open_simulated(window, config)?,
+                    Some(_) => window.prefetched(config, own)?,
+                    None => window.driver(config)?,
                 };
                 program = driver.stop_program();
                 assert!(program.steps().len() >= 3);

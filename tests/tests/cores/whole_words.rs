@@ -5,13 +5,21 @@
 use contigo::{
     Align, CpuBuf, Error, Mmio, Queue, Region,
     drivers::{
-        axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma},
-        axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
-        axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacModel, DmacConfig, SimAxiDmac},
-        axi_mcdma::{Mcdma, McdmaConfig, McdmaModel, McdmaSpec, SimMcdma, Way},
-        msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaModel, MsgdmaTransfer, SimMsgdma},
+        axi_cdma::AxiCdmaConfig,
+        axi_dma::{AxiDmaConfig, Side},
+        axi_dmac::DmacConfig,
+        axi_mcdma::{McdmaConfig, Way},
+        msgdma::{MsgdmaConfig, MsgdmaTransfer},
     },
-    sim::{Model, SimBoard, SimBus, SimDevice, stream::StreamConfig},
+    sim::{
+        Model, SimBoard, SimBus, SimDevice,
+        axi_cdma::SimAxiCdma,
+        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
+        axi_dmac::{AxiDmacBuild, AxiDmacModel, SimAxiDmac},
+        axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
+        msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
+        stream::StreamConfig,
+    },
 };
 use std::time::Duration;
 
@@ -47,7 +55,7 @@ fn axi_dma_sends_the_last_word_s_bytes_alone() {
     ground!(board, rings, take);
     let device =
         SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }));
-    let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, AxiDmaConfig::default(), Some(rings)).unwrap();
+    let driver = device.window().unwrap().channel(Side::Mm2s, AxiDmaConfig::default(), Some(rings)).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     drop(queue.run([take().to_device(..ODD_BYTES)], &[], LIMIT).unwrap());
     assert_eq!(device.model(AxiDmaModel::stream).unwrap().sent_bytes, ODD_BYTES as u64);
@@ -60,7 +68,7 @@ fn axi_mcdma_does() {
     let config = McdmaConfig { mm2s_dre: true, ..McdmaConfig::default() };
     let spec = McdmaSpec { config, streams: [StreamConfig::sink(); 2] };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let mut queue = Queue::new(core.channel(Way::Mm2s(0), rings).unwrap(), 1).unwrap();
     drop(queue.run([take().to_device(4..ODD_BYTES)], &[], LIMIT).unwrap());
     reads_beside(&board, 3);
@@ -71,7 +79,7 @@ fn axi_cdma_does() {
     ground!(board, rings, take);
     drop(rings);
     let device = SimAxiCdma::new(&board, board.port());
-    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), AxiCdmaConfig::default()).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().simple(AxiCdmaConfig::default()).unwrap(), 1).unwrap();
     let [_, to] = queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap().buffers;
     assert!(to.view_at::<u8>(..ODD_BYTES).unwrap().iter().enumerate().all(|(at, &byte)| usize::from(byte) == at % 251));
     reads_beside(&board, 3);
@@ -84,7 +92,7 @@ fn msgdma_does() {
     let config = MsgdmaConfig { transfer: MsgdmaTransfer::Unaligned, ..MsgdmaConfig::default() };
     let build = MsgdmaBuild { config, ..MsgdmaBuild::default() };
     let device = SimMsgdma::with_model(&board, board.port(), MsgdmaModel::new(build));
-    let mut queue = Queue::new(Msgdma::open_simulated(device.window().unwrap(), config).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().driver(config).unwrap(), 1).unwrap();
     drop(queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap());
     reads_beside(&board, 3);
 }
@@ -94,7 +102,7 @@ fn axi_dmac_does() {
     ground!(board, rings, take);
     drop(rings);
     let device = SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(AxiDmacBuild::default()));
-    let mut queue = Queue::new(AxiDmac::open_simulated(device.window().unwrap(), DmacConfig::default()).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().driver(DmacConfig::default()).unwrap(), 1).unwrap();
     drop(queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap());
     reads_beside(&board, 7);
 }
@@ -109,7 +117,7 @@ fn a_wide_bus_s_operand_at_the_end_of_its_block_is_refused() {
     let device =
         SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }));
     let config = AxiDmaConfig { mm2s_data_bits: 1024, ..AxiDmaConfig::default() };
-    let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(rings)).unwrap();
+    let driver = device.window().unwrap().channel(Side::Mm2s, config, Some(rings)).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     let refused = queue.submit([packet.to_device(..1025)], &[]).unwrap_err();
     let block_last = region.base().raw() + 4096 + 1024 + 63;

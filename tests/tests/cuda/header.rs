@@ -1,5 +1,5 @@
 //! NVIDIA's `cuda.h`, compiled, says the same as three tables: the runtime's
-//! (`runtime/src/cuda/abi.rs`), the stand-in's, and that of the tests on a GPU. Every name, every
+//! (`runtime/core/src/cuda/abi.rs`), the stand-in's, and that of the tests on a GPU. Every name, every
 //! parameter and every number is compared. `tests/cuda/get` puts the headers into the cache.
 
 mod source;
@@ -15,7 +15,7 @@ use std::{
     process::Command,
 };
 
-const ABI: &str = include_str!("../../../runtime/src/cuda/abi.rs");
+const ABI: &str = include_str!("../../../runtime/core/src/cuda/abi.rs");
 const STAND_IN: [&str; 5] = [
     concat!(include_str!("../../fake-cuda/src/exports/mod.rs"), include_str!("../../fake-cuda/src/codes.rs")),
     include_str!("../../fake-cuda/src/exports/context.rs"),

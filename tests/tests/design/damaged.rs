@@ -11,9 +11,11 @@ fn ask(design: &Design<'_>) -> usize {
     for core in design.instances() {
         answers += usize::from(core.windows().is_ok()) + usize::from(core.masters().is_ok()) + usize::from(core.port().is_ok());
         answers += core.interrupts().map_or(0, |interrupts| interrupts.len()) + core.clocks().count() + core.registers().count();
-        answers += usize::from(core.driver().is_some()) + usize::from(core.settings().is_ok()) + usize::from(core.device_name().is_ok());
+        answers += usize::from(contigo::names::driver_of(&core).is_some())
+            + usize::from(contigo::names::settings_of(&core).is_ok())
+            + usize::from(contigo::names::device_of(&core).is_ok());
         answers += usize::from(core.controller_goes().is_ok());
-        std::hint::black_box((core.number("C_SG_LENGTH_WIDTH"), core.node_name()));
+        std::hint::black_box((core.number("C_SG_LENGTH_WIDTH"), contigo::names::node_of(&core)));
     }
     answers
 }

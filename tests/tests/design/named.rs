@@ -3,6 +3,7 @@
 use super::ZYNQ;
 use contigo::{
     design::{Design, DesignRule},
+    names,
     names::Fabric,
 };
 use std::fs;
@@ -14,24 +15,24 @@ const ODD: &str = r#"<PARAMETER NAME="C_INCLUDE_SG" VALUE="1"/><PARAMETER NAME="
 fn a_core_knows_its_driver_and_its_device() {
     let design = Design::read(ZYNQ.as_bytes()).unwrap();
     let dma = design.core("axi_dma_0").unwrap();
-    assert_eq!(dma.driver().unwrap().name, "axi_dma");
+    assert_eq!(names::driver_of(&dma).unwrap().name, "axi_dma");
     let settings = "length_bits=23,address_bits=32,mm2s_data_bits=32,s2mm_data_bits=32,mm2s_dre=0,s2mm_dre=1";
-    assert_eq!(dma.settings().unwrap(), settings);
+    assert_eq!(names::settings_of(&dma).unwrap(), settings);
     // The driver refuses this one.
     let odd = ZYNQ.replacen("<PARAMETER NAME=\"C_INCLUDE_SG\" VALUE=\"0\"/>", ODD, 1);
-    let odd = Design::read(odd.as_bytes()).unwrap().core("axi_dma_0").unwrap().settings().unwrap();
+    let odd = names::settings_of(&Design::read(odd.as_bytes()).unwrap().core("axi_dma_0").unwrap()).unwrap();
     assert_eq!(odd.as_str(), format!("{settings},micro_dma=1,status_stream=1,status_length=0"));
     let scale = design.core("scale_0").unwrap();
-    assert_eq!(scale.driver().unwrap().name, "ap_ctrl");
-    assert_eq!(scale.device_name().unwrap().to_string(), "guard:scale_0@43c00000");
+    assert_eq!(names::driver_of(&scale).unwrap().name, "ap_ctrl");
+    assert_eq!(names::device_of(&scale).unwrap().to_string(), "guard:scale_0@43c00000");
     let gain = design.core("audio/gain").unwrap();
-    assert!(gain.driver().is_none() && gain.settings().unwrap().is_empty());
-    assert_eq!(gain.device_name().unwrap().to_string(), "guard:audio_gain@43c10000");
-    assert!(design.core("smc").unwrap().device_name().unwrap_err().to_string().contains("sees no registers"));
+    assert!(names::driver_of(&gain).is_none() && names::settings_of(&gain).unwrap().is_empty());
+    assert_eq!(names::device_of(&gain).unwrap().to_string(), "guard:audio_gain@43c10000");
+    assert!(names::device_of(&design.core("smc").unwrap()).unwrap_err().to_string().contains("sees no registers"));
     let long = ZYNQ.replace("audio_gain", "_9the_name_of_a_core_that_is_deep_in_a_hierarchy");
     let design = Design::read(long.as_bytes()).unwrap();
     let deep = design.core("_9the_name_of_a_core_that_is_deep_in_a_hierarchy").unwrap();
-    assert_eq!(deep.device_name().unwrap().to_string(), "guard:the_name_of_a_core_that_is_deep@43c10000");
+    assert_eq!(names::device_of(&deep).unwrap().to_string(), "guard:the_name_of_a_core_that_is_deep@43c10000");
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn settings_that_no_core_has_are_refused() {
     let settings = |from: &str, to: &str| {
         let text = ZYNQ.replace(&format!("NAME=\"{from}\" VALUE=\"{}\"", if from.contains("LENGTH") { 23 } else { 32 }), to);
         assert_ne!(text, ZYNQ);
-        Design::read(text.as_bytes()).unwrap().core("axi_dma_0").unwrap().settings()
+        names::settings_of(&Design::read(text.as_bytes()).unwrap().core("axi_dma_0").unwrap())
     };
     let length = |value: &str| settings("C_SG_LENGTH_WIDTH", &format!("NAME=\"C_SG_LENGTH_WIDTH\" VALUE=\"{value}\""));
     let wide = length("99").unwrap_err();

@@ -1,6 +1,9 @@
 //! The shapes that files of real designs have, each in a few lines.
 
-use contigo::design::{Core, Design, DesignRule, Reaches};
+use contigo::{
+    design::{Core, Design, DesignRule, Reaches},
+    names::{device_of, driver_of},
+};
 
 /// A core `gain` on a Zynq-7000, with `inside` it, and `ranges` of the processor.
 fn zynq(inside: &str, ranges: &str) -> String {
@@ -138,8 +141,8 @@ fn registers_outside_the_block_design_are_a_core() {
     let windows = |core: &Core<'_, '_>| core.windows().unwrap().iter().map(|window| (window.address, window.len_bytes)).collect::<Vec<_>>();
     assert_eq!(windows(&outside), [(0x4000_0000, 0x1_0000), (0x5000_0000, 0x1000)]);
     assert_eq!(windows(&design.core("gain").unwrap()), [(0x43C0_0000, 0x1_0000), (0x43D0_0000, 0x1_0000)]);
-    assert_eq!(outside.device_name().unwrap().to_string(), "guard:M01_AXI_0@40000000");
-    assert!(outside.driver().is_none() && outside.vlnv().is_empty() && outside.port().unwrap_err().rule == DesignRule::NoPort);
+    assert_eq!(device_of(&outside).unwrap().to_string(), "guard:M01_AXI_0@40000000");
+    assert!(driver_of(&outside).is_none() && outside.vlnv().is_empty() && outside.port().unwrap_err().rule == DesignRule::NoPort);
     assert_eq!((outside.masters().unwrap().len(), outside.interrupts().unwrap().len(), outside.clocks().count()), (0, 0, 0));
     assert_eq!((outside.registers().count(), outside.parameters().count()), (0, 0));
     // Its address is wrong: the line is the range's.

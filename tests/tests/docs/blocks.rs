@@ -27,16 +27,16 @@ const OTHERS: [(&str, &str); 6] = [
 ];
 
 /// The crate's own pages are doctests: a block without a language is Rust there.
-const DOCTESTS: &str = "runtime/guide/";
+const DOCTESTS: &str = "runtime/contigo/guide/";
 
 /// Code that nothing compiles: page, a line of it, and why.
 const UNCOMPILED: [(&str, &str, &str); 2] = [
     (
-        "runtime/guide/write-a-driver.md",
+        "runtime/contigo/guide/write-a-driver.md",
         "let mut queue = Queue::new(driver, 8)?;",
         "an excerpt of the driver's page; docs/examples/jobs.rs has a queue",
     ),
-    ("runtime/guide/write-a-driver.md", "let device = \"uio:receiver", "it wants a board; docs/examples/board.rs is compiled"),
+    ("runtime/contigo/guide/write-a-driver.md", "let device = \"uio:receiver", "it wants a board; docs/examples/board.rs is compiled"),
 ];
 
 /// Are the block's lines in this file, one after the other?
@@ -61,7 +61,7 @@ fn wrong(root: &Path, page: &Page, block: &Block, sources: &[String]) -> Option<
     }
     let is_code = |line: &String| line.ends_with([';', '{']) && !line.starts_with(['$', '#', '/']);
     match language {
-        "json" => contigo::drivers::ap_ctrl::describe::any(block.text.join("\n").as_bytes(), "")
+        "json" => contigo::design::kernel::any(block.text.join("\n").as_bytes(), "")
             .and_then(|map| map.build())
             .err()
             .map(|error| error.to_string()),

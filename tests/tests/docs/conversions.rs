@@ -8,12 +8,11 @@ use crate::{
 };
 use contigo::{
     Error, Queue, Region,
-    design::Design,
-    drivers::ap_ctrl::{ApCtrl, describe},
-    drivers::zdma::{SimZdma, Zdma},
+    design::{Design, kernel},
+    drivers::ap_ctrl::ApCtrl,
     job::AnyDriver,
     names::{Attach, DeviceName, MemoryName},
-    sim::SimBoard,
+    sim::{SimBoard, zdma::SimZdma},
 };
 use std::{error, fs, io};
 
@@ -27,7 +26,7 @@ macro_rules! the_readmes_lines {
     () => {
         let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;           // "guard:copy@40000000"
         let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "guard"
-        let map = describe::any(MAP, "")?.build()?;                          // or what the tools write
+        let map = kernel::any(MAP, "")?.build()?;                          // or what the tools write
         // SAFETY: the device is this kernel, and no other code drives it.
         let mut copy = Queue::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? }, 1)?;
         let (mut from, to) = (region.alloc(1000, region.line())?, region.alloc(1000, region.line())?);
@@ -71,7 +70,7 @@ fn of_anyhow(file: &str) -> Result<(), Anyhow> {
     the_readmes_lines!();
     // What this refusal gives back is a driver of any kind, which threads do not share.
     let board = SimBoard::new(1);
-    drop(Queue::new(AnyDriver::new(Zdma::simple_simulated(SimZdma::new(&board, board.port()).window()?)?)?, 4)?);
+    drop(Queue::new(AnyDriver::new(SimZdma::new(&board, board.port()).window()?.simple()?)?, 4)?);
     Design::read(&fs::read(file)?)?;
     Ok(())
 }
@@ -109,7 +108,7 @@ fn the_readmes_lines_are_here() {
 #[test]
 fn every_error_becomes_one_of_std() {
     let name = "uio:a/b".parse::<MemoryName>().unwrap_err();
-    let map = describe::any(b"{}", "").and_then(|map| map.build()).unwrap_err();
+    let map = kernel::any(b"{}", "").and_then(|map| map.build()).unwrap_err();
     let design = Design::read(b"<EDKSYSTEM>").map(drop).unwrap_err();
     for (own, text) in [(io::Error::from(name), name.to_string()), (map.into(), map.to_string()), (design.into(), design.to_string())] {
         assert_eq!((own.kind(), own.to_string()), (io::ErrorKind::InvalidInput, text));

@@ -7,15 +7,20 @@ use super::{
 };
 use contigo::{
     Align, Error, JobError, Operand, OperandSpec, Port, Queue, Region,
+    design::kernel::{self, KernelMap, Protocol},
     drivers::{
-        ap_ctrl::{ApCtrl, KernelMap, Protocol, SimApCtrl, describe},
-        axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma},
+        ap_ctrl::ApCtrl,
+        axi_dma::{AxiDmaConfig, Side},
     },
     hw::{MmioWindow, Wired},
     job::{Parts, Settings},
     linux::Spin,
     names::{self, Attach, DeviceName, GpuKind, MemoryName, provide, row},
-    sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
+    sim::{
+        Faults, Model, SimBoard, SimBus, SimConfig, SimDevice,
+        ap_ctrl::SimApCtrl,
+        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
+    },
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};
 use std::{
@@ -96,7 +101,7 @@ fn that_cuts_a_length() -> Error {
     let region = Region::new(board.memory(32 * 1024).unwrap()).unwrap();
     let device = SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { sg: false, ..CoreSpec::default() }));
     let config = AxiDmaConfig { length_bits: 15, ..AxiDmaConfig::default() };
-    let mut queue = Queue::new(AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, None).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, config, None).unwrap(), 1).unwrap();
     let refused = queue.submit([region.alloc(16_384, Align::PAGE).unwrap().from_device(..)], &[]).unwrap_err();
     let cut = Error::LengthCut { device: "axi_dma s2mm", length_bits: 15, need_bytes: 16_384, done_bytes: 0 };
     assert_eq!((refused.error, refused.buffers.is_some()), (cut, true));
@@ -109,7 +114,7 @@ fn that_fails_at_an_address() -> Error {
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     let pool = region.pool(1, SLOT).unwrap();
     let device = SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { sg: false, ..CoreSpec::default() }));
-    let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, AxiDmaConfig::default(), None).unwrap();
+    let driver = device.window().unwrap().channel(Side::Mm2s, AxiDmaConfig::default(), None).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     let mut buf = pool.take().unwrap();
     let at = region.dev_addr_of(&board.port(), buf.as_mut_ptr(), SLOT).unwrap().0;
@@ -277,7 +282,7 @@ fn a_lock_that_another_keeps(port: Port) -> Error {
 /// Texts: a driver's settings, and a kernel's map.
 pub(crate) fn whose_settings_are_wrong() -> Vec<Error> {
     let settings = Settings("channel=two, evnet=1");
-    let map = describe::any(b"{\"name\": 1}", "").unwrap_err();
+    let map = kernel::any(b"{\"name\": 1}", "").unwrap_err();
     vec![
         settings.number("channel", 0, 31).unwrap_err(),
         settings.only(&["channel", "event"]).unwrap_err(),

@@ -31,7 +31,7 @@ In C, the codes from -1 to -18 are mistakes that Rust's compiler refuses, such a
 used after it was given. `CONTIGO_E_CANCELLED` (-157) is a job that a stop ended, and
 `CONTIGO_E_OTHER` (-999) an error that is newer than the library. `contigo.h` describes them.
 
-This page is made from `runtime/src/types/error/rows.rs` by `tests/tests/errors.rs`.
+This page is made from `runtime/core/src/types/error/rows.rs` by `tests/tests/errors.rs`.
 ";
 
 const KINDS: [(ErrorKind, &str); 5] = [

@@ -5,14 +5,20 @@ use super::os;
 use contigo::{
     Align, Device, Driver as _, Error, Mmio, Queue, Region, Wait,
     drivers::{
-        axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, regs as axi_dma},
-        pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
-        zdma::{SimZdma, Zdma, regs as zdma},
+        axi_dma::{AxiDmaConfig, Side, regs as axi_dma},
+        pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs as pl330},
+        zdma::{Zdma, regs as zdma},
     },
     forward,
     job::{StopProgram, StopStep},
     linux::guard::{Guard, seam::Step},
-    sim::{SimBoard, SimDevice, SimSpec, stream::SourceConfig},
+    sim::{
+        SimBoard, SimDevice, SimSpec,
+        axi_dma::{AxiDmaModel, CoreSpec},
+        pl330::SimPl330,
+        stream::SourceConfig,
+        zdma::SimZdma,
+    },
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};
 use contigo_testkit::{
@@ -46,7 +52,7 @@ fn every_driver_leaves_what_stops_it() {
     assert_eq!(steps, [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0), ctrl]);
 
     let device = SimZdma::new(&board, board.port());
-    let queue = Queue::new(Zdma::simple_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    let queue = Queue::new(device.window().unwrap().simple().unwrap(), 1).unwrap();
     // SAFETY: as above.
     let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
     let enable = Step { kind: 2, offset_bytes: zdma::CTRL2.offset() as u32, mask: 1, value: 0, timeout_us: 900_000, ..Step::default() };
@@ -153,13 +159,8 @@ fn a_channel_that_does_not_halt_is_reset() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let device = SimDevice::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec::camera(SourceConfig::default(), 512)));
-    let driver = AxiDmaChannel::simulated(
-        device.window().unwrap(),
-        Side::S2mm,
-        AxiDmaConfig::default(),
-        Some(region.alloc(256, Align::LINE).unwrap()),
-    )
-    .unwrap();
+    let driver =
+        device.window().unwrap().channel(Side::S2mm, AxiDmaConfig::default(), Some(region.alloc(256, Align::LINE).unwrap())).unwrap();
     let program = driver.stop_program();
     for (halts, resets) in [(true, 0), (false, 1)] {
         let channel = Channel { halts, halted: Cell::new(false), resets: Cell::new(0) };
@@ -229,8 +230,8 @@ fn a_device_that_is_gone_meets_no_program() {
         (SimGemm8::new(&board, board.port()), SimZdma::new(&board, board.port()), SimPl330::new(&board, board.port()));
     let programs = [
         Gemm8::open_simulated(gemm.window().unwrap()).unwrap().stop_program(),
-        Zdma::simple_simulated(zdma.window().unwrap()).unwrap().stop_program(),
-        Pl330::open_simulated(pl330.window().unwrap(), program).unwrap().stop_program(),
+        zdma.window().unwrap().simple().unwrap().stop_program(),
+        pl330.window().unwrap().driver(program).unwrap().stop_program(),
     ];
     for program in programs {
         // SAFETY: there is no device.

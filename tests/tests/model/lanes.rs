@@ -7,9 +7,9 @@ use crate::{
 };
 use contigo::{
     CpuBuf, DevBuf, Direction, Error, JobError, Operand, Pool, Queue,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, PacketReport, Side},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side},
     job::Cancelled,
-    sim::{SimDevice, SimWindow, stream::packet},
+    sim::{SimDevice, SimWindow, axi_dma::AxiDmaModel, stream::packet},
 };
 use contigo_testkit::{
     conformance::{Failure, Verdict},
@@ -126,8 +126,7 @@ impl Machine {
         if lane.leaked {
             return Ok(false);
         }
-        let camera = AxiDmaChannel::simulated(
-            lane.device.window()?,
+        let camera = lane.device.window()?.channel(
             Side::S2mm,
             AxiDmaConfig { depth: Some(DEPTH), s2mm_dre: true, ..AxiDmaConfig::default() },
             Some(lane.rings.take()?),

@@ -8,9 +8,12 @@ use crate::{
 };
 use contigo::{
     Align, Backend, CpuBuf, DevAddr, DevBuf, Direction, Limits, Pool, Region,
-    drivers::axi_dma::{AxiDmaModel, CoreSpec},
     mem::Requirements,
-    sim::{Faults, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec, stream::SourceConfig},
+    sim::{
+        Faults, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec,
+        axi_dma::{AxiDmaModel, CoreSpec},
+        stream::SourceConfig,
+    },
 };
 use contigo_gemm8::SimGemm8;
 use contigo_testkit::{

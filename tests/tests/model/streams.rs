@@ -8,9 +8,10 @@ use crate::{
 };
 use contigo::{
     Align, CpuBuf, Error, Pool, Region, Stream,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, PacketReport, Side},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side},
     sim::{
         SimBoard, SimConfig, SimDevice, SimSpec, SimWindow,
+        axi_dma::{AxiDmaModel, CoreSpec},
         stream::{SourceConfig, packet},
     },
 };
@@ -77,8 +78,7 @@ fn sequence(
     in_order: bool,
     forgets: bool,
 ) -> Verdict<Tally> {
-    let camera = AxiDmaChannel::simulated(
-        device.window()?,
+    let camera = device.window()?.channel(
         Side::S2mm,
         AxiDmaConfig { depth: Some(places), s2mm_dre: true, ..AxiDmaConfig::default() },
         Some(rings.take()?),

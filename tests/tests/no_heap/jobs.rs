@@ -4,8 +4,12 @@ use super::{JOBS, LIMIT, SLOT, board, counting::count};
 use contigo::{
     Align, Error, Port, Queue, Region, Stream,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
-    sim::{Faults, SimBoard, SimConfig, SimDevice, stream::SourceConfig},
+    drivers::axi_dma::{AxiDmaConfig, Side},
+    sim::{
+        Faults, SimBoard, SimConfig, SimDevice,
+        axi_dma::{AxiDmaModel, CoreSpec},
+        stream::SourceConfig,
+    },
 };
 use std::{fmt::Write as _, time::Duration};
 
@@ -41,7 +45,7 @@ fn none_in_a_queue_and_a_stream() {
             let region = Region::new(board.memory(64 << 10)?)?;
             let pool = region.pool(8, 512)?;
             let config = AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() };
-            let camera = |descriptors| AxiDmaChannel::simulated(device.window()?, Side::S2mm, config, Some(descriptors));
+            let camera = |descriptors| device.window()?.channel(Side::S2mm, config, Some(descriptors));
             let (mut packets, mut faults) = (0, 0);
             let mut queue = Queue::new(camera(region.alloc(512, Align::LINE)?)?, 4)?;
             for _ in 0..JOBS {
@@ -100,21 +104,21 @@ fn none_for_tensors_there_and_back() {
 
 #[test]
 fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
-    use contigo::drivers::ap_ctrl::{ApCtrl, SimApCtrl, describe};
+    use contigo::{design::kernel, sim::ap_ctrl::SimApCtrl};
     const HEADER: &[u8] = include_bytes!("../ap_ctrl/xfilter_hw.h");
     const HWH: &[u8] = include_bytes!("../ap_ctrl/system.hwh");
     let mut text = String::with_capacity(4096);
     let ((), allocations) = count(|| {
-        let map = describe::any(HEADER, "").unwrap().length("to_r", "4*n").build().unwrap();
+        let map = kernel::any(HEADER, "").unwrap().length("to_r", "4*n").build().unwrap();
         write!(text, "{map}").unwrap();
-        assert_eq!(describe::any(text.as_bytes(), "").unwrap().build().unwrap(), map);
-        assert!(describe::any(HWH, "filter_0").unwrap().build().is_ok());
-        assert!(describe::any(&HWH[..5_000], "filter_0").is_err());
+        assert_eq!(kernel::any(text.as_bytes(), "").unwrap().build().unwrap(), map);
+        assert!(kernel::any(HWH, "filter_0").unwrap().build().is_ok());
+        assert!(kernel::any(&HWH[..5_000], "filter_0").is_err());
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let pool = region.pool(4, 1024).unwrap();
         let kernel = <SimApCtrl>::new(&board, board.port());
-        let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 2).unwrap();
+        let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 2).unwrap();
         for _ in 0..100 {
             for _ in 0..2 {
                 queue.submit([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[64]).unwrap();

@@ -3,9 +3,8 @@
 use super::counting::count;
 use contigo::{
     Align, Limits, Pool, Queue, Region, Result,
-    drivers::zdma::{SimZdma, Zdma},
     job::{AnyDriver, queue_bytes},
-    sim::{Sim, SimBoard},
+    sim::{Sim, SimBoard, zdma::SimZdma},
 };
 use std::{mem::MaybeUninit, time::Duration};
 
@@ -54,7 +53,7 @@ fn none_in_programs_that_own_their_memory() {
                 Region::new(backend)?
             };
             let frames = if round == 0 { region.pool_with_memory(8, 4096, of_pool)? } else { region.pool(8, 4096)? };
-            let driver = AnyDriver::new(Zdma::simple_simulated(device.window()?)?)?;
+            let driver = AnyDriver::new(device.window()?.simple()?)?;
             let queue = if round == 0 { Queue::with_memory(driver, 8, of_queue)? } else { Queue::new(driver, 8)? };
             let mut app = App { region, frames, queue };
             app.run()?;

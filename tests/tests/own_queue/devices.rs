@@ -2,11 +2,12 @@
 
 use contigo::{
     Queue, Region,
-    drivers::{
-        ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelMap, Protocol, SimApCtrl},
-        zdma::{SimZdma, Zdma},
+    design::kernel::{KernelMap, Protocol},
+    sim::{
+        SimBoard,
+        ap_ctrl::{ApCtrlModel, KernelCall, SimApCtrl},
+        zdma::SimZdma,
     },
-    sim::SimBoard,
 };
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ fn eight_jobs_are_in_a_queue_over_a_channel_that_takes_one() {
     let board = SimBoard::new(1);
     let pool = Region::new(board.memory(64 * 1024).unwrap()).unwrap().pool(16, 1024).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(Zdma::simple_simulated(channel.window().unwrap()).unwrap(), 8).unwrap();
+    let mut queue = Queue::new(channel.window().unwrap().simple().unwrap(), 8).unwrap();
     for round in 0..5 {
         for job in 0..8_u8 {
             let (mut from, to) = (pool.take().unwrap(), pool.take().unwrap());
@@ -39,7 +40,7 @@ fn eight_calls_of_a_kernel_are_in_flight_each_with_its_own_numbers() {
     let add = |call: &mut KernelCall<'_, '_>| Ok([u32::try_from(call.scalar(0) + call.scalar(1)).unwrap(), 0, 0, 0]);
     let board = SimBoard::new(3);
     let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(map.build().unwrap(), add).unwrap());
-    let mut queue = Queue::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap(), 8).unwrap();
+    let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 8).unwrap();
     let jobs: Vec<_> = (0..8).map(|round| queue.submit([], &[round, 7]).unwrap()).collect();
     for (round, job) in (0..8).zip(jobs) {
         let done = queue.wait::<0>(LIMIT).unwrap().unwrap();

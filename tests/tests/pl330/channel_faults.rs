@@ -6,9 +6,12 @@ use super::{
 };
 use contigo::{
     Device, Driver, Error, Mmio, Queue, Wait,
-    drivers::pl330::{Controller, Pl330Config, Pl330Spec, SimPl330, regs},
+    drivers::pl330::{Controller, Pl330Config, regs},
     forward,
-    sim::{Faults, SimBoard, SimConfig},
+    sim::{
+        Faults, SimBoard, SimConfig,
+        pl330::{Pl330Spec, SimPl330},
+    },
 };
 use contigo_testkit::emulated;
 use fastrand::Rng;
@@ -24,7 +27,7 @@ fn a_fault_of_one_channel_leaves_the_others_at_work() {
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
     let device = SimPl330::new(&board, board.port());
-    let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
+    let controller = device.window().unwrap().controller().unwrap();
     let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
     let mut rng = Rng::with_seed(1);
     let mut sibling = Queue::new(driver(6), 1).unwrap();
@@ -103,7 +106,7 @@ fn a_stuck_channel_keeps_what_is_its_own_until_a_reset_which_ends_its_siblings_j
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
         let device = SimPl330::new(&board, board.port());
-        let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
+        let controller = device.window().unwrap().controller().unwrap();
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
         let mut queues: [_; 3] = array::from_fn(|number| Queue::new(driver(number), 1).unwrap());
         let mut rng = Rng::with_seed(seed);
@@ -141,7 +144,7 @@ fn a_stuck_channel_that_is_dropped_stays_claimed() {
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
     let device = SimPl330::new(&board, board.port());
-    let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
+    let controller = device.window().unwrap().controller().unwrap();
     let open = |channel, event| controller.channel(Pl330Config { channel, event }, programs.take().unwrap());
     let mut queue = Queue::new(open(0, 0).unwrap(), 1).unwrap();
     let failed = queue.run(random_copy(&mut Rng::with_seed(1), &data).0, &[], WAIT).unwrap_err();
@@ -159,7 +162,7 @@ fn whatever_goes_wrong_on_eight_channels_no_byte_is_touched_that_was_not_given()
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
         let device = SimPl330::new(&board, board.port());
-        let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
+        let controller = device.window().unwrap().controller().unwrap();
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
         let mut queues: [_; CHANNELS] = array::from_fn(|number| Queue::new(driver(number), 1).unwrap());
         let mut pushed: [Option<Vec<u8>>; CHANNELS] = [const { None }; CHANNELS];

@@ -3,9 +3,12 @@
 use super::{Memory, SLOT, WAIT, WAIT_FOR_EVER, scribble};
 use contigo::{
     Align, CpuBuf, Device, Driver, Error, Mmio, Operand, Pool, Queue, Result, Wait,
-    drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, Pl330Spec, SimPl330, regs},
+    drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, regs},
     forward,
-    sim::SimBoard,
+    sim::{
+        SimBoard,
+        pl330::{Pl330Spec, SimPl330},
+    },
     types::Refused,
 };
 use contigo_testkit::{emulated, lent::Lent};
@@ -56,7 +59,7 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
         let device = SimPl330::with_spec(&board, board.port(), spec);
-        let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
+        let controller = device.window().unwrap().controller().unwrap();
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
         let channels = CHANNELS.min(spec.buffer_words as usize);
         assert_eq!(controller.channels() as usize, channels);
@@ -160,7 +163,7 @@ fn a_channel_and_an_event_have_one_driver() {
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
     let device = SimPl330::with_spec(&board, board.port(), Pl330Spec { channels: 3, events: 3, ..Pl330Spec::default() });
-    let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
+    let controller = device.window().unwrap().controller().unwrap();
     let open = |channel, event| controller.channel(Pl330Config { channel, event }, programs.take().unwrap());
     let refused = |channel, event| open(channel, event).map(drop).map_err(|Refused { error, .. }| error);
     assert_eq!(controller.channels(), 3);
@@ -201,12 +204,12 @@ fn opening_stops_every_channel() {
     let at_work = |window: &_| regs::CHANNELS.iter().filter(|channel| channel.csr.read(window) & regs::STATUS != regs::STOPPED).count();
     assert_eq!((at_work(&window), regs::INT_EVENT_RIS.read(&window).count_ones()), (2, 2));
     drop(window);
-    let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
+    let controller = device.window().unwrap().controller().unwrap();
     drop(controller);
     let window = device.window().unwrap();
     assert_eq!((at_work(&window), regs::INT_EVENT_RIS.read(&window)), (0, 0));
     drop(window);
-    let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
+    let controller = device.window().unwrap().controller().unwrap();
     let mut driver = controller.channel(config(2), programs.take().unwrap()).unwrap();
     assert_eq!(driver.poll(Duration::from_micros(100)), Ok(None), "an event of long ago is no end");
     controller.reset(|| Ok(())).unwrap();
@@ -222,7 +225,7 @@ fn channels_work_at_the_same_time() {
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
         let device = SimPl330::new(&board, board.port());
-        let controller = Controller::open_simulated(device.window()?)?;
+        let controller = device.window()?.controller()?;
         let mut queues = Vec::new();
         for number in 0..channels {
             queues.push(Queue::new(controller.channel(config(number), programs.take()?)?, 1)?);

@@ -40,7 +40,7 @@ fn faults_strike_often_and_every_job_ends_well_or_with_its_error() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, port(&board));
-        let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
         let (mut rng, mut good, mut faults, mut timeouts) = (Rng::with_seed(seed as u64), 0, 0, 0);
         for job in 0..1_000 {
             let (mut source, mut target) = (data.take().unwrap(), data.take().unwrap());
@@ -85,7 +85,7 @@ fn a_job_that_hangs_times_out_and_the_next_one_works() {
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
     let device = SimPl330::new(&board, board.port());
-    let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
     let (mut hung, mut after_one) = (0, 0);
     let mut last_hung = false;
     for _ in 0..200 {
@@ -112,7 +112,7 @@ fn a_stuck_controller_keeps_what_it_may_write_until_a_reset() {
     let programs = memory.programs();
     let data = memory.region.pool(64, 1024).unwrap();
     let device = SimPl330::new(&board, board.port());
-    let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
     let (mut stuck, mut good) = (0, 0);
     while stuck < 8 || good < 8 {
         let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
@@ -144,7 +144,7 @@ fn a_driver_gives_its_program_back_only_if_its_controller_stopped() {
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
     let device = SimPl330::new(&board, board.port());
-    let open = || Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap();
+    let open = || device.window().unwrap().driver(programs.take().unwrap()).unwrap();
     drop(open());
     drop(Queue::new(open(), 1).unwrap());
     assert_eq!(programs.taken(), 0);
@@ -203,7 +203,7 @@ fn a_job_that_is_stopped_before_its_channel_has_started_never_starts() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.coherent_port());
-        let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
         let (mut from, mut to) = (data.take().unwrap(), data.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(1);
         to.view_mut::<u8>().unwrap().fill(2);
@@ -230,7 +230,7 @@ fn a_lost_interrupt_costs_a_millisecond_and_a_late_one_its_lateness() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.port());
-        let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
         let mut longest = 0;
         for _ in 0..50 {
             let before_ns = board.now_ns();

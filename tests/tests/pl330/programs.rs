@@ -106,7 +106,7 @@ fn a_manager_that_faults_is_decoded_and_killed() {
         assert_eq!((data.taken(), !queue.is_empty()), (0, false), "the manager was killed, so it faults no more");
     }
     drop(queue);
-    works(&mut Queue::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap(), 1).unwrap(), &data);
+    works(&mut Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap(), &data);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_program_that_does_not_fit_or_comes_too_early_is_refused() {
     let memory = Memory::on(&board);
     let programs = memory.programs();
     let device = SimPl330::new(&board, board.port());
-    let mut driver = Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap();
+    let mut driver = device.window().unwrap().driver(programs.take().unwrap()).unwrap();
     // SAFETY: it touches no memory, and is refused.
     let too_long = unsafe { driver.run_program(&[0x18; PROGRAM_BYTES + 1]) };
     let end = PROGRAM_BYTES + 4;

@@ -66,7 +66,7 @@ fn what_cannot_be_copied_is_refused_before_anything_is_touched() {
     let region = Region::new(board.memory(8 << 20).unwrap()).unwrap();
     let carve = |len_bytes| region.alloc(len_bytes, Align::PAGE).unwrap();
     let device = SimPl330::new(&board, board.port());
-    let mut queue = Queue::new(Pl330::open_simulated(device.window().unwrap(), carve(PROGRAM_BYTES)).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().driver(carve(PROGRAM_BYTES)).unwrap(), 1).unwrap();
     let most = 2 << 20;
     let (mut from, to) = (carve(most + 4096), carve(most + 4096));
     from.view_mut::<u8>().unwrap().fill(3);
@@ -95,7 +95,7 @@ fn what_cannot_be_copied_is_refused_before_anything_is_touched() {
     let accelerator = open(SimPl330::new(&board, board.port()).window().unwrap(), carve(PROGRAM_BYTES)).map(drop);
     assert!(accelerator.is_ok());
     let other = SimPl330::new(&board, board.port());
-    let driver = Pl330::open_simulated(other.window().unwrap(), carve(PROGRAM_BYTES)).unwrap();
+    let driver = other.window().unwrap().driver(carve(PROGRAM_BYTES)).unwrap();
     let slice = |addr, len_bytes| DevSlice { addr: DevAddr(addr), offset_bytes: 0, len_bytes };
     let last = u64::from(u32::MAX);
     let unreachable = Error::Unreachable { port: "sim-hp0", addr: 1 << 32, len_bytes: 8, first: 0, last };

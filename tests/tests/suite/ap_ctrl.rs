@@ -2,8 +2,11 @@
 
 use contigo::{
     CpuBuf, Driver, Error, OperandSpec, Result,
-    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol},
-    sim::{BusError, SimWindow},
+    design::kernel::{KernelMap, Protocol},
+    sim::{
+        BusError, SimWindow,
+        ap_ctrl::{ApCtrlModel, KernelCall, KernelFn},
+    },
 };
 use contigo_testkit::suite::{Kind, Sight, Subject};
 use std::time::Duration;
@@ -59,7 +62,7 @@ impl Subject for Copier {
         false
     }
     fn open<R>(&self, window: SimWindow<ApCtrlModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
-        Ok(act(&mut ApCtrl::open_simulated(window)?.stops_within(Duration::from_millis(1))?))
+        Ok(act(&mut window.driver()?.stops_within(Duration::from_millis(1))?))
     }
 }
 

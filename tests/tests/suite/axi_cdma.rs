@@ -4,8 +4,11 @@
 use super::page::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec},
-    sim::SimWindow,
+    drivers::axi_cdma::AxiCdmaConfig,
+    sim::{
+        SimWindow,
+        axi_cdma::{AxiCdmaModel, AxiCdmaSpec},
+    },
 };
 use contigo_testkit::{
     exercise::Limits,
@@ -53,8 +56,8 @@ impl Subject for InMode {
     }
     fn open<R>(&self, window: SimWindow<AxiCdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(match memory {
-            Some(memory) => act(&mut AxiCdma::sg_simulated(window, self.config, memory)?),
-            None => act(&mut AxiCdma::simple_simulated(window, self.config)?),
+            Some(memory) => act(&mut window.sg(self.config, memory)?),
+            None => act(&mut window.simple(self.config)?),
         })
     }
 }

@@ -3,9 +3,10 @@
 use super::page::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side},
+    drivers::axi_dma::{AxiDmaConfig, Side},
     sim::{
         SimWindow,
+        axi_dma::{AxiDmaModel, CoreSpec},
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
@@ -85,9 +86,9 @@ impl Subject for AxiDmaJobs {
         what.starts_with("DMASlvErr") && (fails("axi_dma mm2s", Kind::Send) || fails("axi_dma s2mm", Kind::Receive))
     }
     fn open<R>(&self, window: SimWindow<AxiDmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
-        let channel = |side, window, memory| AxiDmaChannel::simulated(window, side, self.config(), memory);
+        let channel = |side, window: SimWindow<AxiDmaModel>, memory| window.channel(side, self.config(), memory);
         Ok(match self.kind {
-            Kind::Copy => act(&mut AxiDma::open_simulated(window, self.config(), memory)?),
+            Kind::Copy => act(&mut window.driver(self.config(), memory)?),
             Kind::Send => act(&mut channel(Side::Mm2s, window, memory)?),
             Kind::Receive => act(&mut channel(Side::S2mm, window, memory)?),
         })

@@ -3,9 +3,10 @@
 use super::page::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, DmacConfig, DmacRows, regs::Side},
+    drivers::axi_dmac::{DmacConfig, DmacRows, regs::Side},
     sim::{
         SimWindow,
+        axi_dmac::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel},
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
@@ -142,8 +143,8 @@ impl Subject for Built {
         let (fifo_bursts, single_bursts) = (self.fifo_bursts(), self.mended);
         let config = DmacConfig { stop_us: 1_000, fifo_bursts, single_bursts, packet_bytes, ..DmacConfig::default() };
         Ok(match memory {
-            Some(memory) => act(&mut AxiDmac::listed_simulated(window, config, memory)?),
-            None => act(&mut AxiDmac::open_simulated(window, config)?),
+            Some(memory) => act(&mut window.listed(config, memory)?),
+            None => act(&mut window.driver(config)?),
         })
     }
 }

@@ -3,9 +3,10 @@
 use super::page::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, McdmaModel, McdmaSpec, Way},
+    drivers::axi_mcdma::{McdmaConfig, Way},
     sim::{
         SimWindow,
+        axi_mcdma::{McdmaModel, McdmaSpec},
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
@@ -76,9 +77,9 @@ impl Subject for Channel {
     fn open<R>(&self, window: SimWindow<McdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         let memory = memory.ok_or(contigo::Error::Busy)?;
         if !self.shared {
-            return Ok(act(&mut McdmaChannel::open_simulated(window, self.way, memory)?));
+            return Ok(act(&mut window.channel(self.way, memory)?));
         }
-        let core = Mcdma::open_simulated(window)?;
+        let core = window.core()?;
         let mut channel = core.channel(self.way, memory)?;
         Ok(act(&mut channel))
     }

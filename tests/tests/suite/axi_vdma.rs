@@ -3,9 +3,10 @@
 use super::page::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side},
+    drivers::axi_vdma::{AxiVdmaConfig, Side},
     sim::{
         SimWindow,
+        axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
@@ -76,7 +77,7 @@ impl Subject for Frames {
             stop_us: 100,
             ..AxiVdmaConfig::default()
         };
-        Ok(act(&mut AxiVdmaChannel::simulated(window, self.side(), config)?))
+        Ok(act(&mut window.channel(self.side(), config)?))
     }
 }
 

@@ -3,9 +3,10 @@
 use super::page::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieModel, LitepcieSpec, Side},
+    drivers::litepcie::{LitepcieConfig, Side},
     sim::{
         SimWindow,
+        litepcie::{LitepcieModel, LitepcieSpec},
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
@@ -60,7 +61,7 @@ impl Subject for Part {
         _memory: Option<CpuBuf>,
         act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
     ) -> Result<R> {
-        Ok(act(&mut Litepcie::open_simulated(window, self.1)?))
+        Ok(act(&mut window.driver(self.1)?))
     }
 }
 

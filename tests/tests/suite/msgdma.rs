@@ -4,9 +4,10 @@
 use super::page::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::msgdma::{Msgdma, MsgdmaBuild, MsgdmaConfig, MsgdmaMode, MsgdmaModel, MsgdmaTransfer},
+    drivers::msgdma::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer},
     sim::{
         SimWindow,
+        msgdma::{MsgdmaBuild, MsgdmaModel},
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
@@ -111,8 +112,8 @@ impl Subject for Built {
     }
     fn open<R>(&self, window: SimWindow<MsgdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(match memory {
-            Some(memory) => act(&mut Msgdma::prefetched_simulated(window, self.1, memory)?),
-            None => act(&mut Msgdma::open_simulated(window, self.1)?),
+            Some(memory) => act(&mut window.prefetched(self.1, memory)?),
+            None => act(&mut window.driver(self.1)?),
         })
     }
 }

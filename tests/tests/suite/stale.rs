@@ -5,13 +5,14 @@
 use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
 use contigo::{
     Align, Completion, CpuBuf, Driver, Error, Pool, Queue, Region, Result,
-    drivers::{
-        pl330::{PROGRAM_BYTES, Pl330, Pl330Model, Pl330Spec},
-        zdma::{Zdma, ZdmaModel},
-    },
+    drivers::pl330::PROGRAM_BYTES,
     forward,
     mem::DevSlice,
-    sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
+    sim::{
+        Faults, SimBoard, SimConfig, SimDevice, SimWindow,
+        pl330::{Pl330Model, Pl330Spec},
+        zdma::ZdmaModel,
+    },
 };
 use contigo_testkit::suite::{Kind, SLOT_BYTES, Subject, Way};
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
@@ -144,7 +145,7 @@ fn no_driver_takes_what_registers_tell_of_the_job_before_for_the_next_ones_end()
     zdma::each(&mut rows);
     rows.see(&Dma330);
     assert!(rows.wrong.is_empty(), "{:#?}", rows.wrong);
-    let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/src/drivers");
+    let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/drivers/src");
     let drivers = fs::read_dir(drivers).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir());
     let drivers: BTreeSet<_> = drivers.map(|entry| entry.file_name().into_string().unwrap()).filter(|name| name != NO_JOBS).collect();
     assert_eq!(rows.drivers, drivers, "each driver has a row");
@@ -172,7 +173,7 @@ impl Subject for Dma330 {
         true
     }
     fn open<R>(&self, window: SimWindow<Pl330Model>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
-        Ok(act(&mut Pl330::open_simulated(window, memory.unwrap())?))
+        Ok(act(&mut window.driver(memory.unwrap())?))
     }
 }
 
@@ -228,7 +229,7 @@ impl Subject for Believing {
         true
     }
     fn open<R>(&self, window: SimWindow<ZdmaModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
-        Ok(act(&mut Believes { driver: Zdma::simple_simulated(window)?, last: None, begins: false }))
+        Ok(act(&mut Believes { driver: window.simple()?, last: None, begins: false }))
     }
 }
 

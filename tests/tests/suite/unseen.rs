@@ -4,8 +4,8 @@
 
 use contigo::{
     CpuBuf, DevAddr, Driver, Error, Result,
-    drivers::zdma::{Zdma, ZdmaModel},
-    sim::{BusError, Faults, Model, SimBus, SimMemory, SimWindow},
+    drivers::zdma::Zdma,
+    sim::{BusError, Faults, Model, SimBus, SimMemory, SimWindow, zdma::ZdmaModel},
 };
 use contigo_testkit::{
     conformance::Failure,

@@ -3,8 +3,7 @@
 use super::page::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::zdma::{Zdma, ZdmaModel},
-    sim::SimWindow,
+    sim::{SimWindow, zdma::ZdmaModel},
 };
 use contigo_testkit::suite::{Kind, Subject};
 
@@ -37,8 +36,8 @@ impl Subject for InMode {
     }
     fn open<R>(&self, window: SimWindow<ZdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
         Ok(match memory {
-            Some(memory) => act(&mut Zdma::linked_simulated(window, memory)?),
-            None => act(&mut Zdma::simple_simulated(window)?),
+            Some(memory) => act(&mut window.linked(memory)?),
+            None => act(&mut window.simple()?),
         })
     }
 }

@@ -4,9 +4,9 @@
 use super::opened;
 use contigo::{
     Align, Device, Error, Mmio, Port, Queue, Region, Result, Wait,
-    drivers::litepcie::{Litepcie, LitepcieConfig, Side, manual},
+    drivers::litepcie::{Litepcie, LitepcieConfig, Side},
     linux::vfio::{Interrupt, VfioDevice},
-    sim::SimBoard,
+    sim::{SimBoard, litepcie::manual},
 };
 use contigo_testkit::fake_vfio::{FakeVfio, Machine, Way};
 use std::{

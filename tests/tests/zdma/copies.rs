@@ -3,8 +3,7 @@
 use super::{LIMIT, MODES, Mode, ZdmaQueue, alloc};
 use contigo::{
     CpuBuf, Error, Pool, Queue, Region,
-    drivers::zdma::SimZdma,
-    sim::{Faults, SimBoard, SimConfig, SimCounts},
+    sim::{Faults, SimBoard, SimConfig, SimCounts, zdma::SimZdma},
 };
 use contigo_testkit::emulated;
 use fastrand::Rng;

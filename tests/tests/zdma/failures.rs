@@ -4,9 +4,9 @@
 use super::{LIMIT, MODES, Mode, alloc};
 use contigo::{
     Align, Backend, Bus, DevAddr, Direction, Driver, Error, PhysAddr, Port, Queue, Region,
-    drivers::zdma::{SimZdma, Zdma, regs},
+    drivers::zdma::{Zdma, regs},
     mem::{DevSlice, Mapping, SyncScope},
-    sim::{Faults, SimBoard, SimConfig, SimSpec},
+    sim::{Faults, SimBoard, SimConfig, SimSpec, zdma::SimZdma},
     types::BaseAddr,
 };
 use contigo_gemm8::SimGemm8;
@@ -94,11 +94,11 @@ fn descriptors_that_the_channel_cannot_read() {
     let board = SimBoard::new(1);
     let (region, hole) = (Region::new(board.memory(1 << 20).unwrap()).unwrap(), Region::new(Hole::new(&board)).unwrap());
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(Zdma::linked_simulated(channel.window().unwrap(), alloc!(hole)(256)).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(channel.window().unwrap().linked(alloc!(hole)(256)).unwrap(), 1).unwrap();
     let error = queue.run([alloc!(region)(LEN).to_device(..), alloc!(region)(LEN).from_device(..)], &[], LIMIT).unwrap_err().error;
     assert!(error == fault(regs::INT_SRC_DESCRIPTOR) || error == fault(regs::INT_DST_DESCRIPTOR), "{error}");
     drop(queue);
-    let mut queue = Queue::new(Zdma::linked_simulated(channel.window().unwrap(), alloc!(region)(256)).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(channel.window().unwrap().linked(alloc!(region)(256)).unwrap(), 1).unwrap();
     good(&mut queue, &region);
 }
 
@@ -108,7 +108,7 @@ fn every_error_of_the_channel_has_its_name() {
     let board = SimBoard::with(SimConfig { seed: 2, faults: Faults { error: 500, ..Faults::NONE } });
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(Zdma::linked_simulated(channel.window().unwrap(), alloc!(region)(4096)).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(channel.window().unwrap().linked(alloc!(region)(4096)).unwrap(), 1).unwrap();
     let (mut from, mut to) = (alloc!(region)(LEN), alloc!(region)(LEN));
     let mut bits = [regs::INT_READ, regs::INT_WRITE, regs::INT_SRC_DESCRIPTOR, regs::INT_DST_DESCRIPTOR].map(|bit| (bit, 0));
     let mut good = 0;
@@ -177,7 +177,7 @@ fn descriptors_that_do_not_suit_come_back() {
     let elsewhere = Region::new(other.memory(8192).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
     let refusal = |channel: &SimZdma, buf| {
-        let refused = Zdma::linked_simulated(channel.window().unwrap(), buf).map(drop).unwrap_err();
+        let refused = channel.window().unwrap().linked(buf).map(drop).unwrap_err();
         (refused.error, refused.into_returned().len_bytes())
     };
     let small = Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 };
@@ -194,7 +194,7 @@ fn descriptors_that_do_not_suit_come_back() {
     let wide = SimZdma::new(&board, Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() });
     let (error, _) = refusal(&wide, alloc!(far)(128));
     assert_eq!(error, Error::Unreachable { port: "sim-hp0", addr: 1 << 44, len_bytes: 128, first: 0, last: (1 << 44) - 1 });
-    let mut queue = Queue::new(Zdma::simple_simulated(wide.window().unwrap()).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(wide.window().unwrap().simple().unwrap(), 1).unwrap();
     let refused = queue.submit([alloc!(far)(64).to_device(..), alloc!(region)(64).from_device(..)], &[]).unwrap_err();
     assert!(matches!(refused.error, Error::Unreachable { last, .. } if last == (1 << 44) - 1), "{}", refused.error);
     // None of them was harmed.

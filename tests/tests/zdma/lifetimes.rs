@@ -4,8 +4,8 @@
 use super::{MODES, Mode, ZdmaQueue, alloc};
 use contigo::{
     CpuBuf, Done, Error, JobError, Mmio, Operand, Queue, Region,
-    drivers::zdma::{SimZdma, Zdma, regs},
-    sim::{Faults, SimBoard, SimConfig},
+    drivers::zdma::regs,
+    sim::{Faults, SimBoard, SimConfig, zdma::SimZdma},
 };
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ fn with_descriptors(faults: Faults, job: bool, reset: bool) -> usize {
     let region: Region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let pool = region.pool(1, 4096).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(Zdma::linked_simulated(channel.window().unwrap(), pool.take().unwrap()).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(channel.window().unwrap().linked(pool.take().unwrap()).unwrap(), 1).unwrap();
     assert_eq!(pool.taken(), 1);
     if job {
         queue.submit([alloc!(region)(LEN).to_device(..), alloc!(region)(LEN).from_device(..)], &[]).unwrap();
@@ -142,7 +142,7 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     assert_eq!((window.read32(regs::STATUS.offset()), window.read32(regs::ISR.offset())), (regs::STATE_PAUSED, regs::INT_PAUSE));
     drop(window);
 
-    let mut queue = Queue::new(Zdma::simple_simulated(channel.window().unwrap()).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(channel.window().unwrap().simple().unwrap(), 1).unwrap();
     drop(lent);
     let mut from = alloc!(region)(LEN);
     from.view_mut::<u8>().unwrap().fill(3);

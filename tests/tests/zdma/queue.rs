@@ -4,9 +4,9 @@
 use super::{LIMIT, Mode, alloc, failures::Hole};
 use contigo::{
     Align, CpuBuf, Driver, Error, Operand, Pool, Queue, Region,
-    drivers::zdma::{SimZdma, regs},
+    drivers::zdma::regs,
     job::QueueCounts,
-    sim::{Faults, SimBoard, SimConfig},
+    sim::{Faults, SimBoard, SimConfig, zdma::SimZdma},
 };
 use contigo_testkit::emulated;
 use fastrand::Rng;

@@ -9,9 +9,9 @@ use super::{
 use crate::{ArgumentError, Refusal, keep, read, text};
 use contigo::{
     Device, Error, Result,
-    job::{AnyDriver, Parts},
+    job::{AnyDriver, Open, Parts},
     linux::same_process,
-    names::{self, AnyDevice, DriverRow, Open},
+    names::{self, AnyDevice, DriverRow},
 };
 use core::{
     ffi::c_void,
@@ -93,7 +93,7 @@ struct Place {
 static PLACES: [Place; DRIVER_LIBRARIES] = [const { Place { settings: OnceLock::new(), loaded: OnceLock::new() } }; DRIVER_LIBRARIES];
 
 /// A row's function has no more than its own address to know its library by.
-const OPENS: [Open; DRIVER_LIBRARIES] = [open::<0>, open::<1>, open::<2>, open::<3>, open::<4>, open::<5>, open::<6>, open::<7>];
+const OPENS: [Open<AnyDevice>; DRIVER_LIBRARIES] = [open::<0>, open::<1>, open::<2>, open::<3>, open::<4>, open::<5>, open::<6>, open::<7>];
 
 /// Loads the library at `path`, and adds its driver to the table
 /// ([`contigo::names::register`]), from which every language opens it by its name. One that was

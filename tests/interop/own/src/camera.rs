@@ -15,14 +15,7 @@
 //! | `too_long_at` | this end says a byte more than the largest buffer has |
 //! | `taken` | 1: it has an interrupt, which another thread has always taken |
 
-use contigo::{
-    Completion, Driver, Error, Result,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, regs},
-    job::{AnyDriver, Parts, Settings},
-    mem::DevSlice,
-    names::{AnyDevice, DriverRow},
-    sim::{AnyModel, Model, SimBus, stream::SourceConfig},
-};
+use contigo::{Completion, Driver, Error, Result, drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs}, sim::{axi_dma::{AxiDmaModel, CoreSpec}, AnyModel, Model, SimBus, stream::SourceConfig}, job::{AnyDriver, Parts, Settings}, mem::DevSlice, names::{AnyDevice, DriverRow}};
 use pyo3::prelude::*;
 use std::{
     io::{self, PipeReader, PipeWriter},
@@ -55,8 +48,12 @@ pub(crate) static ROW: DriverRow = DriverRow::new("camera", "a camera: its jobs 
         "too_long_at",
         "taken",
     ])
-    .memory(DEPTH_MAX as usize * LINE)
-    .model(|| AnyModel::new(Watched { camera: AxiDmaModel::new(spec(SourceConfig::default())), wrong: [NEVER; 4] }));
+    .memory(DEPTH_MAX as usize * LINE);
+
+/// `sim:camera`.
+pub(crate) fn model() -> AnyModel {
+    AnyModel::new(Watched { camera: AxiDmaModel::new(spec(SourceConfig::default())), wrong: [NEVER; 4] })
+}
 
 /// The receive channel, behind a FIFO of 512 bytes.
 fn spec(source: SourceConfig) -> CoreSpec {

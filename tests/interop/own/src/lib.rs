@@ -6,14 +6,15 @@
 
 mod camera;
 
-use contigo::names::register;
+use contigo::{names, sim};
 use pyo3::{exceptions::PyImportError, prelude::*};
 
 #[pymodule]
 fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    for row in [&camera::ROW, &contigo_gemm8::ROW] {
-        register(row).map_err(|error| PyImportError::new_err(format!("{}: {error}", row.name)))?;
-    }
+    let registered = names::register(&camera::ROW)
+        .and_then(|()| sim::register("camera", camera::model))
+        .and_then(|()| contigo_gemm8::register());
+    registered.map_err(|error| PyImportError::new_err(format!("camera, gemm8: {error}")))?;
     contigo_python::fill(module)?;
     module.add_function(wrap_pyfunction!(camera::camera_runs, module)?)
 }

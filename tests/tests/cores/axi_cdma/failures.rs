@@ -4,8 +4,11 @@
 use super::{DEFAULT, DRE, LIMIT, carve, narrow};
 use contigo::{
     Driver, Error, Queue, Region,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma, regs},
-    sim::{Faults, SimBoard, SimConfig, SimDevice},
+    drivers::axi_cdma::{AxiCdmaConfig, regs},
+    sim::{
+        Faults, SimBoard, SimConfig, SimDevice,
+        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, SimAxiCdma},
+    },
 };
 use std::{collections::BTreeSet, time::Duration};
 
@@ -29,11 +32,7 @@ fn every_error_is_a_sentence_and_the_next_copy_works() {
             let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
             let device = SimAxiCdma::new(&board, board.port());
             let window = device.window().unwrap();
-            let cdma = if sg {
-                AxiCdma::sg_simulated(window, DRE, carve!(region)(4096)).map_err(Error::from)
-            } else {
-                AxiCdma::simple_simulated(window, DRE)
-            };
+            let cdma = if sg { window.sg(DRE, carve!(region)(4096)).map_err(Error::from) } else { window.simple(DRE) };
             let mut queue = Queue::new(cdma.unwrap(), 1).unwrap();
             let mut good = 0;
             for byte in 0..10 {
@@ -63,7 +62,7 @@ fn the_jobs_before_an_error_are_told_first() {
         let board = SimBoard::with(SimConfig { seed, faults: Faults { error: 150, ..Faults::NONE } });
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
         let device = narrow(&board);
-        let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, carve!(region)(4096)).unwrap();
+        let cdma = device.window().unwrap().sg(DRE, carve!(region)(4096)).unwrap();
         let mut queue = Queue::new(cdma, 8).unwrap();
         for byte in 0..8 {
             let mut from = carve!(region)(1024);
@@ -101,7 +100,7 @@ fn a_length_that_btt_cuts_is_an_error() {
     let region = Region::new(board.memory(2 * (len + 4096)).unwrap()).unwrap();
     let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { length_bits: 23, ..AxiCdmaSpec::default() }));
     let config = AxiCdmaConfig { length_bits: 26, ..DEFAULT };
-    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().simple(config).unwrap(), 1).unwrap();
     let failed = queue.submit([carve!(region)(len).to_device(..), carve!(region)(len).from_device(..)], &[]).unwrap_err();
     assert!(matches!(failed.error, Error::Unsupported { fix: "set length_bits=23", .. }), "{failed}");
     assert!(failed.buffers.is_some(), "the buffers are back");
@@ -115,11 +114,7 @@ fn an_interrupt_that_never_comes_costs_time_alone() {
         let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
         let device = SimAxiCdma::new(&board, board.port());
         let window = device.window().unwrap();
-        let cdma = if sg {
-            AxiCdma::sg_simulated(window, DRE, carve!(region)(4096)).unwrap()
-        } else {
-            AxiCdma::simple_simulated(window, DRE).unwrap()
-        };
+        let cdma = if sg { window.sg(DRE, carve!(region)(4096)).unwrap() } else { window.simple(DRE).unwrap() };
         let mut queue = Queue::new(cdma, 1).unwrap();
         for byte in 0..5 {
             copy(&mut queue, &region, byte).unwrap();
@@ -135,11 +130,7 @@ fn a_core_that_hangs_is_stopped_and_one_that_will_not_stop_keeps_its_buffers() {
             let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
             let device = SimAxiCdma::new(&board, board.port());
             let window = device.window().unwrap();
-            let cdma = if sg {
-                AxiCdma::sg_simulated(window, DRE, carve!(region)(4096)).unwrap()
-            } else {
-                AxiCdma::simple_simulated(window, DRE).unwrap()
-            };
+            let cdma = if sg { window.sg(DRE, carve!(region)(4096)).unwrap() } else { window.simple(DRE).unwrap() };
             let mut queue = Queue::new(cdma, 1).unwrap();
             let error = copy(&mut queue, &region, 1).unwrap_err();
             if stops {
@@ -162,7 +153,7 @@ fn the_stop_program_resets_the_core() {
     let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { hang: 1000, ..Faults::NONE } });
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
-    let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, carve!(region)(4096)).unwrap();
+    let cdma = device.window().unwrap().sg(DRE, carve!(region)(4096)).unwrap();
     let program = cdma.stop_program();
     assert_eq!(program.steps().len(), 3);
     drop(cdma);

@@ -3,8 +3,8 @@
 use super::{DRE, LIMIT, carve, narrow};
 use contigo::{
     Queue, Region,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, SimAxiCdma},
-    sim::SimBoard,
+    drivers::axi_cdma::AxiCdmaConfig,
+    sim::{SimBoard, axi_cdma::SimAxiCdma},
 };
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn a_ring_goes_round_and_the_core_never_waits() {
         let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
         let device = SimAxiCdma::new(&board, board.port());
         let config = AxiCdmaConfig { depth, ..DRE };
-        let cdma = AxiCdma::sg_simulated(device.window().unwrap(), config, carve!(region)(512)).unwrap();
+        let cdma = device.window().unwrap().sg(config, carve!(region)(512)).unwrap();
         let pool = region.pool(20, 1024).unwrap();
         let mut queue = Queue::new(cdma, 8).unwrap();
         let (mut pushed, mut told) = (0_u32, 0_u32);
@@ -42,7 +42,7 @@ fn a_stop_in_the_middle_tells_what_had_ended_and_gives_back_the_rest() {
         let board = SimBoard::new(us);
         let region = Region::new(board.memory(512 * 1024).unwrap()).unwrap();
         let device = narrow(&board);
-        let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, carve!(region)(4096)).unwrap();
+        let cdma = device.window().unwrap().sg(DRE, carve!(region)(4096)).unwrap();
         let mut queue = Queue::new(cdma, 8).unwrap();
         for round in 0..2 {
             for byte in 0..8 {
@@ -82,7 +82,7 @@ fn a_copy_that_ended_before_a_stop_is_told_in_simple_mode_too() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
-    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), DRE).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().simple(DRE).unwrap(), 1).unwrap();
     for (us, ends) in [(0, false), (1_000, true)] {
         queue.submit([carve!(region)(4096).to_device(..), carve!(region)(4096).from_device(..)], &[]).unwrap();
         device.run_for(us).unwrap();
@@ -99,7 +99,7 @@ fn the_descriptors_memory_is_back_after_a_drop() {
     let own = region.pool(1, 4096).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     for _ in 0..3 {
-        let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, own.take().unwrap()).unwrap();
+        let cdma = device.window().unwrap().sg(DRE, own.take().unwrap()).unwrap();
         let mut queue = Queue::new(cdma, 1).unwrap();
         queue.submit([carve!(region)(256).to_device(..), carve!(region)(256).from_device(..)], &[]).unwrap();
         drop(queue);

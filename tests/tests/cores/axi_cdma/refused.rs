@@ -4,8 +4,11 @@
 use super::{DEFAULT, DRE, carve};
 use contigo::{
     Align, Device, Driver, Error, Mmio, Port, Queue, Region, Result, Wait,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaKeyhole, AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, Keyhole, SimAxiCdma, regs},
-    sim::{SimBoard, SimDevice},
+    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, Keyhole, regs},
+    sim::{
+        SimBoard, SimDevice,
+        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, SimAxiCdma},
+    },
 };
 
 /// Registers that answer numbers.
@@ -74,12 +77,12 @@ fn scatter_gather_that_is_not_built_in() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { sg: false, ..AxiCdmaSpec::default() }));
-    let refused = AxiCdma::sg_simulated(device.window().unwrap(), DEFAULT, carve!(region)(4096)).unwrap_err();
+    let refused = device.window().unwrap().sg(DEFAULT, carve!(region)(4096)).unwrap_err();
     assert!(matches!(refused.error, Error::Unsupported { what, fix } if what.contains("SGIncld") && fix.contains("block design")));
     let memory = refused.into_returned();
     assert_eq!(memory.len_bytes(), 4096, "the memory is back");
     let lite = AxiCdmaConfig { lite: true, ..DEFAULT };
-    let refused = AxiCdma::sg_simulated(device.window().unwrap(), lite, memory).unwrap_err();
+    let refused = device.window().unwrap().sg(lite, memory).unwrap_err();
     assert!(matches!(refused.error, Error::Unsupported { what, .. } if what.contains("lite")));
 }
 
@@ -87,7 +90,7 @@ fn scatter_gather_that_is_not_built_in() {
 fn configurations_that_no_core_has() {
     let board = SimBoard::new(1);
     let device = SimAxiCdma::new(&board, board.port());
-    let open = |config| AxiCdma::simple_simulated(device.window().unwrap(), config).map(drop);
+    let open = |config| device.window().unwrap().simple(config).map(drop);
     let wrong = [
         AxiCdmaConfig { length_bits: 7, ..DEFAULT },
         AxiCdmaConfig { length_bits: 27, ..DEFAULT },
@@ -108,8 +111,7 @@ fn configurations_that_no_core_has() {
         assert!(matches!(open(config), Err(Error::Argument { .. })), "{config:?}");
     }
     assert!(matches!(open(AxiCdmaConfig { lite: true, dre: true, ..DEFAULT }), Err(Error::Unsupported { .. })));
-    let keyhole =
-        |config, keyhole| AxiCdmaKeyhole::open_simulated(device.window().unwrap(), config, keyhole, None).map(drop).unwrap_err().error;
+    let keyhole = |config, keyhole| device.window().unwrap().keyhole(config, keyhole, None).map(drop).unwrap_err().error;
     let beats = AxiCdmaConfig { burst_beats: 32, ..DEFAULT };
     assert!(matches!(keyhole(beats, Keyhole::Reads(FIFO_ADDR)), Error::Argument { value: 32, max: 16, .. }));
     assert_eq!(keyhole(DEFAULT, Keyhole::Writes(FIFO_ADDR + 2)), Error::Misaligned { addr: FIFO_ADDR + 2, align_bytes: 4 });
@@ -122,11 +124,11 @@ fn rings_that_are_too_small_or_lie_wrong() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     let small = region.alloc(64, Align::LINE).unwrap();
-    let refused = AxiCdma::sg_simulated(device.window().unwrap(), DEFAULT, small).unwrap_err();
+    let refused = device.window().unwrap().sg(DEFAULT, small).unwrap_err();
     assert_eq!(refused.error, Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 });
     let small = region.alloc(512, Align::LINE).unwrap();
     let config = AxiCdmaConfig { depth: Some(8), ..DEFAULT };
-    let refused = AxiCdma::sg_simulated(device.window().unwrap(), config, small).unwrap_err();
+    let refused = device.window().unwrap().sg(config, small).unwrap_err();
     assert_eq!(refused.error, Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 });
 }
 
@@ -136,7 +138,7 @@ fn jobs_that_no_core_takes() {
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     let config = AxiCdmaConfig { length_bits: 10, ..DEFAULT };
-    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().simple(config).unwrap(), 1).unwrap();
     let mut start = |from: core::ops::Range<usize>, to: core::ops::Range<usize>| {
         let operands = [carve!(region)(4096).to_device(from), carve!(region)(4096).from_device(to)];
         queue.submit(operands, &[]).unwrap_err().error
@@ -148,7 +150,7 @@ fn jobs_that_no_core_takes() {
     drop(queue);
     // Two jobs share seven of eight descriptors, so that each has three.
     let config = AxiCdmaConfig { length_bits: 8, depth: Some(2), ..DRE };
-    let cdma = AxiCdma::sg_simulated(device.window().unwrap(), config, carve!(region)(512)).unwrap();
+    let cdma = device.window().unwrap().sg(config, carve!(region)(512)).unwrap();
     assert_eq!((cdma.depth(), cdma.operands()[0].max_bytes), (2, 3 * 252));
 }
 
@@ -159,7 +161,7 @@ fn a_lite_core_crosses_no_boundary() {
     let spec = AxiCdmaSpec { sg: false, dre: false, lite_beats: Some(16), ..AxiCdmaSpec::default() };
     let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(spec));
     let config = AxiCdmaConfig { lite: true, ..DEFAULT };
-    let mut queue = Queue::new(AxiCdma::simple_simulated(device.window().unwrap(), config).unwrap(), 1).unwrap();
+    let mut queue = Queue::new(device.window().unwrap().simple(config).unwrap(), 1).unwrap();
     let mut start = |from: core::ops::Range<usize>, to: core::ops::Range<usize>| {
         let operands = [carve!(region)(8192).to_device(from), carve!(region)(8192).from_device(to)];
         queue.run(operands, &[], super::LIMIT).map(drop).map_err(|failed| failed.error)

@@ -5,8 +5,11 @@
 use super::DEFAULT;
 use contigo::{
     Device, Mmio,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaKeyhole, AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, Keyhole, SimAxiCdma, regs},
-    sim::{SimBoard, SimDevice, SimWindow},
+    drivers::axi_cdma::{AxiCdma, AxiCdmaKeyhole, Keyhole, regs},
+    sim::{
+        SimBoard, SimDevice, SimWindow,
+        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, SimAxiCdma},
+    },
 };
 use contigo_testkit::lent::Lent;
 

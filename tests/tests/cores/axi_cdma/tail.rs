@@ -5,8 +5,11 @@ use super::{DRE, LIMIT, carve};
 use crate::refusing::Refusing;
 use contigo::{
     Queue, Region,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaModel, AxiCdmaSpec, SimAxiCdma, regs},
-    sim::SimBoard,
+    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, regs},
+    sim::{
+        SimBoard,
+        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, SimAxiCdma},
+    },
 };
 use contigo_testkit::lent::Preempted;
 use std::sync::{
@@ -58,7 +61,7 @@ fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let rings = region.pool(1, 1024).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
-    let cdma = AxiCdma::sg_simulated(device.window().unwrap(), DRE, rings.take().unwrap()).unwrap();
+    let cdma = device.window().unwrap().sg(DRE, rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(cdma, 8).unwrap();
     for jobs in [5, 1] {
         for _ in 0..jobs {
@@ -83,7 +86,7 @@ fn descriptors_of_a_job_that_never_began_are_complete() {
     let rings = own.pool(1, 1024).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     let config = AxiCdmaConfig { length_bits: 10, depth: Some(3), ..DRE };
-    let cdma = AxiCdma::sg_simulated(device.window().unwrap(), config, rings.take().unwrap()).unwrap();
+    let cdma = device.window().unwrap().sg(config, rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(cdma, 8).unwrap();
     let mut push = |len| {
         let refused = queue.submit([carve!(region)(4096).to_device(..len), carve!(region)(4096).from_device(..)], &[]).is_err();

@@ -3,11 +3,12 @@
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
     Align, Device, Driver, Error, PhysAddr, Port, Queue, Region, Result, Wait,
-    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaModel, CoreSpec, Side, SimAxiDma, StatusStream},
+    drivers::axi_dma::{AxiDma, AxiDmaConfig, Side, StatusStream},
     job::{Parts, Settings},
     names::{Attach, DeviceName, row},
     sim::{
         SimBoard, SimSpec,
+        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
         stream::{SourceConfig, StreamConfig},
     },
     types::BaseAddr,
@@ -19,7 +20,7 @@ fn fails(spec: CoreSpec, config: AxiDmaConfig, side: Side, len_bytes: usize) -> 
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
     let pool = region.pool(2, 32 * 1024).unwrap();
     let device = core(&board, spec);
-    let driver = AxiDmaChannel::simulated(device.window().unwrap(), side, config, Some(ring(&region))).unwrap();
+    let driver = device.window().unwrap().channel(side, config, Some(ring(&region))).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     let buf = pool.take().unwrap();
     let operand = if side == Side::Mm2s { buf.to_device(..len_bytes) } else { buf.from_device(..len_bytes) };
@@ -75,7 +76,7 @@ fn a_fault_in_memory_is_told_once() {
     let pool = region.pool(2, 32 * 1024).unwrap();
     let device = core(&board, spec);
     let config = AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() };
-    let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
+    let driver = device.window().unwrap().channel(Side::S2mm, config, Some(ring(&region))).unwrap();
     let mut queue = Queue::new(driver, 4).unwrap();
     for _ in 0..2 {
         queue.submit([pool.take().unwrap().from_device(..20_000)], &[]).unwrap();
@@ -119,7 +120,7 @@ fn an_address_that_is_not_memory_on_the_port() {
         let port = Port { addr_bits: 40, window: (0, (1 << 40) - 1), ..board.port() };
         let device = SimAxiDma::with_model(&board, port, AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..spec }));
         let config = AxiDmaConfig { address_bits: 40, ..AxiDmaConfig::default() };
-        let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(ring(&near))).unwrap();
+        let driver = device.window().unwrap().channel(Side::Mm2s, config, Some(ring(&near))).unwrap();
         let mut queue = Queue::new(driver, 1).unwrap();
         let failed = queue.run([pool.take().unwrap().to_device(..64)], &[], SOON).unwrap_err();
         let Error::FaultAt { addr, what, .. } = failed.error else { panic!("{}", failed.error) };
@@ -136,7 +137,7 @@ fn a_misaligned_operand_is_refused_unless_the_core_realigns() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, 4096).unwrap();
     let device = core(&board, DIRECT);
-    let with = |config| Queue::new(AxiDma::open_simulated(device.window().unwrap(), config, None).unwrap(), 1).unwrap();
+    let with = |config| Queue::new(device.window().unwrap().driver(config, None).unwrap(), 1).unwrap();
     let start = |config| {
         let operands = [pool.take().unwrap().to_device(3..1003), pool.take().unwrap().from_device(1..1001)];
         with(config).run(operands, &[], SOON).map_err(|failed| failed.error).map(|done| done.bytes)
@@ -153,7 +154,7 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = core(&board, WITH_SG);
-    let open = |config, memory| AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, memory).unwrap_err();
+    let open = |config, memory| device.window().unwrap().channel(Side::S2mm, config, memory).unwrap_err();
     let was = AxiDmaConfig::default();
     assert!(matches!(
         open(was, None),
@@ -182,7 +183,7 @@ fn a_core_with_micro_dma_or_a_status_stream_is_refused_where_it_would_not_work()
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let refused = |spec, side, config| {
         let device = core(&board, spec);
-        match AxiDmaChannel::simulated(device.window().unwrap(), side, config, spec.sg.then(|| ring(&region))) {
+        match device.window().unwrap().channel(side, config, spec.sg.then(|| ring(&region))) {
             Ok(_) => "",
             Err(Error::Unsupported { what, .. }) => what,
             Err(error) => panic!("{error}"),

@@ -3,9 +3,10 @@
 use super::{DIRECT, WITH_SG, core, ring};
 use contigo::{
     Error, Queue, Region,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, CoreSpec, Side},
+    drivers::axi_dma::{AxiDmaConfig, Side},
     sim::{
         Faults, SimBoard, SimConfig,
+        axi_dma::CoreSpec,
         stream::{SourceConfig, StreamConfig},
     },
 };
@@ -20,7 +21,7 @@ fn ends(spec: CoreSpec, faults: Faults) -> (Option<Error>, u64, Option<usize>) {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(1, 4096).unwrap();
     let device = core(&board, CoreSpec { stream: StreamConfig::source(SourceConfig::default(), 512), ..spec });
-    let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, AxiDmaConfig::default(), Some(ring(&region))).unwrap();
+    let driver = device.window().unwrap().channel(Side::S2mm, AxiDmaConfig::default(), Some(ring(&region))).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     let begun = board.now_ns();
     let ended = queue.run([pool.take().unwrap().from_device(..4096)], &[], LIMIT);

@@ -4,8 +4,8 @@
 use super::{DIRECT, SOON, WITH_SG, core, ring};
 use contigo::{
     Error, JobError, Mmio, Queue, Region,
-    drivers::axi_dma::{AxiDma, AxiDmaConfig, AxiDmaCore, CoreSpec, Side, regs},
-    sim::SimBoard,
+    drivers::axi_dma::{AxiDmaConfig, Side, regs},
+    sim::{SimBoard, axi_dma::CoreSpec},
 };
 
 /// The core's register has 14 bits, and reads this length as 0.
@@ -36,7 +36,7 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
         let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
         let pool = region.pool(8, CUT_TO_0).unwrap();
         let device = core(&board, spec);
-        let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+        let whole = device.window().unwrap().core().unwrap();
         // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
         let open = |side| Queue::new(unsafe { whole.channel(side, config(), Some(ring(&region))) }.unwrap(), 4).unwrap();
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
@@ -186,7 +186,7 @@ fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_st
             let spec = CoreSpec { fetch_error_at: Some(fetch_error_at), address_bits, ..WITH_SG };
             let device = core(&board, spec);
             let config = AxiDmaConfig { address_bits, ..config() };
-            let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
+            let driver = device.window().unwrap().driver(config, Some(ring(&region))).unwrap();
             let mut queue = contigo::Queue::new(driver, 1).unwrap();
             for _ in 0..10 {
                 let operands = [pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)];
@@ -208,7 +208,7 @@ fn a_length_that_a_halted_channel_does_not_take_is_the_siblings_error() {
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, CUT_TO_0).unwrap();
     let device = core(&board, DIRECT);
-    let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+    let whole = device.window().unwrap().core().unwrap();
     // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
     let open = |side| Queue::new(unsafe { whole.channel(side, config(), None) }.unwrap(), 4).unwrap();
     let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
@@ -228,7 +228,7 @@ fn both_as_one_tell_the_error_of_the_channel_that_failed_and_go_on() {
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let pool = region.pool(6, CUT_TO_0).unwrap();
     let device = core(&board, WITH_SG);
-    let driver = AxiDma::open_simulated(device.window().unwrap(), config(), Some(ring(&region))).unwrap();
+    let driver = device.window().unwrap().driver(config(), Some(ring(&region))).unwrap();
     let mut queue = Queue::new(driver, 4).unwrap();
     for _ in 0..3 {
         for len_bytes in [4096, CUT_TO_0] {

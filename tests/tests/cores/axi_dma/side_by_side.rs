@@ -3,9 +3,10 @@
 use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
 use contigo::{
     CpuBuf, Done, Driver, Error, Queue, Region,
-    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, AxiDmaModel, CoreSpec, PacketReport, Side, regs},
+    drivers::axi_dma::{AxiDma, AxiDmaConfig, AxiDmaCore, PacketReport, Side, regs},
     sim::{
         SimBoard,
+        axi_dma::{AxiDmaModel, CoreSpec},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -24,7 +25,7 @@ fn both_channels_work_side_by_side_also_after_a_stop_of_one() {
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let pool = region.pool(4, 4096).unwrap();
         let device = core(&board, spec);
-        let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+        let whole = device.window().unwrap().core().unwrap();
         // SAFETY: the model is built so.
         let open = |side| unsafe { whole.channel(side, config, Some(ring(&region))) };
         let (mut send, mut receive) =
@@ -61,7 +62,7 @@ fn a_receive_that_waits_is_ended_by_a_reset_which_the_sibling_hears_of() {
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
         let pool = region.pool(2, 16 * 1024).unwrap();
         let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..spec });
-        let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+        let whole = device.window().unwrap().core().unwrap();
         // SAFETY: the model is built so.
         let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
@@ -126,13 +127,13 @@ fn a_receive_that_waits_is_stopped_at_once() {
         let window = device.window().unwrap();
         let from_ns = board.now_ns();
         if both {
-            let driver = AxiDma::open_simulated(window, config, Some(ring(&region))).unwrap();
+            let driver = window.driver(config, Some(ring(&region))).unwrap();
             let mut queue = Queue::new(driver, 4).unwrap();
             queue.submit([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..)], &[]).unwrap();
             queue.stop().unwrap();
             assert!(queue.take_back::<2>().unwrap().is_some());
         } else {
-            let driver = AxiDmaChannel::simulated(window, Side::S2mm, config, Some(ring(&region))).unwrap();
+            let driver = window.channel(Side::S2mm, config, Some(ring(&region))).unwrap();
             let mut queue = Queue::new(driver, 4).unwrap();
             queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
             queue.stop().unwrap();
@@ -155,7 +156,7 @@ fn a_stream_that_a_stop_tore_is_told() {
         let device = core(&board, spec);
         let mut config = AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() };
         config.depth = Some(4);
-        let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
+        let driver = device.window().unwrap().channel(Side::S2mm, config, Some(ring(&region))).unwrap();
         let mut queue = Queue::new(driver, 4).unwrap();
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         device.run_for(20).unwrap();
@@ -186,7 +187,7 @@ fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_
         let pool = region.pool(4, 4096).unwrap();
         let device = core(&board, CoreSpec { sg, resets_stream: false, ..CoreSpec::camera(source, 4096) });
         let config = AxiDmaConfig { stop_us: 5, depth: Some(depth), ..AxiDmaConfig::default() };
-        let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::S2mm, config, Some(ring(&region))).unwrap();
+        let driver = device.window().unwrap().channel(Side::S2mm, config, Some(ring(&region))).unwrap();
         let mut queue = Queue::new(driver, 4).unwrap();
         let (mut rests, mut after_stops, mut flags) = (0, 0, 0);
         for round in 0..40_u32 {
@@ -232,7 +233,7 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
         let device = core(&board, CoreSpec { resets_stream: false, ..spec });
         if both {
             // The FIFO keeps what was sent of a packet, which the next answer begins with.
-            let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
+            let driver = device.window().unwrap().driver(config, Some(ring(&region))).unwrap();
             let mut queue = Queue::new(driver, 4).unwrap();
             let mut flags = [0; 4];
             for (flag, stops) in flags.iter_mut().zip([false, true, false, false]) {
@@ -248,7 +249,7 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
             assert_eq!(flags, [0, 0, 1, 0]);
             continue;
         }
-        let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+        let whole = device.window().unwrap().core().unwrap();
         // SAFETY: the model is built so.
         let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
@@ -306,7 +307,7 @@ fn the_first_packet_after_the_reset_of_a_channel_that_was_held_is_maybe_torn() {
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let pool = region.pool(8, 16 * 1024).unwrap();
     let device = core(&board, WITH_SG);
-    let whole = AxiDmaCore::open_simulated(device.window().unwrap()).unwrap();
+    let whole = device.window().unwrap().core().unwrap();
     let config = AxiDmaConfig { length_bits: 20, stop_us: 50, ..AxiDmaConfig::default() };
     // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
     let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
@@ -337,7 +338,7 @@ fn interrupts_for_several_packets_and_64_in_flight() {
     let pool = region.pool(64, 1024).unwrap();
     let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..WITH_SG });
     let config = AxiDmaConfig { irq_packets: 16, irq_delay: 8, ..AxiDmaConfig::default() };
-    let driver = AxiDmaChannel::simulated(device.window().unwrap(), Side::Mm2s, config, Some(ring(&region))).unwrap();
+    let driver = device.window().unwrap().channel(Side::Mm2s, config, Some(ring(&region))).unwrap();
     assert_eq!((driver.depth(), driver.has_descriptors()), (64, true));
     let mut queue = Queue::new(driver, 64).unwrap();
     let (mut pushed, mut ended) = (0, 0);
@@ -358,7 +359,7 @@ fn the_receive_channel_alone_is_a_camera_s() {
     let board = SimBoard::new(5);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = core(&board, CoreSpec::camera(SourceConfig::default(), 512));
-    let refused = contigo::drivers::axi_dma::AxiDma::open_simulated(device.window().unwrap(), AxiDmaConfig::default(), Some(ring(&region)));
+    let refused = device.window().unwrap().driver(AxiDmaConfig::default(), Some(ring(&region)));
     assert!(matches!(refused.unwrap_err(), Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }));
     let driver = alone(&device, Side::S2mm, Some(ring(&region)));
     assert_eq!((driver.name(), driver.side()), ("axi_dma s2mm", Side::S2mm));

@@ -3,9 +3,10 @@
 use super::{SOON, WITH_SG, alone, core, ring};
 use contigo::{
     Queue, Region,
-    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, CoreSpec, Side, regs},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
     sim::{
         SimBoard,
+        axi_dma::CoreSpec,
         stream::{SourceConfig, StreamConfig},
     },
 };
@@ -61,7 +62,7 @@ fn packets_are_sent_while_the_first_answer_is_missing() {
         let pool = region.pool(12, 1024).unwrap();
         let device = core(&board, spec);
         let config = AxiDmaConfig { address_bits, ..AxiDmaConfig::default() };
-        let driver = AxiDma::open_simulated(device.window().unwrap(), config, Some(ring(&region))).unwrap();
+        let driver = device.window().unwrap().driver(config, Some(ring(&region))).unwrap();
         let mut queue = Queue::new(driver, 6).unwrap();
         for jobs in [1, 5] {
             for _ in 0..jobs {

@@ -3,11 +3,12 @@
 use super::{CONFIG, LIMIT, copier, core, pattern, receiver, with};
 use contigo::{
     DevAddr, Driver, Error, Queue, Result,
-    drivers::axi_dmac::{AxiDmac, AxiDmacBuild, AxiDmacFlaws, DmacConfig, DmacRows, regs::Side},
+    drivers::axi_dmac::{DmacConfig, DmacRows, regs::Side},
     job::Settings,
     mem::DevSlice,
     sim::{
         Faults,
+        axi_dmac::{AxiDmacBuild, AxiDmacFlaws},
         stream::{FNV_START, fnv1a, packet},
     },
 };
@@ -22,7 +23,7 @@ fn copies(build: AxiDmacBuild, config: DmacConfig, lists: bool, jobs: &[(usize, 
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, build);
         let window = core.window()?;
-        let driver = if lists { AxiDmac::listed_simulated(window, config, own)? } else { AxiDmac::open_simulated(window, config)? };
+        let driver = if lists { window.listed(config, own)? } else { window.driver(config)? };
         let mut queue = Queue::new(driver, 4)?;
         let mut lens = std::collections::VecDeque::new();
         for (number, &(len, rows)) in jobs.iter().chain(&[(0, None); 4]).enumerate() {
@@ -64,7 +65,7 @@ fn copies_of_one_burst_are_right_beside_others() {
 fn sends_of_one_burst_are_right_beside_others() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, AxiDmacBuild { sides: [Side::Memory, Side::Stream], ..copier() });
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
+        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 4)?;
         let mut sent = FNV_START;
         for (number, &len) in LENS.iter().cycle().take(LENS.len() * ROUNDS).enumerate() {
             if queue.is_full() {
@@ -95,7 +96,7 @@ fn packets_of_one_burst_are_right_where_several_buffers_wait() {
 fn received(build: AxiDmacBuild, config: DmacConfig, packet_bytes: usize, buffer_bytes: usize) {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, build);
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, config)?, 4)?;
+        let mut queue = Queue::new(core.window()?.driver(config)?, 4)?;
         for number in 0..60 {
             while !queue.is_full() {
                 queue.submit([pool.take()?.from_device(..buffer_bytes)], &[])?;
@@ -118,7 +119,7 @@ fn written(build: AxiDmacBuild, config: DmacConfig, buffer_bytes: usize) -> u64 
     let mut bytes = 0;
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, build);
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, config)?, 4)?;
+        let mut queue = Queue::new(core.window()?.driver(config)?, 4)?;
         for _ in 0..4 {
             queue.submit([pool.take()?.from_device(..buffer_bytes)], &[])?;
         }
@@ -154,7 +155,7 @@ fn a_buffer_in_whose_last_bursts_a_packet_may_end_goes_alone() {
 fn a_buffer_that_is_shorter_than_the_longest_packet_is_refused() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
-        let driver = AxiDmac::open_simulated(core.window()?, DmacConfig { packet_bytes: 300, ..CONFIG })?;
+        let driver = core.window()?.driver(DmacConfig { packet_bytes: 300, ..CONFIG })?;
         let mut queue = Queue::new(driver, 4)?;
         let refused = queue.submit([pool.take()?.from_device(..299)], &[]).unwrap_err();
         assert!(matches!(refused.error, Error::BufferSize { index: 0, need_bytes: 300, have_bytes: 299 }), "{refused}");
@@ -172,7 +173,7 @@ fn rows(build: AxiDmacBuild, config: DmacConfig, row_bytes: u32, rows: u32) -> R
     with(Faults::NONE, |board, _pool, _own| {
         let core = core(board, build);
         let slice = DevSlice { addr: DevAddr(0), offset_bytes: 0, len_bytes: (row_bytes * rows) as usize };
-        refused = AxiDmac::open_simulated(core.window()?, config)?.check(&[slice, slice], &job.words());
+        refused = core.window()?.driver(config)?.check(&[slice, slice], &job.words());
         Ok(())
     });
     if refused.is_ok() {
@@ -219,7 +220,7 @@ fn jobs_of_rows_and_others_are_not_mixed_up() {
 fn lengths_are_multiples_of_a_source_s_word_that_is_wider() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, AxiDmacBuild { words: [32, 8], ..copier() });
-        let driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
+        let driver = core.window()?.driver(CONFIG)?;
         assert_eq!(driver.found().length_align, 32);
         let mut queue = Queue::new(driver, 4)?;
         let refused = queue.submit([pool.take()?.to_device(..200), pool.take()?.from_device(..200)], &[]);

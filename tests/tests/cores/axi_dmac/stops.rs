@@ -4,8 +4,8 @@
 use super::{CONFIG, LIMIT, copier, core, pattern, with};
 use contigo::{
     Driver, Mmio, Queue,
-    drivers::axi_dmac::{AxiDmac, AxiDmacBuild, regs},
-    sim::Faults,
+    drivers::axi_dmac::regs,
+    sim::{Faults, axi_dmac::AxiDmacBuild},
 };
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn the_stop_program_stops_a_core_at_work() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, copier());
         let program = {
-            let mut driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
+            let mut driver = core.window()?.driver(CONFIG)?;
             driver.stop()?;
             driver.stop_program()
         };
@@ -47,7 +47,7 @@ fn a_core_that_another_program_left_at_work_is_stopped_before_it_is_tried() {
             }
             assert_eq!(window.read32(regs::SUBMIT.offset()), 1, "one is outside of the queue");
         }
-        let driver = AxiDmac::open_simulated(core.window()?, CONFIG)?;
+        let driver = core.window()?.driver(CONFIG)?;
         assert_eq!(driver.found().max_bytes, 1 << 24);
         drop((driver, buf));
         Ok(())
@@ -58,7 +58,7 @@ fn a_core_that_another_program_left_at_work_is_stopped_before_it_is_tried() {
 fn a_stop_waits_for_the_descriptor_that_is_under_way() {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, AxiDmacBuild { fetch_ns: 5_000, ..copier() });
-        let mut queue = Queue::new(AxiDmac::listed_simulated(core.window()?, CONFIG, own)?, 4)?;
+        let mut queue = Queue::new(core.window()?.listed(CONFIG, own)?, 4)?;
         queue.submit([pool.take()?.to_device(..512), pool.take()?.from_device(..512)], &[])?;
         core.run_for(2)?;
         queue.stop()?;
@@ -80,7 +80,7 @@ fn a_stop_waits_for_the_descriptor_that_is_under_way() {
 fn the_stop_program_leaves_what_makes_the_core_wait_for_a_descriptor() {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, copier());
-        let program = AxiDmac::listed_simulated(core.window()?, CONFIG, own)?.stop_program();
+        let program = core.window()?.listed(CONFIG, own)?.stop_program();
         let window = core.window()?;
         // SAFETY: the steps stop, and the core has no job.
         unsafe {
@@ -97,7 +97,7 @@ fn the_stop_program_leaves_what_makes_the_core_wait_for_a_descriptor() {
 fn a_stop_starts_no_job_that_was_held_back() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, copier());
-        let mut queue = Queue::new(AxiDmac::open_simulated(core.window()?, CONFIG)?, 4)?;
+        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 4)?;
         // Of one burst each: the second waits until the first has been seen to end.
         for _ in 0..2 {
             let (mut from, mut to) = (pool.take()?, pool.take()?);

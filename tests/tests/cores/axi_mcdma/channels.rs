@@ -33,7 +33,7 @@ fn two_and_two_channels_work_in_threads() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let count = u32::try_from(emulated::fewer(500)).unwrap();
     // How many packets each receiver has room for: one that comes too early would be dropped.
     let armed = [const { AtomicU32::new(0) }; 2];
@@ -104,7 +104,7 @@ fn one_channels_reset_tells_the_others() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut first, mut second, mut sender) = (queue(Way::S2mm(0)), queue(Way::S2mm(1)), queue(Way::Mm2s(1)));
     for queue in [&mut first, &mut second] {
@@ -158,7 +158,7 @@ fn a_channel_that_starts_after_anothers_error_does_not_ask_for_the_clock() {
     let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { error: 1000, ..Faults::NONE } });
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut first, mut second) = (queue(Way::Mm2s(0)), queue(Way::Mm2s(1)));
     first.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap();
@@ -176,7 +176,7 @@ fn a_siblings_reset_that_failed_gives_no_buffer_back() {
     let config = McdmaConfig { stop_us: 1, ..dre() };
     let spec = McdmaSpec { config, streams: [StreamConfig::default(), slow] };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut sender, mut receiver) = (queue(Way::Mm2s(0)), queue(Way::S2mm(1)));
     receiver.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
@@ -200,7 +200,7 @@ fn a_stop_waits_for_the_end_of_a_siblings_reset() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let mut queue = Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     let (begun, ends, ended) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
@@ -231,7 +231,7 @@ fn one_channels_error_halts_its_direction() {
     let board = SimBoard::with(SimConfig { seed: 5, faults: Faults { error: 500, ..Faults::NONE } });
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut waits, mut receiver, mut sender) = (queue(Way::S2mm(0)), queue(Way::S2mm(1)), queue(Way::Mm2s(1)));
     let (mut mine, mut another) = (0, 0);
@@ -269,7 +269,7 @@ fn a_thread_whose_jobs_a_reset_ended_starts_them_again() {
     ground!(board, rings, pool);
     let spec = McdmaSpec { config: dre(), streams: [StreamConfig::sink(), source()] };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let channel = |number| core.channel(Way::S2mm(number), rings.take().unwrap()).unwrap();
     let (silent, fed) = (channel(0), channel(1));
     let (pool, over, resets) = (&pool, AtomicBool::new(false), AtomicU32::new(0));
@@ -319,7 +319,7 @@ fn a_reset_from_outside_ends_every_job() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| device.reset()).unwrap();

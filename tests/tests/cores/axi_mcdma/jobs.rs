@@ -12,7 +12,7 @@ fn packets_come_in_order_and_to_the_byte() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(source()));
-    let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::S2mm(0), rings.take().unwrap()).unwrap();
+    let channel = device.window().unwrap().channel(Way::S2mm(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
     while !queue.is_full() {
         queue.submit([pool.take().unwrap().from_device(7..1100)], &[]).unwrap();
@@ -34,7 +34,7 @@ fn a_packet_without_a_buffer_is_dropped_and_counted() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(source()));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let mut queue = Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 8).unwrap();
     for expected in [0, 1] {
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
@@ -57,7 +57,7 @@ fn a_packet_longer_than_its_buffer_goes_on_in_the_next() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(source()));
-    let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::S2mm(0), rings.take().unwrap()).unwrap();
+    let channel = device.window().unwrap().channel(Way::S2mm(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..3 {
         queue.submit([pool.take().unwrap().from_device(..400)], &[]).unwrap();
@@ -83,7 +83,7 @@ fn the_sideband_is_reported_where_it_is_asked_for() {
     for sideband in [false, true] {
         let spec = McdmaSpec { config: McdmaConfig { sideband, ..dre() }, streams: [source(); 2] };
         let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
-        let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::S2mm(1), rings.take().unwrap()).unwrap();
+        let channel = device.window().unwrap().channel(Way::S2mm(1), rings.take().unwrap()).unwrap();
         let mut queue = Queue::new(channel, 8).unwrap();
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
@@ -98,7 +98,7 @@ fn addresses_of_64_bits_ring_the_upper_bell() {
     ground!(board, rings, pool);
     let config = McdmaConfig { address_bits: 64, ..dre() };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(McdmaSpec { config, streams: [StreamConfig::sink(); 2] }));
-    let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::Mm2s(0), rings.take().unwrap()).unwrap();
+    let channel = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..40 {
         queue.submit([pool.take().unwrap().to_device(..500)], &[]).unwrap();
@@ -113,7 +113,7 @@ fn an_interrupt_that_is_not_connected_costs_time_alone() {
     let board = SimBoard::with(SimConfig { seed: 1, faults });
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
-    let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::Mm2s(0), rings.take().unwrap()).unwrap();
+    let channel = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..20 {
         queue.submit([pool.take().unwrap().to_device(..)], &[]).unwrap();
@@ -127,7 +127,7 @@ fn a_stream_without_an_end_of_packet_fills_buffers() {
     ground!(board, rings, pool);
     let endless = StreamConfig::source(SourceConfig { marks_last: false, ..SourceConfig::default() }, 2048);
     let device = SimMcdma::with_model(&board, board.port(), model(endless));
-    let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::S2mm(0), rings.take().unwrap()).unwrap();
+    let channel = device.window().unwrap().channel(Way::S2mm(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..4 {
         queue.submit([pool.take().unwrap().from_device(..2000)], &[]).unwrap();
@@ -143,7 +143,7 @@ fn an_error_comes_after_the_jobs_before_it_and_names_the_buffer() {
     let board = SimBoard::with(SimConfig { seed: 3, faults: Faults { error: 200, ..Faults::NONE } });
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
-    let channel = McdmaChannel::open_simulated(device.window().unwrap(), Way::Mm2s(0), rings.take().unwrap()).unwrap();
+    let channel = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
     let (mut well, mut failed) = (0, 0);
     for _ in 0..100 {

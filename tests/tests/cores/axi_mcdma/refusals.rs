@@ -18,7 +18,7 @@ fn operands_that_the_core_cannot_take_are_refused_with_numbers() {
     let config = McdmaConfig { mm2s_data_bits: 128, s2mm_data_bits: 64, length_bits: 10, ..McdmaConfig::default() };
     let spec = McdmaSpec { config, streams: [StreamConfig::sink(); 2] };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let mut sender = Queue::new(core.channel(Way::Mm2s(0), rings.take().unwrap()).unwrap(), 4).unwrap();
     let mut receiver = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
     let mut sent =
@@ -52,7 +52,7 @@ fn channels_and_descriptors_that_do_not_suit_come_back() {
     let board = SimBoard::new(1);
     ground!(board, rings, _pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let error = |way| core.channel(way, rings.take().unwrap()).map(drop).map_err(|refused: Refused<_>| refused.error);
     assert!(matches!(error(Way::S2mm(2)), Err(Error::Unsupported { what: "the core has no such channel", .. })));
     assert!(matches!(error(Way::Mm2s(16)), Err(Error::Argument { name: "channel", value: 32, max: 31, .. })));
@@ -204,7 +204,7 @@ fn a_core_that_will_not_reset_keeps_its_buffers() {
     let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
-    let core = Mcdma::open_simulated(device.window().unwrap()).unwrap();
+    let core = device.window().unwrap().core().unwrap();
     let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     let stopped = queue.stop();
@@ -231,7 +231,7 @@ fn parameters_that_no_core_has_are_refused() {
         let refused = unsafe { McdmaChannel::open(device.window().unwrap(), Way::Mm2s(0), bad, rings.take().unwrap()) };
         assert!(matches!(refused, Err(Error::Argument { .. } | Error::NotPowerOfTwo { align_bytes: 6 })), "{bad:?}: {refused:?}");
     }
-    let whole = McdmaChannel::open_simulated(device.window().unwrap(), Way::Mm2s(0), rings.take().unwrap()).unwrap();
+    let whole = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
     assert_eq!((whole.depth(), whole.stop_program().steps().len(), whole.way()), (16, 3, Way::Mm2s(0)));
 }
 

@@ -4,9 +4,10 @@
 use super::{CONFIG, LIMIT, camera};
 use contigo::{
     Align, Error, Mmio, Queue, Region,
-    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaModel, AxiVdmaSpec, Side, SimAxiVdma, regs},
+    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, regs},
     sim::{
         SimBoard, SimDevice,
+        axi_vdma::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -80,7 +81,7 @@ fn no_frame_goes_to_the_frame_of_an_earlier_job() {
             let spec = AxiVdmaSpec { address_bits, frame_stores, stream: StreamConfig::source(source, 4096), ..AxiVdmaSpec::default() };
             let device = SimDevice::with_model(&board, board.port(), AxiVdmaModel::new(spec));
             let config = AxiVdmaConfig { address_bits, frame_stores: said, ..CONFIG };
-            let mut queue = Queue::new(AxiVdmaChannel::simulated(device.window().unwrap(), Side::S2mm, config).unwrap(), 1).unwrap();
+            let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, config).unwrap(), 1).unwrap();
             for number in 0..33 {
                 let frame = region.alloc(1024, Align::LINE).unwrap();
                 let [frame] = queue.run([frame.from_device(..)], &[], LIMIT).unwrap().buffers;

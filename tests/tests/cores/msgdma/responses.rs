@@ -4,9 +4,10 @@
 use super::{COPY, FETCHED, LIMIT, RECEIVE, core, source, with};
 use contigo::{
     CpuBuf, Driver, Error, Mmio, Pool, Queue, Result,
-    drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaModel, SimMsgdma, regs},
+    drivers::msgdma::{Msgdma, MsgdmaConfig, regs},
     sim::{
         Faults, SimWindow,
+        msgdma::{MsgdmaModel, SimMsgdma},
         stream::{StreamConfig, packet},
     },
 };
@@ -157,7 +158,7 @@ fn a_receiver_is_stopped_in_a_packet_and_while_it_waits_for_one() {
     let config = MsgdmaConfig { write_responses: true, ..RECEIVE };
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, config, source(700, true));
-        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, config)?, 8)?;
+        let mut queue = Queue::new(core.window()?.driver(config)?, 8)?;
         for us in [1, 2, 3, 4] {
             for _ in 0..4 {
                 queue.submit([pool.take()?.from_device(..1024)], &[])?;
@@ -177,7 +178,7 @@ fn a_receiver_is_stopped_in_a_packet_and_while_it_waits_for_one() {
     // Nothing comes.
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, config, StreamConfig::sink());
-        let mut queue = Queue::new(Msgdma::open_simulated(core.window()?, config)?, 8)?;
+        let mut queue = Queue::new(core.window()?.driver(config)?, 8)?;
         for _ in 0..2 {
             queue.submit([pool.take()?.from_device(..1024)], &[])?;
             core.run_for(5)?;
@@ -205,7 +206,7 @@ fn an_event_loop_has_no_file_where_ends_come_after_their_interrupts() {
     let refused = |settle_us| {
         let board = contigo::sim::SimBoard::new(1);
         let core = core(&board, COPY, StreamConfig::sink());
-        Msgdma::open_simulated(core.window().unwrap(), MsgdmaConfig { settle_us, ..COPY }).map(drop)
+        core.window().unwrap().driver(MsgdmaConfig { settle_us, ..COPY }).map(drop)
     };
     assert!(matches!(refused(0), Err(Error::Argument { name: "settle_us", value: 0, .. })));
     assert_eq!(refused(1), Ok(()));

@@ -13,8 +13,9 @@ use super::{
 };
 use contigo::{
     Align, Backend as _, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result,
-    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side, manual},
+    drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
+    sim::litepcie::manual,
     types::BaseAddr,
 };
 use std::{

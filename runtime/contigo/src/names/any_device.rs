@@ -1,0 +1,287 @@
+#![allow(unsafe_code, reason = "registers and a port are promises, which each kind of device keeps")]
+//! A device of every kind as one type.
+
+use super::OpenDevice;
+use contigo_core::{
+    hw::{Device, Mmio, Wait},
+    linux::{
+        Spin,
+        device::{Registers, UioIrq},
+        guard::GuardIrq,
+        vfio::VfioDevice,
+    },
+    mem::Port,
+    types::{
+        Error,
+        platform::{AsFd, BorrowedFd},
+    },
+};
+use core::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// A device of whatever kind, for one driver: registers, interrupt and port.
+/// [`OpenDevice::attach`](super::OpenDevice::attach) makes one; when it is dropped, the next driver
+/// may have the device, and its [`Queue::new`](crate::Queue::new) stops what the last one left
+/// running. Where it is forgotten, no driver may.
+pub struct AnyDevice {
+    attachment: Attachment,
+    port: Port,
+    /// Where interrupts are counted, where the program asked for that.
+    interrupts: Option<&'static AtomicU64>,
+    /// Dropped last.
+    _attached: Option<Attached>,
+}
+
+/// Registers of whatever kind.
+pub(super) enum Attachment {
+    /// With no interrupt the driver polls.
+    Plain {
+        registers: Registers,
+        irq: Option<AnyIrq>,
+    },
+    Vfio(VfioDevice),
+    #[cfg(feature = "sim")]
+    Simulated(super::simulated::Simulated),
+}
+
+/// A handle on the interrupt of a UIO device, of a PCI function, or of a guarded device, for an
+/// event loop beside a driver: [`AnyDevice::irq`]. An interrupt that one handle takes is gone for
+/// the other. It is `AsFd`, and [`arm`](Self::arm) comes before the look and the sleep.
+#[derive(Debug)]
+pub enum AnyIrq {
+    /// Through `/dev/uioN`.
+    Uio(UioIrq),
+    /// Through the device's guard.
+    Guard(GuardIrq),
+}
+
+impl AnyIrq {
+    /// Forgets an interrupt that came before, and unmasks. Does not wait.
+    ///
+    /// # Errors
+    /// As [`UioIrq::arm`] and [`GuardIrq::arm`].
+    pub fn arm(&self) -> Result<(), Error> {
+        match self {
+            Self::Uio(irq) => irq.arm(),
+            Self::Guard(irq) => irq.arm(),
+        }
+    }
+
+    /// How many interrupts this handle took.
+    #[must_use]
+    pub fn interrupts(&self) -> u64 {
+        match self {
+            Self::Uio(irq) => irq.interrupts(),
+            Self::Guard(irq) => irq.interrupts(),
+        }
+    }
+
+    fn second(&self) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Uio(irq) => Self::Uio(irq.try_clone()?),
+            Self::Guard(irq) => Self::Guard(irq.second()),
+        })
+    }
+}
+
+impl Wait for AnyIrq {
+    fn now_us(&self) -> u64 {
+        Spin.now_us()
+    }
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+        match self {
+            Self::Uio(irq) => irq.wait_at_most(timeout_us),
+            Self::Guard(irq) => irq.wait_at_most(timeout_us),
+        }
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        match self {
+            Self::Uio(irq) => irq.arm_irq(),
+            Self::Guard(irq) => irq.arm_irq(),
+        }
+    }
+}
+
+impl AsFd for AnyIrq {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Uio(irq) => irq.as_fd(),
+            Self::Guard(irq) => irq.as_fd(),
+        }
+    }
+}
+
+/// While it lives, no other driver gets the device, which stays open.
+struct Attached(OpenDevice);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.0.let_go();
+    }
+}
+
+impl AnyDevice {
+    /// `device` was marked as attached for it.
+    pub(super) const fn new(attachment: Attachment, port: Port, device: OpenDevice) -> Self {
+        Self { attachment, port, interrupts: None, _attached: Some(Attached(device)) }
+    }
+
+    /// Registers of a device that a driver has.
+    pub(super) const fn second(attachment: Attachment, port: Port) -> Self {
+        Self { attachment, port, interrupts: None, _attached: None }
+    }
+
+    /// A device of which a program has only registers
+    /// ([`Registers::from_dev_mem`](crate::linux::device::Registers::from_dev_mem)): it is polled.
+    ///
+    /// # Safety
+    /// As [`Wired::new`](crate::hw::Wired::new); and no other code drives these registers while
+    /// it lives.
+    #[must_use]
+    pub const unsafe fn of_registers(registers: Registers, port: Port) -> Self {
+        Self::second(Attachment::Plain { registers, irq: None }, port)
+    }
+
+    /// Counts interrupts in `interrupts` from now on: each wait that was over before its time. A
+    /// driver that finds its job done at the first look never waits, so it is the least number.
+    pub const fn count_in(&mut self, interrupts: &'static AtomicU64) {
+        self.interrupts = Some(interrupts);
+    }
+
+    /// Has it an interrupt to wait for? A simulated one has.
+    #[must_use]
+    pub const fn has_interrupt(&self) -> bool {
+        !matches!(&self.attachment, Attachment::Plain { irq: None, .. })
+    }
+
+    /// The file of its interrupt, to wait for beside others, as [`UioIrq`], [`GuardIrq`] and
+    /// [`VfioDevice::raw_fd`] say; `None` where it has none.
+    #[must_use]
+    pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
+        match &self.attachment {
+            Attachment::Plain { irq, .. } => irq.as_ref().map(AsFd::as_fd),
+            // SAFETY: it is open as long as the device, which is borrowed as long as what is
+            // returned.
+            Attachment::Vfio(device) => device.raw_fd().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }),
+            #[cfg(feature = "sim")]
+            Attachment::Simulated(_) => None,
+        }
+    }
+
+    /// A second handle on its interrupt, for an event loop; `None` where it has none. A simulated
+    /// device has none of that kind, nor has VFIO.
+    ///
+    /// # Errors
+    /// As [`UioIrq::try_clone`].
+    pub fn irq(&self) -> Result<Option<AnyIrq>, Error> {
+        match &self.attachment {
+            Attachment::Plain { irq: Some(irq), .. } => irq.second().map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+// SAFETY: 1. The registers of one device: a mapping's, VFIO's, or a model's. 2. `attached` gives
+// them to one value at a time, and the opening holds the lock that keeps other programs away.
+unsafe impl Mmio for AnyDevice {
+    fn len_bytes(&self) -> usize {
+        match &self.attachment {
+            Attachment::Plain { registers, .. } => registers.len_bytes(),
+            Attachment::Vfio(device) => device.len_bytes(),
+            #[cfg(feature = "sim")]
+            Attachment::Simulated(device) => device.len_bytes(),
+        }
+    }
+
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        match &self.attachment {
+            Attachment::Plain { registers, .. } => registers.read32(offset),
+            Attachment::Vfio(device) => device.read32(offset),
+            #[cfg(feature = "sim")]
+            Attachment::Simulated(device) => device.read32(offset),
+        }
+    }
+
+    #[inline]
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.attachment {
+                Attachment::Plain { registers, .. } => registers.write32(offset, value),
+                Attachment::Vfio(device) => device.write32(offset, value),
+                #[cfg(feature = "sim")]
+                Attachment::Simulated(device) => device.write32(offset, value),
+            }
+        }
+    }
+}
+
+impl Wait for AnyDevice {
+    fn now_us(&self) -> u64 {
+        match &self.attachment {
+            #[cfg(feature = "sim")]
+            Attachment::Simulated(device) => device.now_us(),
+            _ => Spin.now_us(),
+        }
+    }
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+        let end_us = self.interrupts.map(|_| self.now_us().saturating_add(u64::from(timeout_us)));
+        let waited = match &self.attachment {
+            Attachment::Plain { irq: Some(irq), .. } => irq.wait_at_most(timeout_us),
+            Attachment::Plain { irq: None, .. } => Spin.wait_at_most(timeout_us),
+            Attachment::Vfio(device) => device.wait_at_most(timeout_us),
+            #[cfg(feature = "sim")]
+            Attachment::Simulated(device) => device.wait_at_most(timeout_us),
+        };
+        if let (Some(interrupts), Some(end_us)) = (self.interrupts, end_us)
+            && self.now_us() < end_us
+        {
+            interrupts.fetch_add(1, Ordering::Relaxed);
+        }
+        waited
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        match &self.attachment {
+            Attachment::Plain { irq: Some(irq), .. } => irq.arm_irq(),
+            Attachment::Vfio(device) => device.arm_irq(),
+            _ => Ok(None),
+        }
+    }
+
+    fn looks_before_clock(&self) -> u32 {
+        match &self.attachment {
+            Attachment::Plain { irq: None, .. } => Spin.looks_before_clock(),
+            Attachment::Vfio(device) => device.looks_before_clock(),
+            _ => 0,
+        }
+    }
+}
+
+// SAFETY: `OpenDevice::attach` gave it the port that the kernel or the simulated board says, and
+// `attach_wired`'s caller promised the other ones.
+unsafe impl Device for AnyDevice {
+    fn port(&self) -> &Port {
+        &self.port
+    }
+
+    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
+        match &self.attachment {
+            #[cfg(feature = "sim")]
+            Attachment::Simulated(device) => Some(device),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for AnyDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyDevice").field("len_bytes", &self.len_bytes()).field("port", &self.port).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,282 @@
+//! A machine's files about each kind, and the reason why one cannot be used.
+
+use super::{
+    files::{Files, LINE_MAX_BYTES, link, number, text},
+    guarded,
+};
+use contigo_core::linux::{
+    memory::u_dma_buf,
+    os::{dir, fd::Fd, pagemap},
+};
+use core::fmt::Write as _;
+
+/// The facts that are known of one memory or device without opening it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// How large it is, in bytes: memory that is there, or the first window of registers.
+    pub len_bytes: Option<u64>,
+    /// Where it begins, for the kernel: a block's bus address, or the address of the registers.
+    pub addr: Option<u64>,
+    /// Is it coherent for its device, by the kernel's word?
+    pub coherent: Option<bool>,
+    /// Why this process cannot use it as the machine is now, and what to do.
+    pub unusable: Option<&'static str>,
+}
+
+/// Gives its second argument what stands after the colon of every name; "" for a kind that has one
+/// of it.
+pub(super) type List = fn(Files<'_>, &mut dyn FnMut(&str));
+
+/// Where the names of one kind are.
+#[derive(Clone, Copy)]
+pub(super) enum Find {
+    /// Nothing is looked up: it is always there.
+    Always,
+    /// Each entry of these folders is one.
+    Folders(&'static [&'static str]),
+    /// A function tells.
+    By(List),
+}
+
+impl Find {
+    /// Gives `each` what stands after the colon, in no order.
+    pub(super) fn each(self, files: Files<'_>, each: &mut dyn FnMut(&str)) {
+        match self {
+            Self::Always => each(""),
+            Self::Folders(folders) => folders.iter().for_each(|folder| files.each(folder, each)),
+            Self::By(find) => find(files, each),
+        }
+    }
+}
+
+const CLOSED: &str = "this user may not open it: see the udev rules in kernel-helpers/udev, or be root";
+const HIDDEN: &str = "/proc/self/pagemap hides addresses from this user: be root, or give the program CAP_SYS_ADMIN";
+const HEAPS: &str = "dev/dma_heap";
+pub(super) const GUARDS: &str = "sys/class/contigo";
+pub(super) const FUNCTIONS: &str = "sys/bus/pci/devices";
+const UIO: &str = "sys/class/uio";
+
+fn closed(files: Files<'_>, path: &[&str]) -> Option<&'static str> {
+    files.denies(path).then_some(CLOSED)
+}
+
+/// Does the running kernel keep from this process where its pages are? One page of its own is
+/// looked up (Linux `Documentation/admin-guide/mm/pagemap.rst`: bits 0 to 54 are the frame, 0 for
+/// who may not know).
+fn hides_addresses(files: Files<'_>) -> Option<&'static str> {
+    let here = 0_u8;
+    let mut entry = [0];
+    let page = (&raw const here).addr() as u64 / pagemap::page_bytes().ok()? as u64;
+    let mut shown = || pagemap::read(page, &mut entry).is_ok() && entry[0] & ((1 << 55) - 1) != 0;
+    (files.root.is_empty() && !shown()).then_some(HIDDEN)
+}
+
+/// It has nothing to say.
+pub(super) fn nothing(_: Files<'_>, _: &str) -> Facts {
+    Facts::default()
+}
+
+// ---- Memory.
+
+pub(super) fn u_dma_buf(files: Files<'_>, name: &str) -> Facts {
+    const TRANSLATED: &str = "its node is behind an IOMMU or dma-ranges: a program opens it with UDmaBuf::open_translated";
+    let folders = u_dma_buf::CLASSES.map(|class| files.folder(&["sys/class", class, name]));
+    let Some(folder) = folders.into_iter().flatten().next() else { return Facts::default() };
+    Facts {
+        len_bytes: number(&folder, c"size"),
+        addr: number(&folder, c"phys_addr"),
+        coherent: number(&folder, c"dma_coherent").map(|flag| flag != 0),
+        unusable: if u_dma_buf::is_translated(&folder) { Some(TRANSLATED) } else { closed(files, &["dev", name]) },
+    }
+}
+
+/// What a guard allocates for its device.
+pub(super) fn guard_memory(files: Files<'_>, name: &str) -> Facts {
+    Facts { unusable: guard(files, name).unusable, ..Facts::default() }
+}
+
+/// The heaps, and those of them that a guard imports for its device.
+pub(super) fn dma_heaps(files: Files<'_>, each: &mut dyn FnMut(&str)) {
+    files.each(HEAPS, &mut |heap| {
+        each(heap);
+        files.each(GUARDS, &mut |guard| {
+            let mut both = heapless::String::<{ super::text::Text::MAX_BYTES }>::new();
+            if write!(both, "{heap}@guard:{guard}").is_ok() {
+                each(&both);
+            }
+        });
+    });
+}
+
+pub(super) fn dma_heap(files: Files<'_>, argument: &str) -> Facts {
+    const SINCE_6_9: &str = "from Linux 6.9 on its address needs the kernel module contigo, which has memory of its own: guard:DEVICE";
+    const SCATTERED: &str = "its blocks are scattered pages: a device needs an IOMMU and the kernel module contigo for them";
+    let (heap, guarded) = match argument.rsplit_once("@guard:") {
+        Some((heap, name)) => (heap, Some(name)),
+        None => (argument, None),
+    };
+    let hidden = || files.kernel().is_some_and(|version| version >= (6, 9)).then_some(SINCE_6_9);
+    let unusable = closed(files, &[HEAPS, heap]).or_else(|| match guarded {
+        Some(name) => guard(files, name).unusable,
+        None if heap == "system" => Some(SCATTERED),
+        None => hidden().or_else(|| hides_addresses(files)),
+    });
+    Facts { unusable, ..Facts::default() }
+}
+
+const HUGE: &str = "sys/kernel/mm/hugepages/hugepages-2048kB";
+
+pub(super) fn huge_pages(files: Files<'_>, each: &mut dyn FnMut(&str)) {
+    if files.folder(&[HUGE]).is_some() {
+        each("");
+    }
+}
+
+pub(super) fn hugetlb(files: Files<'_>, _: &str) -> Facts {
+    const NONE: &str = "no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages";
+    let free = files.folder(&[HUGE]).and_then(|folder| number(&folder, c"free_hugepages"));
+    Facts {
+        len_bytes: free.map(|pages| pages << 21),
+        unusable: (free == Some(0)).then_some(NONE).or_else(|| hides_addresses(files)),
+        ..Facts::default()
+    }
+}
+
+// ---- Devices.
+
+/// The functions that are bound to vfio-pci.
+pub(super) fn vfio_functions(files: Files<'_>, each: &mut dyn FnMut(&str)) {
+    files.each(FUNCTIONS, &mut |address| {
+        let mut buffer = [0; LINE_MAX_BYTES];
+        let driver = files.folder(&[FUNCTIONS, address]).and_then(|folder| link(&folder, c"driver", &mut buffer));
+        if driver == Some("vfio-pci") {
+            each(address);
+        }
+    });
+}
+
+pub(super) fn vfio(files: Files<'_>, address: &str) -> Facts {
+    const GROUP: &str = "this user may not open /dev/vfio/GROUP, nor /dev/vfio/devices and /dev/iommu: chown them, or be root";
+    let mut buffer = [0; LINE_MAX_BYTES];
+    let folder = files.folder(&[FUNCTIONS, address]);
+    let group = folder.as_ref().and_then(|folder| link(folder, c"iommu_group", &mut buffer));
+    let by_group = group.is_some_and(|group| !files.denies(&["dev/vfio", group]));
+    let mut by_device = false;
+    if let Some(folder) = files.folder(&[FUNCTIONS, address, "vfio-dev"]) {
+        each(&folder, &mut |device| by_device |= !files.denies(&["dev/vfio/devices", device]) && !files.denies(&["dev/iommu"]));
+    }
+    Facts { unusable: (!by_group && !by_device).then_some(GROUP), ..Facts::default() }
+}
+
+fn each(folder: &Fd, each: &mut dyn FnMut(&str)) {
+    let _ = dir::each_name(folder, "vfio-dev", |name| {
+        each(name);
+        Ok(())
+    });
+}
+
+pub(super) fn pci(files: Files<'_>, address: &str) -> Facts {
+    const TAKEN: &str = "a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)";
+    let mut buffer = [0; LINE_MAX_BYTES];
+    let folder = files.folder(&[FUNCTIONS, address]);
+    let driver = folder.as_ref().and_then(|folder| link(folder, c"driver", &mut buffer));
+    let unusable = match driver {
+        None | Some("uio_pci_generic") => closed(files, &[FUNCTIONS, address, "config"]),
+        Some(_) => Some(TAKEN),
+    };
+    Facts { unusable, ..Facts::default() }
+}
+
+pub(super) fn guard(files: Files<'_>, name: &str) -> Facts {
+    let unusable = closed(files, &["dev/contigo", name]).or_else(|| unconfined(files, name));
+    Facts { addr: guarded::first_register(name), unusable, ..Facts::default() }
+}
+
+/// Does the module keep from this process a device that nothing confines? It asks for
+/// `CAP_SYS_RAWIO` then, or for its parameter `unprivileged`. Behind an IOMMU only opening tells.
+fn unconfined(files: Files<'_>, name: &str) -> Option<&'static str> {
+    const RAWIO: &str = "nothing confines it: be root, give the program CAP_SYS_RAWIO, or load the module contigo with unprivileged=1";
+    let mut buffer = [0; LINE_MAX_BYTES];
+    let mut may = |folder: &[&str], file| Some(files.folder(folder).and_then(|at| text(&at, file, &mut buffer))? == "Y");
+    let allowed = may(&["sys/module/contigo/parameters"], c"unprivileged")?;
+    let has_iommu = files.folder(&[GUARDS, name, "device/iommu_group"]).is_some();
+    (!allowed && !has_iommu && files.lacks_rawio()).then_some(RAWIO)
+}
+
+/// UIO devices by their nodes, or by what their drivers call them. PCI functions have names of
+/// their own.
+pub(super) fn uio_devices(files: Files<'_>, each: &mut dyn FnMut(&str)) {
+    files.each(UIO, &mut |device| {
+        let mut buffer = [0; LINE_MAX_BYTES];
+        if let Some(name) = files.folder(&[UIO, device]).and_then(|folder| uio_name(device, &folder, &mut buffer))
+            && name != "uio_pci_generic"
+        {
+            each(name);
+        }
+    });
+}
+
+/// The text in the name of the UIO device `device`: its node, or else its driver's name for it.
+/// Where that would be taken for the number of another device, it is the device's number.
+fn uio_name<'b>(device: &'b str, folder: &Fd, buffer: &'b mut [u8]) -> Option<&'b str> {
+    let has_node = link(folder, c"device/of_node", buffer).is_some();
+    let name = if has_node { link(folder, c"device/of_node", buffer) } else { text(folder, c"name", buffer) }?;
+    let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { device.strip_prefix("uio") } else { Some(name) }
+}
+
+/// Where the first register of a UIO device's first map is.
+fn uio_addr(folder: &Fd) -> Option<u64> {
+    number(folder, c"maps/map0/addr")?.checked_add(number(folder, c"maps/map0/offset").unwrap_or(0))
+}
+
+pub(super) fn uio(files: Files<'_>, name: &str) -> Facts {
+    const ALIKE: &str = "several devices have this name: open one by its number, uio:N";
+    let (mut facts, mut alike) = (Facts::default(), 0);
+    files.each(UIO, &mut |device| {
+        let mut buffer = [0; LINE_MAX_BYTES];
+        let Some(folder) = files.folder(&[UIO, device]) else { return };
+        if uio_name(device, &folder, &mut buffer) == Some(name) {
+            alike += 1;
+            let unusable = closed(files, &["dev", device]);
+            facts = Facts { len_bytes: number(&folder, c"maps/map0/size"), addr: uio_addr(&folder), unusable, coherent: None };
+        }
+    });
+    if alike > 1 { Facts { unusable: Some(ALIKE), ..Facts::default() } } else { facts }
+}
+
+/// NVIDIA's GPUs by their files: a card's, or the only one of a Jetson.
+pub(super) fn gpus(files: Files<'_>, each: &mut dyn FnMut(&str)) {
+    let (mut cards, mut jetson) = (false, false);
+    files.each("dev", &mut |name| {
+        if let Some(number) = name.strip_prefix("nvidia").filter(|rest| rest.parse::<u8>().is_ok()) {
+            cards = true;
+            each(number);
+        }
+        jetson |= name == "nvhost-ctrl-gpu";
+    });
+    if jetson && !cards {
+        each("0");
+    }
+}
+
+/// Vulkan's drivers by their manifests (Vulkan-Loader, `docs/LoaderDriverInterface.md`, "Driver
+/// Discovery on Linux"). Which GPUs they have, they alone know.
+pub(super) fn vulkan_drivers(files: Files<'_>, each: &mut dyn FnMut(&str)) {
+    any_in(files, &["usr/share/vulkan/icd.d", "usr/local/share/vulkan/icd.d", "etc/vulkan/icd.d"], ".json", each);
+}
+
+/// The same of OpenCL (`cl_khr_icd`).
+pub(super) fn opencl_drivers(files: Files<'_>, each: &mut dyn FnMut(&str)) {
+    any_in(files, &["etc/OpenCL/vendors"], ".icd", each);
+}
+
+fn any_in(files: Files<'_>, folders: &[&'static str], end: &str, each: &mut dyn FnMut(&str)) {
+    let mut any = false;
+    for folder in folders {
+        files.each(folder, &mut |name| any |= name.ends_with(end));
+    }
+    if any {
+        each("");
+    }
+}

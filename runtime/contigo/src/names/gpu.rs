@@ -1,0 +1,57 @@
+#![allow(unsafe_code, reason = "code is loaded, and a kernel may write anywhere")]
+//! GPUs of CUDA by their numbers, and their code.
+
+use super::any_module::{AnyModule, GpuModule};
+use contigo_core::{
+    cuda::{Cuda, CudaFunction, Gpu, Image, Log, Module},
+    job::{AnyDriver, Signature},
+    types::{Error, lock},
+};
+use core::{ffi::CStr, fmt};
+use spin::{Mutex, Once};
+
+/// NVIDIA's driver, from its first use to the end of the program: it stays loaded anyway.
+static DRIVER: Once<Cuda> = Once::new();
+/// Held while it is loaded, so that no thread waits in `DRIVER` without a bound.
+static LOADING: Mutex<()> = Mutex::new(());
+
+/// GPU number `ordinal`.
+pub(super) fn open(ordinal: u32) -> Result<Gpu, Error> {
+    let driver = match DRIVER.get() {
+        Some(driver) => driver,
+        None => {
+            let _one_at_a_time = lock::acquire(&LOADING)?;
+            match DRIVER.get() {
+                Some(driver) => driver,
+                None => {
+                    let loaded = Cuda::load()?;
+                    DRIVER.call_once(|| loaded)
+                }
+            }
+        }
+    };
+    Gpu::primary(driver, ordinal)
+}
+
+/// Loads code for a GPU of CUDA that the program has opened itself, as
+/// [`OpenDevice::load`](super::OpenDevice::load) does.
+///
+/// # Errors
+/// As [`Module::load`].
+///
+/// # Safety
+/// As [`Module::load`].
+pub unsafe fn load_cuda(gpu: &Gpu, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
+    let mut said = Log::new();
+    // SAFETY: the caller's promise.
+    let module = unsafe { Module::load(gpu, Image::of(code), &mut said) };
+    // A log that is full is cut.
+    AnyModule::new(module.inspect_err(|_| _ = log.write_str(&said))?)
+}
+
+impl GpuModule for Module {
+    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver, Error> {
+        // SAFETY: the caller's promise.
+        AnyDriver::new(unsafe { CudaFunction::new(self, entry, signature)? })
+    }
+}

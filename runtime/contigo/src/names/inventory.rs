@@ -1,0 +1,249 @@
+//! The memory and devices of a machine, and why it lacks the rest.
+
+use super::{
+    DeviceName, MemoryName,
+    files::Files,
+    found::{Facts, Find},
+    guarded, provided,
+    rows::{DEVICES, MEMORIES},
+    text::Text,
+};
+use contigo_core::types::{Error, near::distance};
+use core::fmt::{self, Write as _};
+use nix::libc::ENOENT;
+
+/// A machine's memory and devices, by the names that open them. Files under `/sys`, `/proc` and
+/// `/dev` are read, and nothing is opened or changed. Each look reads anew; there is no heap, and
+/// no table that could be full.
+///
+/// ```
+/// use contigo::names::Inventory;
+/// for memory in Inventory::here().memories() {
+///     println!("{memory}"); // u-dma-buf:udmabuf0; or: no dma-heap: the kernel has no dma-heap: …
+/// }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Inventory<'r> {
+    files: Files<'r>,
+}
+
+/// One memory or one device of a machine, or a kind of which it has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<N> {
+    /// The kind.
+    pub kind: &'static str,
+    /// Its name; `None`: this machine has none of this kind.
+    pub name: Option<N>,
+    /// The facts that are known of it.
+    pub facts: Facts,
+    /// Why there is none, or why it cannot be used as the machine is now, and what to do.
+    pub why: Option<&'static str>,
+}
+
+/// The most of one kind that is listed. The longest list is that of PCI functions, of which a PC
+/// has some tens.
+const MOST: u32 = 256;
+
+impl Inventory<'static> {
+    /// The machine that this program runs on.
+    #[must_use]
+    pub const fn here() -> Self {
+        Self::under("")
+    }
+}
+
+impl<'r> Inventory<'r> {
+    /// A machine whose files have `root` before them: a test's, or a container's.
+    #[must_use]
+    pub const fn under(root: &'r str) -> Self {
+        Self { files: Files { root } }
+    }
+
+    /// Its memory: each kind in the order in which a program that may choose tries them, by name;
+    /// and each kind that there is none of.
+    pub fn memories(self) -> impl Iterator<Item = Entry<MemoryName>> + 'r {
+        MEMORIES.iter().flat_map(move |row| {
+            let kind = Kind { kind: row.kind, find: row.find, look: row.look, missing: row.missing };
+            entries(self.files, kind, row.open.is_some() && provided::is_here(row.kind))
+        })
+    }
+
+    /// Its devices, in the same way.
+    pub fn devices(self) -> impl Iterator<Item = Entry<DeviceName>> + 'r {
+        DEVICES.iter().flat_map(move |row| {
+            let kind = Kind { kind: row.kind, find: row.find, look: row.look, missing: row.missing };
+            entries(self.files, kind, row.open.is_some() && provided::is_here(row.kind))
+        })
+    }
+
+    /// The answer to a name of memory that is not there: what is, and why the rest is missing, in
+    /// words.
+    #[must_use]
+    pub const fn memory_answer(self) -> impl fmt::Display + 'r {
+        Answer(move |f: &mut fmt::Formatter<'_>| answer(f, self.memories()))
+    }
+
+    /// `error`, which opening `name` ended with, and what this machine says to it: why that memory
+    /// cannot be used, or, where there is none of that name, what there is.
+    pub fn memory_error(self, name: &MemoryName, error: Error) -> impl fmt::Display + use<'r> {
+        let name = listed(self.files, *name);
+        let why = self.memories().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
+        let nearest = move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.memories());
+        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(nearest)))
+    }
+
+    /// The same for a device.
+    pub fn device_error(self, name: &DeviceName, error: Error) -> impl fmt::Display + use<'r> {
+        let name = listed(self.files, *name);
+        let why = self.devices().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
+        let nearest = move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.devices());
+        Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(nearest)))
+    }
+
+    /// The same for a name of a device: those that can be opened.
+    #[must_use]
+    pub const fn device_answer(self) -> impl fmt::Display + 'r {
+        let ready = move || self.devices().filter(|entry| entry.name.is_some() && entry.why.is_none());
+        // A PC has tens of PCI functions that it cannot spare.
+        Answer(move |f: &mut fmt::Formatter<'_>| answer(f, ready()).and_then(|()| f.write_str("; contigo info lists the rest")))
+    }
+}
+
+/// `name` as it is listed: a guard by the kernel's name for it.
+fn listed<N: fmt::Display + core::str::FromStr>(files: Files<'_>, name: N) -> N {
+    const GUARD: &str = "guard:";
+    let by_kernel = || {
+        let mut text = heapless::String::<{ Text::MAX_BYTES }>::new();
+        write!(text, "{name}").ok()?;
+        let (before, called) = text.rsplit_once(GUARD)?;
+        let whole = Text::join(&[before, GUARD, &guarded::name_of(called, files)?])?;
+        whole.as_str().parse().ok()
+    };
+    by_kernel().unwrap_or(name)
+}
+
+/// A row's part about its kind.
+#[derive(Clone, Copy)]
+struct Kind {
+    kind: &'static str,
+    find: Find,
+    look: fn(Files<'_>, &str) -> Facts,
+    missing: &'static str,
+}
+
+/// Every entry of a kind, or the one that says that there is none.
+fn entries<N: core::str::FromStr>(files: Files<'_>, kind: Kind, built_in: bool) -> impl Iterator<Item = Entry<N>> {
+    let (mut last, mut any): (Option<Text>, bool) = (None, false);
+    let mut left = if built_in { MOST } else { 0 };
+    let none = move |why| Entry { kind: kind.kind, name: None, facts: Facts::default(), why: Some(why) };
+    let mut missing = Some(none(if built_in { kind.missing } else { "it is not built into this program" }));
+    core::iter::from_fn(move || {
+        while left > 0 {
+            left -= 1;
+            let Some(next) = after(files, kind.find, last) else { break };
+            last = Some(next);
+            let argument = next.as_str();
+            let whole = Text::join(&[kind.kind, if argument.is_empty() { "" } else { ":" }, argument]);
+            // A device whose text is no name cannot be opened by one.
+            if let Some(name) = whole.and_then(|name| name.as_str().parse().ok()) {
+                any = true;
+                let facts = (kind.look)(files, argument);
+                return Some(Entry { kind: kind.kind, name: Some(name), facts, why: facts.unusable });
+            }
+        }
+        left = 0;
+        missing.take().filter(|_| !any)
+    })
+}
+
+/// The least of what `find` finds that comes after `last`.
+fn after(files: Files<'_>, find: Find, last: Option<Text>) -> Option<Text> {
+    let mut least: Option<Text> = None;
+    find.each(files, &mut |found| {
+        let is_later = last.as_ref().is_none_or(|last| found > last.as_str());
+        if is_later && least.as_ref().is_none_or(|least| found < least.as_str()) {
+            least = Text::new(found).or(least);
+        }
+    });
+    least
+}
+
+/// Displays by a function.
+struct Answer<F>(F);
+
+impl<F: Fn(&mut fmt::Formatter<'_>) -> fmt::Result> fmt::Display for Answer<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.0)(f)
+    }
+}
+
+fn answer<N: fmt::Display>(f: &mut fmt::Formatter<'_>, entries: impl Iterator<Item = Entry<N>>) -> fmt::Result {
+    let mut before = "this machine has ";
+    for entry in entries {
+        write!(f, "{before}{entry}")?;
+        before = "; ";
+    }
+    Ok(())
+}
+
+/// The most that an error lists.
+const TOLD: usize = 8;
+
+/// The entries of one kind, those first whose names are most like `asked`; and of the others those
+/// that can be opened. [`TOLD`] at most, so that the error is still seen.
+fn short<N: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    kind: &str,
+    asked: &impl fmt::Display,
+    all: impl Iterator<Item = Entry<N>>,
+) -> fmt::Result {
+    let text = |name: &dyn fmt::Display| {
+        let mut text = heapless::String::<{ Text::MAX_BYTES }>::new();
+        write!(text, "{name}").map(|()| text)
+    };
+    let (asked, mut told, mut is_cut) = (text(asked)?, heapless::Vec::<(usize, Entry<N>), TOLD>::new(), false);
+    for entry in all {
+        let far = match &entry.name {
+            Some(name) if entry.kind == kind => distance(&asked, &text(name)?),
+            None if entry.kind == kind => 0,
+            // Behind those of the kind, in their order.
+            Some(_) if entry.why.is_none() => usize::MAX,
+            _ => {
+                is_cut = true;
+                continue;
+            }
+        };
+        let place = told.iter().position(|(known, _)| *known > far).unwrap_or(told.len());
+        if told.is_full() {
+            is_cut = true;
+            if place < TOLD {
+                told.pop();
+            }
+        }
+        // Full: all of them are nearer.
+        let _ = told.insert(place, (far, entry));
+    }
+    answer(f, told.into_iter().map(|(_, entry)| entry))?;
+    f.write_str(if is_cut { "; contigo info lists the rest" } else { "" })
+}
+
+fn explained(f: &mut fmt::Formatter<'_>, error: Error, why: Option<&str>, answer: impl fmt::Display) -> fmt::Result {
+    write!(f, "{error}")?;
+    match (why, error) {
+        (Some(why), _) => write!(f, "; {why}"),
+        // Its text has the names that are most like it.
+        (None, Error::NotFound { among, .. }) if among.lists() => Ok(()),
+        (None, Error::NotFound { .. } | Error::AttributeMissing { .. } | Error::Os { errno: ENOENT, .. }) => write!(f, "; {answer}"),
+        _ => Ok(()),
+    }
+}
+
+impl<N: fmt::Display> fmt::Display for Entry<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.name, self.why) {
+            (Some(name), None) => write!(f, "{name}"),
+            (Some(name), Some(why)) => write!(f, "{name}, but {why}"),
+            (None, why) => write!(f, "no {}: {}", self.kind, why.unwrap_or("")),
+        }
+    }
+}

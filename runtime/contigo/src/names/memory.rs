@@ -1,0 +1,174 @@
+//! Names of memory.
+
+use super::{
+    any_memory::AnyMemory,
+    device::DeviceName,
+    error::Form,
+    grammar::Parsed,
+    name::is_text,
+    open_device::OpenDevice,
+    rows::{MEMORIES, MemoryRow},
+};
+use contigo_core::types::Error;
+
+/// The name of memory: what a user writes after `--memory`, in every language. It is copied like a
+/// number, and says nothing of whether this machine has such memory:
+/// [`Inventory`](super::Inventory) does, and [`open`](Self::open).
+///
+/// | name | memory |
+/// |---|---|
+#[doc = super::rows::memory_lines!()]
+///
+/// ```
+/// use contigo::names::MemoryName;
+/// let name: MemoryName = "guard:f8003000".parse()?;
+/// assert_eq!((name.kind(), name.argument()), ("guard", "f8003000"));
+/// assert_eq!(name.device().map(|device| device.to_string()).as_deref(), Some("guard:f8003000"));
+/// # Ok::<(), contigo::names::NameError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct MemoryName {
+    parsed: Parsed,
+    row: &'static MemoryRow,
+}
+
+impl MemoryName {
+    /// The text after it, without the device; `""` where there is none.
+    #[must_use]
+    pub fn argument(&self) -> &str {
+        self.parsed.argument()
+    }
+
+    /// The device that it belongs to, from which it is opened; `None` for memory that is opened
+    /// alone.
+    #[must_use]
+    pub fn device(&self) -> Option<DeviceName> {
+        (self.row.device)(self)
+    }
+
+    /// Opens `len_bytes` of it. Memory that belongs to a device opens that too, and keeps it open;
+    /// of a device that is open already, use [`OpenDevice::memory`]. Of a u-dma-buf, whose size is
+    /// fixed, it is all of the block.
+    ///
+    /// # Errors
+    /// - [`Error::NeedsDevice`]: the name does not say which device it belongs to.
+    /// - [`Error::NotBuiltIn`]: this program was built without it.
+    /// - [`Error::BlockSize`]: the block is smaller. The errors of [`DeviceName::open`], and of the
+    ///   backend's own function.
+    ///
+    /// ```
+    /// use contigo::{names::MemoryName, Region};
+    /// let name: MemoryName = "sim:7".parse()?; // or "u-dma-buf:udmabuf0", "guard:f8003000"
+    /// let region = Region::new(name.open(1 << 20)?)?;
+    /// assert_eq!(region.len_bytes(), 1 << 20);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn open(&self, len_bytes: usize) -> Result<AnyMemory, Error> {
+        match self.device() {
+            Some(owner) => owner.open()?.memory(self, len_bytes),
+            None => self.open_of(None, len_bytes),
+        }
+    }
+
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub(super) fn open_of(&self, device: Option<&OpenDevice>, len_bytes: usize) -> Result<AnyMemory, Error> {
+        let open = self.row.open.ok_or(Error::NotBuiltIn { kind: self.row.kind, feature: self.row.feature })?;
+        open(self, device, len_bytes)
+    }
+
+    pub(super) const fn needs_device(&self) -> Error {
+        Error::NeedsDevice { kind: self.row.kind }
+    }
+
+    /// Every form that a name has, and a sentence about each, for a program's help.
+    pub(crate) fn syntaxes() -> impl Iterator<Item = (&'static str, &'static str)> {
+        MEMORIES.iter().map(|row| (row.syntax, row.help))
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.parsed.text()
+    }
+
+    pub(super) fn more(&self) -> Option<&str> {
+        self.parsed.more()
+    }
+}
+
+is_text!(MemoryName, MEMORIES, Form::Memory);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::MemoryName;
+    use std::{
+        format,
+        string::{String, ToString},
+    };
+
+    const NAMES: [&str; 14] = [
+        "guard",
+        "guard:f8003000",
+        "u-dma-buf:udmabuf0",
+        "dma-heap:linux,cma",
+        "dma-heap:pool@70000000",
+        "dma-heap:linux,cma@guard:f8003000",
+        "dma-heap:linux,cma@guard:0000:00:02.0",
+        "dma-heap:linux,cma@guard:soc@0:dma@1",
+        "hugetlb",
+        "vfio:0000:01:00.0",
+        "cuda",
+        "cuda:4294967295",
+        "sim",
+        "sim:18446744073709551615",
+    ];
+
+    #[test]
+    fn names_are_read_and_written_alike() {
+        for text in NAMES {
+            let name: MemoryName = text.parse().unwrap();
+            let copy = name;
+            assert_eq!((name.to_string().as_str(), format!("{copy:>40}").trim_start(), copy), (text, text, name));
+            assert_eq!(text.split(':').next(), Some(name.kind()));
+        }
+        assert_ne!("sim".parse::<MemoryName>(), "sim:1".parse());
+    }
+
+    #[test]
+    fn the_parts_are_told_apart() {
+        let owners = NAMES.map(|text| {
+            let name: MemoryName = text.parse().unwrap();
+            (String::from(name.argument()), name.device().map(|device| device.to_string()))
+        });
+        let expected = [
+            ("", None),
+            ("f8003000", Some("guard:f8003000")),
+            ("udmabuf0", None),
+            ("linux,cma", None),
+            ("pool@70000000", None),
+            ("linux,cma", Some("guard:f8003000")),
+            ("linux,cma", Some("guard:0000:00:02.0")),
+            ("linux,cma", Some("guard:soc@0:dma@1")),
+            ("", None),
+            ("0000:01:00.0", Some("vfio:0000:01:00.0")),
+            ("", Some("cuda")),
+            ("4294967295", Some("cuda:4294967295")),
+            ("", Some("sim:board")),
+            ("18446744073709551615", Some("sim:board@18446744073709551615")),
+        ];
+        assert_eq!(owners, expected.map(|(argument, device)| (argument.into(), device.map(Into::into))));
+    }
+
+    /// As 32-bit builds have it, and builds without the feature.
+    #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
+    #[test]
+    fn what_is_not_built_in_says_the_feature() {
+        use super::{super::Inventory, DeviceName, Error};
+        let not_built_in = Error::NotBuiltIn { kind: "cuda", feature: "cuda" };
+        let (memory, device): (MemoryName, DeviceName) = ("cuda:1".parse().unwrap(), "cuda:1".parse().unwrap());
+        assert_eq!(memory.open(1).map(|_| ()), Err(not_built_in));
+        assert_eq!(device.open().map(|_| ()), Err(not_built_in));
+        let entry = Inventory::here().memories().find(|entry| entry.kind == "cuda").unwrap();
+        assert_eq!((entry.name, entry.to_string().as_str()), (None, "no cuda: it is not built into this program"));
+    }
+}

@@ -1,0 +1,66 @@
+//! The one door: memory and devices by names. A name is the same text in the tool, in C, in Python
+//! and in the board tests.
+//!
+//! ```text
+//!   "guard:f8003000" ─► MemoryName ─┬─ device() ─► DeviceName ─► OpenDevice ─┬─ memory(name, bytes) ─► AnyMemory
+//!                                   └─ open(bytes) ─► AnyMemory              └─ attach(how) ─► AnyDevice
+//!   Inventory: what this machine has, by the same names, and why it lacks the rest
+//! ```
+//!
+//! Nothing here allocates. [`AnyMemory`] is a [`Backend`](crate::Backend) and [`AnyDevice`] a
+//! [`Device`](crate::Device), so regions, drivers and engines take them as any other. Memory that
+//! belongs to a device is opened from the device, and one opening serves its registers too.
+//! [`OpenDevice::take`] takes a device for a driver by name, or a channel of it beside others.
+//!
+//! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of
+//! the conformance suite, and its documentation. The tool, C and Python name no kind but GPUs,
+//! whose code they load.
+//!
+//! GPUs of Vulkan and OpenCL are another crate's, `contigo-gpu`, which brings them by [`provide`].
+//!
+//! [`row`] finds a driver by its name, and [`register`] adds one's own.
+
+mod any_device;
+mod any_memory;
+mod any_module;
+mod core_gate;
+mod designed;
+mod device;
+mod error;
+mod files;
+mod found;
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+mod gpu;
+mod grammar;
+mod guarded;
+mod inventory;
+mod kernel_registers;
+mod memory;
+mod name;
+mod open_device;
+mod provided;
+mod registry;
+mod rows;
+mod shared;
+#[cfg(feature = "sim")]
+mod simulated;
+mod text;
+
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+pub use self::gpu::load_cuda;
+pub use self::{
+    any_device::{AnyDevice, AnyIrq},
+    any_memory::AnyMemory,
+    any_module::{AnyModule, GpuModule},
+    core_gate::GateAt,
+    designed::{Fabric, SettingsText, device_of, driver_of, node_of, settings_of},
+    device::DeviceName,
+    error::{NameError, NameRule},
+    found::Facts,
+    inventory::{Entry, Inventory},
+    memory::MemoryName,
+    open_device::{Attach, NO_PORT, OpenDevice},
+    provided::{GpuDevice, GpuKind, OwnedMemory, gpu_behind, provide},
+    registry::{DriverRow, MAX_REGISTERED, each_row, register, row},
+    shared::Taken,
+};

@@ -1,0 +1,487 @@
+#![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
+//! A device that was opened once, for its registers and its memory.
+
+#[cfg(feature = "sim")]
+use super::text::Text;
+use super::{
+    DeviceName, DriverRow, MemoryName,
+    any_device::{AnyDevice, Attachment},
+    any_memory::AnyMemory,
+    any_module::AnyModule,
+    files::Files,
+    guarded::Guarded,
+    kernel_registers::KernelRegisters,
+    provided::{self, GpuDevice},
+    shared::SharedCore,
+};
+use contigo_core::{
+    job::Settings,
+    linux::guard::Guard,
+    linux::vfio::{Interrupt, Vfio, VfioDevice},
+    mem::Port,
+    types::{Error, PhysAddr, shared::Shared},
+};
+use core::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+/// A device, opened: **one opening serves its registers, its interrupt and the memory that belongs
+/// to it.** It is a handle: clones are the same opening, and drivers and memory that are made of it
+/// have one each. When the last of them is dropped, the device is closed, and the kernel stops it
+/// where it can (`vfio:…`, `guard:…`).
+///
+/// ```
+/// use contigo::{Align, Queue, Region, drivers::zdma::Zdma};
+/// use contigo::names::{Attach, DeviceName, MemoryName};
+/// use core::time::Duration;
+/// let device = "sim:zdma@7".parse::<DeviceName>()?.open()?;
+/// let memory: MemoryName = "sim".parse()?;
+/// let region = Region::new(device.memory(&memory, 1 << 20)?)?;
+/// // SAFETY: the model is a ZDMA.
+/// let mut queue = Queue::new(unsafe { Zdma::simple(device.attach(Attach::default())?)? }, 1)?;
+/// let [from, to] = [region.alloc(4096, Align::LINE)?, region.alloc(4096, Align::LINE)?];
+/// let [_from, _to] = queue.run([from.to_device(..), to.from_device(..)], &[], Duration::from_millis(20))?.buffers;
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct OpenDevice(Shared<Inner>);
+
+struct Inner {
+    name: DeviceName,
+    /// What several drivers share.
+    core: SharedCore,
+    /// A driver has the registers.
+    attached: AtomicBool,
+    opened: Opened,
+}
+
+enum Opened {
+    /// Registers that a program's word wires: a UIO device's, or a PCI function's.
+    Plain(KernelRegisters),
+    /// A device that the kernel module guards.
+    Guarded(Guarded),
+    Vfio(Vfio),
+    #[cfg(feature = "sim")]
+    Simulated(contigo_sim::SimBoard, super::simulated::Models),
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    Gpu(contigo_core::cuda::Gpu),
+    /// A GPU that another crate brought.
+    Provided(&'static dyn GpuDevice),
+}
+
+/// How a driver takes a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attach {
+    /// Which window of registers: a PCI function's BAR, or an entry of a guarded node's `reg`.
+    /// Other devices have window 0.
+    pub window: u8,
+    /// Does the driver wait for the interrupt, the first where it has several? Otherwise it looks
+    /// again and again, with no system call.
+    pub interrupt: bool,
+}
+
+impl Default for Attach {
+    /// The first window, with the interrupt.
+    fn default() -> Self {
+        Self { window: 0, interrupt: true }
+    }
+}
+
+impl OpenDevice {
+    fn new(name: &DeviceName, opened: Opened) -> Result<Self, Error> {
+        let (core, attached) = (SharedCore::new(), AtomicBool::new(false));
+        Shared::new(Inner { name: *name, core, attached, opened }).map(Self)
+    }
+
+    pub(super) fn core(&self) -> &SharedCore {
+        &self.0.core
+    }
+
+    /// Its driver is gone.
+    pub(super) fn let_go(&self) {
+        self.0.attached.store(false, Ordering::Release);
+    }
+
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub(super) fn uio(name: &DeviceName, root: &str) -> Result<Self, Error> {
+        Self::new(name, Opened::Plain(KernelRegisters::uio(name, root)?))
+    }
+
+    pub(super) fn pci(name: &DeviceName, root: &str) -> Result<Self, Error> {
+        Self::new(name, Opened::Plain(KernelRegisters::pci(name.argument(), root)?))
+    }
+
+    pub(super) fn guarded(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        Self::guarded_by(name, Files { root: "" }, Guard::open)
+    }
+
+    pub(super) fn guarded_by(name: &DeviceName, files: Files<'_>, open: impl FnOnce(&str) -> Result<Guard, Error>) -> Result<Self, Error> {
+        Self::new(name, Opened::Guarded(Guarded::open(name.argument(), files, open)?))
+    }
+
+    pub(super) fn behind_iommu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        Self::vfio_by(name, Vfio::open)
+    }
+
+    pub(super) fn vfio_by(name: &DeviceName, open: impl FnOnce(&str) -> Result<Vfio, Error>) -> Result<Self, Error> {
+        Self::new(name, Opened::Vfio(open(name.argument())?))
+    }
+
+    #[cfg(feature = "sim")]
+    pub(super) fn simulated(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        let (board, models) = super::simulated::open(name)?;
+        Self::new(name, Opened::Simulated(board, models))
+    }
+
+    /// The model of `driver`'s core, on a board of the program's: with faults, and beside other
+    /// devices. It has a handle to the board.
+    ///
+    /// ```
+    /// use contigo::{names::OpenDevice, sim::{Faults, SimBoard, SimConfig}};
+    /// let board = SimBoard::with(SimConfig { seed: 1, faults: Faults::OFTEN });
+    /// let [from, to] = [OpenDevice::on_board(&board, "zdma")?, OpenDevice::on_board(&board, "axi_dma")?];
+    /// assert_eq!(from.port(), to.port());
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: no driver of that name has a model. [`Error::BadName`].
+    #[cfg(feature = "sim")]
+    pub fn on_board(board: &contigo_sim::SimBoard, driver: &str) -> Result<Self, Error> {
+        let model = contigo_sim::named(driver)?;
+        let long = Error::BadName { len_bytes: driver.len(), max_bytes: Text::MAX_BYTES };
+        let name = Text::join(&["sim:", driver]).ok_or(long)?;
+        let opened = Opened::Simulated(board.clone(), Some(model));
+        Self::new(&name.as_str().parse()?, opened)
+    }
+
+    /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
+    /// [`reset`](Self::reset) has a real device's.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]: it is no simulated device. [`Error::Contended`].
+    #[cfg(feature = "sim")]
+    pub fn reset_simulated(&self) -> Result<(), Error> {
+        match &self.0.opened {
+            Opened::Simulated(_, models) => self.reset_by(&mut || super::simulated::reset(models)),
+            _ => Err(Error::Unsupported { what: "this device is real", fix: "reset it with OpenDevice::reset" }),
+        }
+    }
+
+    /// Resets the device from outside, not through its driver, as VFIO, the module `contigo` or the
+    /// simulated board can. It is as after power-on, and has let go of all memory. The queue of
+    /// a device that would not stop goes on with [`Queue::stop`](crate::Queue::stop); stop it
+    /// before, or right after ([`Guard::reset`]). A PCI function masters the bus as before.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]: the kernel has no way to reset it. The errors of [`Guard::reset`]
+    /// and [`Vfio::reset`]. [`Error::Contended`].
+    ///
+    /// # Safety
+    /// As [`Guard::reset`]: no other thread calls a queue or a stream of it meanwhile. Drivers
+    /// that share it (the setting `channel`) may go on, because their core keeps them away.
+    pub unsafe fn reset(&self) -> Result<(), Error> {
+        const NONE: Error =
+            Error::Unsupported { what: "the kernel cannot reset this device", fix: "use VFIO's reset, a guard's, or the board's" };
+        match &self.0.opened {
+            // SAFETY: the caller's promise.
+            Opened::Guarded(guarded) => self.reset_by(&mut || unsafe { guarded.guard.reset() }),
+            // SAFETY: as above.
+            Opened::Vfio(vfio) => self.reset_by(&mut || unsafe { vfio.reset() }),
+            #[cfg(feature = "sim")]
+            Opened::Simulated(..) => self.reset_simulated(),
+            _ => Err(NONE),
+        }
+    }
+
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    pub(super) fn cuda(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        Self::new(name, Opened::Gpu(super::gpu::open(name.number().unwrap_or(0))?))
+    }
+
+    pub(super) fn provided_gpu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        let gpu = provided::open(name.kind(), name.feature(), name.number().unwrap_or(0))?;
+        Self::new(name, Opened::Provided(gpu))
+    }
+
+    /// The name that it was opened by.
+    #[must_use]
+    pub fn name(&self) -> &DeviceName {
+        &self.0.name
+    }
+
+    /// Its way to memory, where the kernel or the simulated board says it; `None` for a device of
+    /// which only the board's manual does.
+    #[must_use]
+    pub fn port(&self) -> Option<Port> {
+        match &self.0.opened {
+            Opened::Plain(_) | Opened::Guarded(_) => None,
+            Opened::Vfio(vfio) => Some(vfio.port()),
+            #[cfg(feature = "sim")]
+            Opened::Simulated(board, _) => Some(board.port()),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Opened::Gpu(gpu) => Some(gpu.port()),
+            Opened::Provided(gpu) => Some(gpu.port()),
+        }
+    }
+
+    /// `port`, as the kernel describes this device: [`Guard::seen_through`] where the module
+    /// guards it, VFIO's own, or as it is, on the board's bus where that is simulated.
+    #[must_use]
+    pub fn seen_through(&self, port: Port) -> Port {
+        match &self.0.opened {
+            Opened::Guarded(guarded) => guarded.guard.seen_through(port),
+            #[cfg(feature = "sim")]
+            Opened::Simulated(board, _) => Port { bus: board.bus(), ..port },
+            _ => self.port().unwrap_or(port),
+        }
+    }
+
+    /// Where its first register is, where the kernel says it: of a UIO device, and of what the
+    /// module guards except for PCI functions.
+    #[must_use]
+    pub fn addr(&self) -> Option<PhysAddr> {
+        match &self.0.opened {
+            Opened::Plain(registers) => registers.addr(),
+            Opened::Guarded(guarded) => guarded.addr(),
+            _ => None,
+        }
+    }
+
+    /// Opens `len_bytes` of memory for this device: what belongs to it (`guard`, `vfio:…`), a
+    /// dma-heap's block through its guard, or memory that belongs to no device.
+    ///
+    /// # Errors
+    /// - [`Error::NeedsDevice`]: it belongs to another device.
+    /// - [`Error::NotBuiltIn`]: this program was built without it. The error of the backend's own
+    ///   function.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn memory(&self, name: &MemoryName, len_bytes: usize) -> Result<AnyMemory, Error> {
+        if name.device().is_some_and(|owner| !self.is(&owner)) {
+            return Err(name.needs_device());
+        }
+        name.open_of(Some(self), len_bytes)
+    }
+
+    /// Refuses what a simulated core is not built with; a real one is what the program says.
+    #[cfg_attr(not(feature = "sim"), allow(clippy::unused_self, reason = "only a model says what it is"))]
+    pub(super) fn fits(&self, row: &DriverRow, settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
+        #[cfg(feature = "sim")]
+        if let Opened::Simulated(_, models) = &self.0.opened {
+            return super::simulated::fits(models, row, settings, map);
+        }
+        let _ = (row, settings, map);
+        Ok(())
+    }
+
+    /// Is it what `owner` names?
+    fn is(&self, owner: &DeviceName) -> bool {
+        if owner.kind() != self.0.name.kind() {
+            return false;
+        }
+        match &self.0.opened {
+            #[cfg(feature = "sim")]
+            Opened::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.seed()),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Opened::Gpu(_) => owner.number().unwrap_or(0) == self.0.name.number().unwrap_or(0),
+            Opened::Provided(_) => owner.number().unwrap_or(0) == self.0.name.number().unwrap_or(0),
+            Opened::Guarded(guarded) => guarded.is_called(owner.argument()),
+            _ => owner.argument() == self.0.name.argument(),
+        }
+    }
+
+    /// Its registers and its interrupt, for one driver at a time, where [`port`](Self::port) says
+    /// how it reaches memory. A device behind an IOMMU is reset first, and may master the bus then;
+    /// a simulated one begins as after power-on. A PCI function behind a guard masters the bus no
+    /// more, until [`enable_bus_master`](Self::enable_bus_master).
+    ///
+    /// # Errors
+    /// - [`Error::HasDriver`]: a driver has it, or was forgotten.
+    /// - [`Error::Unsupported`]: no kernel says how it reaches memory; use
+    ///   [`attach_wired`](Self::attach_wired).
+    /// - What [`VfioDevice::open`] says.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn attach(&self, how: Attach) -> Result<AnyDevice, Error> {
+        self.0.core.close_idle();
+        self.attach_through(self.port(), how)
+    }
+
+    /// As [`attach`](Self::attach), for a device whose way to memory is the program's word; another
+    /// one keeps its own.
+    ///
+    /// # Errors
+    /// - As [`attach`](Self::attach).
+    /// - The errors of [`Guard::registers`] and [`Guard::irq`], of
+    ///   [`Uio::find`](crate::linux::device::Uio::find), or of
+    ///   [`PciFunction::open`](crate::linux::device::PciFunction::open) and
+    ///   [`PciFunction::bar`](crate::linux::device::PciFunction::bar).
+    ///
+    /// # Safety
+    /// As [`Wired::new`](crate::hw::Wired::new): the device reaches memory through `port`, or,
+    /// where the module guards it, through [`seen_through`](Self::seen_through) of it, and no other
+    /// way.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub unsafe fn attach_wired(&self, port: Port, how: Attach) -> Result<AnyDevice, Error> {
+        self.0.core.close_idle();
+        self.attach_through(Some(self.seen_through(port)), how)
+    }
+
+    /// `port` is true of it: the kernel's or the board's word, or a caller's who promised it.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub(super) fn attach_through(&self, port: Option<Port>, how: Attach) -> Result<AnyDevice, Error> {
+        let port = port.ok_or(NO_PORT)?;
+        if self.0.attached.swap(true, Ordering::Acquire) {
+            return Err(Error::HasDriver);
+        }
+        let made = self.attachment(port, how);
+        let attachment = made.inspect_err(|_| self.let_go())?;
+        Ok(AnyDevice::new(attachment, port, self.clone()))
+    }
+
+    /// The registers once more, for a gate that is among them: a device that was attached is not
+    /// reset, and its driver keeps it.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]: it is behind an IOMMU, which cuts it off without a gate.
+    pub(super) fn second(&self, how: Attach, port: Port) -> Result<AnyDevice, Error> {
+        let attachment = match &self.0.opened {
+            Opened::Vfio(_) => {
+                return Err(Error::Unsupported {
+                    what: "a device of VFIO has its registers once",
+                    fix: "leave the gate open: the IOMMU cuts the device off",
+                });
+            }
+            #[cfg(feature = "sim")]
+            Opened::Simulated(board, models) => Attachment::Simulated(super::simulated::lent(board, models, port)?),
+            _ => self.attachment(port, how)?,
+        };
+        Ok(AnyDevice::second(attachment, port))
+    }
+
+    #[cfg_attr(feature = "audit", track_caller)]
+    fn attachment(&self, port: Port, how: Attach) -> Result<Attachment, Error> {
+        match &self.0.opened {
+            Opened::Plain(registers) => registers.attachment(&port, how),
+            Opened::Guarded(guarded) => guarded.attachment(how),
+            Opened::Vfio(vfio) => {
+                let interrupt = if how.interrupt { Interrupt::Any } else { Interrupt::Polled };
+                Ok(Attachment::Vfio(VfioDevice::open(vfio, how.window, interrupt)?))
+            }
+            #[cfg(feature = "sim")]
+            Opened::Simulated(board, models) => Ok(Attachment::Simulated(super::simulated::attach(board, models, port)?)),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Opened::Gpu(_) => Err(NO_REGISTERS),
+            Opened::Provided(_) => Err(NO_REGISTERS),
+        }
+    }
+
+    /// Lets a PCI function reach memory, by its own command register; another device may already.
+    /// Its driver has stopped it before ([`Queue::new`](crate::Queue::new) does).
+    ///
+    /// # Errors
+    /// The errors of [`BusMaster::enable`](crate::linux::device::BusMaster::enable).
+    ///
+    /// # Safety
+    /// As [`BusMaster::enable`](crate::linux::device::BusMaster::enable).
+    pub unsafe fn enable_bus_master(&self) -> Result<(), Error> {
+        match &self.0.opened {
+            // SAFETY: the caller's promise.
+            Opened::Plain(registers) => unsafe { registers.enable_bus_master() },
+            _ => Ok(()),
+        }
+    }
+
+    /// Its guard, to leave with the kernel what stops it ([`Queue::arm`](crate::Queue::arm)).
+    #[must_use]
+    pub fn guard(&self) -> Option<&Guard> {
+        match &self.0.opened {
+            Opened::Guarded(guarded) => Some(&guarded.guard),
+            _ => None,
+        }
+    }
+
+    /// Its address space behind the IOMMU, to reset it, or to cut it off from memory.
+    #[must_use]
+    pub fn vfio(&self) -> Option<&Vfio> {
+        match &self.0.opened {
+            Opened::Vfio(vfio) => Some(vfio),
+            _ => None,
+        }
+    }
+
+    /// Its simulated board, for other models, and for what went wrong on it.
+    #[cfg(feature = "sim")]
+    #[must_use]
+    pub fn board(&self) -> Option<&contigo_sim::SimBoard> {
+        match &self.0.opened {
+            Opened::Simulated(board, _) => Some(board),
+            _ => None,
+        }
+    }
+
+    /// The name that a GPU's driver gives it; `None` for another device. On a machine with drivers
+    /// for the CPU, as Mesa's lavapipe and pocl are, this says which one a number means.
+    #[must_use]
+    pub fn gpu_name(&self) -> Option<&str> {
+        match &self.0.opened {
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Opened::Gpu(gpu) => Some(&gpu.facts().name),
+            Opened::Provided(gpu) => Some(gpu.name()),
+            _ => None,
+        }
+    }
+
+    /// Loads code for a GPU: PTX with a NUL at its end, a cubin or a fatbin for `cuda`; SPIR-V for
+    /// `vulkan`; a text of OpenCL C for `opencl`. The GPU's driver compiles and allocates as it
+    /// pleases, so do it before the first job. `log` gets the words of its compiler
+    /// where it refuses the code.
+    ///
+    /// # Errors
+    /// - [`Error::Unsupported`]: this device is no GPU.
+    /// - [`Error::Cuda`], [`Error::Gpu`]: its driver refuses the code. The error of the interface's
+    ///   own function.
+    ///
+    /// # Safety
+    /// A compiler made the code for this kind of GPU, and it is whole; a text is what the program
+    /// means to run. A driver may do anything with other bytes.
+    pub unsafe fn load(&self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
+        match &self.0.opened {
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            // SAFETY: the caller's promise.
+            Opened::Gpu(gpu) => unsafe { super::gpu::load_cuda(gpu, code, log) },
+            // SAFETY: the caller's promise.
+            Opened::Provided(gpu) => unsafe { gpu.load(code, log) },
+            _ => Err(Error::Unsupported { what: "code is loaded for a GPU", fix: "open one: cuda:0, vulkan or opencl" }),
+        }
+    }
+
+    /// The GPU, for its memory and its facts.
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    #[must_use]
+    pub fn gpu(&self) -> Option<&contigo_core::cuda::Gpu> {
+        match &self.0.opened {
+            Opened::Gpu(gpu) => Some(gpu),
+            _ => None,
+        }
+    }
+
+    /// The GPU that another crate brought, for its memory.
+    pub(super) fn provided(&self) -> Option<&'static dyn GpuDevice> {
+        match &self.0.opened {
+            Opened::Provided(gpu) => Some(*gpu),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for OpenDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenDevice").field("name", &self.0.name).finish_non_exhaustive()
+    }
+}
+
+/// A device whose way to memory no kernel tells.
+pub const NO_PORT: Error = Error::Unsupported { what: "no kernel says how this device reaches memory", fix: "name its port" };
+
+const NO_REGISTERS: Error = Error::Unsupported { what: "a GPU has no window of registers", fix: "launch a kernel on it" };

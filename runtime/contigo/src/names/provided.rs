@@ -1,0 +1,128 @@
+#![allow(unsafe_code, reason = "memory of another crate becomes a trait object")]
+//! GPUs that another crate brings. The bindings of their interfaces take the heap, and this crate
+//! has none.
+
+use super::any_module::AnyModule;
+use contigo_core::{
+    forward,
+    mem::{Backend, Port},
+    types::{Bus, Error, Result, boxed::Boxed, lock},
+};
+use core::fmt;
+use spin::Mutex;
+
+/// A kind of GPU that another crate brings ([`provide`]).
+#[derive(Clone, Copy, Debug)]
+pub struct GpuKind {
+    /// The beginning of its names: `vulkan` or `opencl`.
+    pub kind: &'static str,
+    /// Opens the GPU of this number. It stays open until the program ends, and the same number is
+    /// the same GPU again.
+    pub open: fn(u32) -> Result<&'static dyn GpuDevice>,
+}
+
+/// A GPU, opened: its way to memory, and memory for it.
+pub trait GpuDevice: Sync {
+    /// The name that its driver gives it.
+    fn name(&self) -> &str;
+
+    /// Its way to its own memory.
+    fn port(&self) -> Port;
+
+    /// Allocates `len_bytes` that CPU and GPU share.
+    ///
+    /// # Errors
+    /// The error of its interface.
+    fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory>;
+
+    /// Loads code for it, which stays as long as the value or a kernel of it. `log` gets the words
+    /// of the driver's compiler where it refuses the code.
+    ///
+    /// # Errors
+    /// The error of its interface.
+    ///
+    /// # Safety
+    /// As [`OpenDevice::load`](super::OpenDevice::load).
+    unsafe fn load(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule>;
+}
+
+/// Memory of another crate, owned: a [`Backend`] of any type, in pages from the kernel.
+pub struct OwnedMemory(Boxed<dyn Backend>);
+
+impl OwnedMemory {
+    /// Owns `backend`.
+    ///
+    /// # Errors
+    /// [`Error::Os`]: the kernel has no memory. The backend is dropped.
+    pub fn new<B: Backend + 'static>(backend: B) -> Result<Self> {
+        // SAFETY: the pointer is unsized, and returned.
+        unsafe { Boxed::<dyn Backend>::unsized_by(backend, |inner| inner) }.map(Self)
+    }
+}
+
+// SAFETY: every method is one backend's, which may be moved (`Backend`, 1).
+unsafe impl Backend for OwnedMemory {
+    forward!(|this| *this.0 => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by, wrong_accesses);
+}
+
+impl fmt::Debug for OwnedMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedMemory").field("name", &self.0.name()).finish_non_exhaustive()
+    }
+}
+
+/// The kinds that another crate may bring.
+const KINDS: [&str; 2] = ["vulkan", "opencl"];
+
+/// GPUs that are open at once, of all kinds: as many as both crates' interfaces have.
+const MOST_OPEN: usize = 32;
+
+/// Each by its bus, so that no function of another crate is called under the lock.
+static OPENED: Mutex<heapless::Vec<(Bus, &'static dyn GpuDevice), MOST_OPEN>> = Mutex::new(heapless::Vec::new());
+static PROVIDED: Mutex<heapless::Vec<&'static GpuKind, { KINDS.len() }>> = Mutex::new(heapless::Vec::new());
+
+/// Brings a kind of GPU, for the rest of the process's life: its names open memory and devices from
+/// here on. A second call changes nothing.
+///
+/// # Errors
+/// [`Error::NotFound`]: no row of the table waits for this kind. [`Error::Contended`].
+pub fn provide(kind: &'static GpuKind) -> Result<()> {
+    let mut provided = lock::acquire(&PROVIDED)?;
+    if !KINDS.contains(&kind.kind) {
+        return Err(Error::NotFound { what: "kind of GPU", among: u32::try_from(KINDS.len()).unwrap_or(u32::MAX).into() });
+    }
+    if provided.iter().all(|known| known.kind != kind.kind) {
+        // There is room for every kind.
+        let _ = provided.push(kind);
+    }
+    Ok(())
+}
+
+/// Is `kind` one of this crate's, or was it brought?
+pub(super) fn is_here(kind: &str) -> bool {
+    !KINDS.contains(&kind) || find(kind).is_ok_and(|found| found.is_some())
+}
+
+fn find(kind: &str) -> Result<Option<&'static GpuKind>> {
+    Ok(lock::acquire(&PROVIDED)?.iter().find(|known| known.kind == kind).copied())
+}
+
+/// Opens GPU number `ordinal` of `kind`.
+pub(super) fn open(kind: &'static str, feature: &'static str, ordinal: u32) -> Result<&'static dyn GpuDevice> {
+    let gpu = (find(kind)?.ok_or(Error::NotBuiltIn { kind, feature })?.open)(ordinal)?;
+    let bus = gpu.port().bus;
+    let mut opened = lock::acquire(&OPENED)?;
+    if opened.iter().all(|known| known.0 != bus) {
+        opened.push((bus, gpu)).map_err(|_| Error::TooMany { what: "GPUs of Vulkan and OpenCL", most: MOST_OPEN as u64 })?;
+    }
+    Ok(gpu)
+}
+
+/// The GPU of another crate that was opened by its name, and whose way to memory `port` is: to load
+/// code for it. `None`: there is no such GPU.
+///
+/// # Errors
+/// [`Error::Contended`].
+pub fn gpu_behind(port: &Port) -> Result<Option<&'static dyn GpuDevice>> {
+    Ok(lock::acquire(&OPENED)?.iter().find(|known| known.0 == port.bus).map(|known| known.1))
+}

@@ -1,0 +1,55 @@
+//! Drivers by their names: the same in Rust, C, Python and the tool.
+
+use super::AnyDevice;
+use contigo_core::{
+    job,
+    types::{Error, Result, lock, near::Among},
+};
+use spin::Mutex;
+
+/// A row of the table of drivers: built in ([`drivers`](crate::drivers)), or a program's own
+/// ([`register`]).
+pub type DriverRow = job::DriverRow<AnyDevice>;
+
+/// The drivers of the crate `contigo-drivers`.
+static BUILT_IN: [DriverRow; 10] = contigo_drivers::rows();
+
+/// How many rows a program registers at most: a bitstream has a handful of cores.
+pub const MAX_REGISTERED: usize = 32;
+
+static REGISTERED: Mutex<heapless::Vec<&'static DriverRow, MAX_REGISTERED>> = Mutex::new(heapless::Vec::new());
+
+/// Adds a row, for the rest of the process's life.
+///
+/// # Errors
+/// [`Error::InUse`]: there is one of that name. [`Error::TooMany`]: 32 were registered.
+pub fn register(row: &'static DriverRow) -> Result<()> {
+    let mut registered = lock::acquire(&REGISTERED)?;
+    if registered.iter().copied().chain(&BUILT_IN).any(|known| known.name == row.name) {
+        return Err(Error::InUse { errno: 0 });
+    }
+    registered.push(row).map_err(|_| Error::TooMany { what: "registered drivers", most: MAX_REGISTERED as u64 })
+}
+
+/// The row called `name`.
+///
+/// # Errors
+/// [`Error::NotFound`], with the names that are most like it ([`each_row`] lists all).
+pub fn row(name: &str) -> Result<&'static DriverRow> {
+    let registered = lock::acquire(&REGISTERED)?;
+    let found = BUILT_IN.iter().chain(registered.iter().copied()).find(|row| row.name == name);
+    drop(registered);
+    found.ok_or_else(|| Error::NotFound { what: "driver", among: Among::nearest(name, every_name) })
+}
+
+fn every_name(each: &mut dyn FnMut(&str)) {
+    each_row(|row| each(row.name));
+}
+
+/// Shows every row to `each`, the built-in ones first.
+pub fn each_row(mut each: impl FnMut(&'static DriverRow)) {
+    BUILT_IN.iter().for_each(&mut each);
+    // Rows that others register meanwhile are not shown.
+    let registered = lock::acquire(&REGISTERED).map(|registered| registered.clone()).unwrap_or_default();
+    registered.iter().copied().for_each(each);
+}

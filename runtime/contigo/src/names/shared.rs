@@ -1,0 +1,266 @@
+#![allow(unsafe_code, reason = "which driver a device has is a program's claim")]
+//! How a device is taken by its drivers: by one alone, or by several, one a channel.
+
+use super::{AnyDevice, Attach, DriverRow, GateAt, OpenDevice, core_gate::OpenGate};
+use contigo_core::{
+    forward,
+    hw::Device,
+    job::{AnyCore, AnyDriver, Driver, Parts, Settings},
+    mem::Port,
+    types::{Error, Result, lock},
+};
+use core::sync::atomic::{AtomicU32, Ordering};
+use spin::Mutex;
+
+/// How many drivers one core has at most, with those that were forgotten: 32 channels, and as
+/// many threads as open one that is not free. The count never comes round to 0.
+const DRIVERS_MAX: u32 = 1 << 16;
+
+/// The part of a device that several drivers share. The first of them makes it, and the last one's
+/// end closes it.
+pub(super) struct SharedCore {
+    /// It has a handle to the device that this lies in, so it is closed when it has no drivers.
+    opened: Mutex<Option<OpenedCore>>,
+    /// How many drivers it has: more only under the lock, and `DRIVERS_MAX` at most.
+    drivers: AtomicU32,
+}
+
+/// A core, and how its device was attached.
+struct OpenedCore {
+    core: AnyCore,
+    /// Its row's name.
+    driver: &'static str,
+    port: Option<Port>,
+    how: Attach,
+}
+
+impl SharedCore {
+    pub(super) const fn new() -> Self {
+        Self { opened: Mutex::new(None), drivers: AtomicU32::new(0) }
+    }
+
+    /// Closes a core without drivers, so that a driver may have the device to itself.
+    pub(super) fn close_idle(&self) {
+        // Where another thread has the lock it opens a driver, or closes the core itself.
+        let Ok(mut opened) = lock::acquire(&self.opened) else { return };
+        // Acquire: what the last driver did came before.
+        if self.drivers.load(Ordering::Acquire) == 0 {
+            // Under the lock: the next one to open finds the device given back. The caller has a
+            // handle to the device, so this is not the last one, and the lock stays.
+            *opened = None;
+        }
+    }
+
+    /// One driver more of `device`, whose core this is. `_opened` shows that the lock is held.
+    fn count(&self, device: &OpenDevice, _opened: &OpenedCore) -> Result<Counted> {
+        // Where each was forgotten, the device stays theirs.
+        if self.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
+            return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
+        }
+        self.drivers.fetch_add(1, Ordering::Relaxed);
+        Ok(Counted(device.clone()))
+    }
+}
+
+/// One of the drivers of a device's core.
+struct Counted(OpenDevice);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let core = self.0.core();
+        if core.drivers.fetch_sub(1, Ordering::Release) == 1 {
+            core.close_idle();
+        }
+    }
+}
+
+/// The driver of a channel, which is counted until it is gone.
+struct OfChannel {
+    driver: AnyDriver,
+    _counted: Counted,
+}
+
+// SAFETY: every method is the driver's own.
+unsafe impl Driver for OfChannel {
+    forward!(|this| this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, arm_irq, ran_dry);
+    // No stop program: the kernel runs one for a device, and this driver's leaves the siblings at
+    // work.
+}
+
+/// A device that was taken for one driver, or a channel of it: [`OpenDevice::take`].
+#[must_use = "the device is given back when this is dropped"]
+pub struct Taken {
+    row: &'static DriverRow,
+    device: OpenDevice,
+    how: Attach,
+    /// Opened before the driver, which may find its core in a reset otherwise.
+    gate: Option<OpenGate>,
+    share: Share,
+}
+
+enum Share {
+    Whole(AnyDevice),
+    Channel(Counted),
+}
+
+impl OpenDevice {
+    /// Takes the device for the driver of `row`, through `port`; `None`: the kernel or the
+    /// simulated board says how it reaches memory.
+    ///
+    /// With the setting `channel` a device is shared, where its channels can have a driver each
+    /// ([`DriverRow::core`]). Each driver has its channel, in any thread, and the others go
+    /// on where one stops. Without it the driver has the device to itself.
+    ///
+    /// A driver that shares its device leaves the kernel no program that stops it
+    /// ([`Queue::arm`](crate::Queue::arm)).
+    ///
+    /// ```
+    /// use contigo::{Align, Queue, Region, job::{Parts, Settings}};
+    /// use contigo::names::{Attach, DeviceName, row};
+    /// use core::time::Duration;
+    /// let device = "sim:pl330".parse::<DeviceName>()?.open()?;
+    /// let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?;
+    /// let take = || region.alloc(4096, Align::LINE);
+    /// let open = |settings| {
+    ///     let settings = Settings(settings);
+    ///     // SAFETY: the model is a PL330, which no other code drives.
+    ///     unsafe {
+    ///         let taken = device.take(row("pl330")?, settings, None, Attach::default())?;
+    ///         taken.open(Parts { device: (), memory: Some(take()?), settings, map: None })
+    ///     }
+    /// };
+    /// let mut first = Queue::new(open("channel=0")?, 1)?;
+    /// let mut second = Queue::new(open("channel=1")?, 1)?;
+    /// for queue in [&mut first, &mut second] {
+    ///     queue.submit([take()?.to_device(..), take()?.from_device(..)], &[])?;
+    /// }
+    /// first.stop()?;
+    /// assert!(second.wait::<2>(Duration::from_millis(20))?.is_some(), "it goes on");
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - [`Error::HasDriver`]: a driver has the device, or another row's drivers share it,
+    ///   behind another port, or it was attached otherwise. A channel that did not stop when its
+    ///   driver was dropped keeps its driver, and so the device from a driver that wants all of it.
+    /// - [`Error::TooMany`]: 65,536 drivers of it were forgotten.
+    /// - [`Error::UnknownSetting`], [`Error::NotANumber`], [`Error::OtherModel`]: told before the
+    ///   device is touched.
+    /// - The errors of [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's
+    ///   functions.
+    ///
+    /// # Safety
+    /// The device is the one that the driver is for. No other code drives it, except for drivers
+    /// that are taken here. As [`attach_wired`](Self::attach_wired), where there is a port.
+    pub unsafe fn take(&self, row: &'static DriverRow, settings: Settings<'_>, port: Option<Port>, how: Attach) -> Result<Taken> {
+        row.settings.map_or(Ok(()), |known| settings.only(known))?;
+        self.fits(row, settings, None)?;
+        let channel = settings.number("channel", 0, u8::MAX.into())?;
+        let Some(open_core) = row.core.filter(|_| channel.is_some()) else {
+            let device = match port {
+                // SAFETY: the caller's promise.
+                Some(port) => unsafe { self.attach_wired(port, how)? },
+                None => self.attach(how)?,
+            };
+            return Ok(Taken { row, device: self.clone(), how, gate: None, share: Share::Whole(device) });
+        };
+        let port = port.map_or_else(|| self.port(), |port| Some(self.seen_through(port)));
+        let shared = self.core();
+        shared.close_idle();
+        let mut held = lock::acquire(&shared.opened)?;
+        if held.is_none() {
+            // SAFETY: the caller's promise.
+            let core = unsafe { open_core(self.attach_through(port, how)?)? };
+            *held = Some(OpenedCore { core, driver: row.name, port, how });
+        }
+        let same = |opened: &OpenedCore| (opened.driver, opened.port, opened.how) == (row.name, port, how);
+        let Some(opened) = held.as_ref().filter(|opened| same(opened)) else { return Err(Error::HasDriver) };
+        let share = Share::Channel(shared.count(self, opened)?);
+        drop(held);
+        Ok(Taken { row, device: self.clone(), how, gate: None, share })
+    }
+}
+
+impl OpenDevice {
+    /// Pulls a reset line, of which the drivers hear that share the device.
+    pub(super) fn reset_by(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let held = lock::acquire(&self.core().opened)?;
+        // Under the lock: a driver that opened meanwhile would not hear of it.
+        let Some(opened) = held.as_ref() else { return pull() };
+        // As a driver, so that the last one's end closes the core behind the reset. It is dropped
+        // after the handle to the core.
+        let (_counted, core) = (self.core().count(self, opened)?, opened.core.clone());
+        drop(held);
+        core.get().reset(pull)
+    }
+}
+
+impl Taken {
+    /// The same device, whose core has a gate before its master: the driver stops it by the gate,
+    /// whatever it does. Where a program that died left the core in its reset, that ends here.
+    ///
+    /// In the driver's own window the gate is its stop program too. A gate elsewhere leaves the
+    /// kernel none.
+    ///
+    /// # Errors
+    /// - [`Error::RegisterWindow`], [`Error::WrongDevice`]: no gate is there.
+    /// - [`Error::WillNotStop`]: the core is in its reset, and the interconnect owes an answer.
+    /// - [`Error::HasDriver`]: a driver has the gate's own device.
+    /// - [`Error::Unsupported`]: the device is shared (`channel`), and the gate would stop all its
+    ///   channels; or it is behind an IOMMU, and the gate in its window.
+    /// - The errors of [`OpenDevice::attach`].
+    ///
+    /// # Safety
+    /// As [`Gated::new`](crate::drivers::axi_gate::Gated::new), of the driver that is opened. In
+    /// the core's window only this gate writes the gate's registers.
+    pub unsafe fn behind(self, gate: GateAt<'_>) -> Result<Self> {
+        let port = match &self.share {
+            Share::Whole(device) => *device.port(),
+            Share::Channel(_) => {
+                return Err(Error::Unsupported { what: "a gate stops all channels of a core", fix: "open the driver without `channel`" });
+            }
+        };
+        // SAFETY: the caller's promise.
+        let gate = unsafe { OpenGate::open(gate, &self.device, self.how, port)? };
+        Ok(Self { gate: Some(gate), ..self })
+    }
+
+    /// Opens the driver. `parts` has no device.
+    ///
+    /// # Errors
+    /// [`Error::HasDriver`]: another driver has the channel. [`Error::OtherModel`]: the map or the
+    /// settings are not the simulated core's. The error of the driver's own function.
+    ///
+    /// # Safety
+    /// As [`DriverRow::open`], and with the settings that the device was taken with.
+    pub unsafe fn open(self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
+        let Parts { memory, settings, map, .. } = parts;
+        self.device.fits(self.row, settings, map)?;
+        match self.share {
+            Share::Whole(device) => {
+                // SAFETY: the caller's promise.
+                let driver = unsafe { (self.row.open)(Parts { device, memory, settings, map })? };
+                match self.gate {
+                    // SAFETY: `behind`'s caller promised it.
+                    Some(gate) => unsafe { gate.before(driver) },
+                    None => Ok(driver),
+                }
+            }
+            Share::Channel(counted) => {
+                // Counted, so there is one. A handle to it, so that others are not kept waiting
+                // while this driver is opened.
+                let core = lock::acquire(&self.device.core().opened)?.as_ref().map(|opened| opened.core.clone());
+                // SAFETY: the caller's promise.
+                let driver = unsafe { core.ok_or(Error::HasDriver)?.get().open(Parts { device: (), memory, settings, map })? };
+                AnyDriver::new(OfChannel { driver, _counted: counted })
+            }
+        }
+    }
+}
+
+impl core::fmt::Debug for Taken {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let shared = matches!(self.share, Share::Channel(_));
+        f.debug_struct("Taken").field("row", self.row).field("shared", &shared).finish()
+    }
+}

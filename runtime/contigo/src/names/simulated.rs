@@ -1,0 +1,73 @@
+//! The device of a simulated board, by the name of its model.
+
+use super::{DeviceName, DriverRow, files::Files};
+use contigo_core::{job::Settings, mem::Port, types::Error};
+use contigo_design::kernel;
+use contigo_sim::{AnyModel, Faults, SimBoard, SimConfig, SimDevice, each_name, named};
+
+/// The seed of a board, where none is said.
+const SEED: u64 = 1;
+
+/// A board with memory alone.
+const BOARD: &str = "board";
+
+/// Gives `each` the name of every model.
+pub(super) fn models(_: Files<'_>, each: &mut dyn FnMut(&str)) {
+    each(BOARD);
+    each_name(each);
+}
+
+/// The model of an opened board; `None`: it has memory alone.
+pub(super) type Models = Option<AnyModel>;
+
+/// The board and the model that `name` says.
+pub(super) fn open(name: &DeviceName) -> Result<(SimBoard, Models), Error> {
+    let models = match name.argument() {
+        BOARD => None,
+        model => Some(named(model)?),
+    };
+    let config = SimConfig { seed: name.seed().unwrap_or(SEED), faults: Faults::NONE };
+    Ok((SimBoard::try_with(config)?, models))
+}
+
+/// A device of a simulated board, which no other driver has.
+pub(super) type Simulated = SimDevice<AnyModel>;
+
+/// The device, as after power-on, behind `port`.
+pub(super) fn attach(board: &SimBoard, models: &Models, port: Port) -> Result<Simulated, Error> {
+    reset(models)?;
+    lent(board, models, port)
+}
+
+/// Refuses settings and a map that are not what the model is built with, before it is touched.
+pub(super) fn fits(models: &Models, row: &DriverRow, settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
+    let Some(model) = models else { return Ok(()) };
+    let fit = |what: &'static str, nth, value: u64| match model.limits(what, nth)? {
+        Some((min, max)) if !(min..=max).contains(&value) => Err(Error::OtherModel { what, value, min, max }),
+        _ => Ok(()),
+    };
+    for &name in row.settings.unwrap_or_default() {
+        // One that is no number is the driver's to refuse.
+        if let Ok(Some(value)) = settings.number(name, 0, u64::MAX) {
+            fit(name, 0, value)?;
+        }
+    }
+    if let Some(map) = map.filter(|_| row.name == "ap_ctrl")
+        && let Ok(Ok(map)) = kernel::any(map, "").map(|described| described.build())
+    {
+        map.layout().try_for_each(|(what, nth, value)| fit(what, nth, value))?;
+    }
+    Ok(())
+}
+
+/// The device as it is.
+pub(super) fn lent(board: &SimBoard, models: &Models, port: Port) -> Result<Simulated, Error> {
+    SimDevice::try_with_model(board, port, models.as_ref().ok_or(NO_DEVICE)?.lend())
+}
+
+/// Pulls the reset line.
+pub(super) fn reset(models: &Models) -> Result<(), Error> {
+    models.as_ref().ok_or(NO_DEVICE)?.pull_reset()
+}
+
+const NO_DEVICE: Error = Error::Unsupported { what: "this simulated board has memory alone", fix: "open a device on it, as sim:zdma" };

@@ -1,0 +1,132 @@
+//! What the drivers of one device's channels share.
+
+use super::{baton::Baton, device::Device};
+use crate::types::{Error, Result, barrier, lock};
+use core::{
+    fmt,
+    sync::atomic::{AtomicU32, Ordering},
+};
+use spin::{Mutex, MutexGuard};
+
+/// The most channels of a core.
+const CHANNELS_MAX: usize = 32;
+
+/// What the drivers of one device's channels share beside its registers: a lock, the account of its
+/// resets, and its one interrupt. [`Device::siblings`](crate::Device::siblings) gives it to the
+/// driver of a [`CoreChannel`](crate::job::CoreChannel).
+pub struct Siblings {
+    block: Mutex<()>,
+    /// Bit N: channel N is claimed.
+    claimed: AtomicU32,
+    epoch: AtomicU32,
+    /// A bit for each channel, or what else the drivers of one kind agree on.
+    marks: AtomicU32,
+    pub(crate) baton: Baton,
+}
+
+/// The lock on the registers that channels share. It is released when this is dropped.
+#[derive(Debug)]
+#[must_use = "the lock is held as long as this lives"]
+pub struct CoreLock<'s>(#[allow(dead_code, reason = "held for its drop")] MutexGuard<'s, ()>);
+
+impl Siblings {
+    pub(crate) fn new() -> Self {
+        let [claimed, epoch, marks] = [const { AtomicU32::new(0) }; 3];
+        Self { block: Mutex::new(()), claimed, epoch, marks, baton: Baton::new() }
+    }
+
+    /// Keeps the other channels' drivers, and a reset, from the registers that they share.
+    ///
+    /// # Errors
+    /// [`Error::Contended`]: another thread has held it for a second.
+    pub fn lock(&self) -> Result<CoreLock<'_>> {
+        lock::acquire(&self.block).map(CoreLock)
+    }
+
+    /// Does, under the lock, what ends every channel's jobs. Drivers that have jobs in flight see
+    /// the change of the [`epoch`](Self::epoch), before `act` begins and also where it fails; those
+    /// that sleep are woken. The epoch says that a reset was tried: `act` may have failed or done
+    /// nothing, so a driver's `stop` stops its channel all the same.
+    ///
+    /// # Errors
+    /// [`Error::Contended`], or what `act` returns.
+    pub fn reset<R>(&self, act: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _locked = self.lock()?;
+        // Twice: a job that is polled while the registers change has been ended, and so has one
+        // whose doorbell came before the lock was taken. A driver compares once more under the
+        // lock.
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        barrier::before_doorbell();
+        // Dropped in any case, before the lock: siblings learn of a reset that panicked too.
+        let _ends = ResetEnds(self);
+        act()
+    }
+
+    /// How often the device was reset, read after the registers that were read before.
+    pub fn epoch(&self) -> u32 {
+        barrier::after_completion();
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// A word of the drivers' own, 0 at first.
+    pub const fn marks(&self) -> &AtomicU32 {
+        &self.marks
+    }
+
+    fn bit(index: usize) -> Option<u32> {
+        u32::try_from(index).ok().and_then(|index| 1_u32.checked_shl(index))
+    }
+
+    pub(crate) fn claim(&self, index: usize) -> Result<()> {
+        let (value, max) = (index as u64, CHANNELS_MAX as u64 - 1);
+        let bit = Self::bit(index).ok_or(Error::Argument { name: "channel", value, min: 0, max, multiple_of: 1 })?;
+        if self.claimed.fetch_or(bit, Ordering::Acquire) & bit != 0 {
+            return Err(Error::HasDriver);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn give_back(&self, index: usize) {
+        self.claimed.fetch_and(!Self::bit(index).unwrap_or(0), Ordering::Release);
+    }
+}
+
+/// Does `act` while no sibling of this channel's driver does, and none resets the device.
+///
+/// # Errors
+/// [`Error::Contended`], or what `act` returns.
+pub fn locked<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _lock = device.siblings().map(Siblings::lock).transpose()?;
+    act()
+}
+
+/// Does what ends the jobs of all the device's drivers: [`Siblings::reset`], where there are any.
+///
+/// # Errors
+/// As [`locked`].
+pub fn reset_all<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Result<R> {
+    match device.siblings() {
+        Some(siblings) => siblings.reset(act),
+        None => act(),
+    }
+}
+
+/// The end of a reset.
+struct ResetEnds<'s>(&'s Siblings);
+
+impl Drop for ResetEnds<'_> {
+    fn drop(&mut self) {
+        barrier::before_doorbell();
+        self.0.epoch.fetch_add(1, Ordering::AcqRel);
+        self.0.baton.wake();
+    }
+}
+
+impl fmt::Debug for Siblings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Siblings")
+            .field("claimed", &self.claimed.load(Ordering::Relaxed))
+            .field("epoch", &self.epoch.load(Ordering::Relaxed))
+            .finish_non_exhaustive()
+    }
+}

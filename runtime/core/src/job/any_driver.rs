@@ -1,0 +1,45 @@
+#![allow(unsafe_code, reason = "a driver of any type becomes a trait object, and passes its promises on")]
+//! A driver of any type as one type.
+
+use super::Driver;
+use crate::types::{Result, boxed::Boxed, forward::forward};
+use core::fmt;
+
+/// **A driver of any type**, in pages from the kernel: so that C, Python and the tool have one type
+/// for all drivers, with no heap.
+///
+/// ```
+/// use contigo::{Driver, Queue, sim::{zdma::SimZdma, SimBoard}, job::AnyDriver};
+/// let board = SimBoard::new(1);
+/// let channel = SimZdma::new(&board, board.port());
+/// let driver = AnyDriver::new(channel.window()?.simple()?)?;
+/// assert_eq!((driver.name(), driver.operands().len()), ("zdma", 2));
+/// let queue = Queue::new(driver, 4)?;
+/// # let _ = queue;
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct AnyDriver(Boxed<dyn Driver + Send>);
+
+impl AnyDriver {
+    /// `driver`, of any size.
+    ///
+    /// # Errors
+    /// [`Error::Os`](crate::Error::Os): the kernel has no memory.
+    /// [`Error::Unsupported`](crate::Error::Unsupported): there is no kernel (feature `linux`). The
+    /// driver is dropped.
+    pub fn new<D: Driver + Send + 'static>(driver: D) -> Result<Self> {
+        // SAFETY: the pointer is unsized, and returned.
+        unsafe { Boxed::<dyn Driver + Send>::unsized_by(driver, |inner| inner) }.map(Self)
+    }
+}
+
+// SAFETY: every method is the driver's own.
+unsafe impl Driver for AnyDriver {
+    forward!(|this| *this.0 => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+}
+
+impl fmt::Debug for AnyDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyDriver").field(&self.name()).finish()
+    }
+}

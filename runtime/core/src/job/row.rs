@@ -1,0 +1,122 @@
+//! A driver as a table of drivers knows it.
+
+use super::{AnyCore, AnyDriver, Parts};
+use crate::types::Result;
+use core::fmt;
+
+/// **A driver that every language opens by its name**: a row of the table, built in
+/// or a program's own (`names::register`).
+///
+/// A row of one's own, for a driver in another crate: a program links both, registers the row, and
+/// C and Python open it as they open a built-in one.
+///
+/// ```
+/// use contigo::{Result, drivers::zdma::Zdma, job::{AnyDriver, Parts}};
+/// use contigo::names::{AnyDevice, DriverRow, register, row};
+///
+/// /// # Safety
+/// /// The device is a ZDMA channel, and no other code drives it.
+/// unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
+///     // SAFETY: the caller's promise.
+///     AnyDriver::new(unsafe { Zdma::simple(parts.device)? })
+/// }
+/// static MY_COPIER: DriverRow = DriverRow::new("my-copier", "copies, one job at a time", open);
+///
+/// register(&MY_COPIER)?;
+/// assert_eq!(row("my-copier")?.help, "copies, one job at a time");
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[non_exhaustive]
+pub struct DriverRow<D> {
+    /// Its name.
+    pub name: &'static str,
+    /// One sentence: what it drives, and what its jobs are.
+    pub help: &'static str,
+    /// The `compatible` of its node in the device tree, for a program that looks for the device.
+    pub compatible: &'static [&'static str],
+    /// The names of its settings: others are refused before the device is touched. `None`: its
+    /// driver looks at them itself.
+    pub settings: Option<&'static [&'static str]>,
+    /// The core's names in Vivado's block designs, the third part of a `VLNV`: `axi_dma`.
+    pub ip: &'static [&'static str],
+    /// Which parameter of a block design is which setting, with the same value.
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// How many bytes of memory the driver itself needs; 0: none.
+    pub memory_bytes: usize,
+    /// Do its jobs copy operand 0 to operand 1, without arguments? Then `contigo selftest` proves
+    /// memory, addresses and caches with it.
+    pub copies: bool,
+    /// Opens it.
+    ///
+    /// # Safety
+    /// The device is the one that the driver is for, as it is described, and no other code drives
+    /// it while the driver lives.
+    pub open: Open<D>,
+    /// Opens what several drivers of one device share; `None`: a driver has its device to itself.
+    /// The setting `channel` chooses one of them
+    /// (`OpenDevice::take`). It is opened, and dropped, under a lock of
+    /// the device's: neither calls the device's handle.
+    ///
+    /// # Safety
+    /// The device is the one that the driver is for, and no other code drives any of it while the
+    /// core lives.
+    pub core: Option<OpenCore<D>>,
+}
+
+/// The function that opens a driver.
+pub type Open<D> = for<'t> unsafe fn(Parts<'t, D>) -> Result<AnyDriver>;
+
+/// The function that opens a device that several drivers share.
+pub type OpenCore<D> = unsafe fn(D) -> Result<AnyCore>;
+
+impl<D> DriverRow<D> {
+    /// The row of a driver that needs no memory of its own.
+    #[must_use]
+    pub const fn new(name: &'static str, help: &'static str, open: Open<D>) -> Self {
+        Self { name, help, compatible: &[], settings: None, ip: &[], parameters: &[], memory_bytes: 0, copies: false, open, core: None }
+    }
+
+    /// The same, for nodes of the device tree that say one of `compatible`.
+    #[must_use]
+    pub const fn compatible(self, compatible: &'static [&'static str]) -> Self {
+        Self { compatible, ..self }
+    }
+
+    /// The same, of a driver that has these settings and no others. One that shares its device
+    /// lists `channel` too.
+    #[must_use]
+    pub const fn settings(self, settings: &'static [&'static str]) -> Self {
+        Self { settings: Some(settings), ..self }
+    }
+
+    /// The same, of a core that Vivado's block designs call one of `ip`, whose parameters there are
+    /// settings here: `("C_SG_LENGTH_WIDTH", "length_bits")`.
+    #[must_use]
+    pub const fn ip(self, ip: &'static [&'static str], parameters: &'static [(&'static str, &'static str)]) -> Self {
+        Self { ip, parameters, ..self }
+    }
+
+    /// The same, of a driver that needs `memory_bytes` bytes of its own.
+    #[must_use]
+    pub const fn memory(self, memory_bytes: usize) -> Self {
+        Self { memory_bytes, ..self }
+    }
+
+    /// The same, of a driver whose jobs copy operand 0 to operand 1.
+    #[must_use]
+    pub const fn copies(self) -> Self {
+        Self { copies: true, ..self }
+    }
+
+    /// The same, of a device that several drivers share, one a channel.
+    #[must_use]
+    pub const fn shared(self, core: OpenCore<D>) -> Self {
+        Self { core: Some(core), ..self }
+    }
+}
+
+impl<D> fmt::Debug for DriverRow<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DriverRow").field("name", &self.name).field("memory_bytes", &self.memory_bytes).finish_non_exhaustive()
+    }
+}

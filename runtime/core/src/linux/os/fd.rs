@@ -1,0 +1,334 @@
+//! Paths of bounded length, and the file descriptors that they open.
+//!
+//! `std`'s `CString`, `PathBuf` and `File` allocate or need a type of `std` by name, and this crate
+//! has neither a heap nor `std`. So a path is built in place, and a descriptor is a number that
+//! closes itself.
+#![allow(unsafe_code, reason = "the few system calls on a descriptor; every other file here calls these")]
+
+use crate::types::Error;
+use crate::types::platform::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use core::{
+    ffi::{CStr, c_int},
+    mem::ManuallyDrop,
+};
+use nix::{errno::Errno, libc};
+
+/// The longest name of a device or a heap. A char device's name has 64 bytes with its NUL. So has a
+/// CMA area's (`CMA_MAX_NAME`, Linux `include/linux/cma.h`), which is the name of its heap.
+pub(crate) const NAME_MAX_BYTES: usize = 63;
+
+/// The longest path, with its NUL: `/sys/class/u-dma-buf/` + 63, or a temporary directory's root +
+/// as much, and room to spare.
+const PATH_MAX_BYTES: usize = 256;
+
+/// Refuses what is not the name of one file directly inside a directory.
+///
+/// # Errors
+/// [`Error::BadName`]: empty, longer than [`NAME_MAX_BYTES`], `.`, `..`, or with a `/` or a NUL inside.
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    let length_fits = (1..=NAME_MAX_BYTES).contains(&name.len());
+    if length_fits && name != "." && name != ".." && !name.bytes().any(|byte| byte == b'/' || byte == 0) {
+        return Ok(());
+    }
+    Err(Error::BadName { len_bytes: name.len(), max_bytes: NAME_MAX_BYTES })
+}
+
+/// A path, built in place.
+#[derive(Debug)]
+pub struct Path {
+    // INVARIANT: ends with the only NUL.
+    bytes: heapless::Vec<u8, PATH_MAX_BYTES>,
+}
+
+impl Path {
+    /// The parts, with a `/` between each two.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] where they do not fit, or hold a NUL.
+    pub fn join(parts: &[&str]) -> Result<Self, Error> {
+        let len_bytes = parts.iter().fold(parts.len().saturating_sub(1), |sum, part| sum.saturating_add(part.len()));
+        let refused = Error::BadName { len_bytes, max_bytes: PATH_MAX_BYTES - 1 };
+        let mut bytes = heapless::Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            if part.bytes().any(|byte| byte == 0) {
+                return Err(refused);
+            }
+            if index > 0 {
+                bytes.push(b'/').map_err(|_| refused)?;
+            }
+            bytes.extend_from_slice(part.as_bytes()).map_err(|_| refused)?;
+        }
+        bytes.push(0).map_err(|_| refused)?;
+        Ok(Self { bytes })
+    }
+
+    /// The path as system calls take it.
+    pub fn as_c_str(&self) -> &CStr {
+        // The invariant makes this an Ok; the other arm names no file.
+        CStr::from_bytes_with_nul(&self.bytes).unwrap_or(c"")
+    }
+}
+
+/// An open file descriptor. It owns the descriptor, and closes it when it is dropped.
+#[derive(Debug)]
+pub struct Fd {
+    raw: c_int,
+    /// A fake's file: what closes the descriptor in the place of this value.
+    #[cfg(feature = "testkit")]
+    pub(super) owner: Option<super::seam::Owner>,
+}
+
+impl Fd {
+    /// Opens `path` with `flags` and `O_CLOEXEC`; never creates a file.
+    ///
+    /// # Errors
+    /// The errno of `openat(2)`.
+    pub fn open(path: &CStr, flags: c_int) -> Result<Self, i32> {
+        Self::open_from(libc::AT_FDCWD, path, flags)
+    }
+
+    /// Opens the file `name` inside this directory.
+    ///
+    /// # Errors
+    /// The errno of `openat(2)`.
+    pub(crate) fn open_at(&self, name: &CStr, flags: c_int) -> Result<Self, i32> {
+        Self::open_from(self.raw, name, flags)
+    }
+
+    fn open_from(directory: c_int, path: &CStr, flags: c_int) -> Result<Self, i32> {
+        // SAFETY: `path` is a NUL-terminated string that outlives the call. Without O_CREAT and
+        // O_TMPFILE no mode is read.
+        let fd = unsafe { libc::openat(directory, path.as_ptr(), (flags & !(libc::O_CREAT | libc::O_TMPFILE)) | libc::O_CLOEXEC) };
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
+    }
+
+    /// A descriptor of one's own for what `raw` is a descriptor of.
+    ///
+    /// # Errors
+    /// The errno of `fcntl(2)`.
+    pub(crate) fn duplicate(raw: c_int) -> Result<Self, i32> {
+        // SAFETY: the call takes no pointer; where it succeeds, no other value owns the new
+        // descriptor.
+        let fd = unsafe { libc::fcntl(raw, libc::F_DUPFD_CLOEXEC, 0) };
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
+    }
+
+    /// As the type that other crates take a descriptor in.
+    ///
+    /// # Errors
+    /// The errno of `fcntl(2)`, for a fake's file, which has an owner that closes it.
+    pub(crate) fn into_owned(self) -> Result<OwnedFd, i32> {
+        #[cfg(feature = "testkit")]
+        if self.owner.is_some() {
+            return Self::duplicate(self.raw)?.into_owned();
+        }
+        // SAFETY: `self` owns the descriptor, and does not close it any more.
+        Ok(unsafe { OwnedFd::from_raw_fd(ManuallyDrop::new(self).raw) })
+    }
+
+    /// # Safety
+    /// `raw` is open, and no other value owns it.
+    pub(crate) const unsafe fn from_raw(raw: c_int) -> Self {
+        Self::new(raw)
+    }
+
+    const fn new(raw: c_int) -> Self {
+        Self {
+            raw,
+            #[cfg(feature = "testkit")]
+            owner: None,
+        }
+    }
+
+    /// The number, for calls that borrow it. It stays open as long as `self`.
+    #[must_use]
+    pub const fn raw(&self) -> c_int {
+        self.raw
+    }
+
+    /// Reads from the file's beginning. A file under `/sys` is generated anew by each such read.
+    ///
+    /// # Errors
+    /// The errno of `pread(2)`.
+    pub(crate) fn read_start(&self, buffer: &mut [u8]) -> Result<usize, i32> {
+        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written
+        // into it.
+        let count = unsafe { libc::pread(self.raw, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        usize::try_from(count).map_err(|_| Errno::last_raw())
+    }
+
+    /// Where the link `name` inside this directory points, as much as fits in `buffer`.
+    ///
+    /// # Errors
+    /// The errno of `readlinkat(2)`.
+    pub fn read_link<'b>(&self, name: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], i32> {
+        // SAFETY: `name` is NUL-terminated and outlives the call; the buffer's own length bounds
+        // what is written into it.
+        let count = unsafe { libc::readlinkat(self.raw, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        usize::try_from(count).map(|count| buffer.get(..count).unwrap_or(&[])).map_err(|_| Errno::last_raw())
+    }
+
+    /// Reads 4 bytes from where the file stands: a UIO device's interrupt count.
+    ///
+    /// # Errors
+    /// The errno of `read(2)`; EIO where fewer come.
+    pub(crate) fn read_u32(&self) -> Result<u32, i32> {
+        let mut bytes = [0; 4];
+        // SAFETY: the call writes at most the buffer's 4 bytes.
+        match unsafe { libc::read(self.raw, bytes.as_mut_ptr().cast(), bytes.len()) } {
+            4 => Ok(u32::from_ne_bytes(bytes)),
+            count if count < 0 => Err(Errno::last_raw()),
+            _ => Err(libc::EIO),
+        }
+    }
+
+    /// A new eventfd, whose reads do not block.
+    ///
+    /// # Errors
+    /// The errno of `eventfd(2)`.
+    pub(crate) fn eventfd() -> Result<Self, i32> {
+        // SAFETY: the call takes two numbers; no other value owns a descriptor that it returns.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
+    }
+
+    /// Takes what an eventfd has counted.
+    ///
+    /// # Errors
+    /// The errno of `read(2)`; EAGAIN where that is nothing.
+    pub(crate) fn take_count(&self) -> Result<u64, i32> {
+        let mut bytes = [0; 8];
+        // SAFETY: the call writes at most the buffer's 8 bytes.
+        match unsafe { libc::read(self.raw, bytes.as_mut_ptr().cast(), bytes.len()) } {
+            8 => Ok(u64::from_ne_bytes(bytes)),
+            count if count < 0 => Err(Errno::last_raw()),
+            _ => Err(libc::EIO),
+        }
+    }
+
+    /// Writes `bytes` where the file stands, in one call.
+    ///
+    /// # Errors
+    /// The errno of `write(2)`; EIO where fewer were taken.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), i32> {
+        // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length
+        // bounds that.
+        let count = unsafe { libc::write(self.raw, bytes.as_ptr().cast(), bytes.len()) };
+        if count < 0 { Err(Errno::last_raw()) } else { written(count, bytes) }
+    }
+
+    /// Reads 2 bytes at `offset_bytes`: a word of a PCI function's configuration space, which is
+    /// little-endian.
+    ///
+    /// # Errors
+    /// The errno of `pread(2)`; EIO where fewer come.
+    pub(crate) fn read_u16_at(&self, offset_bytes: u16) -> Result<u16, i32> {
+        let mut bytes = [0; 2];
+        // SAFETY: the call writes at most the buffer's 2 bytes.
+        match unsafe { libc::pread(self.raw, bytes.as_mut_ptr().cast(), bytes.len(), offset_bytes.into()) } {
+            2 => Ok(u16::from_le_bytes(bytes)),
+            count if count < 0 => Err(Errno::last_raw()),
+            _ => Err(libc::EIO),
+        }
+    }
+
+    /// Writes 2 bytes at `offset_bytes`.
+    ///
+    /// # Errors
+    /// The errno of `pwrite(2)`; EIO where fewer were taken.
+    pub(crate) fn write_u16_at(&self, offset_bytes: u16, value: u16) -> Result<(), i32> {
+        let bytes = value.to_le_bytes();
+        // SAFETY: the call reads the buffer's 2 bytes.
+        let count = unsafe { libc::pwrite(self.raw, bytes.as_ptr().cast(), bytes.len(), offset_bytes.into()) };
+        if count < 0 { Err(Errno::last_raw()) } else { written(count, &bytes) }
+    }
+
+    /// Another descriptor of the same open file: it shares its position, its flags and its lock,
+    /// which is held until the last of them is closed.
+    ///
+    /// # Errors
+    /// The errno of `fcntl(2)`.
+    pub(crate) fn try_clone(&self) -> Result<Self, i32> {
+        Self::duplicate(self.raw)
+    }
+
+    /// Fills `buffer` with the next entries of this directory, as the kernel lays them out, and
+    /// says how many bytes they have; 0 where there are no more.
+    ///
+    /// # Errors
+    /// The errno of `getdents64(2)`.
+    pub(crate) fn next_entries(&self, buffer: &mut [u8]) -> Result<usize, i32> {
+        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written
+        // into it.
+        let count = unsafe { libc::syscall(libc::SYS_getdents64, self.raw, buffer.as_mut_ptr(), buffer.len()) };
+        usize::try_from(count).map_err(|_| Errno::last_raw())
+    }
+
+    /// Waits until there is something to read, at most for `timeout_us`. A signal ends the wait
+    /// early.
+    ///
+    /// # Errors
+    /// The errno of `ppoll(2)`; EIO where the file says that it is broken. A UIO device without an
+    /// interrupt, or one that is gone, reports that together with other events (`uio_poll` in Linux
+    /// `drivers/uio/uio.c`).
+    pub(crate) fn wait_readable(&self, timeout_us: u32) -> Result<bool, i32> {
+        let mut file = libc::pollfd { fd: self.raw, events: libc::POLLIN, revents: 0 };
+        // Both parts fit the smallest types that any Linux has for them: at most 4,294 s and less
+        // than 10^9 ns.
+        #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "the fields' types differ from one target to another")]
+        let timeout = libc::timespec { tv_sec: (timeout_us / 1_000_000) as _, tv_nsec: (timeout_us % 1_000_000 * 1_000) as _ };
+        // SAFETY: one `pollfd`, borrowed for the call; the time is only read; no signal mask is
+        // given.
+        let count = unsafe { libc::ppoll(&raw mut file, 1, &raw const timeout, core::ptr::null()) };
+        match count {
+            count if count < 0 && Errno::last() == Errno::EINTR => Ok(false),
+            count if count < 0 => Err(Errno::last_raw()),
+            0 => Ok(false),
+            _ if file.revents & (libc::POLLERR | libc::POLLNVAL) != 0 => Err(libc::EIO),
+            _ => Ok(file.revents & libc::POLLIN != 0),
+        }
+    }
+
+    /// Takes the file's exclusive advisory lock, without waiting. It is held until the descriptor
+    /// is closed.
+    ///
+    /// # Errors
+    /// The errno of `flock(2)`; `EWOULDBLOCK` where another descriptor holds it, of this process or
+    /// of another.
+    pub(crate) fn try_lock(&self) -> Result<(), i32> {
+        // SAFETY: the call takes no pointer.
+        if unsafe { libc::flock(self.raw, libc::LOCK_EX | libc::LOCK_NB) } == 0 { Ok(()) } else { Err(Errno::last_raw()) }
+    }
+}
+
+/// A descriptor of one's own for the dma-buf that `raw` is a descriptor of.
+///
+/// # Errors
+/// [`Error::Os`].
+pub(crate) fn exported(raw: c_int) -> Result<OwnedFd, Error> {
+    Fd::duplicate(raw).and_then(Fd::into_owned).map_err(|errno| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno })
+}
+
+fn written(count: isize, bytes: &[u8]) -> Result<(), i32> {
+    if usize::try_from(count) == Ok(bytes.len()) { Ok(()) } else { Err(libc::EIO) }
+}
+
+impl AsFd for Fd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is open as long as `self`, which is borrowed as long as what is
+        // returned.
+        unsafe { BorrowedFd::borrow_raw(self.raw) }
+    }
+}
+
+impl Drop for Fd {
+    fn drop(&mut self) {
+        #[cfg(feature = "testkit")]
+        if self.owner.is_some() {
+            return;
+        }
+        // SAFETY: `self` owns the descriptor, `open_from` made it, and nothing uses it after this.
+        // An error changes nothing: Linux releases the descriptor before it can report one.
+        unsafe { libc::close(self.raw) };
+    }
+}

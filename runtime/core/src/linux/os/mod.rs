@@ -1,0 +1,18 @@
+//! The floor of system calls: files, folders, mappings, caches.
+
+mod asked;
+pub(crate) mod cache;
+pub mod dir;
+pub mod fd;
+pub(crate) mod map;
+pub mod pagemap;
+pub(crate) mod pin;
+#[cfg(feature = "testkit")]
+pub mod seam;
+mod spin;
+pub mod sysfs;
+pub(crate) mod text;
+
+pub use self::spin::Spin;
+
+pub(crate) use asked::asked;

@@ -1,0 +1,376 @@
+#![allow(unsafe_code, reason = "a buffer goes to any thread, and gives its bytes back")]
+//! The device's side of a buffer.
+
+use super::{Chunk, CpuBuf, Operand};
+use crate::{
+    mem::{
+        Handle, Port, WrongAccesses,
+        span::{Part, Span, after_device, before_device},
+    },
+    trace::{self, Event, Site},
+    types::{Bus, DevAddr, Direction, Error, Refused, barrier},
+};
+use core::{fmt, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
+
+/// One operand as a driver sees it: where the device finds it. A plain number: it gives no right to
+/// the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct DevSlice {
+    /// The bus address of the operand's first byte. On a bus of objects it is an object's number
+    /// and the offset in it ([`Bus::Objects`]).
+    pub addr: DevAddr,
+    /// Bytes to add beside an opaque handle; 0 where `addr` holds everything. A driver of registers
+    /// need not look at it: its port has addresses, and there it is 0.
+    pub offset_bytes: usize,
+    /// How many bytes the job may touch.
+    pub len_bytes: usize,
+}
+
+impl DevSlice {
+    /// Stands in an array before the real ones are known. No job sees it.
+    pub(crate) const EMPTY: Self = Self { addr: DevAddr(u64::MAX), offset_bytes: 0, len_bytes: 0 };
+}
+
+/// A buffer that stays on the device's side between two jobs: it has an address, and no view.
+/// [`wait_device`](crate::Queue::wait_device) returns it. So one accelerator's output is the next
+/// one's input, with no cache maintenance and no CPU between them.
+///
+/// No job is using it while you hold it: dropping it gives it back to its pool, unseen.
+/// [`into_cpu`](Self::into_cpu) makes it the CPU's again. One that came from [`CpuBuf::hand_over`]
+/// may be in use, and the caller of that makes sure that the device has stopped first.
+///
+/// ```compile_fail,E0599
+/// # use contigo::DevBuf;
+/// fn peek(buf: &DevBuf) {
+///     buf.view::<u8>(); // error: no such method
+/// }
+/// ```
+#[must_use = "dropping a buffer gives it back"]
+pub struct DevBuf {
+    chunk: Chunk,
+    /// Does the port of the last hand-over snoop?
+    coherent: bool,
+    history: History,
+    /// Of an operand, for which there is room here: what the next device will do with it.
+    pub(super) direction: Direction,
+    /// Of an operand: are the bytes that it asks for there?
+    pub(super) inside: bool,
+    /// The bytes that its views showed, and will show again.
+    cpu_span: Span,
+    /// The bytes that were handed over first: no other byte may go into a job.
+    span: Span,
+    /// The bytes that were handed over last: all of `span`, or a part of it.
+    last: Span,
+    /// Where the device of the last hand-over finds the first byte of `last`.
+    addr: DevAddr,
+    /// The bytes that devices may have written since the first hand-over, or since one to a port of
+    /// the other kind; none where they only read. (Not an `Option`, which is larger: see
+    /// `Operand`.)
+    written: Span,
+}
+
+/// The history of a buffer among devices.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum History {
+    /// No device knows of it yet: it belongs to the CPU, in a device's shape.
+    Unsent,
+    /// No device had written any of it before the last hand-over.
+    Fresh,
+    /// One may have.
+    Written,
+}
+
+impl DevBuf {
+    /// In this shape, and no device knows of it yet: the CPU's, until `first`.
+    #[inline]
+    pub(super) fn unsent(cpu: CpuBuf) -> Self {
+        let (cpu_span, addr) = (cpu.span(), DevSlice::EMPTY.addr);
+        let written = Span::new(cpu_span.start, 0);
+        let (span, last) = (cpu_span, cpu_span);
+        Self {
+            chunk: cpu.into_chunk(),
+            coherent: false,
+            history: History::Unsent,
+            direction: Direction::Bidirectional,
+            inside: true,
+            cpu_span,
+            span,
+            last,
+            addr,
+            written,
+        }
+    }
+
+    /// Does no device know of it yet?
+    #[inline]
+    pub(super) fn is_unsent(&self) -> bool {
+        self.history == History::Unsent
+    }
+
+    /// After the first hand-over: `span` was cleaned (or the port is coherent), and `port` reaches
+    /// it.
+    #[inline]
+    pub(super) fn first(&mut self, span: Span, direction: Direction, port: &Port, addr: DevAddr) {
+        (self.span, self.last, self.addr, self.coherent) = (span, span, addr, port.coherent);
+        self.history = History::Fresh;
+        self.written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
+    }
+
+    /// The same buffer handed over again, maybe through another port.
+    #[inline]
+    pub(super) fn again(&mut self, part: Span, direction: Direction, port: &Port, addr: DevAddr) {
+        if self.coherent != port.coherent {
+            // Caches and memory agree: `change_port`.
+            self.written.len = 0;
+        }
+        (self.last, self.addr, self.coherent) = (part, addr, port.coherent);
+        self.history = if self.written.len == 0 { History::Fresh } else { History::Written };
+        self.will_be_written(part, direction);
+    }
+
+    /// A simulated board hears that a device behind `port` has what the last hand-over named, and
+    /// nothing beside it. Apart from the fast path, as `at_rest` is.
+    pub(crate) fn is_given(&self, port: &Port, direction: Direction) {
+        self.at_rest();
+        self.chunk.give_to_device(self.last, Some(port), direction);
+    }
+
+    /// Of the board that its memory is on:
+    /// [`Backend::wrong_accesses`](crate::Backend::wrong_accesses).
+    pub(crate) fn wrong_accesses(&self) -> Result<WrongAccesses, Error> {
+        self.chunk.backend().wrong_accesses()
+    }
+
+    /// From here on a consumer on the device's side of the caches uses `part`.
+    pub(super) fn handed_on(&mut self, part: Span, direction: Direction) {
+        self.will_be_written(part, direction);
+        self.chunk.give_to_device(part, None, direction);
+    }
+
+    fn will_be_written(&mut self, part: Span, direction: Direction) {
+        if direction.device_writes() {
+            self.written = self.written().map_or(part, |before| before.hull(part));
+        }
+    }
+
+    /// No device is working on it any more, and it stays on the device's side.
+    #[inline(always)]
+    pub(crate) fn at_rest(&self) {
+        self.chunk.take_from_device(self.span);
+    }
+
+    /// Where its device finds it: what the last hand-over named, through that hand-over's port. A
+    /// job on a part of it makes this the part. Address and length belong together and are never
+    /// told apart.
+    ///
+    /// ```
+    /// use contigo::{Align, Direction, sim::SimBoard, Region};
+    /// let board = SimBoard::new(1);
+    /// let region = Region::new(board.memory(64 * 1024)?)?;
+    /// let frame = region.alloc(4096, Align::LINE)?;
+    /// // SAFETY: no device receives the address.
+    /// let frame = unsafe { frame.hand_over(&board.port(), 32, 1024..2048, Direction::ToDevice)? };
+    /// assert_eq!(frame.slice().len_bytes, 1024);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn slice(&self) -> DevSlice {
+        DevSlice { addr: self.addr, offset_bytes: 0, len_bytes: self.last.len }
+    }
+
+    /// Where the address is valid.
+    pub(crate) fn bus(&self) -> Bus {
+        self.chunk.state().mapping.bus
+    }
+
+    /// The object that the block is, where its device takes objects and no addresses: what was
+    /// handed over begins [`offset_bytes`](Self::offset_bytes) behind its first byte.
+    #[must_use]
+    pub fn handle(&self) -> Option<Handle> {
+        self.chunk.backend().handle()
+    }
+
+    /// Where the bytes that the last hand-over named begin, in bytes from the beginning of the
+    /// block.
+    #[must_use]
+    pub const fn offset_bytes(&self) -> usize {
+        self.last.start
+    }
+
+    /// How many bytes were handed over first: what the ranges of the next operands are ranges of.
+    /// [`slice`](Self::slice) has what goes with the address.
+    #[must_use]
+    pub const fn handed_over_bytes(&self) -> usize {
+        self.span.len
+    }
+
+    /// An operand that the next device reads: `range` of what was handed over first.
+    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand {
+        Operand::from_dev(self, Part::of(range), Direction::ToDevice)
+    }
+
+    /// An operand that the next device writes.
+    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand {
+        Operand::from_dev(self, Part::of(range), Direction::FromDevice)
+    }
+
+    /// An operand that the next device reads and writes.
+    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand {
+        Operand::from_dev(self, Part::of(range), Direction::Bidirectional)
+    }
+
+    /// The CPU's again: what devices wrote is visible after this, also behind a port that snoops.
+    ///
+    /// # Errors
+    /// The error of the backend's sync. The buffer comes back as it was, because a view of it could
+    /// change under its reader.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn into_cpu(self) -> Result<CpuBuf, Refused<Self>> {
+        // The device's end was seen in its status, and a load of its output may not come before
+        // that.
+        barrier::after_completion();
+        self.at_rest();
+        match self.sync_for_cpu(Site::here()) {
+            Ok(()) => Ok(self.reclaim()),
+            Err(error) => Err(Refused::new(error, self)),
+        }
+    }
+
+    /// The device wrote only the first `bytes` of what the last hand-over named. Bytes that others
+    /// wrote before stay written.
+    #[inline]
+    pub(crate) fn received(&mut self, bytes: usize) {
+        if self.history == History::Fresh && self.written == self.last {
+            self.written.len = self.written.len.min(bytes);
+        }
+    }
+
+    /// The CPU's again. It is at rest, the barrier after the device's end has been passed, and
+    /// `sync_for_cpu` has succeeded.
+    #[inline]
+    pub fn reclaim(self) -> CpuBuf {
+        let span = self.cpu_span;
+        CpuBuf::with_span(self.into_chunk(), span)
+    }
+
+    /// Invalidates what devices wrote; nothing where the port snoops, or nothing was written.
+    #[inline]
+    pub(crate) fn sync_for_cpu(&self, site: Site) -> Result<(), Error> {
+        if self.coherent { Ok(()) } else { self.invalidate(site) }
+    }
+
+    #[inline(never)]
+    fn invalidate(&self, site: Site) -> Result<(), Error> {
+        if let Some(written) = self.written() {
+            let what = after_device(written, self.chunk.extent, self.chunk.line())?;
+            self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)?;
+        }
+        self.ask()
+    }
+
+    /// Has all ended that the memory's backend began for these bytes? A hand-over to a GPU of
+    /// OpenCL may be late, and a consumer other than a job would not wait for it.
+    ///
+    /// # Errors
+    /// It has not: those of [`Backend::settled`](crate::Backend::settled).
+    #[inline]
+    pub fn settled(&self) -> Result<(), Error> {
+        // Nothing is begun behind a port that snoops.
+        if self.coherent { Ok(()) } else { self.ask() }
+    }
+
+    fn ask(&self) -> Result<(), Error> {
+        match (self.bus(), self.chunk.extent) {
+            // A simulated board may be over memory of such a GPU.
+            (Bus::Objects(_) | Bus::Sim(_), extent) => self.chunk.backend().settled(extent.start..extent.end()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Cleans `len_bytes` from `offset_bytes` of what was handed over, so that the device sees
+    /// them.
+    pub(super) fn publish(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
+        if self.coherent {
+            return Ok(());
+        }
+        let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
+        let what = before_device(part, Direction::ToDevice, self.chunk.extent, self.chunk.line())?;
+        self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
+    }
+
+    /// Invalidates the lines of `len_bytes` from `offset_bytes` of what was handed over, so that
+    /// the CPU sees what the device wrote there.
+    pub(super) fn look_again(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
+        if self.coherent || len_bytes == 0 {
+            return Ok(());
+        }
+        let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
+        let what = after_device(part, self.chunk.extent, self.chunk.line())?;
+        self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)
+    }
+
+    /// The CPU's address of the first byte that was handed over first.
+    pub(super) fn cpu_ptr(&self) -> NonNull<u8> {
+        // SAFETY: the span lies in the block (`Chunk`'s invariant), which is one mapping.
+        unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }
+    }
+
+    pub(super) const fn chunk(&self) -> &Chunk {
+        &self.chunk
+    }
+
+    pub(super) const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The bytes that the last hand-over named.
+    pub(super) const fn slice_span(&self) -> Span {
+        self.last
+    }
+
+    /// The bytes that devices may have written.
+    pub(super) const fn written(&self) -> Option<Span> {
+        if self.written.len == 0 { None } else { Some(self.written) }
+    }
+
+    /// Does the port of the last hand-over snoop?
+    pub(super) const fn is_coherent(&self) -> bool {
+        self.coherent
+    }
+
+    #[inline]
+    fn into_chunk(self) -> Chunk {
+        let this = ManuallyDrop::new(self);
+        this.chunk.with_extent(this.chunk.extent)
+    }
+}
+
+impl Drop for DevBuf {
+    /// Gives the bytes back, or leaks them where the caches cannot be made to agree with memory:
+    /// the next owner's view would change under it. A buffer whose job is in flight is inside a
+    /// [`Queue`](crate::Queue), which forgets it rather than drop it when the device will not stop.
+    fn drop(&mut self) {
+        // The next owner's loads may not come before the look that saw the device's end.
+        barrier::after_completion();
+        self.at_rest();
+        if self.sync_for_cpu(Site::NONE).is_ok() {
+            // SAFETY: `drop` runs once, and this is the last that it does.
+            unsafe { self.chunk.release() };
+        } else {
+            trace::happened(Event::Leak { len_bytes: self.chunk.extent.len }, Site::NONE);
+        }
+    }
+}
+
+// SAFETY: as for `CpuBuf`.
+unsafe impl Send for DevBuf {}
+// SAFETY: `&DevBuf` gives numbers only.
+unsafe impl Sync for DevBuf {}
+
+impl fmt::Debug for DevBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DevBuf").field("slice", &self.slice()).field("handed_over_bytes", &self.span.len).finish()
+    }
+}

@@ -1,0 +1,101 @@
+//! A name in room of its own: a kernel's, an argument's, what an error is about.
+
+use core::fmt;
+
+/// The most bytes of a [`Name`]. HLS makes a name of a function's and an argument's, and of a
+/// structure's fields.
+const MAX_BYTES: usize = 47;
+
+/// The name of a kernel or of an argument: letters, digits and `_`, at most [`Name::MAX_BYTES`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Name {
+    // INVARIANT: the first `len` bytes are ASCII, and the others 0.
+    bytes: [u8; MAX_BYTES],
+    len: u8,
+}
+
+impl Name {
+    /// The most bytes of a name.
+    pub const MAX_BYTES: usize = MAX_BYTES;
+    /// None.
+    pub const NONE: Self = Self { bytes: [0; MAX_BYTES], len: 0 };
+
+    /// `text`, where it is one.
+    #[must_use]
+    pub const fn new(text: &str) -> Option<Self> {
+        let mut name = Self::NONE;
+        let (mut from, mut to): (_, &mut [u8]) = (text.as_bytes(), &mut name.bytes);
+        if from.is_empty() {
+            return None;
+        }
+        while let [byte, rest @ ..] = from {
+            match to {
+                [place, more @ ..] if byte.is_ascii_alphanumeric() || *byte == b'_' => {
+                    *place = *byte;
+                    to = more;
+                }
+                _ => return None,
+            }
+            name.len += 1;
+            from = rest;
+        }
+        Some(name)
+    }
+
+    /// As much of `text` as fits, for an error. A byte that no text on a screen has is `?`.
+    #[must_use]
+    pub const fn clipped(text: &str) -> Self {
+        let mut name = Self::NONE;
+        let (mut from, mut to): (_, &mut [u8]) = (text.as_bytes(), &mut name.bytes);
+        while let ([byte, rest @ ..], [place, more @ ..]) = (from, to) {
+            *place = if byte.is_ascii_graphic() { *byte } else { b'?' };
+            name.len += 1;
+            (from, to) = (rest, more);
+        }
+        name
+    }
+
+    /// As text.
+    #[must_use]
+    pub const fn as_str(&self) -> &str {
+        match self.bytes.split_at_checked(self.len as usize) {
+            Some((these, _)) => match core::str::from_utf8(these) {
+                Ok(text) => text,
+                // The invariant makes this impossible.
+                Err(_) => "",
+            },
+            None => "",
+        }
+    }
+}
+
+/// Are two texts the same? For constants, where `==` cannot be.
+pub const fn same(left: &str, right: &str) -> bool {
+    let (mut left, mut right) = (left.as_bytes(), right.as_bytes());
+    loop {
+        match (left, right) {
+            ([], []) => return true,
+            ([a, more_left @ ..], [b, more_right @ ..]) if *a == *b => (left, right) = (more_left, more_right),
+            _ => return false,
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+#[cfg(feature = "defmt")]
+impl defmt::Format for Name {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=str}", self.as_str());
+    }
+}

@@ -1,0 +1,306 @@
+//! The rules of a kernel's map: how many bytes an operand must have, and why a map is none.
+
+use super::{
+    Scalar,
+    name::{Name, same},
+};
+use contigo_core::types::{Error, near::Near};
+use core::fmt;
+
+/// The most scalars that one rule multiplies: rows, columns and channels.
+const MAX_FACTORS: usize = 3;
+/// No scalar.
+const NONE: u8 = u8::MAX;
+
+/// A rule for an operand's length in bytes: a number times at most three scalars, as `4*n`, `m*k`
+/// or `4096`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Length {
+    bytes: u64,
+    // INVARIANT: indices into the map's scalars, then `NONE`s.
+    scalars: [u8; MAX_FACTORS],
+}
+
+/// Why a rule cannot be read.
+pub(super) enum BadRule<'a> {
+    /// It is not `4*n`.
+    Form,
+    /// No scalar has this name.
+    NoSuch(&'a str),
+}
+
+impl Length {
+    /// Nothing is known: the program's claim alone.
+    pub(super) const NONE: Self = Self { bytes: 0, scalars: [NONE; MAX_FACTORS] };
+
+    /// `rule` for a kernel that has `scalars`; an empty one says nothing.
+    pub(super) const fn parse<'a>(rule: &'a str, scalars: &[Scalar]) -> Result<Self, BadRule<'a>> {
+        if rule.is_empty() {
+            return Ok(Self::NONE);
+        }
+        let mut length = Self { bytes: 1, scalars: [NONE; MAX_FACTORS] };
+        let mut places: &mut [u8] = &mut length.scalars;
+        let mut left = Some(rule);
+        while let Some(text) = left {
+            let (factor, rest) = until_star(text);
+            left = rest;
+            match (number(factor), factor.as_bytes()) {
+                (Some(number), _) => match length.bytes.checked_mul(number) {
+                    Some(bytes) => length.bytes = bytes,
+                    None => return Err(BadRule::Form),
+                },
+                (None, [first, ..]) if first.is_ascii_alphabetic() || *first == b'_' => match (index_of(factor, scalars), places) {
+                    (Some(index), [place, more @ ..]) => {
+                        *place = index;
+                        places = more;
+                    }
+                    (Some(_), []) => return Err(BadRule::Form),
+                    (None, _) => return Err(BadRule::NoSuch(factor)),
+                },
+                _ => return Err(BadRule::Form),
+            }
+        }
+        Ok(length)
+    }
+
+    /// How many bytes that is where the scalars have these values; `u64::MAX` where it is no 64-bit
+    /// number.
+    pub(super) fn bytes(&self, scalars: &[u64]) -> u64 {
+        let factors = self.scalars.iter().map_while(|index| scalars.get(usize::from(*index)));
+        factors.fold(self.bytes, |bytes, factor| bytes.saturating_mul(*factor))
+    }
+
+    /// Does it say anything?
+    #[must_use]
+    pub const fn is_known(&self) -> bool {
+        self.bytes != 0
+    }
+
+    /// As text, with the scalars' names.
+    pub(super) fn write(&self, scalars: &[Scalar], to: &mut impl fmt::Write) -> fmt::Result {
+        write!(to, "{}", self.bytes)?;
+        let names = self.scalars.iter().map_while(|index| scalars.get(usize::from(*index)));
+        names.map(Scalar::name).try_for_each(|name| write!(to, "*{name}"))
+    }
+}
+
+/// The text before the first `*`, and the text behind it.
+const fn until_star(text: &str) -> (&str, Option<&str>) {
+    let mut at = 0;
+    let mut rest = text.as_bytes();
+    while let [byte, more @ ..] = rest {
+        if *byte == b'*' {
+            return match (text.split_at_checked(at), text.split_at_checked(at + 1)) {
+                (Some((before, _)), Some((_, behind))) => (before.trim_ascii(), Some(behind)),
+                _ => ("", None),
+            };
+        }
+        at += 1;
+        rest = more;
+    }
+    (text.trim_ascii(), None)
+}
+
+/// A decimal number other than 0.
+const fn number(text: &str) -> Option<u64> {
+    match u64::from_str_radix(text, 10) {
+        Ok(0) | Err(_) => None,
+        Ok(number) => Some(number),
+    }
+}
+
+/// Which scalar has this name?
+const fn index_of(name: &str, scalars: &[Scalar]) -> Option<u8> {
+    let (mut index, mut left) = (0, scalars);
+    while let [scalar, more @ ..] = left {
+        if same(scalar.name.as_str(), name) {
+            return Some(index);
+        }
+        index += 1;
+        left = more;
+    }
+    None
+}
+
+/// Why a kernel's map is refused, and the place of the fault in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct MapError {
+    /// The rule that it breaks.
+    pub rule: MapRule,
+    /// The argument that it is about; empty where it is about none.
+    pub name: Name,
+    /// The number that was found, where one was.
+    pub found: u64,
+    /// The line of the file, from 1; 0 for a table in Rust.
+    pub line: u32,
+    /// The byte of the file, from 0.
+    pub byte: u32,
+}
+
+/// The rules for a kernel's map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum MapRule {
+    /// The file's form: this was expected.
+    Expected(&'static str),
+    /// The file says no such thing.
+    Missing(&'static str),
+    /// The file is longer than 32 MiB.
+    TooLong,
+    /// At most so many of these.
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there can be.
+        most: u64,
+    },
+    /// A name is letters, digits and `_`, at most 47 of them.
+    Name,
+    /// Two arguments have one name.
+    SameName,
+    /// There is no argument of this name, or it is a pointer where a number is meant, or the other
+    /// way round.
+    NoSuchArgument {
+        /// The arguments whose names are most like it.
+        near: Near,
+    },
+    /// A register lies at a multiple of 4.
+    Offset,
+    /// Arguments begin at 0x10: the control registers are before it.
+    Reserved,
+    /// A register lies inside the window.
+    OutsideWindow {
+        /// The window.
+        window_bytes: u32,
+    },
+    /// Two arguments share a register.
+    Overlaps(Name),
+    /// A number has 1 to 64 bits, a pointer 32 or 64.
+    Width,
+    /// The file says the width twice, and not the same.
+    Disagrees,
+    /// An alignment is a power of two; a least length is no more than the most.
+    Limits,
+    /// A length is a number times at most three scalars: `4*n`, `m*k`, `4096`.
+    Length,
+    /// A length names no scalar of this kernel.
+    NoSuchScalar(Name),
+    /// No register starts it, and none says that it is done: its block has `ap_ctrl_none`, or is
+    /// controlled by wires. A file says no more than that the register is missing.
+    NoControl,
+    /// An array that lies in the window itself: the CPU would have to copy it there.
+    MemoryInWindow,
+    /// Arguments in a second window: bundle all of them as one `s_axilite` interface.
+    SecondWindow,
+}
+
+impl MapError {
+    /// Of a table in Rust.
+    pub(super) const fn of(rule: MapRule, name: Name, found: u64) -> Self {
+        Self { rule, name, found, line: 0, byte: 0 }
+    }
+}
+
+impl MapRule {
+    /// The rule in words, without its numbers.
+    const fn text(&self) -> &'static str {
+        match self {
+            Self::Expected(what) | Self::Missing(what) => what,
+            Self::TooLong => "a map's file has 32 MiB at most",
+            Self::TooMany { what, .. } => what,
+            Self::Name => "a name is letters, digits and `_`, at most 47 of them",
+            Self::SameName => "two arguments have one name",
+            Self::NoSuchArgument { .. } => "the kernel has no argument of this name and kind",
+            Self::Offset => "an offset is a multiple of 4",
+            Self::Reserved => "arguments begin at 0x10, behind the control registers",
+            Self::OutsideWindow { .. } => "a register lies outside the window",
+            Self::Overlaps(_) => "two arguments share a register",
+            Self::Width => "a number has 1 to 64 bits, a pointer 32 or 64",
+            Self::Disagrees => "the width is said twice, and not the same",
+            Self::Limits => "an alignment is a power of two, and a length's limits are in their order",
+            Self::Length => "a length is a number times at most three scalars, as `4*n`",
+            Self::NoSuchScalar(_) => "a length names no scalar of this kernel",
+            Self::NoControl => {
+                "no register starts the kernel or says that it is done: s_axilite port=return gives it one, unless it is ap_ctrl_none"
+            }
+            Self::MemoryInWindow => "an array inside the register window is no operand of a job",
+            Self::SecondWindow => "arguments lie in a second window: bundle them as one s_axilite interface",
+        }
+    }
+}
+
+/// The line and the rule, without names and numbers, for a program that has one type of error.
+///
+/// ```
+/// use contigo::{Error, design::kernel::json};
+/// let error = json::map(b"no map").unwrap_err();
+/// assert!(matches!(error.into(), Error::BadMap { line: 1, .. }));
+/// ```
+impl From<MapError> for Error {
+    fn from(error: MapError) -> Self {
+        Self::BadMap { line: error.line, rule: error.rule.text() }
+    }
+}
+
+impl fmt::Display for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, name, found, line, byte } = self;
+        if *line > 0 {
+            write!(f, "line {line}, byte {byte}: ")?;
+        }
+        if !name.as_str().is_empty() {
+            write!(f, "`{name}`: ")?;
+        }
+        match rule {
+            MapRule::Expected(what) => write!(f, "{what} was expected"),
+            MapRule::Missing(what) => write!(f, "there is no {what}"),
+            MapRule::TooLong => write!(f, "{found} bytes are more than a map's file may have, 32 MiB"),
+            MapRule::TooMany { what, most } => write!(f, "there are more than {most} {what}"),
+            MapRule::Offset => write!(f, "offset {found:#x} is no multiple of 4"),
+            MapRule::Reserved => write!(f, "offset {found:#x} is a control register's: arguments begin at 0x10"),
+            MapRule::OutsideWindow { window_bytes } => write!(f, "its registers end at {found:#x}, and the window at {window_bytes:#x}"),
+            MapRule::Overlaps(other) => write!(f, "at {found:#x} it has a register of `{other}`"),
+            MapRule::Width => write!(f, "{found} bits: {}", rule.text()),
+            MapRule::Disagrees => write!(f, "{found} bits here, and another number above"),
+            MapRule::NoSuchArgument { near } if near.names().next().is_some() => {
+                write!(f, "{}; its other arguments that are most like it: {near}", rule.text())
+            }
+            MapRule::Limits => write!(f, "{found}: {}", rule.text()),
+            MapRule::NoSuchScalar(scalar) => write!(f, "its length names `{scalar}`, which is no scalar of this kernel"),
+            _ => f.write_str(rule.text()),
+        }
+    }
+}
+
+impl core::error::Error for MapError {}
+
+/// With its whole text.
+///
+/// ```
+/// use contigo::design::kernel::json;
+/// let error = json::map(b"no map").unwrap_err();
+/// assert_eq!(std::io::Error::from(error).to_string(), error.to_string());
+/// ```
+#[cfg(all(feature = "std", not(target_os = "none")))]
+impl From<MapError> for contigo_core::types::IoError {
+    fn from(error: MapError) -> Self {
+        contigo_core::types::with_text(error.into(), error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_that_is_no_number_is_the_largest_one() {
+        let n = Scalar { name: Name::clipped("n"), ..Scalar::FILLER };
+        let length = Length::parse("4*n*n*n", &[n]).unwrap_or(Length::NONE);
+        assert_eq!(length.bytes(&[3]), 108);
+        assert_eq!(length.bytes(&[1 << 22]), u64::MAX, "2^68, whose low 64 bits are 0");
+        assert_eq!(length.bytes(&[0]), 0);
+    }
+}

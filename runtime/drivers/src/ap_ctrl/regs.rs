@@ -1,0 +1,123 @@
+#![allow(unsafe_code, reason = "AP_START sends the kernel to its operands")]
+//! The control registers of a kernel that HLS made, and the handshake by them: UG1399, "S_AXILITE
+//! Control Register Map", and the table at the top of each `x<name>_hw.h`. A kernel's arguments
+//! begin behind them.
+
+use contigo_core::{
+    hw::{
+        Device,
+        mmio::{ReadClears, ReadWrite, Register, WriteOneToggles},
+    },
+    types::DevAddr,
+};
+use contigo_design::kernel::{KernelMap, MAX_RESULTS, Protocol};
+
+/// Control. `ap_ctrl_hs`: AP_DONE and AP_READY clear when read. `ap_ctrl_chain`: AP_DONE stays
+/// until AP_CONTINUE is written.
+pub const CTRL: Register<ReadClears> = Register::at(0x00);
+/// Global interrupt enable, bit 0.
+pub(crate) const GIE: Register<ReadWrite> = Register::at(0x04);
+/// Interrupt enable: [`INT_DONE`], [`INT_READY`].
+pub(crate) const IER: Register<ReadWrite> = Register::at(0x08);
+/// Interrupt status: writing 1 toggles a bit; kernels that are built so clear it when it is read.
+pub const ISR: Register<WriteOneToggles> = Register::at(0x0C);
+
+/// CTRL: starts a job; reads 1 until the kernel has taken it, and its arguments may change.
+pub const AP_START: u32 = 1 << 0;
+/// CTRL: a job is done.
+pub const AP_DONE: u32 = 1 << 1;
+/// CTRL: no job is under way.
+pub const AP_IDLE: u32 = 1 << 2;
+/// CTRL: a job was taken.
+pub const AP_READY: u32 = 1 << 3;
+/// CTRL of `ap_ctrl_chain`: the end of a job was seen, and the next one may end. Clears itself.
+pub(crate) const AP_CONTINUE: u32 = 1 << 4;
+
+/// CTRL: the kernel starts again by itself whenever it has taken a job. Every write to CTRL sets or
+/// clears it; this driver never sets it.
+pub const AUTO_RESTART: u32 = 1 << 7;
+
+/// IER, ISR: a job is done.
+pub(crate) const INT_DONE: u32 = 1 << 0;
+/// IER, ISR: a job was taken.
+pub(crate) const INT_READY: u32 = 1 << 1;
+
+/// CTRL: the bits that say whether the kernel touches nothing; then they are [`AP_IDLE`] alone.
+/// AP_START makes all ones, which a device that is gone answers, another value.
+pub const IDLE_MASK: u32 = AP_IDLE | AP_START;
+
+/// Does a value of CTRL say that the kernel touches nothing?
+#[must_use]
+pub const fn is_idle(ctrl: u32) -> bool {
+    ctrl & IDLE_MASK == AP_IDLE
+}
+
+/// Does a value of CTRL say that a job is done? All ones is what a device that is gone answers: no.
+#[must_use]
+pub(crate) const fn is_done(ctrl: u32) -> bool {
+    ctrl & AP_DONE != 0 && ctrl != u32::MAX
+}
+
+/// The kernel's results as they are now.
+pub(super) fn results<D: Device>(device: &D, map: &KernelMap) -> [u32; MAX_RESULTS] {
+    let mut words = [0; MAX_RESULTS];
+    let registers = map.results().iter().flat_map(|result| [Some(result.register()), result.high_register()]);
+    for (word, register) in words.iter_mut().zip(registers.flatten()) {
+        *word = register.read(device);
+    }
+    words
+}
+
+/// An end was seen: AP_CONTINUE and the interrupt. The read that follows AP_CONTINUE is answered
+/// after it has arrived, so that AP_DONE of this job is not taken for the next one's.
+pub(super) fn release<D: Device>(device: &D, map: &KernelMap) {
+    let chain = map.protocol() == Protocol::Chain;
+    if chain {
+        // SAFETY: AP_CONTINUE starts nothing: it lets a job end that was submitted.
+        unsafe { CTRL.write(device, AP_CONTINUE) };
+    }
+    if map.has_interrupt() {
+        acknowledge(device);
+    } else if chain {
+        let _ = ISR.read(device);
+    }
+}
+
+/// Takes back a raised interrupt; false where there is none. Reading ISR clears it in some kernels,
+/// and writing toggles it in the others: only what is still set is written.
+pub(super) fn acknowledge<D: Device>(device: &D) -> bool {
+    if ISR.read(device) == 0 {
+        return false;
+    }
+    let raised = ISR.read(device);
+    if raised != 0 {
+        // SAFETY: ISR moves no data.
+        unsafe { ISR.write(device, raised) };
+    }
+    true
+}
+
+/// Writes a job's registers, and starts it.
+///
+/// # Safety
+/// As [`Driver::submit`](contigo_core::Driver::submit); and the kernel has taken the job before.
+#[inline]
+pub(super) unsafe fn start<D: Device>(device: &D, map: &KernelMap, addrs: impl Iterator<Item = DevAddr>, words: &[u32]) {
+    // SAFETY: the caller handed the operands over, and `check` compared them with the map's rules;
+    // by 2 of `ApCtrl::open` the job that AP_START starts stays inside them.
+    unsafe {
+        for (pointer, addr) in map.pointers().iter().zip(addrs) {
+            if pointer.bits() == u64::BITS {
+                pointer.registers().write(device, addr);
+            } else {
+                #[allow(clippy::cast_possible_truncation, reason = "`addr_bits` is 32 then, and the caller compared")]
+                pointer.register().write(device, addr.0 as u32);
+            }
+        }
+        let registers = map.scalars().iter().flat_map(|scalar| [Some(scalar.register()), scalar.high_register()]);
+        for (register, word) in registers.flatten().zip(words) {
+            register.write(device, *word);
+        }
+        CTRL.write(device, AP_START);
+    }
+}

@@ -1,0 +1,177 @@
+#![allow(unsafe_code, reason = "interrupts are acknowledged, a core that pauses is rung, and a reset is a register")]
+//! How a job's end is seen: registers first, descriptors after. And how a core is stopped: by its
+//! soft reset, which lets bursts that were begun end.
+
+use super::{
+    descriptors::{Chain, Look},
+    driver::{AxiCdma, Mode},
+    regs,
+};
+use contigo_core::{
+    hw::{
+        Device,
+        wait::{poll_every, poll_until},
+    },
+    job::Completion,
+    types::{Error, Result},
+};
+use core::time::Duration;
+
+/// Between two looks while a reset ends.
+const STOP_STEP_US: u32 = 10;
+
+/// The one job of simple mode.
+#[derive(Debug)]
+pub(super) enum Simple {
+    /// The core was reset: the next job writes CDMACR first.
+    Reset,
+    /// There is no job.
+    Idle,
+    /// A job that reads `from`. `ended`: it had, before a reset that did not end.
+    Running { from: u64, ended: bool },
+    /// The core was reset under a job. `ended`: it had before, and was not told.
+    Stopped { ended: bool },
+}
+
+impl Simple {
+    /// A job is given to the core: is CDMACR to be written?
+    pub(super) const fn give(&mut self, from: u64) -> bool {
+        let starts = matches!(self, Self::Reset | Self::Stopped { .. });
+        *self = Self::Running { from, ended: false };
+        starts
+    }
+
+    /// The core will be reset, which clears what tells of an end.
+    fn resets(&mut self, device: &impl Device) {
+        if let Self::Running { ended, .. } | Self::Stopped { ended } = self {
+            *ended |= regs::ended_well(regs::CDMASR.read(device));
+        }
+    }
+
+    const fn was_reset(&mut self) {
+        *self = match *self {
+            Self::Running { ended, .. } | Self::Stopped { ended } => Self::Stopped { ended },
+            Self::Idle | Self::Reset => Self::Reset,
+        };
+    }
+
+    /// Has the job ended? After a reset: had it before?
+    pub(super) fn look(&mut self, device: &impl Device, timeout: Duration) -> Result<Option<Completion>> {
+        let from = match *self {
+            Self::Reset | Self::Idle => return Ok(None),
+            Self::Running { from, .. } => from,
+            Self::Stopped { ended } => {
+                *self = Self::Reset;
+                return Ok(ended.then_some(Completion::of(0)));
+            }
+        };
+        let (mut status, mut ended) = (0, false);
+        poll_until(device, timeout, |device| {
+            status = regs::CDMASR.read(device);
+            ended = regs::ended_well(status);
+            ended || status == u32::MAX || status & regs::ERRORS != 0
+        })?;
+        if ended {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::CDMASR.write(device, status & regs::IRQS) };
+            *self = Self::Idle;
+            return Ok(Some(Completion::of(0)));
+        }
+        if status == u32::MAX || status & regs::ERRORS != 0 {
+            return Err(fault(status, from));
+        }
+        Ok(None)
+    }
+}
+
+/// Has the oldest job of a chain ended? After a reset: had it before?
+pub(super) fn look_at_chain(device: &impl Device, chain: &mut Chain, timeout: Duration) -> Result<Option<Completion>> {
+    if chain.is_empty() {
+        return Ok(None);
+    }
+    if !chain.is_running() {
+        return Ok(chain.tell_ended().map(Completion::of));
+    }
+    let mut found = Ok(None);
+    // No interrupt tells that the core pauses with jobs left.
+    poll_every(device, chain.tail.step_us(), timeout, |device| {
+        let status = regs::CDMASR.read(device);
+        if status == u32::MAX {
+            found = Err(fault(status, chain.first_addr()));
+            return true;
+        }
+        if status & regs::IRQS != 0 {
+            // Before the descriptor is looked at: a later end raises it again.
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::CDMASR.write(device, status & regs::IRQS) };
+        }
+        let failed = status & regs::ERRORS != 0;
+        if !failed && status & regs::IDLE == 0 && chain.is_at_oldest(regs::CURDESC_LOW.read(device)) {
+            chain.tail.goes_on();
+            return false;
+        }
+        found = match chain.look() {
+            Ok(Look::Complete) => Ok(Some(Completion::of(chain.tell()))),
+            Ok(Look::Failed) => Err(fault_at(device, regs::CDMASR.read(device), chain.reads_from())),
+            // The jobs before the error were told.
+            Ok(Look::Nothing) if failed => Err(fault_at(device, status, chain.reads_from())),
+            Ok(Look::Nothing) => {
+                let pauses = status & regs::IDLE != 0 && chain.tail.may_pause();
+                if pauses && chain.is_before_oldest(regs::CURDESC_LOW.read(device)) {
+                    chain.tail.rung();
+                    // SAFETY: the core pauses before the oldest job, whose descriptor is open.
+                    // Those up to the tail name bytes of jobs in flight.
+                    unsafe { regs::TAILDESC_HIGH.write(device, chain.upper_half()) };
+                }
+                // Or CURDESC moved on before the status was written.
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        };
+        !matches!(found, Ok(None))
+    })?;
+    found
+}
+
+/// The fault of a job: with the descriptor where its fetch failed, else with where it reads.
+fn fault_at(device: &impl Device, status: u32, from: u64) -> Error {
+    let addr = if status & regs::SG_ERRORS != 0 {
+        u64::from(regs::CURDESC_HIGH.read(device)) << 32 | u64::from(regs::CURDESC_LOW.read(device))
+    } else {
+        from
+    };
+    fault(status, addr)
+}
+
+const fn fault(status: u32, addr: u64) -> Error {
+    Error::FaultAt { device: "axi_cdma", status, what: regs::describe(status), addr }
+}
+
+/// Resets a core, and waits for the reset's end.
+pub(super) fn reset(device: &impl Device, stop_us: u32) -> Result<()> {
+    let mut status = 0;
+    // SAFETY: the reset starts nothing.
+    unsafe { regs::CDMACR.write(device, regs::RESET) };
+    let over = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
+        status = regs::CDMACR.read(device);
+        let resting = regs::CDMASR.read(device) & (regs::IDLE | regs::CDMASR_ZEROES) == regs::IDLE;
+        resting && status & (regs::RESET | regs::CDMACR_ZEROES) == 0
+    })?;
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: "axi_cdma", status, waited_us: stop_us }) }
+}
+
+impl<D: Device> AxiCdma<D> {
+    /// Resets the core, and waits for the reset's end.
+    pub(super) fn halt(&mut self) -> Result<()> {
+        match &mut self.mode {
+            Mode::Simple(job) => job.resets(&self.device),
+            Mode::Sg(chain) => chain.resets(),
+        }
+        reset(&self.device, self.config.stop_us)?;
+        match &mut self.mode {
+            Mode::Simple(job) => job.was_reset(),
+            Mode::Sg(chain) => chain.was_reset(),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,251 @@
+#![allow(unsafe_code, reason = "an address register is tried")]
+//! How a core was built, which no register tells, the look of a window that counts as an AXI
+//! CDMA's, and what a core takes.
+
+use super::{descriptors::Transfer, regs};
+use contigo_core::{
+    hw::Device,
+    job::OperandSpec,
+    types::{Align, Error, Result},
+};
+
+/// The parameters of a core, as its block design has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct AxiCdmaConfig {
+    /// How many bits of a length it has: 8 to 26. Version 4.1 has 26, earlier ones 23. A narrower
+    /// register would cut a length without a word, so that 23 is right everywhere.
+    pub length_bits: u32,
+    /// `C_ADDR_WIDTH`: 32 to 64.
+    pub address_bits: u32,
+    /// `C_M_AXI_DATA_WIDTH`: 32 to 1,024, a power of two.
+    pub data_bits: u32,
+    /// `C_INCLUDE_DRE`: copies may begin at any byte.
+    pub dre: bool,
+    /// `C_USE_DATAMOVER_LITE`: a copy is one burst, and crosses no multiple of 4 KiB.
+    pub lite: bool,
+    /// `C_M_AXI_MAX_BURST_LEN`: 2 to 256.
+    pub burst_beats: u32,
+    /// With descriptors, how many jobs are in flight at most: up to 64. `None`: as many as there
+    /// are descriptors, one less. A job has an equal share of the descriptors, and its longest
+    /// length with it.
+    pub depth: Option<usize>,
+    /// With descriptors: so many of them make an interrupt, 1 to 255. More than 1 needs a delay.
+    pub irq_threshold: u32,
+    /// With descriptors: an interrupt after so many times 125 clocks without one that ended, 0 to
+    /// 255. 0: none.
+    pub irq_delay: u32,
+    /// How long a reset may take that stops it.
+    pub stop_us: u32,
+}
+
+impl Default for AxiCdmaConfig {
+    /// The core as Vivado builds it, of any version.
+    fn default() -> Self {
+        Self {
+            length_bits: regs::LENGTH_BITS_ANY,
+            address_bits: 32,
+            data_bits: 32,
+            dre: false,
+            lite: false,
+            burst_beats: 16,
+            depth: None,
+            irq_threshold: 1,
+            irq_delay: 0,
+            stop_us: 10_000,
+        }
+    }
+}
+
+/// The most jobs in flight.
+pub(super) const DEPTH_MAX: usize = 64;
+/// No burst crosses a multiple of this (Arm IHI 0022, A3.4.1).
+const BOUNDARY_BYTES: u64 = 4096;
+
+/// One number of the configuration, and its limits.
+fn within(name: &'static str, value: u64, min: u64, max: u64) -> Result<()> {
+    if (min..=max).contains(&value) { Ok(()) } else { Err(Error::Argument { name, value, min, max, multiple_of: 1 }) }
+}
+
+impl AxiCdmaConfig {
+    /// As the settings of its row say.
+    pub(super) fn of(settings: contigo_core::job::Settings<'_>) -> Result<Self> {
+        let default = Self::default();
+        Ok(Self {
+            length_bits: settings.value("length_bits", regs::LENGTH_BITS_MIN, regs::LENGTH_BITS_MAX, default.length_bits)?,
+            address_bits: settings.value("address_bits", 32, 64, default.address_bits)?,
+            data_bits: settings.value("data_bits", 32, 1024, default.data_bits)?,
+            dre: settings.flag("dre", false)?,
+            lite: settings.flag("lite", false)?,
+            burst_beats: settings.value("burst_beats", 2, 256, default.burst_beats)?,
+            depth: settings.number("depth", 1, DEPTH_MAX as u64)?.and_then(|depth| usize::try_from(depth).ok()),
+            irq_threshold: settings.value("irq_threshold", 1, 255, default.irq_threshold)?,
+            irq_delay: settings.value("irq_delay", 0, 255, default.irq_delay)?,
+            stop_us: settings.value("stop_us", 1, 400_000, default.stop_us)?,
+        })
+    }
+
+    /// Is there such a core?
+    fn check(&self) -> Result<()> {
+        within("length_bits", self.length_bits.into(), regs::LENGTH_BITS_MIN.into(), regs::LENGTH_BITS_MAX.into())?;
+        within("address_bits", self.address_bits.into(), 32, 64)?;
+        if !self.data_bits.is_power_of_two() || !(32..=1024).contains(&self.data_bits) {
+            return Err(Error::Argument {
+                name: "data_bits, a power of two,",
+                value: self.data_bits.into(),
+                min: 32,
+                max: 1024,
+                multiple_of: 32,
+            });
+        }
+        within("burst_beats", self.burst_beats.into(), 2, 256)?;
+        within("depth", self.depth.unwrap_or(1) as u64, 1, DEPTH_MAX as u64)?;
+        within("irq_threshold", self.irq_threshold.into(), 1, 255)?;
+        within("irq_delay", self.irq_delay.into(), 0, 255)?;
+        within("stop_us", self.stop_us.into(), 1, 400_000)?;
+        if self.irq_threshold > 1 && self.irq_delay == 0 {
+            // The last descriptors would never tell.
+            let value = self.irq_delay.into();
+            return Err(Error::Argument {
+                name: "irq_delay, beside an irq_threshold of more than 1,",
+                value,
+                min: 1,
+                max: 255,
+                multiple_of: 1,
+            });
+        }
+        if self.dre && self.lite {
+            const TOGETHER: Error =
+                Error::Unsupported { what: "no AXI CDMA has both dre and lite", fix: "take both from the block design" };
+            return Err(TOGETHER);
+        }
+        Ok(())
+    }
+
+    /// A word of the bus.
+    pub(super) const fn word_bytes(&self) -> usize {
+        self.data_bits as usize / 8
+    }
+
+    /// The most bytes of one transfer, where another follows it: whole words, so that it is aligned
+    /// too.
+    pub(super) const fn piece_bytes(&self) -> usize {
+        let longest = (1 << self.length_bits) - 1;
+        longest / self.word_bytes() * self.word_bytes()
+    }
+
+    /// The most bytes of one transfer.
+    pub(super) const fn longest(&self) -> usize {
+        let longest = (1 << self.length_bits) - 1;
+        let burst = self.burst_beats as usize * self.word_bytes();
+        if self.lite && burst < longest { burst } else { longest }
+    }
+
+    /// An operand of at most `max_bytes`, as `spec`.
+    pub(super) fn operand(&self, spec: OperandSpec, max_bytes: usize) -> OperandSpec {
+        let spec = spec.at_most(max_bytes).in_words(self.word_bytes());
+        // `check` has found a power of two.
+        if self.dre { spec } else { spec.aligned(Align::new(self.word_bytes()).unwrap_or(Align::LINE)) }
+    }
+}
+
+/// The side that does not move, and its bus address: a FIFO's, in the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Keyhole {
+    /// The core reads there: jobs fill memory from it.
+    Reads(u64),
+    /// The core writes there: jobs send memory to it.
+    Writes(u64),
+}
+
+impl Keyhole {
+    /// Does a core of this kind have one there?
+    fn check(self, config: &AxiCdmaConfig) -> Result<()> {
+        let (Self::Reads(addr) | Self::Writes(addr)) = self;
+        let (value, max) = (u64::from(config.burst_beats), u64::from(regs::KEYHOLE_BEATS_MAX));
+        if value > max {
+            return Err(Error::Argument { name: "burst_beats of a core with a keyhole", value, min: 2, max, multiple_of: 1 });
+        }
+        let align_bytes = config.word_bytes();
+        if !addr.is_multiple_of(align_bytes as u64) {
+            return Err(Error::Misaligned { addr, align_bytes });
+        }
+        if config.address_bits < 64 && addr >> config.address_bits != 0 {
+            return Err(Error::TooHigh { last: addr, addr_bits: config.address_bits });
+        }
+        Ok(())
+    }
+}
+
+/// Is this window large enough for an AXI CDMA, and zero where one is? Is there such a core?
+pub(super) fn check(device: &impl Device, config: &AxiCdmaConfig, keyhole: Option<Keyhole>) -> Result<()> {
+    config.check()?;
+    if let Some(keyhole) = keyhole {
+        keyhole.check(config)?;
+    }
+    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_cdma", need_bytes, have_bytes });
+    }
+    let looks = [("CDMASR", regs::CDMASR.read(device), regs::CDMASR_ZEROES), ("CDMACR", regs::CDMACR.read(device), regs::CDMACR_ZEROES)];
+    for (register, found, zeroes) in looks {
+        if found & zeroes != 0 {
+            return Err(Error::WrongDevice { device: "axi_cdma", register, expected: found & !zeroes, found });
+        }
+    }
+    Ok(())
+}
+
+/// Is scatter-gather built in?
+pub(super) fn has_sg(device: &impl Device, config: &AxiCdmaConfig) -> Result<()> {
+    if config.lite {
+        const LITE: Error =
+            Error::Unsupported { what: "an AXI CDMA of the lite kind has no scatter-gather", fix: "open it without memory of its own" };
+        return Err(LITE);
+    }
+    if regs::CDMASR.read(device) & regs::SG_INCLUDED == 0 {
+        return Err(Error::Unsupported {
+            what: "this AXI CDMA was built without scatter-gather (SGIncld is 0)",
+            fix: "open it without memory of its own, or tick Enable Scatter Gather in the block design",
+        });
+    }
+    Ok(())
+}
+
+/// Has this core more than 32 address bits, whatever the settings say? Its TAILDESC is then a
+/// doorbell in the upper half.
+pub(super) fn is_wide(device: &impl Device) -> bool {
+    // SAFETY: the core is idle after a reset, and only BTT starts a copy.
+    unsafe {
+        regs::SA_HIGH.write(device, 1);
+        let kept = regs::SA_HIGH.read(device);
+        regs::SA_HIGH.write(device, 0);
+        kept == 1
+    }
+}
+
+/// Is this what the core takes? Lengths and alignment were compared with the operands'
+/// specifications.
+pub(super) fn suits(config: &AxiCdmaConfig, keyhole: Option<Keyhole>, transfer: &Transfer) -> Result<()> {
+    let value = transfer.len_bytes as u64;
+    if value == 0 {
+        return Err(Error::Argument { name: "bytes to copy", value, min: 1, max: config.longest() as u64, multiple_of: 1 });
+    }
+    let word = config.word_bytes() as u64;
+    if keyhole.is_some() && !value.is_multiple_of(word) {
+        let max = config.piece_bytes() as u64;
+        return Err(Error::Argument { name: "bytes through a keyhole", value, min: word, max, multiple_of: word });
+    }
+    let sides = [
+        ("bytes from operand 0 on, up to the next multiple of 4096,", transfer.from, transfer.from_moves),
+        ("bytes from the last operand on, up to the next multiple of 4096,", transfer.to, transfer.to_moves),
+    ];
+    for (name, addr, moves) in sides {
+        let max = BOUNDARY_BYTES - addr % BOUNDARY_BYTES;
+        if config.lite && moves && value > max {
+            return Err(Error::Argument { name, value, min: 1, max, multiple_of: 1 });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,328 @@
+#![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
+//! The jobs of scatter-gather mode, in the order in which they were submitted, and the descriptors
+//! of each.
+
+use super::{config::DEPTH_MAX, regs};
+use crate::{
+    ring::{Layout, Ring},
+    tail::Tail,
+};
+use contigo_core::{
+    mem::{CpuBuf, Port},
+    types::{Error, Refused, Result},
+};
+
+/// The most descriptors that are used: as many as a count of 8 bits has.
+const DESCRIPTORS_MAX: usize = 255;
+
+/// A job's descriptors, and where it reads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Job {
+    first: usize,
+    count: usize,
+    from: u64,
+}
+
+/// One copy, or one side of it and a fixed address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) len_bytes: usize,
+    /// The address moves with the bytes; of a keyhole it stays.
+    pub(super) from_moves: bool,
+    pub(super) to_moves: bool,
+}
+
+/// The word of the oldest job's descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Nothing,
+    Complete,
+    Failed,
+}
+
+/// Where the core stands.
+#[derive(Debug)]
+enum State {
+    /// It was reset: the next job begins anew. Of the jobs before, so many had ended that were not
+    /// told.
+    Reset {
+        ended: usize,
+    },
+    Running,
+    /// A reset was begun, and no end of it was seen.
+    Resetting {
+        ended: usize,
+    },
+}
+
+/// The jobs in flight are `in_flight` slots from `oldest` on, and what became of them `state` says.
+#[derive(Debug)]
+pub(super) struct Chain {
+    ring: Ring,
+    jobs: [Job; DEPTH_MAX],
+    depth: usize,
+    /// How many descriptors a job may have.
+    share: usize,
+    piece_bytes: usize,
+    /// The slot of the oldest job that was not told.
+    oldest: usize,
+    in_flight: usize,
+    /// The next free descriptor.
+    next: usize,
+    state: State,
+    /// So many descriptors, from `next` on, were written for a job that was not given.
+    spilled: usize,
+    /// The descriptors of the jobs that a stop took back: so many from the first of them on.
+    stale: (usize, usize),
+    /// The core has more than 32 address bits.
+    is_wide: bool,
+    /// How TAILDESC was written last.
+    pub(super) tail: Tail,
+}
+
+impl Chain {
+    /// Descriptors in `memory`, for `depth` jobs of pieces of at most `piece_bytes`.
+    ///
+    /// # Errors
+    /// The memory comes back, as from [`Ring::new`].
+    pub(super) fn new(
+        memory: CpuBuf,
+        port: &Port,
+        addr_bits: u32,
+        depth: Option<usize>,
+        piece_bytes: usize,
+        is_wide: bool,
+    ) -> Result<Self, Refused<CpuBuf>> {
+        let layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_ALIGN, most: DESCRIPTORS_MAX };
+        // One more than jobs have: a job's last descriptor is never the one that TAILDESC names
+        // already, and the write of TAILDESC always names another.
+        let ring = Ring::new(memory, port, addr_bits, layout, depth.unwrap_or(1).saturating_add(1))?;
+        // SAFETY: the core was reset, and was not told of this memory.
+        let ring = unsafe { ring.cleared(regs::STATUS_AT, regs::COMPLETE)? };
+        let usable = ring.len() - 1;
+        let depth = depth.unwrap_or(usable).clamp(1, DEPTH_MAX);
+        let jobs = [Job::default(); DEPTH_MAX];
+        Ok(Self {
+            ring,
+            jobs,
+            depth,
+            share: (usable / depth).max(1),
+            piece_bytes,
+            oldest: 0,
+            in_flight: 0,
+            next: 0,
+            state: State::Reset { ended: 0 },
+            spilled: 0,
+            stale: (0, 0),
+            is_wide,
+            tail: Tail::default(),
+        })
+    }
+
+    pub(super) const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The most bytes of one job.
+    pub(super) const fn longest(&self) -> usize {
+        self.share.saturating_mul(self.piece_bytes)
+    }
+
+    /// Forgets every job, where the core was reset: the next one has slot 0 and the first
+    /// descriptor. The descriptors of those that a stop took back say that they are complete: a
+    /// core that fetched one would report an error, and touch no memory that has another owner by
+    /// now.
+    ///
+    /// `false`: it was not reset.
+    pub(super) fn begin_anew(&mut self) -> Result<bool> {
+        if !matches!(self.state, State::Reset { .. }) {
+            return Ok(false);
+        }
+        self.state = State::Running;
+        self.forget();
+        let (first, count) = self.stale;
+        for step in 0..count {
+            // SAFETY: the core was reset, and fetches nothing before a doorbell.
+            unsafe { self.ring.write(self.ring.after(first, step), regs::STATUS_AT, &[regs::COMPLETE])? };
+        }
+        self.stale = (0, 0);
+        (self.oldest, self.next) = (0, 0);
+        Ok(true)
+    }
+
+    /// A job is given to the core: are both halves of TAILDESC to be written?
+    pub(super) const fn give(&mut self) -> bool {
+        self.tail.give(self.is_wide, self.in_flight == 1)
+    }
+
+    /// The upper half of every descriptor's address.
+    #[allow(clippy::cast_possible_truncation, reason = "half of an address")]
+    pub(super) fn upper_half(&self) -> u32 {
+        (self.ring.addr(0) >> 32) as u32
+    }
+
+    /// Where the first descriptor is.
+    pub(super) fn first_addr(&self) -> u64 {
+        self.ring.addr(0)
+    }
+
+    /// One job more: its descriptors are written, and the address of the last one comes back, for
+    /// TAILDESC.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: it is not the next slot, or too long. The error of the memory's sync.
+    pub(super) fn push(&mut self, slot: usize, transfer: &Transfer) -> Result<u64> {
+        let next = (self.oldest + self.in_flight) % self.depth;
+        if slot != next || self.in_flight == self.depth {
+            let (value, next) = (slot as u64, next as u64);
+            return Err(Error::Argument { name: "slot", value, min: next, max: next, multiple_of: 1 });
+        }
+        let (value, max) = (transfer.len_bytes as u64, self.longest() as u64);
+        let first = self.next;
+        let (mut at, mut count, mut done) = (first, 0, 0);
+        while done < transfer.len_bytes {
+            // Where this fails, those written so far name bytes of a job that never began.
+            if count == self.share {
+                return Err(Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 });
+            }
+            let left = transfer.len_bytes - done;
+            let piece = left.min(self.piece_bytes);
+            let moved = |addr: u64, moves: bool| if moves { addr.wrapping_add(done as u64) } else { addr };
+            let following = self.ring.after(at, 1);
+            let words = regs::descriptor(
+                self.ring.addr(following),
+                moved(transfer.from, transfer.from_moves),
+                moved(transfer.to, transfer.to_moves),
+                u32::try_from(piece).unwrap_or(0),
+            );
+            self.spilled = self.spilled.max(count + 1);
+            // SAFETY: the jobs in flight have at most `depth * share` descriptors, which are fewer
+            // than there are, and these follow them. The core paused at an earlier one, or will.
+            unsafe { self.ring.write(at, 0, &words)? };
+            (at, count, done) = (following, count + 1, done + piece);
+        }
+        if let Some(job) = self.jobs.get_mut(slot) {
+            *job = Job { first, count, from: transfer.from };
+        }
+        (self.next, self.in_flight, self.spilled) = (at, self.in_flight + 1, self.spilled - count);
+        Ok(self.ring.addr(self.last(slot)))
+    }
+
+    fn job(&self, slot: usize) -> Job {
+        self.jobs.get(slot).copied().unwrap_or_default()
+    }
+
+    /// A job's last descriptor.
+    fn last(&self, slot: usize) -> usize {
+        let job = self.job(slot);
+        self.ring.after(job.first, job.count.saturating_sub(1))
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    /// Where the oldest job reads.
+    pub(super) fn reads_from(&self) -> u64 {
+        self.job(self.oldest).from
+    }
+
+    /// Is `low`, the lower half of CURDESC, a descriptor of the oldest job? Then that has not
+    /// ended.
+    #[allow(clippy::cast_possible_truncation, reason = "lower halves are compared")]
+    pub(super) fn is_at_oldest(&self, low: u32) -> bool {
+        let job = self.job(self.oldest);
+        (0..job.count).any(|step| self.ring.addr(self.ring.after(job.first, step)) as u32 == low)
+    }
+
+    /// Is `low`, the lower half of CURDESC, the descriptor before the oldest job? An idle core
+    /// pauses there; otherwise it has done that job, and its status is on its way.
+    #[allow(clippy::cast_possible_truncation, reason = "lower halves are compared")]
+    pub(super) fn is_before_oldest(&self, low: u32) -> bool {
+        let before = self.ring.after(self.job(self.oldest).first, self.ring.len() - 1);
+        self.ring.addr(before) as u32 == low
+    }
+
+    /// Looks at the oldest job's last descriptor: on a port that does not snoop, a sync.
+    pub(super) fn look(&mut self) -> Result<Look> {
+        self.look_at(0)
+    }
+
+    /// Looks at the last descriptor of the job `steps` behind the oldest.
+    fn look_at(&mut self, steps: usize) -> Result<Look> {
+        let mut status = [0];
+        let slot = (self.oldest + steps) % self.depth;
+        self.ring.read(self.last(slot), regs::STATUS_AT, &mut status)?;
+        Ok(match status[0] {
+            status if status & regs::FAILED != 0 => Look::Failed,
+            status if status & regs::COMPLETE != 0 => Look::Complete,
+            _ => Look::Nothing,
+        })
+    }
+
+    /// The oldest job has ended: its slot.
+    pub(super) const fn tell(&mut self) -> usize {
+        let slot = self.oldest;
+        self.tail.moves();
+        (self.oldest, self.in_flight) = ((slot + 1) % self.depth, self.in_flight.saturating_sub(1));
+        slot
+    }
+
+    /// The core will be reset: counts the jobs that have ended. A descriptor says nothing
+    /// afterwards, because the core writes Cmplt also for a copy that its reset cut
+    /// (`axi_cdma_sg_cntlr.vhd`). One that cannot be read has not ended.
+    pub(super) fn resets(&mut self) {
+        if self.is_running() {
+            let jobs = 0..self.in_flight;
+            let ended = jobs.take_while(|steps| matches!(self.look_at(*steps), Ok(Look::Complete))).count();
+            self.state = State::Resetting { ended };
+        }
+    }
+
+    pub(super) const fn was_reset(&mut self) {
+        if let State::Resetting { ended } = self.state {
+            self.state = State::Reset { ended };
+        }
+    }
+
+    /// No reset has begun since the core started.
+    pub(super) const fn is_running(&self) -> bool {
+        matches!(self.state, State::Running)
+    }
+
+    /// The next job that had ended before the reset: its slot. Without one, the others are
+    /// forgotten.
+    pub(super) fn tell_ended(&mut self) -> Option<usize> {
+        if let State::Reset { ended: left @ 1.. } | State::Resetting { ended: left @ 1.. } = &mut self.state {
+            *left -= 1;
+            return Some(self.tell());
+        }
+        self.forget();
+        None
+    }
+
+    /// Forgets the jobs that have not ended: the core was reset.
+    fn forget(&mut self) {
+        let mut count = self.spilled;
+        let mut first = self.next;
+        if self.in_flight > 0 {
+            first = self.job(self.oldest).first;
+            count += if self.next > first { self.next - first } else { self.next + self.ring.len() - first };
+        }
+        if count > 0 {
+            self.stale = (first, count);
+        }
+        (self.in_flight, self.spilled) = (0, 0);
+    }
+
+    /// Gives the memory back to its pool.
+    ///
+    /// # Safety
+    /// The core is stopped.
+    pub(super) unsafe fn release(&mut self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.ring.release() }
+    }
+}

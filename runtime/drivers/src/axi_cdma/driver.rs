@@ -1,0 +1,353 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
+//! The driver of a core, in registers or in descriptors, and the one whose copies have a side at
+//! an address that does not move.
+
+use super::{
+    complete::{Simple, look_at_chain, reset},
+    config::{self, AxiCdmaConfig, Keyhole},
+    descriptors::{Chain, Transfer},
+    regs,
+};
+use contigo_core::{
+    forward,
+    hw::Device,
+    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, exactly},
+    mem::{CpuBuf, DevSlice, Port},
+    types::{DevAddr, Error, Refused, Result, platform::forward_as_fd},
+};
+use core::time::Duration;
+
+/// The driver of one core. It owns its descriptors' memory; in simple mode there is none.
+///
+/// ```
+/// use contigo::{Align, Queue, Region, drivers::axi_cdma::AxiCdmaConfig};
+/// use contigo::sim::{axi_cdma::SimAxiCdma, SimBoard};
+/// use core::time::Duration;
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(256 * 1024)?)?;
+/// let descriptors = region.alloc(4096, Align::PAGE)?;
+/// let pool = region.pool(8, 16384)?;
+/// let core = SimAxiCdma::new(&board, board.port());
+/// let cdma = core.window()?.sg(AxiCdmaConfig::default(), descriptors)?;
+///
+/// let mut queue = Queue::new(cdma, 4)?;
+/// for byte in 0..4 {
+///     let mut from = pool.take()?;
+///     from.view_mut::<u8>()?.fill(byte);
+///     queue.submit([from.to_device(..10_000), pool.take()?.from_device(..)], &[])?;
+/// }
+/// for byte in 0..4 {
+///     let [_from, to] = queue.wait(Duration::from_millis(20))?.ok_or(contigo::Error::Busy)?.buffers;
+///     assert_eq!(to.view_at::<u8>(..10_000)?, [byte; 10_000]);
+/// }
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AxiCdma<D: Device> {
+    pub(super) device: D,
+    pub(super) config: AxiCdmaConfig,
+    /// A keyhole's job has the first of them alone.
+    operands: [OperandSpec; 2],
+    keyhole: Option<Keyhole>,
+    pub(super) mode: Mode,
+}
+
+/// Where jobs stand.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one a core, and no heap")]
+pub(super) enum Mode {
+    /// In registers.
+    Simple(Simple),
+    /// In descriptors.
+    Sg(Chain),
+}
+
+impl<D: Device> AxiCdma<D> {
+    /// The driver of `device`, a copy at a time in its registers. It works also where
+    /// scatter-gather is built in.
+    ///
+    /// # Errors
+    /// [`Error::RegisterWindow`] where the window is too small. [`Error::WrongDevice`] where bits
+    /// are set that read as zero in this core: another one, or none. [`Error::Argument`] and
+    /// [`Error::Unsupported`] for a configuration that no core has. [`Error::WillNotStop`]: the
+    /// core is reset first, and does not end that.
+    ///
+    /// # Safety
+    /// The window is an AXI CDMA's, built as `config` says, and no other code drives it while
+    /// this value lives.
+    pub unsafe fn simple(device: D, config: AxiCdmaConfig) -> Result<Self> {
+        Self::in_registers(device, config, None)
+    }
+
+    fn in_registers(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>) -> Result<Self> {
+        config::check(&device, &config, keyhole)?;
+        reset(&device, config.stop_us)?;
+        Ok(Self::of(device, config, keyhole, Mode::Simple(Simple::Reset)))
+    }
+
+    /// The driver of `device`, with descriptors in `descriptors`: 64 bytes each, two at least, and
+    /// up to 255. One of them stays free.
+    ///
+    /// The memory belongs to the driver until that is dropped. Dropping it stops the core and gives
+    /// the memory back; where the core will not stop, the memory is leaked.
+    ///
+    /// # Errors
+    /// The buffer comes back, with what [`simple`](Self::simple) and
+    /// [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) say. [`Error::Unsupported`]: the core has no
+    /// scatter-gather. [`Error::BlockSize`] where the memory is too small for `config.depth` jobs.
+    /// [`Error::Misaligned`] where its bus address is no multiple of 64. `device` is dropped.
+    ///
+    /// # Safety
+    /// As [`simple`](Self::simple).
+    pub unsafe fn sg(device: D, config: AxiCdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+        Self::with_descriptors(device, config, None, descriptors)
+    }
+
+    fn with_descriptors(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+        let checked = config::check(&device, &config, keyhole).and_then(|()| config::has_sg(&device, &config));
+        if let Err(error) = checked.and_then(|()| reset(&device, config.stop_us)) {
+            return Err(Refused::new(error, descriptors));
+        }
+        let is_wide = config::is_wide(&device);
+        let chain = Chain::new(descriptors, device.port(), config.address_bits, config.depth, config.piece_bytes(), is_wide)?;
+        Ok(Self::of(device, config, keyhole, Mode::Sg(chain)))
+    }
+
+    /// `device` was reset.
+    fn of(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>, mode: Mode) -> Self {
+        let longest = match &mode {
+            Mode::Simple(_) => config.longest(),
+            Mode::Sg(chain) => chain.longest(),
+        };
+        let (reads, writes) = (OperandSpec::to_device(), OperandSpec::from_device());
+        let [first, second] = match keyhole {
+            Some(Keyhole::Reads(_)) => [writes; 2],
+            Some(Keyhole::Writes(_)) => [reads; 2],
+            None => [reads, writes],
+        };
+        // More than it copies may be behind the second operand.
+        let operands = [config.operand(first, longest), config.operand(second, usize::MAX)];
+        Self { device, config, operands, keyhole, mode }
+    }
+
+    /// A job's transfer.
+    fn transfer(&self, operands: &[DevSlice]) -> Result<Transfer> {
+        let (from_moves, to_moves) = (true, true);
+        Ok(match self.keyhole {
+            None => {
+                let [from, to] = exactly(operands)?;
+                Transfer { from: from.addr.0, to: to.addr.0, len_bytes: from.len_bytes, from_moves, to_moves }
+            }
+            Some(Keyhole::Reads(from)) => {
+                let [to] = exactly(operands)?;
+                Transfer { from, to: to.addr.0, len_bytes: to.len_bytes, from_moves: false, to_moves }
+            }
+            Some(Keyhole::Writes(to)) => {
+                let [from] = exactly(operands)?;
+                Transfer { from: from.addr.0, to, len_bytes: from.len_bytes, from_moves, to_moves: false }
+            }
+        })
+    }
+}
+
+// SAFETY: 1. PG034: the core writes as many bytes at the destination's address as BTT or a
+// descriptor says, and masks the others of a bus word. With Key Hole Write it writes all of them at
+// one address, where no memory is (`AxiCdmaKeyhole::open`'s caller promised it). `check` compared
+// the length with both operands. It reads whole bus words around the source, and drops what it was
+// not asked for, as `word_bytes` says. It reads and writes the descriptors, which are the driver's
+// own, as far as TAILDESC. 2. In simple mode Idle and `IOC_Irq` together end a job: the last write
+// was answered ("CDMASR"). With descriptors, Cmplt without an error bit does, which is written
+// after that ("Transfer Descriptor Status Word"). A reset is over when the bursts that were begun
+// have ended ("CDMACR", Reset), and leaves no transfer. 3. No bytes are told. 4. `check` reads no
+// register; `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of the
+// function that made it promised it. 7. The program writes Reset alone. 8. Each poll has a limit.
+// 9. The jobs' state is set before the doorbell, and `stop` resets the core whatever it says.
+unsafe impl<D: Device> Driver for AxiCdma<D> {
+    fn name(&self) -> &'static str {
+        "axi_cdma"
+    }
+
+    fn port(&self) -> &Port {
+        self.device.port()
+    }
+
+    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
+        self.device.simulated()
+    }
+
+    fn addr_bits(&self) -> u32 {
+        self.config.address_bits
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        match self.keyhole {
+            None => &self.operands,
+            Some(_) => self.operands.get(..1).unwrap_or_default(),
+        }
+    }
+
+    fn depth(&self) -> usize {
+        match &self.mode {
+            Mode::Simple(_) => 1,
+            Mode::Sg(chain) => chain.depth(),
+        }
+    }
+
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = exactly(args)?;
+        let transfer = self.transfer(operands)?;
+        let need_bytes = transfer.len_bytes as u64;
+        if let ([_, to], None) = (operands, self.keyhole)
+            && (to.len_bytes as u64) < need_bytes
+        {
+            return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
+        }
+        config::suits(&self.config, self.keyhole, &transfer)
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let transfer = self.transfer(operands)?;
+        let keyhole = match self.keyhole {
+            None => 0,
+            Some(Keyhole::Reads(_)) => regs::KEYHOLE_READ,
+            Some(Keyhole::Writes(_)) => regs::KEYHOLE_WRITE,
+        };
+        let device = &self.device;
+        match &mut self.mode {
+            Mode::Simple(job) => {
+                let starts = job.give(transfer.from);
+                let len_bytes = u32::try_from(transfer.len_bytes).unwrap_or(0);
+                // SAFETY: the core is idle: it was reset, by `stop` or where it was opened, or the
+                // last job's end was seen. The operands were handed over, and `check` found both
+                // long enough.
+                unsafe {
+                    if starts {
+                        regs::CDMACR.write(device, regs::IOC | regs::ERROR | 1 << regs::THRESHOLD_SHIFT | keyhole);
+                    }
+                    regs::SA.write(device, DevAddr(transfer.from));
+                    regs::DA.write(device, DevAddr(transfer.to));
+                    regs::BTT.write(device, len_bytes);
+                }
+                // Versions before 4.1 drop the upper bits. The copy is shorter then, and is
+                // stopped.
+                if len_bytes >> regs::LENGTH_BITS_ANY != 0 && regs::BTT.read(device) != len_bytes {
+                    return Err(Error::Unsupported {
+                        what: "BTT of this AXI CDMA holds fewer bits than length_bits says",
+                        fix: "set length_bits=23",
+                    });
+                }
+            }
+            Mode::Sg(chain) => {
+                let coalescing = self.config.irq_threshold << regs::THRESHOLD_SHIFT | self.config.irq_delay << regs::DELAY_SHIFT;
+                let delay = if self.config.irq_delay > 0 { regs::DELAY } else { 0 };
+                let control = regs::SG_MODE | keyhole | regs::IOC | regs::ERROR | coalescing;
+                let starts = chain.begin_anew()?;
+                let tail = chain.push(slot, &transfer)?;
+                let is_free = chain.give();
+                // SAFETY: the descriptors up to `tail` name bytes of jobs in flight, and the core
+                // goes no further. At the start it is idle, with `SGMode` at 0 after its reset, so
+                // that the engine takes CURDESC. `Dly_IrqEn` is kept only where `SGMode` is set
+                // before.
+                unsafe {
+                    if starts {
+                        regs::CDMACR.write(device, control);
+                        regs::CURDESC.write(device, DevAddr(chain.first_addr()));
+                        regs::CDMACR.write(device, control | delay);
+                    }
+                    if is_free {
+                        regs::TAILDESC.write(device, DevAddr(tail));
+                    } else {
+                        regs::TAILDESC_LOW.write(device, low(tail));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        match &mut self.mode {
+            Mode::Simple(job) => job.look(&self.device, timeout),
+            Mode::Sg(chain) => look_at_chain(&self.device, chain, timeout),
+        }
+    }
+
+    /// Resets the core. Jobs that had ended before are told still.
+    fn stop(&mut self) -> Result<()> {
+        self.halt()
+    }
+
+    /// The reset, and its end by the same two registers.
+    fn stop_program(&self) -> StopProgram {
+        StopProgram::new(&[
+            StopStep::write(regs::CDMACR.offset(), u32::MAX, regs::RESET),
+            StopStep::poll_until(regs::CDMACR.offset(), regs::RESET | regs::CDMACR_ZEROES, 0, self.config.stop_us),
+            StopStep::poll_until(regs::CDMASR.offset(), regs::IDLE | regs::CDMASR_ZEROES, regs::IDLE, self.config.stop_us),
+        ])
+        .unwrap_or_default()
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+}
+
+forward_as_fd!({D: Device} AxiCdma<D>, device: D);
+
+impl<D: Device> Drop for AxiCdma<D> {
+    /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
+    /// stays leaked.
+    fn drop(&mut self) {
+        if self.halt().is_ok()
+            && let Mode::Sg(chain) = &mut self.mode
+        {
+            // SAFETY: the core was reset, and fetches descriptors only after a doorbell.
+            unsafe { chain.release() }
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "half of an address")]
+const fn low(addr: u64) -> u32 {
+    addr as u32
+}
+
+/// The driver of one core, one side of which stays at one address. Its jobs have one operand, whose
+/// length is whole bus words.
+#[derive(Debug)]
+pub struct AxiCdmaKeyhole<D: Device> {
+    cdma: AxiCdma<D>,
+}
+
+impl<D: Device> AxiCdmaKeyhole<D> {
+    /// The driver of `device`. With `descriptors` it keeps several jobs in flight, as
+    /// [`AxiCdma::sg`]; without, one in registers, as [`AxiCdma::simple`].
+    ///
+    /// # Errors
+    /// As those two, and the buffer comes back. [`Error::Misaligned`] and [`Error::TooHigh`] for
+    /// the address, [`Error::Argument`] for bursts of more than 16 beats.
+    ///
+    /// # Safety
+    /// As [`AxiCdma::simple`]. At `keyhole`'s address, and in the bus word there, is no memory:
+    /// what the core reads or writes there belongs to no Rust value.
+    pub unsafe fn open(
+        device: D,
+        config: AxiCdmaConfig,
+        keyhole: Keyhole,
+        descriptors: Option<CpuBuf>,
+    ) -> Result<Self, Refused<Option<CpuBuf>>> {
+        let opened = match descriptors {
+            Some(descriptors) => AxiCdma::with_descriptors(device, config, Some(keyhole), descriptors)
+                .map_err(|refused| Refused::new(refused.error, Some(refused.into_returned())))?,
+            None => AxiCdma::in_registers(device, config, Some(keyhole)).map_err(|error| Refused::new(error, None))?,
+        };
+        Ok(Self { cdma: opened })
+    }
+}
+
+// SAFETY: as `AxiCdma`'s, whose methods these are.
+unsafe impl<D: Device> Driver for AxiCdmaKeyhole<D> {
+    forward!(|this| this.cdma => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+}
+
+forward_as_fd!({D: Device} AxiCdmaKeyhole<D>, cdma: D);

@@ -1,0 +1,295 @@
+#![allow(unsafe_code, reason = "an interrupt is acknowledged by a register")]
+//! How the end of a channel's oldest job is found, in either mode, and waited for.
+
+use super::{
+    channel::{AxiDmaChannel, Lane, MAYBE_TORN, Seen},
+    config::Side,
+    driver::set_busy,
+    regs::{self, halves},
+};
+use contigo_core::{
+    hw::{
+        Device, Mmio,
+        wait::{poll_every, poll_until},
+    },
+    job::Completion,
+    types::{Error, Result},
+};
+use core::time::Duration;
+
+/// A descriptor is looked at after so many looks at registers that said nothing: where CURDESC or
+/// an interrupt's bit were late, the end is found all the same.
+const QUIET_LOOKS: u32 = 256;
+
+/// The next descriptor of a job.
+enum Next {
+    /// It is done, and with it the job.
+    Job(Completion),
+    /// It is done, and there are more.
+    Descriptor,
+    Open,
+    Failed,
+}
+
+impl Lane {
+    /// One look: the end of the oldest job, or nothing, or why the channel cannot go on.
+    pub(super) fn look(&mut self, at: &impl Mmio) -> Result<Option<Completion>> {
+        if self.in_flight == 0 {
+            return Ok(None);
+        }
+        if !self.runs {
+            return self.look_stopped();
+        }
+        let status = if let Seen::Told(status) = self.seen {
+            self.seen = Seen::Nothing;
+            status
+        } else {
+            let status = regs::DMASR.read(at);
+            self.seen = Seen::Looked { idle: regs::is_idle(status) };
+            status
+        };
+        if status == u32::MAX {
+            return Err(self.fault(at, status));
+        }
+        if status & regs::IRQS != 0 {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::DMASR.write(at, status & regs::IRQS) };
+        }
+        match self.ring {
+            None => self.look_at_registers(at, status),
+            Some(_) => self.look_at_descriptors(at, status),
+        }
+    }
+
+    fn look_at_registers(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+        if status & (regs::ERRORS | regs::HALTED) != 0 {
+            return Err(self.fault(at, status));
+        }
+        if !regs::is_idle(status) {
+            return Ok(None);
+        }
+        let end = match self.side {
+            Side::Mm2s => Completion { status, ..Completion::of(self.oldest) },
+            Side::S2mm => {
+                let status = status | regs::FIRST | regs::LAST;
+                let bytes = regs::LENGTH.read(at) as usize & self.config.longest();
+                Completion { status, words: self.words(true), ..Completion::of(self.oldest).with_bytes(bytes).with_last(true) }
+            }
+        };
+        self.in_flight = 0;
+        Ok(Some(end))
+    }
+
+    fn look_at_descriptors(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+        let ended = status & regs::TOLD != 0;
+        self.quiet = if ended { 0 } else { self.quiet + 1 };
+        // The registers first: each look at a descriptor is a sync.
+        if !ended && self.quiet < QUIET_LOOKS && self.is_under_way(regs::CURDESC_LOW.read(at)) {
+            self.tail.goes_on();
+            return Ok(None);
+        }
+        self.quiet = 0;
+        self.look_at_memory(at, status)
+    }
+
+    /// The oldest job's descriptors, where registers say that they may be done. `status`: DMASR.
+    fn look_at_memory(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+        let found = self.look_for_end(at, status)?;
+        // After an end that was found, an error shows at the next look.
+        let resumed = self.resume(at);
+        if found.is_none() { resumed.map(|()| None) } else { Ok(found) }
+    }
+
+    fn look_for_end(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+        loop {
+            match self.next_done()? {
+                Next::Job(end) => return Ok(Some(end)),
+                Next::Descriptor => {}
+                // Maybe after the channel's status was read.
+                Next::Failed => return Err(self.fault(at, regs::DMASR.read(at))),
+                // The packets before the error were told.
+                Next::Open if status & (regs::HALTED | regs::ERRORS) != 0 => return Err(self.fault(at, status)),
+                // CURDESC moved on before the status was written.
+                Next::Open => return Ok(None),
+            }
+        }
+    }
+
+    /// A stopped channel: nothing changes any more, and one look says all.
+    fn look_stopped(&mut self) -> Result<Option<Completion>> {
+        if self.ring.is_none() {
+            self.in_flight = 0;
+            return Ok(self.ended.take());
+        }
+        while self.in_flight > 0 {
+            match self.next_done() {
+                Ok(Next::Job(end)) => return Ok(Some(end)),
+                Ok(Next::Descriptor) => {}
+                // A fault was told before the stop.
+                Err(_) | Ok(Next::Failed | Next::Open) => self.in_flight = 0,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Is CURDESC a descriptor whose end the oldest job waits for?
+    fn is_under_way(&self, current: u32) -> bool {
+        let Some(ring) = &self.ring else { return false };
+        let is_at = |piece| halves(ring.addr(ring.after(self.first, piece))).0 == current;
+        match self.side {
+            Side::Mm2s => (0..self.pieces()).any(is_at),
+            Side::S2mm => is_at(self.done),
+        }
+    }
+
+    /// The next descriptor of the oldest job: of a packet that is sent only the last one counts.
+    fn next_done(&mut self) -> Result<Next> {
+        let pieces = self.pieces();
+        if self.side == Side::Mm2s {
+            self.done = pieces - 1;
+        }
+        let Some(ring) = &mut self.ring else { return Ok(Next::Open) };
+        let mut words = [0; 2];
+        self.looks += 1;
+        ring.read(ring.after(self.first, self.done), regs::CONTROL_AT, &mut words)?;
+        let [control, status] = words;
+        if status & regs::FAILED != 0 {
+            return Ok(Next::Failed);
+        }
+        if status & regs::COMPLETE == 0 {
+            return Ok(Next::Open);
+        }
+        if self.done == 0 {
+            self.began = status & regs::FIRST;
+        }
+        let bytes = (status & regs::BYTES_MASK) as usize;
+        let is_last_piece = self.done + 1 == pieces;
+        let (over, end) = match self.side {
+            // Its count is the control's length, also where the core sent less.
+            Side::Mm2s => (is_last_piece, Completion::of(self.oldest)),
+            Side::S2mm => {
+                if status & regs::LAST != 0 && !is_last_piece {
+                    return Err(regs::early_end(status));
+                }
+                // Without a packet's end all of it was filled, and no more ever. A core with a
+                // narrower length register filled less, and the next bytes went elsewhere.
+                let room = (control & regs::BYTES_MASK) as usize;
+                if bytes != room && (bytes > room || status & regs::LAST == 0) {
+                    return Err(regs::cut_length(self.side, &self.config, control, status));
+                }
+                self.bytes += bytes;
+                (is_last_piece, Completion::of(self.oldest).with_bytes(self.bytes).with_last(status & regs::LAST != 0))
+            }
+        };
+        if !over {
+            self.done += 1;
+            return Ok(Next::Descriptor);
+        }
+        let end = Completion { status: status & !regs::FIRST | self.began, words: self.words(status & regs::LAST != 0), ..end };
+        let Some(ring) = &self.ring else { return Ok(Next::Open) };
+        self.first = ring.after(self.first, pieces);
+        self.given = self.given.saturating_sub(pieces);
+        self.tail.moves();
+        (self.done, self.bytes, self.began) = (0, 0, 0);
+        self.oldest = if self.oldest + 1 >= self.depth { 0 } else { self.oldest + 1 };
+        self.in_flight -= 1;
+        Ok(Next::Job(end))
+    }
+
+    /// How many descriptors the oldest job has.
+    fn pieces(&self) -> usize {
+        self.counts.get(self.oldest).map_or(1, |&count| usize::from(count).max(1))
+    }
+
+    /// Of an end whose last byte is a packet's, or is not.
+    fn words(&mut self, last: bool) -> [u32; 4] {
+        self.open = matches!(self.side, Side::S2mm) && !last;
+        [if core::mem::take(&mut self.torn) { MAYBE_TORN } else { 0 }, 0, 0, 0]
+    }
+
+    /// The error in DMASR. Its descriptor is the first with an error bit, or else CURDESC's, which
+    /// is that of an error in a fetch.
+    fn fault(&mut self, at: &impl Mmio, status: u32) -> Error {
+        let Some(ring) = &mut self.ring else {
+            return regs::decode(self.side, status, Some(self.addr.0), None);
+        };
+        if status == u32::MAX {
+            return regs::decode(self.side, status, None, None);
+        }
+        let failed = (0..self.given.min(ring.len())).find_map(|step| {
+            let (index, mut status) = (ring.after(self.first, step), [0]);
+            let is_read = ring.read(index, regs::STATUS_AT, &mut status).is_ok();
+            (is_read && status[0] & regs::FAILED != 0).then_some(index)
+        });
+        let high = if self.config.address_bits > 32 { u64::from(regs::CURDESC_HIGH.read(at)) << 32 } else { 0 };
+        let current = high | u64::from(regs::CURDESC_LOW.read(at));
+        let descriptor = failed.map_or(current, |index| ring.addr(index));
+        let mut words = [0; 5];
+        let index = failed.or_else(|| (0..ring.len()).find(|&index| ring.addr(index) == current));
+        let buffer = index.and_then(|index| ring.read(index, regs::BUFFER_AT, &mut words).ok());
+        let [low, high, _, _, control] = words;
+        // A length of 0 is DMAIntErr here, and nothing else is: the core dropped all of its bits.
+        if status & regs::ERRORS == regs::INTERNAL_ERROR && control & regs::BYTES_MASK != 0 {
+            return regs::cut_length(self.side, &self.config, control, 0);
+        }
+        regs::decode(self.side, status, buffer.map(|()| u64::from(high) << 32 | u64::from(low)), Some(descriptor))
+    }
+}
+
+impl<D: Device> AxiDmaChannel<D> {
+    /// As [`Driver::poll`](contigo_core::Driver::poll).
+    #[inline]
+    pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if self.lane.in_flight == 0 {
+            return Ok(None);
+        }
+        if !self.lane.runs {
+            return self.lane.look_stopped();
+        }
+        let side = self.lane.side;
+        let (lane, mut found) = (&mut self.lane, Ok(None));
+        let (step_us, mut ended, mut left) = (lane.step_us(), false, timeout);
+        let look = |lane: &mut Lane, device: &D| lane.look(&side.at(device));
+        if step_us < u32::MAX {
+            let from_us = self.device.now_us();
+            poll_every(&self.device, step_us, timeout, |device| {
+                found = look(lane, device);
+                ended = !matches!(found, Ok(None));
+                // From here on an interrupt comes.
+                ended || lane.step_us() > step_us
+            })?;
+            left = timeout.saturating_sub(Duration::from_micros(self.device.now_us().saturating_sub(from_us)));
+        }
+        if !ended {
+            ended = poll_until(&self.device, left, |device| {
+                found = look(lane, device);
+                !matches!(found, Ok(None))
+            })?;
+        }
+        if !ended && !timeout.is_zero() && self.lane.ring.is_some() {
+            // Once a wait, also where no register said anything.
+            found = self.lane.look_at_memory(&side.at(&self.device), 0);
+        }
+        let told = self.believed(found.map_err(|error| self.or_siblings(error)));
+        if self.lane.in_flight == 0 {
+            set_busy(&self.device, side, false);
+        }
+        told
+    }
+
+    /// A look's result, where no reset came: the core's epoch is read after it.
+    fn believed(&mut self, found: Result<Option<Completion>>) -> Result<Option<Completion>> {
+        if !self.was_reset() || !self.lane.runs {
+            return found;
+        }
+        // A status in a descriptor was written before the reset, and is true.
+        match (self.lane.ring.is_some(), found) {
+            (true, Ok(Some(end))) => Ok(Some(end)),
+            (true, Ok(None)) => match self.lane.look_at_memory(&self.lane.side.at(&self.device), 0) {
+                Ok(Some(end)) => Ok(Some(end)),
+                _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
+            },
+            _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+#![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
+//! How a core is built and used, which no register tells; and what it tells itself when it is
+//! opened.
+
+use super::{
+    driver::is_busy_beside,
+    regs,
+    stop::{halt, reset},
+};
+use crate::ring::{Layout, Ring};
+use contigo_core::{
+    hw::{self, Device, Mmio, Wait},
+    job::OperandSpec,
+    mem::{CpuBuf, Port},
+    types::{Align, Error, Result},
+};
+
+/// A direction of the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// From memory to the stream: it sends. Channel 0.
+    Mm2s,
+    /// From the stream to memory: it receives. Channel 1.
+    S2mm,
+}
+
+impl Side {
+    pub(super) const fn index(self) -> usize {
+        match self {
+            Self::Mm2s => 0,
+            Self::S2mm => 1,
+        }
+    }
+
+    /// Its sibling.
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Mm2s => Self::S2mm,
+            Self::S2mm => Self::Mm2s,
+        }
+    }
+
+    /// Where its registers begin.
+    pub const fn base(self) -> usize {
+        self.index() * regs::CHANNEL_BYTES
+    }
+
+    /// For messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mm2s => "axi_dma mm2s",
+            Self::S2mm => "axi_dma s2mm",
+        }
+    }
+}
+
+/// "Enable Control / Status Stream" of a core with scatter-gather, as S2MM needs to know it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatusStream {
+    /// Switched off.
+    #[default]
+    Off,
+    /// Switched on. S2MM ends no packet before the stream has ended too, and is refused, because
+    /// nothing drives it.
+    On,
+    /// Switched on, and something drives it, as AXI Ethernet does.
+    Driven,
+    /// It gives the packets' lengths too ("Use RxLength In Status Stream"): S2MM counts 0 bytes,
+    /// and is refused.
+    GivesLength,
+}
+
+/// How the core is built, which no register tells, and how it is used. The defaults are Vivado's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AxiDmaConfig {
+    /// "Width of Buffer Length Register", 8 to 26: a transfer, or a descriptor, has at most two to
+    /// this many bytes, less one.
+    pub length_bits: u32,
+    /// "Address Width", 32 to 64.
+    pub address_bits: u32,
+    /// The memory map data width of MM2S, 32 to 1,024.
+    pub mm2s_data_bits: u32,
+    /// The memory map data width of S2MM.
+    pub s2mm_data_bits: u32,
+    /// "Allow Unaligned Transfers" of MM2S: with it, data may begin anywhere.
+    pub mm2s_dre: bool,
+    /// "Allow Unaligned Transfers" of S2MM.
+    pub s2mm_dre: bool,
+    /// "Enable Micro DMA": one burst a transfer, and 0 bytes counted. Such a core is refused.
+    pub micro_dma: bool,
+    /// "Enable Control / Status Stream".
+    pub status_stream: StatusStream,
+    /// How many jobs at once, with scatter-gather; `None`: as many as there are descriptors. With
+    /// fewer, a job has several descriptors, and so more bytes.
+    pub depth: Option<usize>,
+    /// How long a stop waits for the transfers under way, in microseconds, and once more for a
+    /// reset.
+    pub stop_us: u32,
+    /// With scatter-gather: so many packets make an interrupt, 1 to 255. With more than one, set
+    /// the delay too.
+    pub irq_packets: u8,
+    /// With scatter-gather: an interrupt comes for fewer packets, too, after so long without one,
+    /// in the core's units (125 clocks of the descriptors' port by default). 0: it does not.
+    pub irq_delay: u8,
+}
+
+impl Default for AxiDmaConfig {
+    fn default() -> Self {
+        let (mm2s_data_bits, s2mm_data_bits, mm2s_dre, s2mm_dre) = (32, 32, false, false);
+        let (depth, stop_us, irq_packets, irq_delay) = (None, 1_000, 1, 0);
+        Self {
+            length_bits: 14,
+            address_bits: 32,
+            mm2s_data_bits,
+            s2mm_data_bits,
+            mm2s_dre,
+            s2mm_dre,
+            micro_dma: false,
+            status_stream: StatusStream::Off,
+            depth,
+            stop_us,
+            irq_packets,
+            irq_delay,
+        }
+    }
+}
+
+/// The most jobs of one channel.
+pub(super) const DEPTH_MAX: usize = 256;
+/// Pieces of a long operand begin at multiples of this from its beginning: the widest bus.
+const PIECE_ALIGN_BYTES: usize = 128;
+
+impl AxiDmaConfig {
+    /// Can a core be built so?
+    pub(super) fn check(&self) -> Result<()> {
+        let between = |name, value: u32, min: u64, max: u64| {
+            let value = u64::from(value);
+            if (min..=max).contains(&value) { Ok(()) } else { Err(Error::Argument { name, value, min, max, multiple_of: 1 }) }
+        };
+        between("length_bits", self.length_bits, 8, 26)?;
+        between("address_bits", self.address_bits, 32, 64)?;
+        between("stop_us", self.stop_us, 1, 1_000_000)?;
+        let depth = self.depth.map_or(1, |depth| u32::try_from(depth).unwrap_or(u32::MAX));
+        between("depth", depth, 1, DEPTH_MAX as u64)?;
+        between("irq_packets", self.irq_packets.into(), 1, 255)?;
+        for (name, bits) in
+            [("mm2s_data_bits, a power of two,", self.mm2s_data_bits), ("s2mm_data_bits, a power of two,", self.s2mm_data_bits)]
+        {
+            if !bits.is_power_of_two() || !(32..=1024).contains(&bits) {
+                return Err(Error::Argument { name, value: bits.into(), min: 32, max: 1024, multiple_of: 32 });
+            }
+        }
+        Ok(())
+    }
+
+    /// Does this driver drive `side` of a core that is built so, with scatter-gather or without?
+    pub(super) fn check_built(&self, side: Side, sg: bool) -> Result<()> {
+        const MICRO: Error = Error::Unsupported {
+            what: "an AXI DMA with Micro DMA moves one burst at most, and counts 0 bytes received",
+            fix: "switch off Enable Micro DMA in the block design (C_MICRO_DMA)",
+        };
+        const UNDRIVEN: Error = Error::Unsupported {
+            what: "S2MM of an AXI DMA with a status stream ends no packet without it",
+            fix: "switch off Enable Control / Status Stream in the block design (C_SG_INCLUDE_STSCNTRL_STRM); \
+                  where something drives it, say status_driven=1",
+        };
+        const GIVES_LENGTH: Error = Error::Unsupported {
+            what: "S2MM of an AXI DMA that takes lengths from its status stream counts 0 bytes received",
+            fix: "switch off Use RxLength In Status Stream in the block design (C_SG_USE_STSAPP_LENGTH)",
+        };
+        match self.status_stream {
+            _ if self.micro_dma => Err(MICRO),
+            StatusStream::On if sg && side == Side::S2mm => Err(UNDRIVEN),
+            StatusStream::GivesLength if sg && side == Side::S2mm => Err(GIVES_LENGTH),
+            _ => Ok(()),
+        }
+    }
+
+    /// The most bytes of one transfer, or of one descriptor.
+    pub(super) const fn longest(&self) -> usize {
+        (1 << self.length_bits) - 1
+    }
+
+    /// The length of all pieces of a longer operand except for the last.
+    pub(super) const fn piece(&self) -> usize {
+        self.longest() / PIECE_ALIGN_BYTES * PIECE_ALIGN_BYTES
+    }
+
+    /// How many descriptors an operand takes.
+    pub(super) const fn pieces(&self, len_bytes: usize) -> usize {
+        if len_bytes <= self.longest() { 1 } else { len_bytes.div_ceil(self.piece()) }
+    }
+
+    /// The operand of `side`, with so many descriptors for a job.
+    pub(super) fn operand(&self, side: Side, descriptors: usize) -> OperandSpec {
+        let (spec, data_bits, dre) = match side {
+            Side::Mm2s => (OperandSpec::to_device().in_words(self.mm2s_data_bits as usize / 8), self.mm2s_data_bits, self.mm2s_dre),
+            Side::S2mm => (OperandSpec::from_device(), self.s2mm_data_bits, self.s2mm_dre),
+        };
+        let most = self.longest().max(descriptors.saturating_mul(self.piece()));
+        let align = if dre { None } else { Align::new(data_bits as usize / 8).ok() };
+        align.map_or(spec, |align| spec.aligned(align)).at_most(most)
+    }
+}
+
+/// The most descriptors of a channel: an operand of 16 MiB by pieces of 16 KiB.
+const DESCRIPTORS_MAX: usize = 4 * DEPTH_MAX;
+
+const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_ALIGN_BYTES, most: DESCRIPTORS_MAX };
+
+/// The circle of a core with scatter-gather; `None` where it has none, and the memory goes back.
+pub(super) fn ring(sg: bool, memory: Option<CpuBuf>, port: &Port, config: &AxiDmaConfig) -> Result<Option<Ring>> {
+    const NO_MEMORY: Error = Error::Unsupported {
+        what: "this AXI DMA has scatter-gather, and needs memory for its descriptors",
+        fix: "give it 64 bytes for each, 4096 for 64 of them",
+    };
+    if !sg {
+        return Ok(None);
+    }
+    let memory = memory.ok_or(NO_MEMORY)?;
+    let ring = Ring::new(memory, port, config.address_bits, LAYOUT, config.depth.unwrap_or(1))?;
+    // SAFETY: the channel is halted, and no register of it names this memory.
+    Ok(Some(unsafe { ring.cleared(regs::STATUS_AT, regs::COMPLETE)? }))
+}
+
+/// Checks that the core is an AXI DMA with the channels that are wanted, and resets it, whatever
+/// drove it before. Does it have scatter-gather?
+///
+/// # Errors
+/// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`], and
+/// [`Error::Unsupported`] where a channel is not built in, or in a way that is not driven.
+pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDmaConfig) -> Result<bool> {
+    config.check()?;
+    let end = |side: &Side| side.base() + regs::CHANNEL_BYTES;
+    let (need_bytes, have_bytes) = (wanted.iter().map(end).max().unwrap_or(0), device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_dma", need_bytes, have_bytes });
+    }
+    let mut sg = true;
+    for side in wanted {
+        let at = side.at(device);
+        sg &= is_there(&at, *side, config)?;
+        reset(&at, *side, config)?;
+    }
+    Ok(sg)
+}
+
+/// The same, of one channel beside another. The core is reset where its sibling has no jobs.
+pub(super) fn found_beside(device: &impl Device, side: Side, config: &AxiDmaConfig) -> Result<bool> {
+    config.check()?;
+    let at = side.at(device);
+    let sg = is_there(&at, side, config)?;
+    let halted = halt(&at, config)?;
+    if !halted || !is_busy_beside(device, side) {
+        hw::reset_all(device, || reset(&at, side, config))?;
+    }
+    Ok(sg)
+}
+
+/// Is there such a channel, and one that is driven, with scatter-gather or without?
+fn is_there(at: &impl Mmio, side: Side, config: &AxiDmaConfig) -> Result<bool> {
+    let status = regs::DMASR.read(at);
+    if status & regs::RESERVED != 0 {
+        let expected = status & !regs::RESERVED;
+        return Err(Error::WrongDevice { device: "axi_dma", register: "DMASR", expected, found: status });
+    }
+    // A channel that is not built in reads as 0: it is neither halted nor at work.
+    if status == 0 && regs::CONTROL.read(at) == 0 {
+        return Err(match side {
+            Side::Mm2s => Error::Unsupported { what: "this AXI DMA has no MM2S channel", fix: "open it with the setting channel=1" },
+            Side::S2mm => Error::Unsupported { what: "this AXI DMA has no S2MM channel", fix: "open it with the setting channel=0" },
+        });
+    }
+    let sg = status & regs::SG_INCLUDED != 0;
+    config.check_built(side, sg)?;
+    Ok(sg)
+}

@@ -1,0 +1,323 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
+//! The whole core: both channels as one driver, where a packet goes out and its answer comes in; or
+//! the core that both channels' drivers share.
+
+use super::{
+    at::At,
+    channel::{AxiDmaChannel, Lane},
+    config::{AxiDmaConfig, Side, found, found_beside, ring},
+    regs, stop,
+};
+use contigo_core::{
+    forward,
+    hw::{Device, Mmio, wait::poll_every},
+    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
+    mem::{CpuBuf, DevSlice},
+    types::{Error, Result, atomic::Ordering, platform::forward_as_fd},
+};
+use core::time::Duration;
+
+/// The core in one go: a job sends operand 0 as one packet, and receives its answer into operand 1.
+///
+/// | operand | what | direction |
+/// |---|---|---|
+/// | packet | all of it is sent | to the device |
+/// | answer | at least as long as the answer | from the device |
+///
+/// The completion has the answer's length. Bit 0 of its word 0 says that the answer may be the rest
+/// of one that a stop cut: it is the first after that stop. S2MM is armed before MM2S, so that the
+/// answer finds its operand. Behind a loopback a job copies.
+///
+/// ```
+/// use contigo::{Align, Queue, Region, drivers::axi_dma::AxiDmaConfig};
+/// use contigo::sim::{axi_dma::SimAxiDma, SimBoard};
+/// use core::time::Duration;
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let descriptors = region.alloc(4096, Align::PAGE)?;
+/// let pool = region.pool(2, 8192)?;
+/// let device = SimAxiDma::new(&board, board.port());
+/// let mut queue = Queue::new(device.window()?.driver(AxiDmaConfig::default(), Some(descriptors))?, 1)?;
+///
+/// let mut packet = pool.take()?;
+/// packet.view_mut::<u8>()?.fill(7);
+/// let done = queue.run([packet.to_device(..5_000), pool.take()?.from_device(..)], &[], Duration::from_millis(20))?;
+/// assert_eq!(done.bytes, Some(5_000));
+/// let [_, answer] = done.buffers;
+/// assert_eq!(answer.view_at::<u8>(..5_000)?, [7; 5_000]);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AxiDma<D: Device> {
+    device: D,
+    send: Lane,
+    receive: Lane,
+    operands: [OperandSpec; 2],
+    /// So many packets from the oldest job's on are sent; its answer is there.
+    sent: usize,
+    answer: Option<Completion>,
+}
+
+impl<D: Device> AxiDma<D> {
+    /// The driver of `device`. With scatter-gather it needs `memory` for descriptors, 64 bytes
+    /// each, half of them for either channel. A core without leaves it alone.
+    ///
+    /// # Errors
+    /// As [`AxiDmaChannel::alone`](super::AxiDmaChannel::alone), for both channels.
+    ///
+    /// # Safety
+    /// As [`AxiDmaChannel::alone`](super::AxiDmaChannel::alone).
+    pub unsafe fn open(device: D, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<Self> {
+        let sg = found(&device, &[Side::Mm2s, Side::S2mm], &config)?;
+        let (mut first, mut second) = (None, None);
+        if let Some(memory) = memory {
+            let half = memory.len_bytes() / 2 / regs::DESCRIPTOR_ALIGN_BYTES * regs::DESCRIPTOR_ALIGN_BYTES;
+            let (low, high) = memory.split_at(half)?;
+            (first, second) = (Some(low), Some(high));
+        }
+        let mut send = Lane::new(Side::Mm2s, config, ring(sg, first, device.port(), &config)?);
+        let mut receive = Lane::new(Side::S2mm, config, ring(sg, second, device.port(), &config)?);
+        let depth = send.depth.min(receive.depth);
+        (send.depth, receive.depth) = (depth, depth);
+        let ([out], [back]) = (send.operand, receive.operand);
+        Ok(Self { device, send, receive, operands: [out, back], sent: 0, answer: None })
+    }
+
+    fn both(&mut self) -> [(&mut Lane, At<'_, D>); 2] {
+        let Self { device, send, receive, .. } = self;
+        [(receive, Side::S2mm.at(device)), (send, Side::Mm2s.at(device))]
+    }
+
+    /// The oldest job's end, where both channels told theirs.
+    fn end(&mut self) -> Result<Option<Completion>> {
+        let Some(answer) = self.answer.filter(|_| self.sent > 0) else { return Ok(None) };
+        (self.sent, self.answer) = (self.sent - 1, None);
+        if answer.status & regs::LAST == 0 {
+            let what = "an answer is longer than its operand; give a longer one";
+            return Err(Error::Fault { device: "axi_dma", status: answer.status, what });
+        }
+        Ok(Some(answer))
+    }
+}
+
+/// A look at one channel.
+fn look_at(device: &impl Mmio, lane: &mut Lane) -> Result<Option<Completion>> {
+    let side = lane.side;
+    lane.look(&side.at(device)).map_err(|error| or_others(device, side, error))
+}
+
+/// An error of one channel halts the other, `side`, too, and is what happened.
+fn or_others(device: &impl Mmio, side: Side, error: Error) -> Error {
+    let other = side.other();
+    regs::or_siblings(error, other, regs::DMASR.read(&other.at(device)))
+}
+
+// SAFETY: as `AxiDmaChannel`'s, for both channels: a job has ended when both have told its end, and
+// both are halted and reset by `stop`. No other code resets the core.
+unsafe impl<D: Device> Driver for AxiDma<D> {
+    forward!(|this| this.device => port, simulated, arm_irq);
+
+    fn name(&self) -> &'static str {
+        "axi_dma"
+    }
+
+    fn addr_bits(&self) -> u32 {
+        self.send.config.address_bits
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        &self.operands
+    }
+
+    fn depth(&self) -> usize {
+        self.send.depth
+    }
+
+    fn check(&self, _: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = exactly(args)?;
+        Ok(())
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [packet, answer] = exactly(operands)?;
+        if !self.send.runs {
+            (self.sent, self.answer) = (0, None);
+        }
+        // S2MM first: an answer that finds no room waits, and some kernels lose it.
+        for (lane, operand) in [(&mut self.receive, answer), (&mut self.send, packet)] {
+            // SAFETY: the caller's promise. No other code resets the core.
+            let given = unsafe { lane.submit(&lane.side.at(&self.device), slot, operand) };
+            // S2MM may fail before MM2S starts, which the core then holds at its halt.
+            given.map_err(|error| or_others(&self.device, lane.side, error))?;
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if self.receive.in_flight == 0 && self.answer.is_none() {
+            return Ok(None);
+        }
+        let mut left = if self.receive.runs { timeout } else { Duration::ZERO };
+        let (mut step_us, is_wide) = (self.send.step_us().min(self.receive.step_us()), self.send.config.address_bits > 32);
+        let Self { device, send, receive, sent, answer, .. } = self;
+        let mut look = |device: &D| -> Result<(bool, u32)> {
+            if answer.is_none() {
+                *answer = look_at(device, receive)?;
+            }
+            // Also while there is no answer: it may have failed, or pause, and a kernel may need
+            // several packets for one answer.
+            if *sent == 0 || answer.is_none() {
+                *sent += usize::from(look_at(device, send)?.is_some());
+            }
+            Ok((*sent > 0 && answer.is_some(), send.step_us().min(receive.step_us())))
+        };
+        // Twice at most: a channel that may pause needs shorter steps from then on.
+        for _ in 0..2 {
+            let from_us = if is_wide { device.now_us() } else { 0 };
+            let mut found = Ok((false, step_us));
+            let ended = poll_every(device, step_us, left, |device| {
+                found = look(device);
+                !matches!(found, Ok((false, next_us)) if next_us >= step_us)
+            })?;
+            let (over, next_us) = found?;
+            if over {
+                return self.end();
+            }
+            if !ended {
+                break;
+            }
+            left = left.saturating_sub(Duration::from_micros(device.now_us().saturating_sub(from_us)));
+            step_us = next_us;
+        }
+        Ok(None)
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        for (lane, at) in self.both() {
+            lane.keep_end(&at);
+        }
+        let config = self.send.config;
+        // Before the reset: what was sent of a packet may come back as the beginning of an answer.
+        if self.both().into_iter().any(|(lane, at)| lane.may_be_busy(&at)) {
+            self.receive.cut();
+        }
+        for (lane, at) in self.both() {
+            // RS=0 waits for the packet of a receive, which may never come.
+            if lane.side == Side::Mm2s || !lane.is_busy(&at) {
+                stop::halt(&at, &config)?;
+            }
+        }
+        let [(_, receive), (_, send)] = self.both();
+        stop::reset(&send, Side::Mm2s, &config)?;
+        // It was reset with the other.
+        stop::reset(&receive, Side::S2mm, &config)?;
+        self.send.stopped();
+        self.receive.stopped();
+        Ok(())
+    }
+
+    fn stop_program(&self) -> StopProgram {
+        stop::program(&[Side::S2mm, Side::Mm2s], &self.send.config)
+    }
+}
+
+forward_as_fd!({D: Device} AxiDma<D>, device: D);
+
+impl<D: Device> Drop for AxiDma<D> {
+    /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
+    /// stays leaked.
+    fn drop(&mut self) {
+        let ran = self.send.runs || self.receive.runs;
+        if ran && self.stop().is_err() {
+            return;
+        }
+        for ring in [&mut self.send.ring, &mut self.receive.ring].into_iter().flatten() {
+            // SAFETY: the core is halted, and gets other descriptors before it runs.
+            unsafe { ring.release() }
+        }
+    }
+}
+
+/// One core whose channels have a driver each, in one thread or in several.
+///
+/// **A reset of one channel resets both** (PG021, DMACR.Reset). A channel is stopped without it
+/// where its transfers end by themselves. A receive that waits for a packet does not, nor does a
+/// channel that failed: there the core is reset, and the sibling answers
+/// [`Error::EndedByReset`](contigo_core::Error::EndedByReset) where it has jobs.
+///
+/// **An error of one channel halts both**, and neither runs again before a reset, which a stop of
+/// either makes. A channel that its sibling's error halted answers that error, with the sibling's
+/// name.
+///
+/// The core has two interrupts. Where the kernel gives a program one line, both are ORed in the
+/// block design. A channel whose interrupt does not come finds its end when its wait is over.
+#[derive(Debug)]
+pub struct AxiDmaCore<D> {
+    /// Its drivers' mark N: channel N has jobs.
+    core: Core<D>,
+}
+
+impl<D: Device> AxiDmaCore<D> {
+    /// The core behind `device`. It is not touched before a channel is opened.
+    ///
+    /// # Errors
+    /// As [`Core::new`].
+    ///
+    /// # Safety
+    /// The window is an AXI DMA's (PG021), and no other driver has any of its channels while this
+    /// value or a channel of it lives.
+    pub unsafe fn open(device: D) -> Result<Self> {
+        Ok(Self { core: Core::new(device)? })
+    }
+
+    /// Resets the core by `pull`, from outside. A channel that has jobs in flight answers
+    /// [`Error::EndedByReset`](contigo_core::Error::EndedByReset) then.
+    ///
+    /// # Errors
+    /// [`Error::Contended`](contigo_core::Error::Contended), or what `pull` says.
+    pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.core.reset(|_| pull())
+    }
+
+    /// The driver of one channel, with `memory` for its descriptors where the core has
+    /// scatter-gather. The channel is stopped, and the core reset where its sibling has no jobs.
+    ///
+    /// # Errors
+    /// [`Error::HasDriver`](contigo_core::Error::HasDriver), or as
+    /// [`AxiDmaChannel::alone`]. The memory goes back to its pool.
+    ///
+    /// # Safety
+    /// The core is built as `config` says.
+    pub unsafe fn channel(&self, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<AxiDmaChannel<CoreChannel<D>>> {
+        let window = 0..self.core.device().len_bytes().max(side.base() + regs::CHANNEL_BYTES);
+        // SAFETY: a channel's driver writes its own registers alone, and Reset by
+        // `Siblings::reset`.
+        let device = unsafe { self.core.channel(side.index(), window)? };
+        let sg = found_beside(&device, side, &config)?;
+        let ring = ring(sg, memory, device.port(), &config)?;
+        Ok(AxiDmaChannel::new(device, Lane::new(side, config, ring)))
+    }
+}
+
+/// `side` has jobs, or has none. What it says of a channel that is alone is not kept.
+pub(super) fn set_busy(device: &impl Device, side: Side, busy: bool) {
+    let Some(siblings) = device.siblings() else { return };
+    let bit = 1 << side.index();
+    if busy {
+        siblings.marks().fetch_or(bit, Ordering::AcqRel);
+    } else {
+        siblings.marks().fetch_and(!bit, Ordering::AcqRel);
+    }
+}
+
+/// Has the other channel jobs?
+pub(super) fn is_busy_beside(device: &impl Device, side: Side) -> bool {
+    device.siblings().is_some_and(|siblings| siblings.marks().load(Ordering::Acquire) & !(1 << side.index()) != 0)
+}
+
+/// The other channel's DMASR, where it has a driver; 0 where the window ends before it.
+pub(super) fn status_beside(device: &impl Device, side: Side) -> Option<u32> {
+    device.siblings()?;
+    let at = side.other().at(device);
+    Some(if at.len_bytes() < regs::CHANNEL_BYTES { 0 } else { regs::DMASR.read(&at) })
+}

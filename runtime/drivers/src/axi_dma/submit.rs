@@ -1,0 +1,222 @@
+#![allow(unsafe_code, reason = "registers and descriptors start transfers")]
+//! How a channel is given a job, in either mode, and its doorbell is rung.
+
+use super::{
+    channel::{Lane, Seen},
+    config::Side,
+    regs::{self, halves},
+};
+use contigo_core::{
+    hw::{Mmio, Wait, wait::poll_every},
+    mem::DevSlice,
+    types::{DevAddr, Result},
+};
+use core::time::Duration;
+
+impl Lane {
+    /// Gives the channel one job, and starts it where it does not run.
+    ///
+    /// # Safety
+    /// As [`Driver::submit`](contigo_core::Driver::submit), and no other code resets the core meanwhile.
+    pub(super) unsafe fn submit(&mut self, at: &(impl Mmio + Wait), slot: usize, operand: &DevSlice) -> Result<()> {
+        if !self.runs {
+            self.forget()?;
+            self.torn |= self.cut || self.open;
+            (self.cut, self.open) = (false, false);
+            (self.oldest, self.in_flight, self.ended, self.seen) = (slot, 0, None, Seen::Nothing);
+            (self.head, self.first, self.done, self.bytes, self.began) = (0, 0, 0, 0, 0);
+        }
+        self.quiet = 0;
+        match self.ring {
+            // SAFETY: the caller's promise.
+            Some(_) => unsafe { self.submit_descriptors(at, slot, operand)? },
+            // SAFETY: as above.
+            None => unsafe { self.submit_registers(at, operand)? },
+        }
+        if let Seen::Looked { .. } = self.seen {
+            self.seen = Seen::Nothing;
+        }
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    /// The descriptors of the jobs that a stop took back: the core would find them complete.
+    fn forget(&mut self) -> Result<()> {
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        for step in 0..self.given.min(ring.len()) {
+            // SAFETY: the channel is halted.
+            unsafe { ring.write(ring.after(self.first, step), regs::STATUS_AT, &[regs::COMPLETE])? };
+        }
+        self.given = 0;
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`submit`](Self::submit).
+    unsafe fn submit_registers(&mut self, at: &(impl Mmio + Wait), operand: &DevSlice) -> Result<()> {
+        let len_bytes = u32::try_from(operand.len_bytes).unwrap_or(0);
+        self.addr = operand.addr;
+        if !self.runs {
+            // SAFETY: RS alone moves no data: LENGTH does.
+            unsafe { self.start(at)? };
+        }
+        let (low, high) = halves(operand.addr.0);
+        // SAFETY: the operand was handed over, and the queue and `operand` found its length fit.
+        // The transfer before it has ended.
+        unsafe {
+            regs::ADDRESS.write(at, low);
+            if self.config.address_bits > 32 {
+                regs::ADDRESS_HIGH.write(at, high);
+            }
+            regs::LENGTH.write(at, len_bytes);
+        }
+        self.find_cut(at, len_bytes)
+    }
+
+    /// Has LENGTH lost bits of what was written? Of S2MM's only a cut to 0 is found here, where
+    /// nothing starts: the register tells the bytes that came, by and by. One that is cut to less
+    /// is too short for its packet, which is DMAIntErr.
+    fn find_cut(&mut self, at: &impl Mmio, len_bytes: u32) -> Result<()> {
+        let may_be_cut = self.side == Side::Mm2s || len_bytes.is_multiple_of(1 << regs::LENGTH_BITS_LEAST);
+        if !may_be_cut || len_bytes as usize <= self.fits_bytes {
+            return Ok(());
+        }
+        match regs::LENGTH.read(at) {
+            found if found == len_bytes => self.fits_bytes = len_bytes as usize,
+            found @ u32::MAX => return Err(regs::decode(self.side, found, None, None)),
+            found if found == 0 || self.side == Side::Mm2s => {
+                let status = regs::DMASR.read(at);
+                // One that its sibling's error halted takes no length.
+                let is_held = regs::is_halted(status) && status & regs::ERRORS == 0;
+                let cut = || regs::cut_length(self.side, &self.config, len_bytes, found);
+                return Err(if is_held { regs::decode(self.side, status, None, None) } else { cut() });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`submit`](Self::submit).
+    unsafe fn submit_descriptors(&mut self, at: &(impl Mmio + Wait), slot: usize, operand: &DevSlice) -> Result<()> {
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let pieces = self.config.pieces(operand.len_bytes);
+        let (begins, mut last) = (ring.addr(self.head), self.head);
+        for piece in 0..pieces {
+            let from = piece * self.config.piece();
+            let len_bytes = if piece + 1 == pieces { operand.len_bytes - from } else { self.config.piece() };
+            let flags = match self.side {
+                Side::S2mm => 0,
+                Side::Mm2s => (if piece == 0 { regs::TX_FIRST } else { 0 }) | if piece + 1 == pieces { regs::TX_LAST } else { 0 },
+            };
+            last = ring.after(self.head, piece);
+            let control = u32::try_from(len_bytes).unwrap_or(0) & regs::BYTES_MASK | flags;
+            let words = regs::descriptor(ring.addr(ring.after(last, 1)), DevAddr(operand.addr.0 + from as u64), control);
+            // Also where the write fails half-way.
+            self.given += 1;
+            // SAFETY: each job in flight has `len / depth` descriptors at most, and there are fewer
+            // than `depth`. So these are free: the channel stopped at an earlier one's tail, or is
+            // halted.
+            unsafe { ring.write(last, 0, &words)? };
+        }
+        self.head = ring.after(last, 1);
+        let tail = ring.addr(last);
+        if let Some(count) = self.counts.get_mut(slot) {
+            *count = u16::try_from(pieces).unwrap_or(u16::MAX);
+        }
+        if !self.runs {
+            // SAFETY: the channel is halted. The descriptors from here to the tail name operands
+            // that were handed over.
+            unsafe {
+                regs::CURDESC.write(at, DevAddr(begins));
+                self.start(at)?;
+            }
+        } else if self.side == Side::S2mm {
+            self.ran_dry += u64::from(self.is_dry(at));
+        }
+        // SAFETY: as above.
+        unsafe { self.write_tail(at, tail) };
+        Ok(())
+    }
+
+    /// Has a channel that runs no descriptor left? It may have used up the last one since a look,
+    /// so that it is asked where no look has said so, and the next look has one read less. An Idle
+    /// right after the last job's doorbell is not believed: the core tells it late.
+    fn is_dry(&mut self, at: &impl Mmio) -> bool {
+        let before = core::mem::take(&mut self.seen);
+        if matches!(before, Seen::Looked { idle: true }) || self.in_flight == 0 {
+            return true;
+        }
+        let status = regs::DMASR.read(at);
+        if status & regs::TOLD != 0 {
+            self.seen = Seen::Told(status);
+        }
+        matches!(before, Seen::Looked { .. }) && regs::is_idle(status)
+    }
+
+    /// Lets the channel run, and waits until it does.
+    ///
+    /// # Safety
+    /// In scatter-gather mode CURDESC is a descriptor of the driver's.
+    unsafe fn start(&mut self, at: &(impl Mmio + Wait)) -> Result<()> {
+        // From here on it is to be stopped, whatever comes.
+        self.runs = true;
+        let coalescing =
+            u32::from(self.config.irq_packets) << regs::THRESHOLD_SHIFT | u32::from(self.config.irq_delay) << regs::DELAY_SHIFT;
+        // SAFETY: the caller's promise.
+        unsafe { regs::DMACR.write(at, regs::RUN | regs::IRQ_ENABLE | coalescing) };
+        let (mut status, limit) = (0, Duration::from_micros(self.config.stop_us.into()));
+        let runs = poll_every(at, 1, limit, |at| {
+            status = regs::DMASR.read(at);
+            status & (regs::HALTED | regs::RESERVED) == 0
+        });
+        if matches!(runs, Ok(true)) { Ok(()) } else { Err(regs::no_start(self.side, status)) }
+    }
+
+    /// Makes `tail` the last descriptor.
+    ///
+    /// # Safety
+    /// The descriptors up to it name operands that were handed over.
+    unsafe fn write_tail(&mut self, at: &impl Mmio, tail: u64) {
+        let (low, high) = halves(tail);
+        let is_wide = self.config.address_bits > 32;
+        // SAFETY: the caller's promise. The core pauses where it has no jobs.
+        unsafe {
+            regs::TAILDESC.write(at, low);
+            if self.tail.give(is_wide, self.in_flight == 0) && is_wide {
+                regs::TAILDESC_HIGH.write(at, high);
+            }
+        }
+    }
+
+    /// Rings where the core pauses before the oldest job.
+    pub(super) fn resume(&mut self, at: &impl Mmio) -> Result<()> {
+        if !self.may_pause() || !regs::is_idle(regs::DMASR.read(at)) {
+            return Ok(());
+        }
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let mut status = [0];
+        self.looks += 1;
+        ring.read(self.first, regs::STATUS_AT, &mut status)?;
+        if status[0] & regs::COMPLETE == 0 {
+            self.tail.rung();
+            if let Seen::Looked { idle } = &mut self.seen {
+                *idle = false;
+            }
+            let (_, high) = halves(ring.addr(self.first));
+            // SAFETY: the core is idle, and the oldest job's descriptor is open: it was not
+            // fetched. Those from it to the tail name operands that were handed over.
+            unsafe { regs::TAILDESC_HIGH.write(at, high) };
+        }
+        Ok(())
+    }
+
+    const fn may_pause(&self) -> bool {
+        self.tail.may_pause() && self.in_flight > 0 && self.runs
+    }
+
+    /// The longest wait without a look.
+    pub(super) const fn step_us(&self) -> u32 {
+        if self.may_pause() { self.tail.step_us() } else { u32::MAX }
+    }
+}

@@ -1,0 +1,368 @@
+#![allow(unsafe_code, reason = "registers are tried by writing to them")]
+//! How a core is built: what no register tells, and what its registers tell, some by reading,
+//! others by the bits that hold what is written. Nothing that is written here starts a transfer.
+//! And a job as its operands and words say it, where such a core takes it.
+
+use super::{
+    regs::{self, Side},
+    submit::Job,
+};
+use contigo_core::{
+    hw::{
+        Device,
+        mmio::{ReadWrite, Register},
+    },
+    job::{OperandSpec, Settings, exactly},
+    mem::DevSlice,
+    types::{Align, Error, Result},
+};
+
+/// `FIFO_SIZE`, as `axi_dmac_ip.tcl` offers it.
+const FIFO_MIN: u32 = 2;
+const FIFO_MAX: u32 = 32;
+/// `MAX_BYTES_PER_BURST`: two beats of a byte, and what AXI allows a burst.
+const BURST_MIN: usize = 2;
+const BURST_MAX: usize = 4096;
+
+/// The settings of an AXI DMAC: what its registers do not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmacConfig {
+    /// `MAX_BYTES_PER_BURST`, for versions before 4.5, which do not tell it.
+    pub burst_bytes: usize,
+    /// `FIFO_SIZE`, in bursts: 2, 4, 8, 16 or 32. More than four rows in one job must be so long
+    /// that the core cannot have four of them under way. In bursts they are longer than two thirds
+    /// of this and a third of a burst. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that
+    /// the core reports the job's end while it still writes.
+    pub fifo_bursts: u32,
+    /// The core queues jobs of one burst well. No released one does, up to 4.5 at least:
+    /// its `address_generator.v` gives them other jobs' lengths. Say it of a core in which a
+    /// burst's length is taken with its address alone.
+    pub single_bursts: bool,
+    /// The longest packet of the stream, in bytes; 0 where the program does not say. Each buffer
+    /// must hold it then, and the core of a receiver with `single_bursts` gets several buffers at
+    /// once, where each has three bursts more than such a packet. A packet that ends in one of the
+    /// last three bursts may hang the buffer behind, so a shorter buffer has the core to itself.
+    pub packet_bytes: u32,
+    /// The limit of a stop, in microseconds.
+    pub stop_us: u32,
+}
+
+impl Default for DmacConfig {
+    /// Bursts of 128 bytes, as the core begins, the largest FIFO, which is right for all, no more
+    /// than the core was seen to do, and 10 ms.
+    fn default() -> Self {
+        Self { burst_bytes: 128, fifo_bursts: 32, single_bursts: false, packet_bytes: 0, stop_us: 10_000 }
+    }
+}
+
+impl DmacConfig {
+    /// # Errors
+    /// [`Error::Setting`]: a FIFO or a burst that no core has.
+    pub(super) const fn check(&self) -> Result<()> {
+        let Self { fifo_bursts, burst_bytes, .. } = *self;
+        if !fifo_bursts.is_power_of_two() || fifo_bursts < FIFO_MIN || fifo_bursts > FIFO_MAX {
+            let fix = "FIFO_SIZE is a power of two from 2 to 32: say what the core is built with";
+            return Err(Error::Setting { name: "fifo_bursts", value: fifo_bursts as u64, fix });
+        }
+        if !burst_bytes.is_power_of_two() || burst_bytes < BURST_MIN || burst_bytes > BURST_MAX {
+            let fix = "MAX_BYTES_PER_BURST is a power of two from 2 to 4096: say what the core is built with";
+            return Err(Error::Setting { name: "burst_bytes", value: burst_bytes as u64, fix });
+        }
+        Ok(())
+    }
+
+    /// The names that [`from_settings`](Self::from_settings) knows.
+    pub const SETTINGS: &'static [&'static str] = &["burst_bytes", "fifo_bursts", "single_bursts", "packet_bytes", "stop_us"];
+
+    /// As settings have it, each with its default.
+    ///
+    /// # Errors
+    /// As [`Settings::number`]; [`Error::Setting`] for a FIFO or a burst that no core has.
+    #[allow(clippy::cast_possible_truncation, reason = "each number has its limit")]
+    pub fn from_settings(settings: &Settings<'_>) -> Result<Self> {
+        let default = Self::default();
+        let burst_bytes =
+            settings.number("burst_bytes", BURST_MIN as u64, BURST_MAX as u64)?.map_or(default.burst_bytes, |bytes| bytes as usize);
+        let fifo_bursts = settings.value("fifo_bursts", FIFO_MIN, FIFO_MAX, default.fifo_bursts)?;
+        let single_bursts = settings.flag("single_bursts", default.single_bursts)?;
+        let packet_bytes = settings.value("packet_bytes", 0, u32::MAX, default.packet_bytes)?;
+        let stop_us = settings.number("stop_us", 1, 1_000_000)?.map_or(default.stop_us, |us| us as u32);
+        let config = Self { burst_bytes, fifo_bursts, single_bursts, packet_bytes, stop_us };
+        config.check().map(|()| config)
+    }
+}
+
+/// The work of a core, by the types of its two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DmacKind {
+    /// From memory to memory.
+    Copy,
+    /// From memory to a stream, a packet a job.
+    Send,
+    /// From a stream to memory, a packet a job.
+    Receive,
+}
+
+/// How a core is built, and its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DmacFound {
+    /// The VERSION register.
+    pub version: u32,
+    /// By the types of its sides.
+    pub kind: DmacKind,
+    /// The words of source and destination, in bytes.
+    pub words: [usize; 2],
+    /// The longest transfer, or row.
+    pub max_bytes: u64,
+    /// Lengths are multiples of this.
+    pub length_align: usize,
+    /// Bytes of a burst, as the core or the setting says.
+    pub burst_bytes: usize,
+    /// Addresses in memory are multiples of this: a burst, which must not cross 4 KiB.
+    pub address_align: usize,
+    /// 2D transfers are built in.
+    pub rows: bool,
+    /// Descriptors are built in.
+    pub lists: bool,
+    /// How many bits of an address it drives.
+    pub address_bits: u32,
+    /// The source tells where packets end.
+    pub reports: bool,
+}
+
+/// The content of `register` after `value` was written.
+///
+/// # Safety
+/// Writing it starts nothing.
+unsafe fn holds(device: &impl Device, register: Register<ReadWrite>, value: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { register.write(device, value) };
+    register.read(device)
+}
+
+/// How many bits of an address its registers hold: Vivado takes as many as the segments behind its
+/// masters need, which can be fewer than 32. The core drops what is above.
+///
+/// # Safety
+/// The core is not enabled.
+unsafe fn address_bits(device: &impl Device, kind: DmacKind) -> u32 {
+    let (low, high) = match kind {
+        DmacKind::Send => (regs::SRC_ADDR, regs::SRC_ADDR_HIGH),
+        DmacKind::Copy | DmacKind::Receive => (regs::DEST_ADDR, regs::DEST_ADDR_HIGH),
+    };
+    // SAFETY: the registers are read when a transfer is submitted.
+    let (low, high) = unsafe { (holds(device, low, u32::MAX), holds(device, high, u32::MAX)) };
+    64 - (u64::from(high) << 32 | u64::from(low)).leading_zeros()
+}
+
+/// Is it an AXI DMAC, of a version that this driver knows?
+pub(super) fn identify(device: &impl Device) -> Result<()> {
+    let wrong = |register, expected, found| Err(Error::WrongDevice { device: "axi_dmac", register, expected, found });
+    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_dmac", need_bytes, have_bytes });
+    }
+    let identification = regs::IDENTIFICATION.read(device);
+    if identification != regs::DMAC {
+        return wrong("IDENTIFICATION", regs::DMAC, identification);
+    }
+    let version = regs::VERSION.read(device);
+    if version & regs::VERSION_BITS < regs::VERSION_MIN || version >> 16 != regs::VERSION_MIN >> 16 {
+        let fix = "build it from an HDL release whose axi_dmac has version 4.3 or a later 4.x: older ones do not tell their types";
+        return Err(Error::Setting { name: "axi_dmac's VERSION", value: version.into(), fix });
+    }
+    Ok(())
+}
+
+/// Does the debug word tell a state? It reads 0 where the core is built without.
+pub(super) fn tells_stops(device: &impl Device) -> Result<()> {
+    let state = regs::STATE.read(device);
+    if state & regs::STATE_RESERVED != 0 {
+        let expected = state & !regs::STATE_RESERVED;
+        return Err(Error::WrongDevice { device: "axi_dmac", register: "the debug word at 0x43C", expected, found: state });
+    }
+    if state == 0 {
+        let fix = "build it with DISABLE_DEBUG_REGISTERS = 0, which is the default";
+        return Err(Error::Unsupported { what: "without its debug registers no driver sees that this AXI DMAC has stopped", fix });
+    }
+    Ok(())
+}
+
+/// How the core behind `device` is built, which has stopped. `burst_bytes`: where the version does
+/// not tell.
+pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound> {
+    let version = regs::VERSION.read(device);
+    let interface = regs::INTERFACE.read(device);
+    let (Some((source, source_word)), Some((destination, destination_word))) = (regs::source(interface), regs::destination(interface))
+    else {
+        return Err(Error::Unexpected { name: "INTERFACE_DESCRIPTION_1", value: interface.into() });
+    };
+    let kind = match (source, destination) {
+        (Side::Memory, Side::Memory) => DmacKind::Copy,
+        (Side::Memory, _) => DmacKind::Send,
+        (_, Side::Memory) => DmacKind::Receive,
+        _ => {
+            return Err(Error::Unsupported {
+                what: "this AXI DMAC goes from a stream to a stream, and reaches no memory",
+                fix: "open another one",
+            });
+        }
+    };
+    let coherent = version & regs::VERSION_BITS >= regs::VERSION_COHERENCY && regs::COHERENCY.read(device) & regs::COHERENT != 0;
+    if device.port().coherent && !coherent {
+        let fix = "say that its port does not snoop, or build it with CACHE_COHERENT = 1";
+        return Err(Error::Setting { name: "CACHE_COHERENT", value: 0, fix });
+    }
+    // SAFETY: a core that is not enabled starts nothing, and these registers are read when a
+    // transfer is submitted.
+    let (longest, align_mask, y_length, lists, address_bits) = unsafe {
+        let longest = holds(device, regs::X_LENGTH, u32::MAX);
+        let align_mask = holds(device, regs::X_LENGTH, 0);
+        let y_length = holds(device, regs::Y_LENGTH, 1);
+        let lists = holds(device, regs::SG_ADDR, u32::MAX);
+        (longest, align_mask, y_length, lists, address_bits(device, kind))
+    };
+    if address_bits == 0 {
+        return Err(Error::Unexpected { name: "an address register that holds nothing", value: 0 });
+    }
+    let told_align = u64::from(align_mask) + 1;
+    if !told_align.is_power_of_two() || longest < align_mask {
+        return Err(Error::Unexpected { name: "X_LENGTH", value: longest.into() });
+    }
+    let told = regs::burst(interface);
+    let burst_bytes = if told > 1 { told } else { burst_bytes };
+    let words = [source_word, destination_word];
+    if burst_bytes < 2 * source_word.max(destination_word) {
+        // `axi_dmac_burst_memory.v` counts beats of the wider word, with one bit at least.
+        let fix = "a burst has two words of the wider side at least: build the core so, or before 4.5 say it by burst_bytes";
+        return Err(Error::Setting { name: "MAX_BYTES_PER_BURST", value: burst_bytes as u64, fix });
+    }
+    // The register takes less, and the write's WLAST comes before its AWLEN says then.
+    let source_align = if kind == DmacKind::Copy && source_word > destination_word { source_word } else { 1 };
+    Ok(DmacFound {
+        version,
+        kind,
+        words,
+        max_bytes: u64::from(longest) + 1,
+        length_align: usize::try_from(told_align).unwrap_or(1).max(source_align),
+        burst_bytes,
+        address_align: words.into_iter().fold(burst_bytes, usize::max),
+        rows: y_length == 1,
+        lists: version & regs::VERSION_BITS >= regs::VERSION_SG && lists != 0,
+        address_bits,
+        reports: source == Side::Stream,
+    })
+}
+
+impl DmacFound {
+    /// The operands of a job, the second one of a copy alone; `most`: the longest.
+    pub(super) fn operands(&self, most: u64) -> [OperandSpec; 2] {
+        let align = Align::new(self.address_align).unwrap_or(Align::PAGE);
+        let max_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+        let from = OperandSpec::to_device().aligned(align).in_words(self.words[0]);
+        let to = OperandSpec::from_device().aligned(align);
+        match self.kind {
+            DmacKind::Receive => [to.at_most(max_bytes), to],
+            DmacKind::Copy | DmacKind::Send => [from.at_most(max_bytes), to],
+        }
+    }
+}
+
+/// A 2D transfer, as the words of a job. A receiver from a stream takes one row: its core's report
+/// of a short packet is a sum over the rows, and does not tell where the bytes lie. More than
+/// four rows must be long ([`DmacConfig::fifo_bursts`]), and each row more than a burst
+/// ([`DmacConfig::single_bursts`]).
+///
+/// ```
+/// use contigo::drivers::axi_dmac::DmacRows;
+/// // 480 rows of 1,280 bytes, out of a frame whose rows are 2,048 apart.
+/// let part = DmacRows { row_bytes: 1280, rows: 480, from_stride: 2048, to_stride: 1280 };
+/// assert_eq!(part.words(), [1280, 480, 2048, 1280]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmacRows {
+    /// Bytes of a row.
+    pub row_bytes: u32,
+    /// How many rows.
+    pub rows: u32,
+    /// From the beginning of a row to that of the next, at the source. A stream has none.
+    pub from_stride: u32,
+    /// The same at the destination.
+    pub to_stride: u32,
+}
+
+impl DmacRows {
+    /// The argument words of the job.
+    #[must_use]
+    pub const fn words(self) -> [u32; 4] {
+        [self.row_bytes, self.rows, self.from_stride, self.to_stride]
+    }
+
+    /// From its first byte to its last, in an operand with this stride.
+    const fn span(&self, stride: u32) -> u64 {
+        (self.rows as u64).saturating_sub(1) * stride as u64 + self.row_bytes as u64
+    }
+}
+
+/// The job of these operands and words, where the core takes it. `longest`: the most bytes of one
+/// row.
+pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
+    let (first, second) = match found.kind {
+        DmacKind::Copy => {
+            let [from, to] = exactly(operands)?;
+            (from, Some(to))
+        }
+        DmacKind::Send | DmacKind::Receive => {
+            let [only] = exactly(operands)?;
+            (only, None)
+        }
+    };
+    let refused =
+        |name, value, max: u64, multiple_of: usize| Err(Error::Argument { name, value, min: 1, max, multiple_of: multiple_of as u64 });
+    let rows = if args.is_empty() { None } else { Some(rows(found, args)?) };
+    let (row_bytes, most) = rows.map_or((first.len_bytes as u64, longest), |rows| (rows.row_bytes.into(), found.max_bytes));
+    if row_bytes == 0 || row_bytes > most || !row_bytes.is_multiple_of(found.length_align as u64) {
+        return refused("bytes of a job, or of a row", row_bytes, most, found.length_align);
+    }
+    let (from, to) = match found.kind {
+        DmacKind::Copy => (Some(first), second),
+        DmacKind::Send => (Some(first), None),
+        DmacKind::Receive => (None, Some(first)),
+    };
+    for (index, (operand, stride)) in
+        [(from, rows.map(|rows| rows.from_stride)), (to, rows.map(|rows| rows.to_stride))].into_iter().enumerate()
+    {
+        let Some(operand) = operand else { continue };
+        let need_bytes = rows.map_or(row_bytes, |rows| rows.span(stride.unwrap_or(0)));
+        let index = if found.kind == DmacKind::Copy { index } else { 0 };
+        if need_bytes > operand.len_bytes as u64 {
+            return Err(Error::BufferSize { index, need_bytes, have_bytes: operand.len_bytes });
+        }
+        let stride = u64::from(stride.unwrap_or(0));
+        if stride >= found.max_bytes || !stride.is_multiple_of(found.address_align as u64) {
+            return refused("a stride", stride, found.max_bytes - 1, found.address_align);
+        }
+    }
+    let addr = |operand: Option<&DevSlice>| operand.map_or(0, |operand| operand.addr.0);
+    let DmacRows { rows, from_stride, to_stride, .. } = rows.unwrap_or(DmacRows { row_bytes: 0, rows: 1, from_stride: 0, to_stride: 0 });
+    Ok(Job { from: addr(from), to: addr(to), row_bytes, rows, from_stride, to_stride })
+}
+
+/// The rows of a job with words.
+fn rows(found: &DmacFound, args: &[u32]) -> Result<DmacRows> {
+    let &[row_bytes, rows, from_stride, to_stride] = exactly(args)?;
+    if !found.rows {
+        let fix = "build it with DMA_2D_TRANSFER = 1, or give one job a row";
+        return Err(Error::Unsupported { what: "this AXI DMAC has no 2D transfers", fix });
+    }
+    if rows > 1 && found.kind == DmacKind::Receive && found.reports {
+        // The flag that asks for reports holds for all jobs in flight, so no job goes without.
+        let what = "an AXI DMAC that receives from a stream reports a sum over the rows, which tells no place";
+        return Err(Error::Unsupported { what, fix: "give one job a row" });
+    }
+    if rows == 0 || u64::from(rows) > found.max_bytes {
+        return Err(Error::Argument { name: "rows", value: rows.into(), min: 1, max: found.max_bytes, multiple_of: 1 });
+    }
+    Ok(DmacRows { row_bytes, rows, from_stride, to_stride })
+}

@@ -1,0 +1,344 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
+//! The core that its channels share, and the driver of one: a circle of descriptors, as many jobs
+//! in flight as it has.
+
+use super::{
+    config::{McdmaConfig, Way, begin},
+    regs,
+};
+use crate::{
+    ring::{Layout, Ring},
+    tail::Tail,
+};
+use contigo_core::{
+    forward,
+    hw::Device,
+    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
+    mem::{CpuBuf, DevSlice},
+    types::{Error, Refused, Result, platform::forward_as_fd},
+};
+use core::{cell::Cell, fmt, mem::ManuallyDrop, time::Duration};
+
+/// The most descriptors of a channel: more jobs are in flight nowhere.
+const DEPTH_MAX: usize = 256;
+/// Completion's word 1: the packet may lack its beginning.
+pub(super) const MAYBE_TORN: u32 = 1;
+const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_BYTES, most: DEPTH_MAX };
+
+/// One core, whose channels have a driver each: up to 16 that send and 16 that receive, in one
+/// thread or in several.
+///
+/// The core has one reset. A channel that cannot be stopped otherwise resets it, and the others'
+/// jobs end with [`Error::EndedByReset`]; so do all channels' jobs of a direction in which one
+/// failed.
+///
+/// ```
+/// use contigo::{Align, Queue, Region, drivers::axi_mcdma::Way};
+/// use contigo::sim::{axi_mcdma::SimMcdma, SimBoard};
+/// use core::time::Duration;
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let rings = region.pool(2, 512)?;
+/// let pool = region.pool(4, 4096)?;
+/// let device = SimMcdma::new(&board, board.port());
+///
+/// let core = device.window()?.core()?;
+/// let mut receiver = Queue::new(core.channel(Way::S2mm(1), rings.take()?)?, 8)?;
+/// let mut sender = Queue::new(core.channel(Way::Mm2s(1), rings.take()?)?, 8)?;
+/// receiver.submit([pool.take()?.from_device(..4096)], &[])?; // first: a packet without a buffer is dropped
+/// sender.submit([pool.take()?.to_device(..1000)], &[])?;
+/// let received = receiver.wait::<1>(Duration::from_millis(5))?.ok_or(contigo::Error::Busy)?;
+/// assert!(received.last == Some(true) && received.bytes == Some(1000));
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Mcdma<D> {
+    core: Core<D>,
+    config: McdmaConfig,
+}
+
+impl<D: Device> Mcdma<D> {
+    /// The core behind `device`, built as `config` says. It is reset.
+    ///
+    /// # Errors
+    /// [`Error::RegisterWindow`]; [`Error::Fault`] where nothing answers; [`Error::WillNotStop`]
+    /// where its reset does not end.
+    ///
+    /// # Safety
+    /// The window belongs to an AXI MCDMA that is built as `config` says, and no other code drives
+    /// any of its channels while this value or a channel of it lives.
+    pub unsafe fn open(device: D, config: McdmaConfig) -> Result<Self> {
+        begin(&device, None, config)?;
+        Ok(Self { core: Core::new(device)?, config })
+    }
+
+    /// The driver of one channel. `descriptors`: 64 bytes for each job in flight, in whole cache
+    /// lines, two at least. They are the driver's until it is dropped.
+    ///
+    /// # Errors
+    /// `descriptors` come back with [`Error::HasDriver`] where the channel is another driver's,
+    /// [`Error::Unsupported`] where the core has no such channel, [`Error::Argument`] for a
+    /// parameter that no core has. Or with [`Error::BlockSize`], [`Error::Misaligned`], or an error
+    /// of [`DriverBuf::new`](contigo_core::mem::DriverBuf::new).
+    pub fn channel(&self, way: Way, descriptors: CpuBuf) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
+        self.channel_as(way, self.config, descriptors)
+    }
+
+    /// As [`channel`](Self::channel), with parameters of its own: those that no other channel
+    /// knows.
+    pub(super) fn channel_as(
+        &self,
+        way: Way,
+        config: McdmaConfig,
+        descriptors: CpuBuf,
+    ) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
+        // SAFETY: the window belongs to the core. A channel's driver writes its own registers, and
+        // under the lock the enable bits and the common control, in which it changes its own alone.
+        let channel = unsafe { self.core.channel(way.index().min(u32::BITS as usize), 0..regs::WINDOW_BYTES) };
+        match channel {
+            Ok(channel) => McdmaChannel::new(channel, way, config, descriptors),
+            Err(error) => Err(Refused::new(error, descriptors)),
+        }
+    }
+
+    /// How many packets the core dropped in all, since its reset.
+    pub fn all_dropped(&self) -> u32 {
+        regs::ALL_DROPPED.read(self.core.device())
+    }
+
+    /// Resets the core by `pull`, from outside: its reset line. Channels that have jobs in flight
+    /// answer [`Error::EndedByReset`] then.
+    ///
+    /// # Errors
+    /// [`Error::Contended`], or what `pull` says.
+    pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.core.reset(|_| pull())
+    }
+}
+
+forward_as_fd!({D} Mcdma<D>, core: D);
+
+/// The driver of one channel. Dropping it stops the channel, and gives it and its descriptors'
+/// memory back; where it will not stop, they stay claimed.
+pub struct McdmaChannel<D: Device> {
+    pub(super) device: ManuallyDrop<D>,
+    pub(super) ring: Ring,
+    pub(super) regs: &'static regs::Channel,
+    pub(super) common: &'static regs::Common,
+    pub(super) config: McdmaConfig,
+    pub(super) way: Way,
+    operand: [OperandSpec; 1],
+    /// The descriptor of the oldest job that was not told, and the job's slot.
+    pub(super) oldest: usize,
+    pub(super) slot: usize,
+    pub(super) in_flight: usize,
+    /// Between the first submit and a stop.
+    pub(super) runs: bool,
+    /// The device's reset epoch when it was started.
+    pub(super) epoch: u32,
+    /// An interrupt was acknowledged, and not all that it told of was found.
+    pub(super) look_again: bool,
+    dropped: Cell<u64>,
+    /// A receive was stopped, or reset, in the middle: the first packet after the next start may be
+    /// the rest of one. And that packet of this run was not told.
+    pub(super) cut: bool,
+    pub(super) torn: bool,
+    /// The packet that was told last goes on.
+    pub(super) open: bool,
+    /// How the tail was written last.
+    pub(super) tail: Tail,
+}
+
+/// A descriptor's report on what it received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct PacketReport {
+    /// It has the packet's first byte.
+    pub first: bool,
+    /// It has the packet's last byte. Where it has not, the packet goes on in the next job's
+    /// buffer.
+    pub last: bool,
+    /// A stop, or a sibling's reset, may have come in the middle of a packet, and this is the first
+    /// end after the next start. It may be that packet's rest, which waited in the stream. Packets
+    /// that had ended before the stop are whole.
+    pub maybe_torn: bool,
+    /// TUSER of the packet's last beat; 0 without [`McdmaConfig::sideband`].
+    pub user: u16,
+    /// TID; 0 without [`McdmaConfig::sideband`].
+    pub id: u8,
+}
+
+impl PacketReport {
+    /// The status and the words of a job's end say it.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "fields of a word")]
+    pub const fn of(status: u32, words: [u32; 4]) -> Self {
+        let [sideband, torn, ..] = words;
+        let (first, last) = (status & regs::FIRST != 0, status & regs::LAST != 0);
+        Self { first, last, maybe_torn: torn & MAYBE_TORN != 0, user: sideband as u16, id: (sideband >> 24) as u8 }
+    }
+}
+
+impl<D: Device> McdmaChannel<D> {
+    /// The driver of one channel of a core whose other channels are not used. The core is reset.
+    /// `descriptors`: as in [`Mcdma::channel`].
+    ///
+    /// # Errors
+    /// As [`Mcdma::open`] and [`Mcdma::channel`].
+    ///
+    /// # Safety
+    /// As [`Mcdma::open`].
+    pub unsafe fn open(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf) -> Result<Self> {
+        begin(&device, Some(way), config)?;
+        Ok(Self::new(device, way, config, descriptors)?)
+    }
+
+    /// The driver of channel `way` of a core that is built as `config` says, and was reset.
+    ///
+    /// # Errors
+    /// `descriptors` come back with the error of [`McdmaConfig::check`] or of the circle, or
+    /// [`Error::Unsupported`] where the core has no such channel.
+    fn new(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+        let (regs, common, operand) = match parts(&device, way, &config) {
+            Ok(parts) => parts,
+            Err(error) => return Err(Refused::new(error, descriptors)),
+        };
+        let ring = Ring::new(descriptors, device.port(), config.address_bits.into(), LAYOUT, 2)?;
+        // SAFETY: the core was reset, and was not told of this memory.
+        let ring = unsafe { ring.cleared(way.status_at(), regs::COMPLETE)? };
+        Ok(Self {
+            device: ManuallyDrop::new(device),
+            ring,
+            regs,
+            common,
+            config,
+            way,
+            operand: [operand],
+            oldest: 0,
+            slot: 0,
+            in_flight: 0,
+            runs: false,
+            epoch: 0,
+            look_again: false,
+            dropped: Cell::new(0),
+            cut: false,
+            torn: false,
+            open: false,
+            tail: Tail::default(),
+        })
+    }
+
+    /// Which channel it is.
+    pub const fn way(&self) -> Way {
+        self.way
+    }
+
+    /// How many packets the core dropped because this channel had no descriptor, or was not
+    /// enabled: since it was opened, up to 65,535 between two calls. 0 of a channel that sends.
+    pub fn dropped(&self) -> u64 {
+        if let Way::S2mm(_) = self.way {
+            let count = self.regs.dropped.read_and_clear(&*self.device);
+            // A device that is gone reads all ones, where the upper half is reserved.
+            let count = if count > u16::MAX.into() { 0 } else { count };
+            self.dropped.set(self.dropped.get() + u64::from(count));
+        }
+        self.dropped.get()
+    }
+}
+
+/// The registers and the operand of channel `way`, which is there.
+fn parts(device: &impl Device, way: Way, config: &McdmaConfig) -> Result<(&'static regs::Channel, &'static regs::Common, OperandSpec)> {
+    let operand = config.check(way)?;
+    let none = Error::Unsupported { what: "the core has no such channel", fix: "build it with more, or take one with a smaller number" };
+    let (Some(regs), Some(common)) = (regs::CHANNELS.get(way.index()), regs::COMMON.get(way.direction())) else {
+        return Err(none);
+    };
+    if common.status.read(device) & regs::COMMON_RESERVED != 0 {
+        return Err(regs::gone());
+    }
+    // SAFETY: a channel that does not run starts nothing.
+    unsafe { regs.control.write(device, regs::IRQS | regs::THRESHOLD_1) };
+    let there = regs.control.read(device) & (regs::IRQS | regs::CHANNEL_RESERVED) == regs::IRQS;
+    // SAFETY: as above.
+    unsafe { regs.control.write(device, regs::THRESHOLD_1) };
+    if there { Ok((regs, common, operand)) } else { Err(none) }
+}
+
+// SAFETY: 1. PG288: a channel reads or writes the buffer of a descriptor, at most as many bytes as
+// the descriptor says; `submit` takes that length from the operand. MM2S reads the rest of the
+// first and last bus word too, as `word_bytes` says. It reads and writes
+// descriptors, which are the driver's own, and goes no further than the tail. 2. A descriptor's
+// Completed is written after its last byte was answered ("Status"), and no other look is believed,
+// nor one with an error. `stop` is right where each descriptor is complete, or after a reset. It
+// waits for the end of its own. A sibling's is over where the lock is free, no direction says
+// Reset, and this channel's control register is as a reset leaves it. 3. The transferred bytes are
+// the descriptor's own count. 4. `check` reads no register, and `poll` acknowledges an interrupt.
+// 5. The port is the device's, and the rest never changes. 6. The caller of the function that made
+// it promised it. 7. The program writes the reset alone. 8. Every wait has a limit. 9. `runs` is
+// set before the first register is written.
+unsafe impl<D: Device> Driver for McdmaChannel<D> {
+    forward!(|this| *this.device => port, simulated, arm_irq);
+
+    fn name(&self) -> &'static str {
+        regs::DEVICE
+    }
+
+    fn addr_bits(&self) -> u32 {
+        self.config.address_bits.into()
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        &self.operand
+    }
+
+    fn depth(&self) -> usize {
+        self.ring.len()
+    }
+
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let ([packet], []) = (exactly(operands)?, exactly(args)?);
+        self.config.check_length(self.way, packet.len_bytes)
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [packet] = exactly(operands)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, packet) }
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        self.wait(timeout)
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.stop_channel()
+    }
+
+    fn stop_program(&self) -> StopProgram {
+        self.stop_steps()
+    }
+
+    fn ran_dry(&self) -> Option<u64> {
+        if let Way::S2mm(_) = self.way { Some(self.dropped()) } else { None }
+    }
+}
+
+forward_as_fd!({D: Device} McdmaChannel<D>, device: D);
+
+impl<D: Device> Drop for McdmaChannel<D> {
+    fn drop(&mut self) {
+        if self.stop_channel().is_ok() {
+            // SAFETY: `drop` runs once, nothing uses either after it, and the channel is stopped.
+            unsafe {
+                self.ring.release();
+                ManuallyDrop::drop(&mut self.device);
+            }
+        }
+    }
+}
+
+impl<D: Device> fmt::Debug for McdmaChannel<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McdmaChannel").field("port", &self.device.port().name).field("way", &self.way).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,222 @@
+#![allow(unsafe_code, reason = "registers acknowledge an interrupt, and stop a channel and the core")]
+//! How a channel's jobs end: one by one, by a stop, or by a reset of the core.
+
+use super::{
+    channel::{MAYBE_TORN, McdmaChannel},
+    config::Way,
+    regs,
+};
+use crate::ring::Ring;
+use contigo_core::{
+    hw::{self, Device, wait::poll_every},
+    job::{Completion, StopProgram, StopStep},
+    types::{Error, Result},
+};
+use core::time::Duration;
+
+/// Between two looks while something ends.
+const STEP_US: u32 = 1;
+
+/// Resets the core, both directions, by the register of direction `common`.
+///
+/// # Errors
+/// [`Error::WillNotStop`]: the reset does not end; or that of the interrupt's file.
+pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -> Result<()> {
+    // SAFETY: a core in reset starts nothing.
+    unsafe { common.control.write(device, regs::RESET) };
+    let mut control = 0;
+    let over = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
+        control = common.control.read(device);
+        control & regs::RESET == 0 && common.status.read(device) & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED
+    })?;
+    if over { Ok(()) } else { Err(Error::WillNotStop { device: regs::DEVICE, status: control, waited_us: stop_us }) }
+}
+
+/// Does a descriptor say that its job is done? One that failed says Completed too.
+const fn is_good(status: u32) -> bool {
+    status & (regs::COMPLETE | regs::FAILED) == regs::COMPLETE
+}
+
+impl<D: Device> McdmaChannel<D> {
+    /// As [`Driver::poll`](contigo_core::Driver::poll).
+    #[allow(clippy::cast_possible_truncation, reason = "the upper half of an address")]
+    pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if self.in_flight == 0 {
+            return Ok(None);
+        }
+        let (index, direction, epoch, registers) = (self.oldest, self.way.direction(), self.epoch, self.regs);
+        if !self.runs {
+            // Stopped: nothing changes any more, and one look says all.
+            // A fault was told before the stop.
+            return match Self::look(&mut self.ring, index, direction) {
+                Ok(status) if is_good(status) => self.ended(status).map(Some),
+                _ => Ok(None),
+            };
+        }
+        let (ring, look_again) = (&mut self.ring, &mut self.look_again);
+        let (mut channel, mut descriptor, mut found) = (0, 0, Ok(false));
+        let (tail, [_, high]) = (&mut self.tail, registers.tail);
+        let upper = (ring.addr(index) >> 32) as u32;
+        poll_every(&*self.device, tail.step_us(), timeout, |device| {
+            channel = registers.status.read(device);
+            // After the registers: what they said before a reset counts.
+            if device.reset_epoch() != epoch {
+                found = Err(Error::EndedByReset { device: regs::DEVICE });
+            } else if channel & regs::CHANNEL_RESERVED != 0 {
+                found = Err(regs::gone());
+            } else {
+                if channel & regs::IOC != 0 {
+                    *look_again = true;
+                    // SAFETY: acknowledging moves no data. An error stays, for the next look.
+                    unsafe { registers.status.write(device, regs::IOC) };
+                }
+                // The register first: each look at a descriptor is a sync.
+                let told = regs::IDLE | regs::SHORT_FALL | regs::ERROR | regs::OTHER_ERROR;
+                if *look_again || channel & told != 0 {
+                    found = Self::look(ring, index, direction).map(|status| {
+                        descriptor = status;
+                        *look_again &= is_good(status);
+                        is_good(status) || channel & (regs::ERROR | regs::OTHER_ERROR) != 0 || status & regs::FAILED != 0
+                    });
+                }
+                if tail.may_pause() && channel & regs::IDLE != 0 && matches!(found, Ok(false)) && descriptor & regs::COMPLETE == 0 {
+                    tail.rung();
+                    // SAFETY: the channel pauses before the oldest job, whose descriptor is open.
+                    unsafe { high.write(device, upper) };
+                }
+            }
+            !matches!(found, Ok(false))
+        })?;
+        match found? {
+            false => Ok(None),
+            true if is_good(descriptor) => self.ended(descriptor).map(Some),
+            true => Err(self.fault(channel, descriptor)),
+        }
+    }
+
+    /// The oldest job's descriptor, in which it says `status`: the job has ended.
+    fn ended(&mut self, status: u32) -> Result<Completion> {
+        let (index, slot) = (self.oldest, self.slot);
+        let mut completion = Completion { status, ..Completion::of(slot) };
+        if let Way::S2mm(_) = self.way {
+            completion = completion.with_bytes((status & regs::BYTES) as usize).with_last(status & regs::LAST != 0);
+            let [sideband, torn, ..] = &mut completion.words;
+            if self.config.sideband {
+                self.ring.read(index, regs::SIDEBAND_AT, core::slice::from_mut(sideband))?;
+            }
+            *torn = if core::mem::take(&mut self.torn) { MAYBE_TORN } else { 0 };
+            self.open = status & regs::LAST == 0;
+        }
+        self.oldest = self.ring.after(index, 1);
+        self.slot = if slot + 1 >= self.ring.len() { 0 } else { slot + 1 };
+        self.in_flight -= 1;
+        self.tail.moves();
+        self.look_again &= self.in_flight > 0;
+        Ok(completion)
+    }
+
+    /// A descriptor's status.
+    ///
+    /// # Errors
+    /// [`Error::Fault`]: it says that it sent fewer bytes than it was given. PG288 has it count
+    /// what it moved; an AXI DMA that sends does not.
+    fn look(ring: &mut Ring, index: usize, direction: usize) -> Result<u32> {
+        let mut words = [0; 3];
+        ring.read(index, regs::CONTROL_AT, &mut words)?;
+        let [control, receive, send] = words;
+        if direction == 1 {
+            return Ok(receive);
+        }
+        if is_good(send) && (send ^ control) & regs::BYTES != 0 { Err(regs::cut_length(send)) } else { Ok(send) }
+    }
+
+    /// The error behind the channel's status, or behind its oldest descriptor's.
+    fn fault(&mut self, channel: u32, descriptor: u32) -> Error {
+        if channel & (regs::ERROR | regs::OTHER_ERROR) == regs::OTHER_ERROR && descriptor & regs::FAILED == 0 {
+            return regs::fault_elsewhere(self.common.error.read(&*self.device));
+        }
+        let mut words = [0; 2];
+        let address = |[low, high]: [u32; 2]| u64::from(high) << 32 | u64::from(low);
+        let buffer = self.ring.read(self.oldest, regs::BUFFER_AT, &mut words).map_or(0, |()| address(words));
+        if descriptor & regs::FAILED != 0 {
+            return regs::descriptor_fault(descriptor, buffer);
+        }
+        let current = self.regs.current.map(|half| half.read(&*self.device));
+        let current = if self.config.address_bits > 32 { address(current) } else { current[0].into() };
+        regs::core_fault(self.common.error.read(&*self.device), buffer, current)
+    }
+
+    /// Has a reset, which is over, ended what `submit` began?
+    ///
+    /// # Errors
+    /// [`Error::Contended`]: a sibling's reset does not end.
+    fn was_reset(&self) -> Result<bool> {
+        // A sibling's reset counts its epoch before it begins, and holds the lock to its end.
+        let device = &*self.device;
+        hw::locked(device, || {
+            // One that failed counts too, so the registers have to say the same. All zeros and all
+            // ones are no registers.
+            Ok(device.reset_epoch() != self.epoch
+                && self.regs.control.read(device) & (regs::RUN | regs::IRQS | regs::THRESHOLD_1) == regs::THRESHOLD_1
+                && regs::COMMON.iter().all(|common| common.control.read(device) & regs::RESET == 0))
+        })
+    }
+
+    /// As [`Driver::stop`](contigo_core::Driver::stop).
+    ///
+    /// No register says that a channel has stopped alone: what it fetched it carries out, whenever
+    /// its packet comes. So it stops by itself where all of its descriptors are done soon, and else
+    /// the core is reset, which ends its siblings' jobs too.
+    pub(super) fn stop_channel(&mut self) -> Result<()> {
+        if !self.runs {
+            return Ok(());
+        }
+        let was_reset = self.was_reset()?;
+        if !was_reset && !self.drained()? {
+            let (common, stop_us) = (self.common, self.config.stop_us);
+            hw::reset_all(&*self.device, || reset(&*self.device, common, stop_us))?;
+            self.cut = true;
+        }
+        self.cut |= was_reset;
+        self.runs = false;
+        Ok(())
+    }
+
+    /// It fetches no more. True: it has none left either.
+    ///
+    /// # Errors
+    /// The interrupt's file failed: the channel had no time.
+    fn drained(&mut self) -> Result<bool> {
+        let device = &*self.device;
+        // SAFETY: a channel that does not run starts nothing.
+        unsafe { self.regs.control.write(device, regs::IRQS | regs::THRESHOLD_1) };
+        if self.in_flight == 0 {
+            return Ok(true);
+        }
+        let newest = self.ring.after(self.oldest, self.in_flight - 1);
+        let (registers, at, epoch, ring) = (self.regs, self.way.status_at(), self.epoch, &mut self.ring);
+        let mut done = false;
+        poll_every(device, STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
+            let status = registers.status.read(device);
+            let hopeless = status & (regs::ERROR | regs::OTHER_ERROR) != 0 || device.reset_epoch() != epoch;
+            // The register first: a look at a descriptor is a sync. They end in order.
+            if status & (regs::IDLE | regs::CHANNEL_RESERVED) == regs::IDLE {
+                let mut words = [0];
+                done = ring.read(newest, at, &mut words).is_ok() && is_good(words[0]);
+            }
+            done || hopeless
+        })?;
+        Ok(done)
+    }
+
+    /// The reset as steps. It ends the jobs of all channels.
+    pub(super) fn stop_steps(&self) -> StopProgram {
+        let (control, status, stop_us) = (self.common.control.offset(), self.common.status.offset(), self.config.stop_us);
+        StopProgram::new(&[
+            StopStep::write(control, u32::MAX, regs::RESET),
+            StopStep::poll_until(control, regs::RESET, 0, stop_us),
+            StopStep::poll_until(status, regs::HALTED | regs::COMMON_RESERVED, regs::HALTED, stop_us),
+        ])
+        .unwrap_or_default()
+    }
+}

@@ -1,0 +1,152 @@
+//! How a core was built, and its frames, which no register tells; and whether it is there.
+
+use super::regs;
+use contigo_core::{
+    hw::Mmio,
+    job::OperandSpec,
+    types::{Align, Error, Result},
+};
+
+/// One of the two channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Side {
+    /// Memory to stream: a display.
+    Mm2s,
+    /// Stream to memory: a camera.
+    S2mm,
+}
+
+impl Side {
+    pub(super) const fn index(self) -> usize {
+        match self {
+            Self::Mm2s => 0,
+            Self::S2mm => 1,
+        }
+    }
+
+    pub(super) const fn registers(self) -> regs::Channel {
+        match self {
+            Self::Mm2s => regs::MM2S,
+            Self::S2mm => regs::S2MM,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Mm2s => "axi_vdma mm2s",
+            Self::S2mm => "axi_vdma s2mm",
+        }
+    }
+}
+
+/// A frame, and the parameters of a core as its block design has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct AxiVdmaConfig {
+    /// The bytes of a line: 1 to 65,535.
+    pub hsize_bytes: u32,
+    /// The lines of a frame: 1 to 8,191.
+    pub vsize_lines: u32,
+    /// From the beginning of a line to the next one's, at least as many; 0: just as many.
+    pub stride_bytes: u32,
+    /// `C_NUM_FSTORES`: 1 to 32; to 16 with addresses of more than 32 bits. Never fewer than the
+    /// core has. 0, where it is not known: every address that any core has is written.
+    pub frame_stores: usize,
+    /// `C_ADDR_WIDTH`: 32 to 64.
+    pub address_bits: u32,
+    /// `C_M_AXI_MM2S_DATA_WIDTH` or `C_M_AXI_S2MM_DATA_WIDTH`: 32 to 1,024, a power of two.
+    pub data_bits: u32,
+    /// `C_INCLUDE_MM2S_DRE` or `C_INCLUDE_S2MM_DRE`: frames may begin at any byte.
+    pub dre: bool,
+    /// How long a reset may take that stops it.
+    pub stop_us: u32,
+}
+
+impl Default for AxiVdmaConfig {
+    /// The core as Vivado builds it. There is no default frame: one of no lines is refused.
+    fn default() -> Self {
+        let (hsize_bytes, vsize_lines, stride_bytes) = (0, 0, 0);
+        Self { hsize_bytes, vsize_lines, stride_bytes, frame_stores: 0, address_bits: 32, data_bits: 64, dre: false, stop_us: 10_000 }
+    }
+}
+
+impl AxiVdmaConfig {
+    pub(super) const fn stride(&self) -> u32 {
+        if self.stride_bytes == 0 { self.hsize_bytes } else { self.stride_bytes }
+    }
+
+    /// From a frame's first byte to behind its last.
+    #[must_use]
+    pub const fn frame_bytes(&self) -> usize {
+        let lines = self.vsize_lines.saturating_sub(1) as usize;
+        lines.saturating_mul(self.stride() as usize).saturating_add(self.hsize_bytes as usize)
+    }
+
+    /// Is there such a core, and such a frame?
+    fn check(&self) -> Result<()> {
+        let within = |name, value: u32, min: u32, max: u32, multiple_of: u32| {
+            if (min..=max).contains(&value) && value.is_multiple_of(multiple_of) {
+                return Ok(());
+            }
+            Err(Error::Argument { name, value: value.into(), min: min.into(), max: max.into(), multiple_of: multiple_of.into() })
+        };
+        within("address_bits", self.address_bits, 32, 64, 1)?;
+        within("data_bits, a power of two,", if self.data_bits.is_power_of_two() { self.data_bits } else { 0 }, 32, 1024, 32)?;
+        let word = if self.dre { 1 } else { self.data_bits / 8 };
+        within("hsize_bytes", self.hsize_bytes, 1, regs::HSIZE_MAX, word)?;
+        within("vsize_lines", self.vsize_lines, 1, regs::VSIZE_MAX, 1)?;
+        within("stride_bytes", self.stride(), self.hsize_bytes, regs::HSIZE_MAX, word)?;
+        within("stop_us", self.stop_us, 1, 400_000, 1)?;
+        let (value, max) = (self.frame_stores as u64, self.stores_max() as u64);
+        if value > max {
+            return Err(Error::Argument { name: "frame_stores", value, min: 0, max, multiple_of: 1 });
+        }
+        Ok(())
+    }
+
+    /// Has an address two registers?
+    pub(super) const fn is_wide(&self) -> bool {
+        self.address_bits > 32
+    }
+
+    const fn stores_max(&self) -> usize {
+        if self.is_wide() { regs::STORES_WIDE_MAX } else { regs::STORES_MAX }
+    }
+
+    /// How many start addresses are written.
+    pub(super) const fn stores(&self) -> usize {
+        if self.frame_stores == 0 { self.stores_max() } else { self.frame_stores }
+    }
+
+    /// How many of them there are at once.
+    pub(super) const fn bank(&self) -> usize {
+        if self.is_wide() { regs::BANK / 2 } else { regs::BANK }
+    }
+
+    /// A frame, as an operand of `side`.
+    pub(super) fn operand(&self, side: Side) -> OperandSpec {
+        let spec = match side {
+            Side::Mm2s => OperandSpec::to_device().in_words(self.data_bits as usize / 8),
+            Side::S2mm => OperandSpec::from_device(),
+        };
+        let spec = spec.at_least(self.frame_bytes());
+        // `check` has found a power of two.
+        if self.dre { spec } else { spec.aligned(Align::new(self.data_bits as usize / 8).unwrap_or(Align::LINE)) }
+    }
+}
+
+/// Is this a window of an AXI VDMA, and is there such a one?
+pub(super) fn check(device: &impl Mmio, config: &AxiVdmaConfig) -> Result<()> {
+    config.check()?;
+    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_vdma", need_bytes, have_bytes });
+    }
+    let found = regs::VERSION.read(device);
+    if found >> 28 != regs::MAJOR {
+        let expected = regs::MAJOR << 28 | found & 0x0FFF_FFFF;
+        return Err(Error::WrongDevice { device: "axi_vdma", register: "VDMA_VERSION", expected, found });
+    }
+    Ok(())
+}

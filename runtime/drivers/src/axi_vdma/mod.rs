@@ -1,0 +1,60 @@
+//! AXI VDMA v6.3, AMD's core for frames: MM2S sends a frame of memory to a stream of video, S2MM
+//! writes one from a stream.
+//!
+//! | channel | operand | direction |
+//! |---|---|---|
+//! | 0, MM2S | one frame | to the device |
+//! | 1, S2MM | room for one frame | from the device |
+//!
+//! **A frame** is `vsize_lines` lines of `hsize_bytes`, `stride_bytes` apart. It is one operand, of
+//! at least all of its lines; the bytes between them are not touched. VSIZE is written last, which
+//! starts it. The core drops a VSIZE that comes before it has left Halted, a few clocks after RS
+//! (`axi_vdma_vidreg_module.vhd`, `REG_PRE_VIDREG_UPDT`), so that the driver looks until it has.
+//!
+//! **One frame a job, and the channel halts after it.** Left alone, a VDMA goes round its frame
+//! stores for ever, and writes into a frame while the CPU reads it. Parking it on another store
+//! does not help: the move takes effect at the end of some frame, which no register names for
+//! certain. Linux parks, and hands out a frame that the core still writes. Only `FrameCntEn` ends
+//! the core's part: with a count of 1 the channel halts after one frame, clears RS, and says
+//! Halted. That is when the frame is reported. Genlock is off, and so is parking.
+//!
+//! **All frame stores are this frame.** Which store is next after a halt no manual tells. So every
+//! one has the address of the job's frame. Where `frame_stores` is not set, the driver writes 32
+//! addresses, or 16 wide ones. A core drops those that it does not have; without `REG_INDEX` it
+//! takes the second bank for the first. The setting saves writes. One that names fewer than the
+//! core has would leave a store at an old address: the caller promises that it does not.
+//!
+//! **Loss.** From a frame's end to the next job the channel takes nothing, so that a frame that
+//! begins meanwhile is lost. With its frame sync on TUSER the core takes the one after it from its
+//! beginning. No register counts them. [`Driver::ran_dry`](contigo_core::Driver::ran_dry) counts such gaps
+//! of S2MM. A source whose blanking is longer than an interrupt's way loses nothing; one that
+//! cannot wait wants AXI DMA with descriptors.
+//!
+//! **Frames of another shape.** A frame with fewer or more lines or bytes ends as one job that
+//! failed, and says how, where the core is built with "Flush on Fsync". Otherwise the channel
+//! halts, which is a fault.
+//!
+//! **After a stop** S2MM waits for a frame's beginning, where its frame sync is on TUSER: the next
+//! frame is whole. A frame of MM2S has ended when it was read: its last lines may be in the core.
+//!
+//! **Two channels, two resets.** A channel's reset leaves the other one at work, and each has its
+//! own registers; the park pointer, which they share, is not written. [`AxiVdmaCore`] gives each
+//! channel to one driver.
+//!
+//! **Alignment.** Without realignment (`dre`) address, line and stride are whole bus words.
+//! **Coherency** is the port's: wire both channels alike. **Interrupts:** two lines, ORed.
+//! **Identity:** the version register, whose first digit is 6.
+//!
+//! # References
+//! PG020 (v6.3), "Register Space", "Programming Sequence", "Fsync Options"; Linux'
+//! `drivers/dma/xilinx/xilinx_dma.c`; embeddedsw's `axivdma`.
+
+mod channel;
+mod config;
+pub(crate) mod registry;
+pub mod regs;
+
+pub use self::{
+    channel::{AxiVdmaChannel, AxiVdmaCore},
+    config::{AxiVdmaConfig, Side},
+};

@@ -1,0 +1,46 @@
+//! Drivers, a folder a core: its registers, its driver, and its row in the table of drivers
+//! (`registry.rs`). A program sees them as `contigo::drivers`.
+//!
+//! Each is a [`Driver`](contigo_core::Driver) over a [`Device`]. To open one over registers is
+//! unsafe, because only the program knows which core is there. Over the model of a core, `contigo::sim`
+//! has a safe function.
+//!
+//! **A new driver is a folder, and its name in the two lists here.**
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod ap_ctrl;
+pub mod axi_cdma;
+pub mod axi_dma;
+pub mod axi_dmac;
+pub mod axi_gate;
+pub mod axi_mcdma;
+pub mod axi_vdma;
+pub mod litepcie;
+pub mod msgdma;
+pub mod pl330;
+mod ring;
+mod tail;
+pub mod zdma;
+
+use contigo_core::{Device, job::DriverRow};
+
+/// The rows of all of them, for a table of drivers by name.
+#[must_use]
+pub const fn rows<D: Device + Send + Sync + 'static>() -> [DriverRow<D>; 10] {
+    [
+        ap_ctrl::registry::row(),
+        axi_dma::registry::row(),
+        axi_dmac::registry::row(),
+        axi_mcdma::registry::row(),
+        litepcie::registry::row(),
+        msgdma::registry::row(),
+        axi_cdma::registry::row(),
+        axi_vdma::registry::row(),
+        pl330::registry::row(),
+        zdma::registry::row(),
+    ]
+}

@@ -1,0 +1,164 @@
+#![allow(unsafe_code, reason = "descriptors are given and a lane is stopped here, by registers")]
+//! A reader or a writer: its table of descriptors, how far it is, and how it is stopped.
+
+use super::{config::LitepcieConfig, regs};
+use contigo_core::{
+    hw::{Device, Mmio, wait::poll_every},
+    job::StopStep,
+    mem::DevSlice,
+    types::{Error, Result},
+};
+use core::time::Duration;
+
+/// For messages.
+pub(super) const DEVICE: &str = "litepcie";
+/// Between two looks while a request ends.
+const STEP_US: u32 = 1;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lane {
+    regs: regs::Lane,
+    /// How many descriptors it had been seen to have carried out, and when.
+    seen: (u32, u64),
+    /// How many are over for certain.
+    pub(super) over: u32,
+    /// From a count, at its interrupt, to the answers, or to the writes in memory: until then no
+    /// end is reported. 0 where nothing is on its way then.
+    pub(super) settle_us: u32,
+    stop_us: u32,
+    stopped: bool,
+}
+
+impl Lane {
+    pub(super) const fn new(base: u32, reads: bool, config: &LitepcieConfig) -> Self {
+        let settle_us = if reads || !config.ordered { config.settle_us } else { 0 };
+        Self { regs: regs::Lane::at(base as usize), seen: (0, 0), over: 0, settle_us, stop_us: config.stop_us, stopped: true }
+    }
+
+    /// Was an end seen that cannot be told yet?
+    pub(super) const fn waits(&self) -> bool {
+        self.settle_us > 0 && self.seen.0 != self.over
+    }
+
+    /// Is a lane there, which answers as one does?
+    ///
+    /// # Errors
+    /// [`Error::Fault`]
+    pub(super) fn find(&self, device: &impl Mmio) -> Result<()> {
+        let enable = self.regs.enable.read(device);
+        if enable & regs::ENABLE_RESERVED == 0 {
+            return Ok(());
+        }
+        let what = "an enable register that no lane has: compare reader_at and writer_at with csr.csv; all ones: the card is gone";
+        Err(Error::Fault { device: DEVICE, status: enable, what })
+    }
+
+    /// Its table is empty, and each descriptor will be carried out once.
+    ///
+    /// # Safety
+    /// It is stopped.
+    pub(super) unsafe fn prepare(&mut self, device: &impl Mmio) {
+        // SAFETY: a lane that does not run carries nothing out.
+        unsafe {
+            self.regs.enable.write(device, 0);
+            self.regs.reset.write(device, 1);
+            self.regs.loop_prog_n.write(device, 0);
+        }
+        (self.seen, self.over, self.stopped) = ((0, 0), 0, false);
+    }
+
+    /// Gives it one descriptor of `len_bytes`.
+    ///
+    /// # Safety
+    /// The bytes were handed over, and the table has room.
+    #[allow(clippy::cast_possible_truncation, reason = "the halves of an address; a length of 24 bits")]
+    pub(super) unsafe fn give(&self, device: &impl Mmio, slice: &DevSlice, len_bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.regs.value_high.write(device, (len_bytes as u32 & regs::LENGTH) | regs::LAST_DISABLE);
+            self.regs.value_low.write(device, slice.addr.0 as u32);
+            self.regs.we.write(device, (slice.addr.0 >> 32) as u32);
+        }
+    }
+
+    /// # Safety
+    /// All bytes of its table's descriptors were handed over.
+    pub(super) unsafe fn run(&self, device: &impl Mmio) {
+        // SAFETY: the caller's promise.
+        unsafe { self.regs.enable.write(device, regs::RUN) }
+    }
+
+    /// Counts what is over by now.
+    ///
+    /// # Errors
+    /// [`Error::Fault`]: the card is gone.
+    pub(super) fn look(&mut self, device: &impl Device) -> Result<()> {
+        if self.stopped {
+            return Ok(());
+        }
+        let count = self.regs.loop_status.read(device);
+        if count == u32::MAX {
+            self.find(device)?;
+        }
+        if self.settle_us == 0 {
+            self.over = count;
+            return Ok(());
+        }
+        // A descriptor counts when its last request has left: the answer comes later, and so does a
+        // write that answers of the card may overtake.
+        let now_us = device.now_us();
+        let (before, since_us) = self.seen;
+        if before != self.over && now_us.saturating_sub(since_us) > self.settle_us.into() {
+            self.over = before;
+        }
+        if before == self.over && count != before {
+            self.seen = (count, now_us);
+        }
+        Ok(())
+    }
+
+    /// Stops it, and counts what ended before.
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`], or that of the interrupt's file.
+    pub(super) fn stop(&mut self, device: &impl Device) -> Result<()> {
+        if self.stopped {
+            return Ok(());
+        }
+        // SAFETY: a lane that does not run starts no request.
+        unsafe { self.regs.enable.write(device, 0) };
+        let mut enable = 0;
+        let idle = poll_every(device, STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
+            enable = self.regs.enable.read(device);
+            enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE
+        })?;
+        if !idle {
+            return Err(Error::WillNotStop { device: DEVICE, status: enable, waited_us: self.stop_us });
+        }
+        if self.settle_us > 0 {
+            // Requests that left before are answered, and writes are in memory.
+            let until_us = device.now_us().saturating_add(self.settle_us.into());
+            let settled =
+                poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(self.settle_us)), |device| device.now_us() > until_us)?;
+            if !settled {
+                return Err(Error::WillNotStop { device: DEVICE, status: enable, waited_us: self.settle_us });
+            }
+        }
+        // Reading it brings behind it what an ordered writer sent before (PCI Express Base
+        // Specification, "Transaction Ordering").
+        let count = self.regs.loop_status.read(device);
+        // SAFETY: as above.
+        unsafe { self.regs.reset.write(device, 1) };
+        (self.over, self.stopped) = (count, true);
+        Ok(())
+    }
+
+    /// The same as steps, for a lane that needs no time afterwards. The answer that says idle comes
+    /// behind its writes.
+    pub(super) const fn stop_steps(&self) -> [StopStep; 4] {
+        let enable = self.regs.enable.offset();
+        let idle = regs::ENABLE_RESERVED | regs::IDLE | regs::RUN;
+        let is_idle = StopStep::poll_until(enable, idle, regs::IDLE, self.stop_us);
+        [StopStep::write(enable, u32::MAX, 0), is_idle, StopStep::write(self.regs.reset.offset(), u32::MAX, 1), is_idle]
+    }
+}

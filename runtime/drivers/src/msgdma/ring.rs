@@ -1,0 +1,249 @@
+#![allow(unsafe_code, reason = "descriptors send the core to the operands")]
+//! Descriptors in memory, which the prefetcher fetches and writes back.
+//!
+//! The prefetcher reads a descriptor word by word, its control word last. One that becomes owned
+//! under its eyes would be taken with old words. So the driver gives it none while it runs. The
+//! prefetcher runs up to the first descriptor that is not owned, which takes microseconds. Jobs
+//! that come meanwhile wait. They lie in memory already, and get their owner when RUN has cleared
+//! itself. The core's own FIFO holds all descriptors in flight, so that the prefetcher never waits
+//! for room.
+
+use super::{
+    config::{JOBS_MAX, MsgdmaConfig, MsgdmaMode},
+    regs::{self, At, gone},
+    submit::{Settle, addresses, completion, control},
+};
+use crate::ring::{Layout, Ring};
+use contigo_core::{
+    hw::Device,
+    job::Completion,
+    mem::{CpuBuf, DevSlice, Port},
+    types::{Refused, Result},
+};
+
+/// The jobs of a core with a prefetcher. The circle has one descriptor more than there are slots,
+/// so that jobs wander through it. From `oldest` on they are written back, then launched, then
+/// waiting.
+#[derive(Debug)]
+pub(super) struct Prefetch {
+    config: MsgdmaConfig,
+    at: usize,
+    ring: Ring,
+    /// The descriptor of the oldest job that was not told.
+    oldest: usize,
+    /// Its slot.
+    slot: usize,
+    /// Jobs whose descriptors the prefetcher got, and that were not told.
+    launched: usize,
+    /// Jobs behind them that wait until it has stopped.
+    waiting: usize,
+    /// Of those that were launched, the first so many were written back.
+    seen: usize,
+    pub(super) settle: Settle,
+    /// The last look found an end, and there are others: the next one may have ended too.
+    more: bool,
+    /// No descriptor is owned, except for those that were launched and not told. `false`:
+    /// any may be owned, as before the first job, and after a write that failed.
+    written: bool,
+}
+
+impl Prefetch {
+    /// # Errors
+    /// As [`Ring::new`].
+    pub(super) fn new(config: MsgdmaConfig, at: usize, memory: CpuBuf, port: &Port) -> Result<Self, Refused<CpuBuf>> {
+        let len_bytes = 4 * if config.extended { regs::EXTENDED_WORDS } else { regs::STANDARD_WORDS };
+        let most = config.depth.min(JOBS_MAX) + 1;
+        let layout = Layout { len_bytes, align_bytes: len_bytes, most };
+        // One descriptor is never owned: the prefetcher stops there.
+        let ring = Ring::new(memory, port, config.address_bits, layout, 2)?;
+        Ok(Self {
+            config,
+            at,
+            ring,
+            oldest: 0,
+            slot: 0,
+            launched: 0,
+            waiting: 0,
+            seen: 0,
+            settle: Settle::new(&config),
+            more: false,
+            written: false,
+        })
+    }
+
+    pub(super) const fn depth(&self) -> usize {
+        self.ring.len() - 1
+    }
+
+    const fn control_at(&self) -> usize {
+        if self.config.extended { regs::EXTENDED_CONTROL_AT } else { regs::STANDARD_CONTROL_AT }
+    }
+
+    /// The descriptor of the job `steps` behind the oldest.
+    const fn place(&self, steps: usize) -> usize {
+        self.ring.after(self.oldest, steps)
+    }
+
+    /// The core was reset: no descriptor is owned, and jobs begin at the first. Those that were
+    /// launched and not told may be owned still.
+    pub(super) fn begin_anew(&mut self) -> Result<()> {
+        let (at, owned) = (self.control_at(), if self.written { self.launched } else { self.ring.len() });
+        // Before the writes: where one fails, a cleared owner is not the end of a job.
+        (self.launched, self.waiting, self.seen) = (0, 0, 0);
+        self.settle.begin_anew();
+        (self.more, self.written) = (false, false);
+        for steps in 0..owned {
+            let place = self.place(steps);
+            // SAFETY: the prefetcher was reset, and fetches nothing before it runs.
+            unsafe { self.ring.write(place, at, &[0])? };
+        }
+        (self.oldest, self.slot, self.written) = (0, 0, true);
+        Ok(())
+    }
+
+    /// Writes the job's descriptor, and gives it to the prefetcher where that has stopped.
+    ///
+    /// # Safety
+    /// The operands were handed over.
+    pub(super) unsafe fn submit(&mut self, device: &impl Device, slot: usize, len: u32, operands: &[DevSlice]) -> Result<()> {
+        let place = self.place(self.launched + self.waiting);
+        let next = self.ring.addr(self.ring.after(place, 1));
+        let (from, to) = addresses(self.config.mode, operands);
+        let sequence = u32::try_from(slot).unwrap_or(0) & 0xFFFF;
+        let (low, high) = (regs::low, regs::high);
+        let starts = self.waiting == 0 && self.has_stopped(device)?;
+        let control = if starts { self.owned() } else { 0 };
+        let mut words = [0; regs::EXTENDED_WORDS];
+        words[..4].copy_from_slice(&[low(from), low(to), len, low(next)]);
+        let used = if self.config.extended {
+            words[7..12].copy_from_slice(&[sequence, regs::STRIDE_ONE, high(from), high(to), high(next)]);
+            words[15] = control;
+            &words[..]
+        } else {
+            words[7] = control;
+            &words[..regs::STANDARD_WORDS]
+        };
+        // SAFETY: the prefetcher has stopped; or the descriptor is not owned, before and after, and
+        // the prefetcher uses none of its words.
+        unsafe { self.ring.write(place, 0, used) }.inspect_err(|_| self.written = false)?;
+        self.waiting += 1;
+        if starts {
+            self.start(device);
+        }
+        Ok(())
+    }
+
+    /// The control word of a descriptor that the prefetcher gets.
+    const fn owned(&self) -> u32 {
+        control(self.config.mode) | regs::GO | regs::OWNED
+    }
+
+    /// Has the prefetcher stopped? Then it looks at no descriptor.
+    fn has_stopped(&self, device: &impl Device) -> Result<bool> {
+        let status = regs::FETCH_CONTROL.read(&At(device, self.at));
+        if status & regs::FETCH_RESERVED != 0 { Err(gone(status)) } else { Ok(status & regs::RUN == 0) }
+    }
+
+    /// Gives the prefetcher the jobs that wait, where it has stopped.
+    fn launch(&mut self, device: &impl Device) -> Result<()> {
+        if !self.has_stopped(device)? {
+            return Ok(());
+        }
+        let (at, word) = (self.control_at(), self.owned());
+        for steps in self.launched..self.launched + self.waiting {
+            let place = self.place(steps);
+            // SAFETY: RUN is clear, so the prefetcher fetches nothing.
+            unsafe { self.ring.write(place, at, &[word]) }.inspect_err(|_| self.written = false)?;
+        }
+        self.start(device);
+        Ok(())
+    }
+
+    /// Lets the prefetcher run from the first job that waits on. All that wait are owned.
+    fn start(&mut self, device: &impl Device) {
+        let (fetch, addr) = (At(device, self.at), self.ring.addr(self.place(self.launched)));
+        // SAFETY: the descriptors from the first to the one that is not owned name operands that
+        // were handed over, and for which `check` has passed.
+        unsafe {
+            regs::FETCH_NEXT.write(&fetch, regs::low(addr));
+            regs::FETCH_NEXT_HIGH.write(&fetch, regs::high(addr));
+            regs::FETCH_CONTROL.write(&fetch, regs::RUN | regs::FETCH_IRQ_ENABLE);
+        }
+        (self.launched, self.waiting) = (self.launched + self.waiting, 0);
+    }
+
+    /// Looks for the oldest job's end: at the register first, because each look at a descriptor is
+    /// a sync where the port does not snoop.
+    pub(super) fn look(&mut self, device: &impl Device) -> Result<Option<Completion>> {
+        let fetch = At(device, self.at);
+        if !self.more {
+            let status = regs::FETCH_STATUS.read(&fetch);
+            if status & !regs::FETCH_IRQ != 0 {
+                return Err(gone(status));
+            }
+            if status & regs::FETCH_IRQ != 0 {
+                // Before the look at the descriptor: an end after it sets the bit again.
+                // SAFETY: acknowledging moves no data.
+                unsafe { regs::FETCH_STATUS.write(&fetch, regs::FETCH_IRQ) };
+                self.more = true;
+            }
+        }
+        if self.waiting > 0 {
+            self.launch(device)?;
+        }
+        if self.more || self.settle.waits() { self.tell(device) } else { Ok(None) }
+    }
+
+    /// Counts the descriptors that were written back: the oldest alone where an end needs no time.
+    fn see(&mut self) -> Result<()> {
+        let most = if self.settle.needs_time() { self.launched } else { 1 };
+        while self.seen < most {
+            let mut words = [0];
+            self.ring.read(self.place(self.seen), self.control_at(), &mut words)?;
+            if words[0] & regs::OWNED != 0 {
+                break;
+            }
+            self.seen += 1;
+        }
+        Ok(())
+    }
+
+    /// The oldest job's end, where its descriptor was written back.
+    pub(super) fn tell(&mut self, device: &impl Device) -> Result<Option<Completion>> {
+        self.more = false;
+        if self.launched == 0 {
+            return Ok(None);
+        }
+        self.see()?;
+        self.settle.look(device, self.seen);
+        if !self.settle.take() {
+            return Ok(None);
+        }
+        let place = self.oldest;
+        let mut actual = [0, 0];
+        if self.config.mode == MsgdmaMode::Receive {
+            self.ring.read(place, regs::ACTUAL_AT, &mut actual)?;
+        }
+        (self.oldest, self.launched, self.seen) = (self.ring.after(place, 1), self.launched - 1, self.seen - 1);
+        self.more = self.launched > 0;
+        let [bytes, status] = actual;
+        let slot = self.slot;
+        self.slot = if slot + 1 >= self.depth() { 0 } else { slot + 1 };
+        Ok(Some(completion(self.config.mode, slot, bytes, status & (regs::ERRORS | regs::EARLY))))
+    }
+
+    /// The core was reset. Those that wait never began.
+    pub(super) const fn stopped(&mut self) {
+        self.waiting = 0;
+        self.settle.rest();
+    }
+
+    /// Gives the memory back.
+    ///
+    /// # Safety
+    /// As [`Ring::release`].
+    pub(super) unsafe fn release(&mut self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.ring.release() };
+    }
+}

@@ -1,0 +1,309 @@
+#![allow(unsafe_code, reason = "the control word of a descriptor sends the core to the operands")]
+//! Descriptors by the descriptor port, and their ends: by the response port, or all together.
+
+use super::{
+    config::{DEPTH_MIN, JOBS_MAX, MsgdmaConfig, MsgdmaMode},
+    regs::{self, At, gone},
+};
+use contigo_core::{
+    hw::{Device, Wait, wait::poll_every},
+    job::Completion,
+    mem::DevSlice,
+    types::{Error, Result},
+};
+use core::time::Duration;
+use heapless::Deque;
+
+/// A job's end that was read from the core, and not told.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    bytes: u32,
+    status: u32,
+}
+
+/// The jobs of a core with a descriptor port: a queue, at whose head are those whose end was read
+/// from the core, and behind them those that the core has.
+#[derive(Debug)]
+pub(super) struct Slave {
+    config: MsgdmaConfig,
+    /// The slot of the oldest job that was not told.
+    oldest: usize,
+    /// Jobs that were not told, those in `ended` included.
+    in_flight: usize,
+    /// Responses that wait in the core, by its last word.
+    waiting: usize,
+    ended: Deque<Ended, JOBS_MAX>,
+    pub(super) settle: Settle,
+}
+
+/// The addresses of a job: what is read, and what is written. A side that is a stream has none.
+pub(super) const fn addresses(mode: MsgdmaMode, operands: &[DevSlice]) -> (u64, u64) {
+    match (mode, operands) {
+        (MsgdmaMode::Copy, [from, to, ..]) => (from.addr.0, to.addr.0),
+        (MsgdmaMode::Send, [from, ..]) => (from.addr.0, 0),
+        (MsgdmaMode::Receive, [to, ..]) => (0, to.addr.0),
+        _ => (0, 0),
+    }
+}
+
+/// The control word of a job's descriptor, without the go.
+pub(super) const fn control(mode: MsgdmaMode) -> u32 {
+    regs::IRQ_ON_END
+        | match mode {
+            MsgdmaMode::Copy => regs::WAIT_FOR_WRITES,
+            // No `IRQ_ON_ERROR`: these bits would be sent.
+            MsgdmaMode::Send => regs::GENERATE_SOP | regs::GENERATE_EOP,
+            MsgdmaMode::Receive => regs::END_ON_EOP | regs::IRQ_ON_EARLY | regs::IRQ_ON_ERROR | regs::WAIT_FOR_WRITES,
+        }
+}
+
+/// The end of the job in `slot`, as its response has it.
+pub(super) fn completion(mode: MsgdmaMode, slot: usize, bytes: u32, status: u32) -> Completion {
+    let ended = Completion::of(slot);
+    match mode {
+        MsgdmaMode::Receive => {
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            Completion { status, failed: regs::describe(status), ..ended.with_bytes(bytes) }
+        }
+        MsgdmaMode::Copy | MsgdmaMode::Send => ended,
+    }
+}
+
+impl Slave {
+    pub(super) const fn new(config: MsgdmaConfig) -> Self {
+        Self { config, oldest: 0, in_flight: 0, waiting: 0, ended: Deque::new(), settle: Settle::new(&config) }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.config.depth.min(JOBS_MAX)
+    }
+
+    /// The core was reset, and `slot` gets the first job after that.
+    pub(super) fn begin_anew(&mut self, slot: usize) {
+        (self.oldest, self.in_flight, self.waiting) = (slot, 0, 0);
+        self.ended.clear();
+        self.settle.begin_anew();
+    }
+
+    /// Writes a descriptor, its control word last.
+    ///
+    /// # Safety
+    /// The operands were handed over.
+    pub(super) unsafe fn submit(&mut self, device: &impl Device, slot: usize, len: u32, operands: &[DevSlice]) -> Result<()> {
+        let csr = At(device, self.config.csr_at);
+        // Every core holds so many; a write to a full FIFO would make the processor wait.
+        if self.in_flight >= DEPTH_MIN {
+            let status = regs::STATUS.read(&csr);
+            if status & regs::RESERVED != 0 {
+                return Err(gone(status));
+            }
+            if status & regs::FULL != 0 {
+                let fix = "it is more than the core's `Descriptor FIFO Depth`: say what Platform Designer says";
+                return Err(Error::Setting { name: "depth", value: self.config.depth as u64, fix });
+            }
+        }
+        let desc = At(device, self.config.desc_at);
+        let (from, to) = addresses(self.config.mode, operands);
+        let control = control(self.config.mode) | regs::GO;
+        let sequence = u32::try_from(slot).unwrap_or(0) & 0xFFFF;
+        // SAFETY: the operands were handed over, and `check` found the second one of a copy large
+        // enough. Nothing starts before the control word.
+        unsafe {
+            regs::READ_ADDR.write(&desc, regs::low(from));
+            regs::WRITE_ADDR.write(&desc, regs::low(to));
+            regs::LENGTH.write(&desc, len);
+            if self.config.extended {
+                regs::BURST_SEQUENCE.write(&desc, sequence);
+                regs::STRIDE.write(&desc, regs::STRIDE_ONE);
+                regs::READ_ADDR_HIGH.write(&desc, regs::high(from));
+                regs::WRITE_ADDR_HIGH.write(&desc, regs::high(to));
+                regs::EXTENDED_CONTROL.write(&desc, control);
+            } else {
+                regs::STANDARD_CONTROL.write(&desc, control);
+            }
+        }
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    /// The oldest job's end, from what was read before.
+    pub(super) fn tell(&mut self) -> Option<Completion> {
+        if !self.settle.take() {
+            return None;
+        }
+        let Ended { bytes, status } = self.ended.pop_front()?;
+        let slot = self.oldest;
+        self.oldest = if slot + 1 >= self.depth() { 0 } else { slot + 1 };
+        self.in_flight = self.in_flight.saturating_sub(1);
+        Some(completion(self.config.mode, slot, bytes, status))
+    }
+
+    /// Looks for ends that may be told.
+    pub(super) fn look(&mut self, device: &impl Device) -> Result<bool> {
+        self.look_for_ends(device)?;
+        Ok(self.settle.look(device, self.ended.len()))
+    }
+
+    /// Looks for ends: one response, or that the core is idle.
+    fn look_for_ends(&mut self, device: &impl Device) -> Result<bool> {
+        if self.in_flight == self.ended.len() {
+            return Ok(!self.ended.is_empty());
+        }
+        match self.config.resp_at {
+            Some(resp_at) => self.look_at_responses(device, resp_at),
+            None => self.look_whether_idle(device),
+        }
+    }
+
+    fn look_at_responses(&mut self, device: &impl Device, resp_at: usize) -> Result<bool> {
+        let csr = At(device, self.config.csr_at);
+        if self.waiting == 0 {
+            self.waiting = self.count(regs::RESPONSES.read(&csr))?;
+        }
+        if self.waiting == 0 {
+            // The line is a level: it falls here, and what came meanwhile is seen.
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::STATUS.write(&csr, regs::IRQ) };
+            self.waiting = self.count(regs::RESPONSES.read(&csr))?;
+        }
+        if self.waiting == 0 {
+            return Ok(false);
+        }
+        let resp = At(device, resp_at);
+        let bytes = regs::RESPONSE_LENGTH.read(&resp);
+        let status = regs::RESPONSE_STATUS.read_and_clear(&resp);
+        if status == u32::MAX {
+            return Err(gone(status));
+        }
+        self.waiting -= 1;
+        // There is room: no more than are in flight.
+        Ok(self.ended.push_back(Ended { bytes, status }).is_ok())
+    }
+
+    /// How many responses wait. More than jobs in flight cannot be.
+    fn count(&self, responses: u32) -> Result<usize> {
+        let most = self.in_flight - self.ended.len();
+        usize::try_from(responses).ok().filter(|&responses| responses <= most).ok_or(gone(responses))
+    }
+
+    /// Without a response port only an idle core says that jobs ended: all of them.
+    fn look_whether_idle(&mut self, device: &impl Device) -> Result<bool> {
+        let csr = At(device, self.config.csr_at);
+        // Twice, because it is busy two clocks after a descriptor came.
+        for _ in 0..2 {
+            let status = regs::STATUS.read(&csr);
+            if status & regs::RESERVED != 0 {
+                return Err(gone(status));
+            }
+            if status & (regs::BUSY | regs::EMPTY) != regs::EMPTY {
+                if status & regs::IRQ != 0 {
+                    // SAFETY: acknowledging moves no data.
+                    unsafe { regs::STATUS.write(&csr, regs::IRQ) };
+                }
+                return Ok(false);
+            }
+        }
+        while self.ended.len() < self.in_flight && self.ended.push_back(Ended { bytes: 0, status: 0 }).is_ok() {}
+        Ok(true)
+    }
+
+    /// The masters have stopped: keeps the responses that wait, before a reset clears them.
+    pub(super) fn drain(&mut self, device: &impl Device) {
+        if self.config.resp_at.is_some() {
+            for _ in 0..JOBS_MAX {
+                if self.in_flight == self.ended.len() || !matches!(self.look_for_ends(device), Ok(true)) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// After a stop only ends that were read are told.
+    pub(super) fn stopped(&mut self, device: &impl Device) {
+        (self.in_flight, self.waiting) = (self.ended.len(), 0);
+        self.settle.rest();
+        let _ = self.settle.look(device, self.ended.len());
+    }
+}
+
+/// The ends that may be told, of a core without write responses: its last writes are accepted then,
+/// and not in memory.
+///
+/// No register tells when they are. To read the last word back would not do: the driver does not
+/// know it, and the old word may be the same. So the caller says a bound, and the driver tells an
+/// end, and says that the core has stopped, after that.
+#[derive(Debug)]
+pub(super) struct Settle {
+    /// From the core's word to the bytes in memory; 0 where the core waits for them.
+    us: u32,
+    /// Ends that are over for certain.
+    over: usize,
+    /// Ends that were seen behind them, all before `since_us`.
+    later: usize,
+    since_us: u64,
+    /// The core was stopped, and has waited.
+    at_rest: bool,
+}
+
+impl Settle {
+    pub(super) const fn new(config: &MsgdmaConfig) -> Self {
+        Self { us: config.settles_us(), over: 0, later: 0, since_us: 0, at_rest: false }
+    }
+
+    /// The core begins anew.
+    pub(super) const fn begin_anew(&mut self) {
+        (self.over, self.later, self.at_rest) = (0, 0, false);
+    }
+
+    /// The core was stopped, and its writes are in memory.
+    pub(super) const fn rest(&mut self) {
+        (self.later, self.at_rest) = (0, true);
+    }
+
+    /// Does an end need time?
+    pub(super) const fn needs_time(&self) -> bool {
+        self.us > 0
+    }
+
+    /// Was an end seen that cannot be told yet?
+    pub(super) const fn waits(&self) -> bool {
+        self.later > 0
+    }
+
+    /// So many ends were seen and not told, in all. May the first one be told?
+    pub(super) fn look(&mut self, device: &impl Wait, seen: usize) -> bool {
+        if self.us == 0 || self.at_rest {
+            self.over = seen;
+        } else {
+            let now_us = device.now_us();
+            if self.later > 0 && now_us.saturating_sub(self.since_us) > self.us.into() {
+                (self.over, self.later) = (self.over + self.later, 0);
+            }
+            if self.later == 0 && seen > self.over {
+                (self.later, self.since_us) = (seen - self.over, now_us);
+            }
+        }
+        self.over > 0
+    }
+
+    /// Takes one that may be told.
+    pub(super) const fn take(&mut self) -> bool {
+        let some = self.over > 0;
+        self.over -= some as usize;
+        some
+    }
+}
+
+/// Waits until writes that `device` has made before are in memory. False: its clock stands.
+///
+/// # Errors
+/// That of the interrupt's file, which ends the wait early.
+pub(super) fn settle(device: &impl Device, us: u32) -> Result<bool> {
+    /// No interrupt announces the end of a wait.
+    const STEP_US: u32 = 5;
+    if us == 0 {
+        return Ok(true);
+    }
+    let until_us = device.now_us().saturating_add(us.into());
+    poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(us)), |device| device.now_us() > until_us)
+}

@@ -1,0 +1,143 @@
+#![allow(unsafe_code, reason = "interrupts are acknowledged and masked, and EN is cleared")]
+//! When a list, or the one transfer in registers, has ended, and what the channel's registers say
+//! of it. And how a channel is stopped: its copy ends by itself, and EN is cleared only where no
+//! end comes. Where this program is gone, Linux' kernel waits for the copy by a program of steps.
+
+use super::{Zdma, regs};
+use contigo_core::{
+    hw::{
+        Device,
+        wait::{poll_every, poll_until},
+    },
+    job::{StopProgram, StopStep},
+    types::{Error, Result},
+};
+use core::time::Duration;
+
+/// How long stopping waits for a channel's end, beside its copy, and once more after EN was
+/// cleared. The channels' common buffer holds 4 KiB, which take 5 µs at 1 GB/s. This is more than a
+/// thousand times that, for an interconnect that others congest.
+const STOP_US: u32 = 10_000;
+/// How long the kernel waits for the copy's end, where this program is gone: nearly all that its
+/// polls may wait together (a second).
+const PROGRAM_US: u32 = 900_000;
+/// So many bytes of the last copy take a microsecond: 100 MB/s, an eighth of what 64 bits carry at
+/// 100 MHz.
+const STOP_BYTES_PER_US: u32 = 100;
+/// Between two looks while it waits: no interrupt announces the end of a stop.
+const STOP_STEP_US: u32 = 50;
+/// Looks in a row that must find the channel idle: one right after a doorbell could come before
+/// STATUS knows of it.
+const IDLE_LOOKS: u32 = 2;
+
+impl<D: Device> Zdma<D> {
+    /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or
+    /// it goes on.
+    pub(super) fn list_ended(&mut self, timeout: Duration) -> Result<bool> {
+        if !self.jobs.are_running() {
+            return Ok(false);
+        }
+        let (mut isr, mut status) = (0, regs::STATE_BUSY);
+        // An error ends the waiting at once, and the engine stops the channel. DMA_DONE is not
+        // enough: STATUS must agree.
+        let ended = poll_until(&self.device, timeout, |device| {
+            isr = regs::ISR.read(device);
+            if isr == u32::MAX || isr & (regs::INT_DONE | regs::INT_FATAL) == 0 {
+                return false;
+            }
+            status = regs::STATUS.read(device);
+            isr & regs::INT_FATAL != 0 || regs::is_idle(status)
+        })?;
+        if ended {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::ISR.write(&self.device, isr & regs::INT_ALL) };
+            match self.verdict(isr, status) {
+                Ok(()) => self.jobs.all_ended(),
+                Err(fault) => self.jobs.failed(fault, self.done_for_certain(isr, status)),
+            }
+        }
+        Ok(ended)
+    }
+
+    /// How many bytes at the beginning of a list that failed are where they belong. TOTAL_BYTE
+    /// counts also after an error, and in no order that a manual tells. Only where the error was at
+    /// the reading side is all that it counts the beginning; and only an idle channel has come to
+    /// its end.
+    fn done_for_certain(&self, isr: u32, status: u32) -> u32 {
+        let of_reading = regs::INT_READ | regs::INT_SRC_DESCRIPTOR;
+        let certain = regs::is_idle(status) && isr & of_reading != 0 && isr & regs::INT_FATAL & !of_reading == 0;
+        if certain { regs::TOTAL_BYTE.read(&self.device) } else { 0 }
+    }
+
+    /// The registers' verdict on the finished list. Registers of a device are distrusted: they are
+    /// compared, not used.
+    fn verdict(&self, isr: u32, status: u32) -> Result<()> {
+        if isr & regs::INT_FATAL != 0 || status & regs::STATE == regs::STATE_FAILED {
+            return Err(Error::Fault { device: "zdma", status: isr, what: regs::describe(isr) });
+        }
+        let done_bytes = regs::TOTAL_BYTE.read(&self.device);
+        let need_bytes = self.jobs.running_bytes();
+        if done_bytes != need_bytes {
+            return Err(Error::ShortTransfer { need_bytes: u64::from(need_bytes), done_bytes: u64::from(done_bytes) });
+        }
+        Ok(())
+    }
+
+    /// Waits for the channel's end, and only where none comes clears EN under it; with its
+    /// interrupts masked.
+    ///
+    /// A copy ends by itself, and at its end STATUS is known to be true. No source says how a
+    /// channel at work reacts when EN is cleared. There is only this: it can be disabled at any
+    /// time, and a paused one then leaves its state (UG1085, "DMA Controller Functional
+    /// Description", "Channel Disabled"). So that comes last, when the copy should have ended long
+    /// ago.
+    pub(super) fn halt(&mut self) -> Result<()> {
+        // SAFETY: masking moves no data.
+        unsafe { regs::IDS.write(&self.device, regs::INT_ALL) };
+        let copy_us = STOP_US + self.jobs.running_bytes() / STOP_BYTES_PER_US;
+        let mut left_over = self.not_idle(copy_us)?;
+        // SAFETY: clearing EN starts nothing; CONT with EN at 0 leads from the paused state to the
+        // disabled one.
+        unsafe {
+            regs::CTRL2.write(&self.device, 0);
+            if left_over == Some(regs::STATE_PAUSED) {
+                regs::CTRL0.write(&self.device, regs::CTRL0.read(&self.device) | regs::CONTINUE);
+            }
+        }
+        if left_over.is_some() {
+            left_over = self.not_idle(STOP_US)?;
+        }
+        if let Some(status) = left_over {
+            return Err(Error::WillNotStop { device: "zdma", status, waited_us: copy_us + STOP_US });
+        }
+        // SAFETY: acknowledging moves no data.
+        unsafe { regs::ISR.write(&self.device, regs::INT_ALL) };
+        Ok(())
+    }
+
+    /// Waits until the channel is idle, at most for `limit_us`: `None`, or what STATUS said last.
+    ///
+    /// # Errors
+    /// That of the interrupt's file, where the wait ended by it.
+    fn not_idle(&mut self, limit_us: u32) -> Result<Option<u32>> {
+        let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
+        let idle = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(limit_us.into()), |device| {
+            status = regs::STATUS.read(device);
+            idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
+            idle_looks >= IDLE_LOOKS
+        })?;
+        Ok((!idle).then_some(status))
+    }
+
+    /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is
+    /// disabled no source says. EN is set from the doorbell on, also while the channel pauses, and
+    /// in what a device reads as that is gone.
+    pub(super) fn program(&self) -> StopProgram {
+        StopProgram::new(&[
+            StopStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),
+            StopStep::poll_until(regs::CTRL2.offset(), regs::ENABLE, 0, PROGRAM_US),
+            StopStep::poll_while(regs::STATUS.offset(), regs::STATE, regs::STATE_BUSY, STOP_US),
+        ])
+        .unwrap_or_default()
+    }
+}

@@ -1,0 +1,232 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware; attributes and interrupt masks are registers")]
+//! The driver of a channel: the look of a window that counts as a ZDMA's, the registers that no job
+//! changes, and what is asked of it.
+
+use super::{
+    descriptors::{PAIR_BYTES, PAIRS_MIN},
+    regs,
+    submit::Jobs,
+};
+use contigo_core::{
+    hw::Device,
+    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
+    mem::{CpuBuf, DevBuf, DevSlice, DriverBuf, Port},
+    types::{Error, Refused, Result, platform::forward_as_fd},
+};
+use core::time::Duration;
+
+/// The driver of one channel. It owns its descriptors' memory; in simple mode there is none.
+///
+/// ```
+/// use contigo::{Align, sim::{zdma::SimZdma, SimBoard}, Queue, Region};
+/// use core::time::Duration;
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(256 * 1024)?)?;
+/// let descriptors = region.alloc(4096, Align::PAGE)?;
+/// let pool = region.pool(4, 16384)?;
+/// let channel = SimZdma::new(&board, board.port());
+/// let mut queue = Queue::new(channel.window()?.linked(descriptors)?, 1)?;
+///
+/// let (mut from, to) = (pool.take()?, pool.take()?);
+/// from.view_mut::<u8>()?.fill(7);
+/// let [_from, to] = queue.run([from.to_device(3..10_000), to.from_device(..)], &[], Duration::from_millis(20))?.buffers;
+/// assert_eq!(to.view_at::<u8>(..9_997)?, [7; 9_997]);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Zdma<D: Device> {
+    pub(super) device: D,
+    pub(super) jobs: Jobs,
+}
+
+impl<D: Device> Zdma<D> {
+    /// The driver of `device`, a transfer at a time in its registers.
+    ///
+    /// # Errors
+    /// [`Error::RegisterWindow`] where the window is too small; [`Error::WrongDevice`] where bits
+    /// are set that read as zero in a ZDMA: the wrong address.
+    ///
+    /// # Safety
+    /// The window is one ZDMA channel's (UG1087, module ZDMA), and no other code drives it while
+    /// this value lives.
+    pub unsafe fn simple(device: D) -> Result<Self> {
+        is_zdma(&device)?;
+        Ok(Self { device, jobs: Jobs::new(None) })
+    }
+
+    /// The driver of `device`, with lists of descriptors in `descriptors`: 64 bytes for each piece
+    /// of a copy, at least 128. With 256, 512, or 1,024 bytes and more it takes 2, 4, or 8 jobs at
+    /// once, each with an equal part of them. More than 32 KiB are not used. A copy is cut at
+    /// multiples of 4 KiB of its destination, where an AXI burst ends anyway. Where its part would
+    /// be too short, it is cut at larger powers of two. With 128 bytes for a job it has up to 512
+    /// MiB, with 576 bytes up to 4 GiB - 1 B.
+    ///
+    /// The memory belongs to the driver until that is dropped. Dropping it stops the channel and
+    /// gives the memory back; where the channel will not stop, the memory is leaked.
+    ///
+    /// # Errors
+    /// The buffer comes back, with what [`simple`](Self::simple) and [`DriverBuf::new`] say,
+    /// [`Error::BlockSize`] for less than 128 bytes, and [`Error::Misaligned`] where its bus
+    /// address is no multiple of a descriptor's 32 bytes. `device` is dropped.
+    ///
+    /// # Safety
+    /// As [`simple`](Self::simple).
+    pub unsafe fn linked(device: D, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+        if let Err(error) = is_zdma(&device) {
+            return Err(Refused::new(error, descriptors));
+        }
+        let (len_bytes, need_bytes) = (descriptors.len_bytes(), PAIRS_MIN * PAIR_BYTES);
+        if len_bytes < need_bytes {
+            return Err(Refused::new(Error::BlockSize { len_bytes, need_bytes, line_bytes: PAIR_BYTES }, descriptors));
+        }
+        let descriptors = DriverBuf::new(descriptors, device.port(), regs::ADDR_BITS)?;
+        let (addr, align_bytes) = (descriptors.addr_at(0).0, regs::DESCRIPTOR_BYTES);
+        if !addr.is_multiple_of(align_bytes as u64) {
+            // SAFETY: no device was told of it.
+            let buf = unsafe { descriptors.release() };
+            return Err(Refused::new(Error::Misaligned { addr, align_bytes }, DevBuf::reclaim(buf)));
+        }
+        Ok(Self { device, jobs: Jobs::new(Some(descriptors)) })
+    }
+
+    /// The registers that no job changes, also after a reset from outside. The channel is stopped:
+    /// while it is enabled they must not change.
+    fn configure(&self) -> Result<()> {
+        let device = &self.device;
+        let (data, descriptors) = match device.port().coherent {
+            true => (regs::DATA_COHERENT, regs::DSCR_COHERENT),
+            false => (regs::DATA_PLAIN, regs::DSCR_PLAIN),
+        };
+        // SAFETY: attributes, limits and interrupt masks move no data.
+        unsafe {
+            regs::CTRL1.write(device, regs::ISSUE_MOST);
+            regs::FCI.write(device, 0);
+            regs::DATA_ATTR.write(device, data);
+            regs::DSCR_ATTR.write(device, descriptors);
+            regs::IEN.write(device, regs::INT_DONE | regs::INT_FATAL);
+        }
+        match regs::DATA_ATTR.read(device) {
+            holds if holds == data => Ok(()),
+            found => Err(Error::WrongDevice { device: "zdma", register: "ZDMA_CH_DATA_ATTR", expected: data, found }),
+        }
+    }
+}
+
+/// Is this window large enough for a ZDMA, and zero where a ZDMA is?
+fn is_zdma(device: &impl Device) -> Result<()> {
+    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "zdma", need_bytes, have_bytes });
+    }
+    for (name, register, zeroes) in regs::ZEROES {
+        let found = register.read(device);
+        if found & zeroes != 0 {
+            return Err(Error::WrongDevice { device: "zdma", register: name, expected: found & !zeroes, found });
+        }
+    }
+    Ok(())
+}
+
+// SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, with over-fetch off no
+// others, and writes as many at the destination's; `check` compared SIZE with both operands. In
+// linked mode the descriptors say the same for each piece (`List`), and the channel also reads the
+// descriptors, which are the driver's own. 2. `poll` and `halt` believe STATUS. A channel that
+// ends leaves its busy state only when all data is in the destination's memory ("Channel
+// Disabled"). Each write has been answered then ("Total Transferred Bytes Overflow"). Without
+// snooping the answer comes from memory, as AWCACHE asks; with it, from the interconnect that
+// snoops, behind which every observer sees the write. One that was disabled because it did not end
+// is believed by the same register (`halt`). 3. No bytes are told. 4. `check` reads no register. 5.
+// The port belongs to the device. 6. The caller of the function that made it promised it. 7. The
+// program writes an interrupt mask, and waits for what ends a job: EN, which the channel clears at
+// its end, and STATUS. 8. Each poll has a limit. 9. Its fields say no more than registers do.
+unsafe impl<D: Device> Driver for Zdma<D> {
+    fn name(&self) -> &'static str {
+        "zdma"
+    }
+
+    fn port(&self) -> &Port {
+        self.device.port()
+    }
+
+    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
+        self.device.simulated()
+    }
+
+    fn addr_bits(&self) -> u32 {
+        regs::ADDR_BITS
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
+    }
+
+    fn depth(&self) -> usize {
+        self.jobs.depth
+    }
+
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = exactly(args)?;
+        let [from, to] = exactly(operands)?;
+        let (value, max) = (from.len_bytes as u64, self.jobs.longest());
+        if to.len_bytes < from.len_bytes {
+            return Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes });
+        }
+        if value == 0 || value > max {
+            return Err(Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 });
+        }
+        Ok(())
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = exactly(operands)?;
+        self.jobs.push(slot, *from, *to, self.device.port().coherent)?;
+        self.launch()
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if let Some(slot) = self.jobs.tell() {
+            return Ok(Some(Completion::of(slot)));
+        }
+        if self.list_ended(timeout)?
+            && let Err(error) = self.launch()
+        {
+            self.jobs.failed(error, 0);
+        }
+        match (self.jobs.tell(), self.jobs.fault()) {
+            (Some(slot), _) => Ok(Some(Completion::of(slot))),
+            (None, Some(fault)) => Err(fault),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Jobs of a list that had ended before are told still.
+    fn stop(&mut self) -> Result<()> {
+        // An interrupt's file that fails: the channel is stopped all the same.
+        let _ = self.list_ended(Duration::ZERO);
+        self.halt()?;
+        self.jobs.stopped();
+        self.configure()
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+
+    fn stop_program(&self) -> StopProgram {
+        self.program()
+    }
+}
+
+forward_as_fd!({D: Device} Zdma<D>, device: D);
+
+impl<D: Device> Drop for Zdma<D> {
+    /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it
+    /// stays leaked.
+    fn drop(&mut self) {
+        if self.halt().is_ok() {
+            // SAFETY: STATUS says that the channel is disabled, and it fetches descriptors only
+            // while it is enabled.
+            drop(self.jobs.memory.take().map(|descriptors| unsafe { descriptors.release() }));
+        }
+    }
+}

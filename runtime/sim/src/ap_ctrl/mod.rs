@@ -1,0 +1,276 @@
+#![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
+//! A model of any kernel that HLS made: the control block by its table ([`numbers`]), and a
+//! function for what the kernel computes.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `job` | a job's way: AP_START, taken, ended, and the interrupt |
+//! | `call` | one job, as the kernel's function sees it |
+//! | `words` | the registers of arguments and results, by the map |
+//! | `numbers` | the control block's numbers, apart from the driver's |
+//! | `copier` | the kernel that a model is by default |
+
+mod call;
+mod copier;
+mod job;
+mod numbers;
+mod words;
+
+pub use self::call::KernelCall;
+use crate::{BusError, Model, SimBus, SimDevice, SimWindow};
+use contigo_core::{
+    job::MAX_OPERANDS,
+    types::{DevAddr, Error, Result},
+};
+use contigo_design::kernel::{KernelMap, MAX_RESULTS, MAX_SCALARS, Protocol};
+use contigo_drivers::ap_ctrl::ApCtrl;
+use core::{fmt, mem};
+use job::{Fate, Job};
+use numbers as regs;
+use words::Word;
+
+/// The window: as much as Vivado gives a kernel by default.
+const WINDOW_BYTES: usize = 65_536;
+/// The byte that a stuck kernel keeps writing.
+const GARBAGE: u8 = 0xEE;
+/// The jobs that a chain works on: one that was taken and ends, and one that is being taken.
+const STAGES: usize = 2;
+
+/// The computation of a simulated kernel: it reads and writes its operands, and answers its
+/// results' words.
+pub type KernelFn = fn(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError>;
+
+/// A simulated kernel.
+pub type SimApCtrl<F = KernelFn> = SimDevice<ApCtrlModel<F>>;
+
+impl<F> SimWindow<ApCtrlModel<F>>
+where
+    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
+{
+    /// As [`open`](ApCtrl::open), and safe: the type of the window says what is behind it, and the
+    /// map belongs to the model.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn driver(self) -> Result<ApCtrl<Self>> {
+        let map = self.ask(|model| model.map.clone())?;
+        // SAFETY: 1. The map is the model's own. 2. `KernelCall` keeps its function inside what the
+        // map's rules say, which `check` compares with the operands. 3. The model's contract. 4.
+        // `SimDevice::window` gives one window at a time.
+        unsafe { ApCtrl::open(self, map) }
+    }
+}
+
+/// A model of one kernel.
+///
+/// Interrupts come late or get lost, and jobs hang or keep writing for ever
+/// ([`Faults`](crate::Faults)). Error bits and short transfers do not happen: a kernel has no
+/// register for them.
+pub struct ApCtrlModel<F = KernelFn> {
+    map: KernelMap,
+    compute: F,
+    pointers: [u64; MAX_OPERANDS],
+    scalars: [u64; MAX_SCALARS],
+    results: [u32; MAX_RESULTS],
+    gie: u32,
+    ier: u32,
+    isr: u32,
+    done: bool,
+    ready: bool,
+    /// AP_CONTINUE was written, and nothing was read since: AP_DONE of before may be seen once
+    /// more.
+    stale: bool,
+    /// ISR clears when it is read, as HLS builds it where it is asked to.
+    clears: bool,
+    /// AP_START is set again when a job is taken.
+    restarts: bool,
+    /// AP_START, and when the kernel takes that job: until then its registers count.
+    start: Option<u64>,
+    /// The jobs that were taken, the oldest first.
+    jobs: [Option<Job>; STAGES],
+    /// When ISR gets its bits of what happened; they may be late.
+    raise: [(u64, u32); 2],
+}
+
+impl<F> ApCtrlModel<F> {
+    const fn as_reset(map: KernelMap, compute: F) -> Self {
+        Self {
+            map,
+            compute,
+            pointers: [u64::MAX; MAX_OPERANDS],
+            scalars: [0; MAX_SCALARS],
+            results: [0; MAX_RESULTS],
+            gie: 0,
+            ier: 0,
+            isr: 0,
+            done: false,
+            ready: false,
+            stale: false,
+            clears: false,
+            restarts: false,
+            start: None,
+            jobs: [None; STAGES],
+            raise: [(u64::MAX, 0); 2],
+        }
+    }
+}
+
+impl<F> ApCtrlModel<F>
+where
+    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
+{
+    /// The kernel that `map` describes and that computes `compute`, as after power-on.
+    ///
+    /// # Errors
+    /// [`Error::RegisterWindow`] where the map's window is longer than the model's, 64 KiB.
+    pub fn new(map: KernelMap, compute: F) -> Result<Self> {
+        let (need_bytes, have_bytes) = (map.window_bytes(), WINDOW_BYTES);
+        if need_bytes > have_bytes {
+            return Err(Error::RegisterWindow { device: "ap_ctrl", need_bytes, have_bytes });
+        }
+        Ok(Self::as_reset(map, compute))
+    }
+
+    /// The same; its ISR clears when it is read, and toggles all the same (`COR/TOW` in the header,
+    /// in place of `Read/TOW`).
+    #[must_use]
+    pub fn clears_on_read(self) -> Self {
+        Self { clears: true, ..self }
+    }
+
+    /// How many jobs are in the kernel: taken and not ended.
+    #[must_use]
+    pub(crate) fn jobs_inside(&self) -> usize {
+        self.jobs.iter().flatten().count()
+    }
+
+    const fn chain(&self) -> bool {
+        matches!(self.map.protocol(), Protocol::Chain)
+    }
+}
+
+// SAFETY: it touches memory in `run`, where `KernelCall` keeps it inside its operands, and while it
+// is stuck, a byte of one of them. `DONE` rises after `run`, and `IDLE` is there without a job;
+// nothing is touched without one.
+unsafe impl<F> Model for ApCtrlModel<F>
+where
+    F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
+{
+    const WINDOW_BYTES: usize = WINDOW_BYTES;
+
+    fn fits(&self, number: &str, nth: usize) -> Option<(u64, u64)> {
+        let mut all = self.map.layout();
+        // A map may leave out what the kernel answers; one that it does not answer is at no offset.
+        let found = all.find(|(name, at, _)| (*name, *at) == (number, nth)).map(|(.., value)| (value, value));
+        found.or_else(|| (number == KernelMap::RESULT).then_some((0, 0)))
+    }
+
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        // Both may have happened since the last look, and the second only makes room for the first.
+        for _ in 0..=STAGES {
+            self.take(bus);
+            match self.jobs {
+                [Some(Job { fate: Fate::Stuck, pointers, .. }), _] => {
+                    if let Some(addr) = self.output().and_then(|index| pointers.get(index).copied()) {
+                        let _ = bus.write(DevAddr(addr), &[GARBAGE]);
+                    }
+                }
+                // The end of a chain's job waits until the one before was seen.
+                [Some(job), _] if job.fate == Fate::Good && job.ends_at_ns <= bus.now_ns() && !(self.chain() && self.done) => {
+                    self.run(job, bus);
+                }
+                _ => {}
+            }
+        }
+        for (at_ns, bits) in &mut self.raise {
+            if *at_ns <= bus.now_ns() {
+                self.isr |= self.ier & *bits;
+                *at_ns = u64::MAX;
+            }
+        }
+    }
+
+    fn read32(&mut self, offset: usize, _bus: &mut SimBus<'_>) -> u32 {
+        let bit = |set: bool, mask: u32| if set { mask } else { 0 };
+        let stale = mem::take(&mut self.stale);
+        match offset {
+            regs::AP_CTRL => {
+                let busy = self.start.is_some() || self.jobs_inside() > 0;
+                let done = if self.chain() { self.done || stale } else { mem::take(&mut self.done) };
+                let ready = mem::take(&mut self.ready);
+                let restarts = bit(self.restarts, regs::AUTO_RESTART);
+                bit(self.start.is_some(), regs::START) | bit(done, regs::DONE) | bit(!busy, regs::IDLE) | bit(ready, regs::READY) | restarts
+            }
+            _ if offset <= regs::ISR && !self.map.has_interrupt() => 0,
+            regs::GIE => self.gie,
+            regs::IER => self.ier,
+            regs::ISR if self.clears => mem::take(&mut self.isr),
+            regs::ISR => self.isr,
+            _ => match self.argument(offset) {
+                #[allow(clippy::cast_possible_truncation, reason = "one half")]
+                Some(Word { word, high, .. }) => (if high { *word >> 32 } else { *word }) as u32,
+                None => self.result(offset),
+            },
+        }
+    }
+
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        match offset {
+            regs::AP_CTRL => {
+                self.restarts = value & regs::AUTO_RESTART != 0;
+                if value & regs::START != 0 {
+                    self.rings(bus);
+                }
+                if value & regs::CONTINUE != 0 && self.chain() {
+                    (self.done, self.stale) = (false, true);
+                }
+            }
+            _ if offset <= regs::ISR && !self.map.has_interrupt() => {}
+            regs::GIE => self.gie = value & 1,
+            regs::IER => self.ier = value & (regs::CHANNEL_DONE | regs::CHANNEL_READY),
+            regs::ISR => self.isr ^= value & (regs::CHANNEL_DONE | regs::CHANNEL_READY),
+            _ => {
+                if let Some(Word { word, high, wide }) = self.argument(offset) {
+                    let value = u64::from(value);
+                    *word = match (high, wide) {
+                        (true, _) => *word & 0xFFFF_FFFF | value << 32,
+                        (false, true) => *word & !0xFFFF_FFFF | value,
+                        (false, false) => value,
+                    };
+                }
+            }
+        }
+    }
+
+    fn irq_at_ns(&self) -> Option<u64> {
+        if self.gie == 0 {
+            return None;
+        }
+        if self.isr & self.ier != 0 {
+            return Some(0);
+        }
+        // Three things will raise ISR by themselves: events that are late, the end of the oldest
+        // job, and the taking of the next.
+        let raised = self.raise.iter().filter(|(_, bits)| self.ier & bits != 0).map(|(at, _)| *at);
+        let ends = match self.jobs {
+            [Some(Job { fate: Fate::Good, ends_at_ns, .. }), _] if !(self.chain() && self.done) => Some(ends_at_ns),
+            _ => None,
+        };
+        let taken = self.start.filter(|_| self.chain() && self.jobs_inside() < STAGES && self.ier & regs::CHANNEL_READY != 0);
+        raised.chain(ends).chain(taken).filter(|at| *at < u64::MAX).min()
+    }
+
+    fn reset(&mut self) {
+        self.pointers = [u64::MAX; MAX_OPERANDS];
+        (self.scalars, self.results) = ([0; MAX_SCALARS], [0; MAX_RESULTS]);
+        (self.gie, self.ier, self.isr) = (0, 0, 0);
+        (self.done, self.ready, self.stale, self.restarts, self.start) = (false, false, false, false, None);
+        (self.jobs, self.raise) = ([None; STAGES], [(u64::MAX, 0); 2]);
+    }
+}
+
+impl<F> fmt::Debug for ApCtrlModel<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApCtrlModel").field("map", self.map.name()).field("jobs", &self.jobs).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,185 @@
+//! Descriptors that it fetches, transfers, their ends, and interrupts.
+
+use super::{
+    AxiCdmaModel, BYTES_PER_NS, DELAY_NS, FIFO_NS, LATENCY_NS, POST_NS, manual,
+    transfer::{Fate, Transfer},
+};
+use crate::SimBus;
+use contigo_core::types::DevAddr;
+
+impl AxiCdmaModel {
+    /// A transfer begins at `now_ns`.
+    pub(super) fn begin(&mut self, now_ns: u64, descriptor: Option<u64>, next: u64, [from, to]: [u64; 2], len: u32, bus: &mut SimBus<'_>) {
+        let len_bytes = len as usize;
+        let busy_ns = LATENCY_NS + u64::from(len) / BYTES_PER_NS;
+        let faults = *bus.faults();
+        let fate = if bus.strikes(faults.stuck) {
+            Fate::Stuck
+        } else if bus.strikes(faults.hang) {
+            Fate::Hang
+        } else if bus.strikes(faults.error) {
+            let bits = [manual::SR_DMA_INT, manual::SR_DMA_SLV, manual::SR_DMA_DEC, manual::SR_SG_SLV];
+            let kinds = if descriptor.is_some() { bits.len() } else { 3 };
+            Fate::Error(bits.get(bus.rng().usize(..kinds)).copied().unwrap_or(manual::SR_DMA_INT))
+        } else {
+            Fate::Good
+        };
+        let irq_delay_ns = if bus.strikes(faults.lost_irq) {
+            None
+        } else if bus.strikes(faults.late_irq) {
+            Some(bus.rng().u64(..=busy_ns * 10))
+        } else {
+            Some(0)
+        };
+        let jitter_ns = bus.rng().u64(..=busy_ns / 8);
+        let (begins_ns, ends_ns) = (now_ns, now_ns + busy_ns + jitter_ns);
+        let transfer = Transfer { descriptor, next, from, to, len_bytes, moved: 0, begins_ns, ends_ns, irq_delay_ns, fate };
+        self.transfer = Some(transfer);
+        if let Some(bit) = transfer.nonsense(&self.spec, self.control) {
+            self.fail(now_ns, bit, bus);
+        }
+    }
+
+    /// Fetches the descriptor at `at`.
+    fn fetch(&mut self, now_ns: u64, at: u64, bus: &mut SimBus<'_>) {
+        self.current = at;
+        let mut raw = [0; manual::BD_BYTES];
+        if !at.is_multiple_of(manual::BD_ALIGN) || bus.read(DevAddr(at), &mut raw).is_err() {
+            return self.fail(now_ns, manual::SR_SG_DEC, bus);
+        }
+        let word = |index: usize| raw.as_chunks().0.get(index).map_or(0, |word| u32::from_le_bytes(*word));
+        let addr = |index: usize| self.spec.held(u64::from(word(index + 1)) << 32 | u64::from(word(index)));
+        if word(7) & manual::BD_COMPLETE != 0 {
+            return self.fail(now_ns, manual::SR_SG_INT, bus);
+        }
+        // The tail is compared with what is fetched (`axi_sg_ftch_pntr.vhd`, COMPARE_ADDRESS).
+        self.has_work = at != self.tail;
+        let sides = [addr(2), addr(4)];
+        self.begin(now_ns, Some(at), addr(0), sides, word(6) & self.spec.length_mask(), bus);
+    }
+
+    /// TAILDESC was written.
+    pub(super) fn doorbell(&mut self, bus: &mut SimBus<'_>) {
+        if self.halted || !self.in_sg_mode() || self.resets_at_ns.is_some() {
+            return;
+        }
+        self.has_work = true;
+        if !self.is_idle() {
+            return;
+        }
+        let at = if core::mem::take(&mut self.reloads) { self.current } else { self.next };
+        self.fetch(bus.now_ns(), at, bus);
+    }
+
+    /// An error halts it.
+    pub(super) fn fail(&mut self, now_ns: u64, bit: u32, bus: &mut SimBus<'_>) {
+        if let Some(Transfer { descriptor: Some(at), .. }) = self.transfer.take()
+            && bit & (manual::SR_DMA_INT | manual::SR_DMA_SLV | manual::SR_DMA_DEC) != 0
+        {
+            let told = match bit {
+                manual::SR_DMA_INT => manual::BD_INT,
+                manual::SR_DMA_SLV => manual::BD_SLV,
+                _ => manual::BD_DEC,
+            };
+            let _ = bus.write(DevAddr(at + manual::BD_STATUS), &(manual::BD_COMPLETE | told).to_le_bytes());
+        }
+        self.halted = true;
+        self.status |= bit | manual::IRQ_ERROR;
+        self.line_at_ns = Some(now_ns);
+    }
+
+    /// The transfer's time is over: its last writes are under way, and the next one begins.
+    pub(super) fn ends(&mut self, now_ns: u64, bus: &mut SimBus<'_>) {
+        self.settle(bus);
+        let keyhole = self.control & (manual::CR_KEYHOLE_READ | manual::CR_KEYHOLE_WRITE) != 0;
+        match self.transfer {
+            Some(transfer) if transfer.fate == Fate::Good && transfer.descriptor.is_some() && !keyhole => {
+                (self.transfer, self.next) = (None, transfer.next);
+                self.posted = Some((now_ns + POST_NS, transfer));
+                self.go_on(now_ns, &transfer, bus);
+            }
+            Some(transfer) => self.finish(now_ns, transfer, bus),
+            None => {}
+        }
+    }
+
+    /// The last writes arrive, and the status after them.
+    pub(super) fn settle(&mut self, bus: &mut SimBus<'_>) {
+        let Some((at_ns, mut transfer)) = self.posted.take() else { return };
+        if let Err(bit) = transfer.run(transfer.len_bytes, self.control, &mut self.fifo, bus) {
+            self.current = transfer.descriptor.unwrap_or(0);
+            self.transfer = Some(transfer);
+            return self.fail(at_ns, bit, bus);
+        }
+        if let Some(at) = transfer.descriptor {
+            let _ = bus.write(DevAddr(at + manual::BD_STATUS), &manual::BD_COMPLETE.to_le_bytes());
+        }
+        self.tell(at_ns, &transfer);
+    }
+
+    /// The descriptor after that of `transfer`, where that was not the tail when it was fetched, or
+    /// a doorbell came since.
+    fn go_on(&mut self, now_ns: u64, transfer: &Transfer, bus: &mut SimBus<'_>) {
+        if transfer.descriptor.is_some() && self.has_work {
+            self.fetch(now_ns, transfer.next, bus);
+        }
+    }
+
+    /// As [`ends`](Self::ends), of a transfer that is over at once, fails, or waits for a FIFO.
+    fn finish(&mut self, now_ns: u64, mut transfer: Transfer, bus: &mut SimBus<'_>) {
+        let limit = if let Fate::Error(_) = transfer.fate { transfer.len_bytes / 2 } else { transfer.len_bytes };
+        let ran = transfer.run(limit, self.control, &mut self.fifo, bus);
+        self.transfer = Some(transfer);
+        match (ran, transfer.fate) {
+            (Ok(_), Fate::Error(bit)) | (Err(bit), _) => return self.fail(now_ns, bit, bus),
+            (Ok(true), _) => {}
+            (Ok(false), _) => {
+                self.transfer = Some(Transfer { ends_ns: now_ns + FIFO_NS, ..transfer });
+                return;
+            }
+        }
+        if let Some(at) = transfer.descriptor
+            && bus.write(DevAddr(at + manual::BD_STATUS), &manual::BD_COMPLETE.to_le_bytes()).is_err()
+        {
+            return self.fail(now_ns, manual::SR_SG_DEC, bus);
+        }
+        self.transfer = None;
+        self.next = transfer.next;
+        self.tell(now_ns, &transfer);
+        self.go_on(now_ns, &transfer, bus);
+    }
+
+    /// A transfer ended well: its interrupt, or one of several that are counted.
+    fn tell(&mut self, now_ns: u64, transfer: &Transfer) {
+        self.countdown = self.countdown.saturating_sub(1);
+        let delay = u64::from(self.control >> manual::DELAY_SHIFT & manual::COUNT_MAX);
+        self.delay_at_ns = (self.in_sg_mode() && delay > 0).then_some(now_ns + delay * DELAY_NS);
+        if self.countdown == 0 || transfer.descriptor.is_none() {
+            self.countdown = self.threshold();
+            self.status |= manual::IRQ_IOC;
+            self.raise(transfer.irq_delay_ns.map(|delay| now_ns + delay));
+        }
+    }
+
+    pub(super) fn raise(&mut self, at_ns: Option<u64>) {
+        if let Some(at_ns) = at_ns {
+            self.line_at_ns = Some(self.line_at_ns.unwrap_or(u64::MAX).min(at_ns));
+        }
+    }
+
+    /// The reset is over. Memory has the bytes that were moved until then.
+    pub(super) fn reset_ends(&mut self, now_ns: u64, bus: &mut SimBus<'_>) {
+        self.settle(bus);
+        if let Some(mut transfer) = self.transfer
+            && transfer.fate != Fate::Hang
+        {
+            let _ = transfer.run(transfer.moved_by(now_ns), self.control, &mut self.fifo, bus);
+            // The status of the last burst is taken, and its errors are masked
+            // (`axi_cdma_sg_cntlr.vhd`).
+            if let Some(at) = transfer.descriptor.filter(|_| transfer.is_in_last_burst()) {
+                let _ = bus.write(DevAddr(at + manual::BD_STATUS), &manual::BD_COMPLETE.to_le_bytes());
+            }
+        }
+        self.restart();
+    }
+}

@@ -1,0 +1,237 @@
+#![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
+//! A model of an AXI CDMA, by [`manual`]: what its registers do, and what it does to memory.
+
+mod engine;
+mod manual;
+mod registers;
+mod spec;
+mod transfer;
+
+use crate::{Model, SimBus, SimDevice, SimWindow, stream::SimStream};
+use contigo_core::{
+    mem::CpuBuf,
+    types::{DevAddr, Refused, Result},
+};
+use contigo_drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaKeyhole, Keyhole};
+pub use spec::AxiCdmaSpec;
+use transfer::{Fate, Transfer};
+
+/// Where the simulated board has a FIFO for fixed bursts. Nothing else answers them, so that a
+/// keyhole cannot be laid over memory here.
+pub const FIFO_ADDR: u64 = 0x43C0_0000;
+/// From the doorbell to the first burst; from a descriptor to the next.
+const LATENCY_NS: u64 = 300;
+/// The bytes that it moves in a nanosecond.
+const BYTES_PER_NS: u64 = 2;
+/// From a reset to its end.
+const RESET_NS: u64 = 300;
+/// From the last byte of a descriptor's transfer to its write and its status. The core goes on
+/// meanwhile, and CURDESC and Idle with it.
+const POST_NS: u64 = 150;
+/// Between two looks at a FIFO that makes it wait.
+const FIFO_NS: u64 = 1_000;
+/// A unit of `IRQDelay`: 125 clocks of 100 MHz.
+const DELAY_NS: u64 = 1_250;
+/// The byte that a stuck core keeps writing.
+const GARBAGE: u8 = 0xEE;
+
+/// A simulated AXI CDMA.
+pub type SimAxiCdma = SimDevice<AxiCdmaModel>;
+
+impl SimWindow<AxiCdmaModel> {
+    /// As [`simple`](AxiCdma::simple), and safe: the type of the window says what is behind it.
+    ///
+    /// # Errors
+    /// As [`simple`](AxiCdma::simple).
+    pub fn simple(self, config: AxiCdmaConfig) -> Result<AxiCdma<Self>> {
+        // SAFETY: the model is this core, and `SimDevice::window` gives one window at a time. Where
+        // it was built otherwise, it moves fewer bytes or none.
+        unsafe { AxiCdma::simple(self, config) }
+    }
+
+    /// As [`sg`](AxiCdma::sg), and safe: the type of the window says what is behind it.
+    ///
+    /// # Errors
+    /// As [`sg`](AxiCdma::sg).
+    pub fn sg(self, config: AxiCdmaConfig, descriptors: CpuBuf) -> Result<AxiCdma<Self>, Refused<CpuBuf>> {
+        // SAFETY: as in `simple`.
+        unsafe { AxiCdma::sg(self, config, descriptors) }
+    }
+
+    /// As [`open`](AxiCdmaKeyhole::open), and safe: the model's fixed bursts reach no memory, and a
+    /// FIFO at [`FIFO_ADDR`] alone.
+    ///
+    /// # Errors
+    /// As [`open`](AxiCdmaKeyhole::open).
+    pub fn keyhole(
+        self,
+        config: AxiCdmaConfig,
+        keyhole: Keyhole,
+        descriptors: Option<CpuBuf>,
+    ) -> Result<AxiCdmaKeyhole<Self>, Refused<Option<CpuBuf>>> {
+        // SAFETY: as in `simple`, and as the comment above says.
+        unsafe { AxiCdmaKeyhole::open(self, config, keyhole, descriptors) }
+    }
+}
+
+/// The core's state.
+#[derive(Debug)]
+pub struct AxiCdmaModel {
+    spec: AxiCdmaSpec,
+    control: u32,
+    /// Errors and interrupts.
+    status: u32,
+    current: u64,
+    tail: u64,
+    from: u64,
+    to: u64,
+    btt: u32,
+    /// `SGMode` rose, and the engine has not taken CURDESC yet.
+    reloads: bool,
+    /// The descriptor after the one that ended last.
+    next: u64,
+    /// The tail was not fetched since the doorbell.
+    has_work: bool,
+    transfer: Option<Transfer>,
+    /// A descriptor's transfer whose last writes are under way, and when they arrive.
+    posted: Option<(u64, Transfer)>,
+    /// An error halted it.
+    halted: bool,
+    resets_at_ns: Option<u64>,
+    /// Descriptors until the next `IOC_Irq`.
+    countdown: u32,
+    delay_at_ns: Option<u64>,
+    /// When the line rises for what is in `status`; `None`: it got lost.
+    line_at_ns: Option<u64>,
+    fifo: SimStream,
+}
+
+impl Default for AxiCdmaModel {
+    fn default() -> Self {
+        Self::new(AxiCdmaSpec::default())
+    }
+}
+
+impl AxiCdmaModel {
+    /// As after power-on.
+    #[must_use]
+    pub fn new(spec: AxiCdmaSpec) -> Self {
+        let (control, fifo) = (1 << manual::THRESHOLD_SHIFT, SimStream::new(spec.fifo));
+        let (status, current, tail, from, to, btt, next) = (0, 0, 0, 0, 0, 0, 0);
+        let (reloads, has_work, transfer, posted, halted, resets_at_ns) = (false, false, None, None, false, None);
+        let (countdown, delay_at_ns, line_at_ns) = (1, None, None);
+        Self {
+            spec,
+            control,
+            status,
+            current,
+            tail,
+            from,
+            to,
+            btt,
+            reloads,
+            next,
+            has_work,
+            transfer,
+            posted,
+            halted,
+            resets_at_ns,
+            countdown,
+            delay_at_ns,
+            line_at_ns,
+            fifo,
+        }
+    }
+
+    /// Everything as after power-on, except for the FIFO, which is outside of the core.
+    fn restart(&mut self) {
+        let fifo = core::mem::take(&mut self.fifo);
+        *self = Self { fifo, ..Self::new(self.spec) };
+    }
+
+    const fn is_idle(&self) -> bool {
+        self.transfer.is_none()
+    }
+
+    const fn in_sg_mode(&self) -> bool {
+        self.control & manual::CR_SG_MODE != 0
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.transfer.is_some_and(|transfer| transfer.fate == Fate::Stuck)
+    }
+
+    fn threshold(&self) -> u32 {
+        (self.control >> manual::THRESHOLD_SHIFT & manual::COUNT_MAX).max(1)
+    }
+
+    /// When the next thing happens.
+    fn next_at_ns(&self) -> Option<u64> {
+        let ends = self.transfer.filter(|transfer| !matches!(transfer.fate, Fate::Hang | Fate::Stuck)).map(|transfer| transfer.ends_ns);
+        let posted = self.posted.map(|(at_ns, _)| at_ns);
+        [ends, posted, self.resets_at_ns, self.delay_at_ns].into_iter().flatten().min()
+    }
+}
+
+// SAFETY: it reads and writes only where its registers and the descriptors up to TAILDESC say, in
+// `Transfer::run`, `fetch`, the status of a descriptor, and while it is stuck. Idle is set and
+// Cmplt written after that, and a reset ends with no transfer.
+unsafe impl Model for AxiCdmaModel {
+    const WINDOW_BYTES: usize = manual::BTT + 4;
+
+    fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
+        match setting {
+            "length_bits" => Some((8, self.spec.length_bits.into())),
+            "address_bits" => Some((32, self.spec.address_bits.into())),
+            "data_bits" if !self.spec.dre => Some((self.spec.data_bits.into(), 1024)),
+            "dre" => Some((0, self.spec.dre.into())),
+            _ => None,
+        }
+    }
+
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        if self.is_stuck() {
+            // It runs on behind everybody's back.
+            if let Some(Transfer { to, .. }) = self.transfer.filter(|_| self.control & manual::CR_KEYHOLE_WRITE == 0) {
+                let _ = bus.write(DevAddr(to), &[GARBAGE]);
+            }
+            return;
+        }
+        while let Some(at_ns) = self.next_at_ns().filter(|&at_ns| at_ns <= bus.now_ns()) {
+            if self.posted.is_some_and(|(posted_ns, _)| posted_ns == at_ns) {
+                self.settle(bus);
+            } else if self.resets_at_ns == Some(at_ns) {
+                self.reset_ends(at_ns, bus);
+            } else if self.delay_at_ns == Some(at_ns) {
+                self.delay_at_ns = None;
+                self.status |= manual::IRQ_DELAY;
+                self.raise(Some(at_ns));
+            } else {
+                self.ends(at_ns, bus);
+            }
+        }
+    }
+
+    fn read32(&mut self, offset: usize, _: &mut SimBus<'_>) -> u32 {
+        self.read(offset)
+    }
+
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        self.write(offset, value, bus);
+    }
+
+    fn irq_at_ns(&self) -> Option<u64> {
+        if self.status & self.control & manual::IRQ_ALL != 0 {
+            return self.line_at_ns;
+        }
+        let enabled = self.control & manual::IRQ_ALL != 0;
+        let posted = self.posted.and_then(|(at_ns, transfer)| Some(at_ns + transfer.irq_delay_ns?));
+        let coming = self.transfer.filter(|transfer| !matches!(transfer.fate, Fate::Hang | Fate::Stuck));
+        let ends = coming.and_then(|transfer| Some(transfer.ends_ns + transfer.irq_delay_ns?));
+        [ends, posted, self.delay_at_ns].into_iter().flatten().min().filter(|_| enabled)
+    }
+
+    fn reset(&mut self) {
+        self.restart();
+    }
+}

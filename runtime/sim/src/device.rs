@@ -1,0 +1,315 @@
+#![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
+//! A simulated device: a register window and its interrupt, over a model of the IP core.
+
+use super::{Model, SimBoard, SimBus, board::no_memory, bus::Master};
+use contigo_core::{
+    hw::{Device, mmio::Mmio, wait::Wait},
+    mem::{Port, SimulatedDevice, WrongAccesses},
+    trace::stats::Counter,
+    types::{Error, Result, lock, shared::Shared},
+};
+use core::{
+    fmt,
+    mem::MaybeUninit,
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+};
+use spin::Mutex;
+
+/// The board's side of a simulated device, behind a port: a handle, of which clones are the same
+/// device. It is no [`Device`] itself: [`window`](Self::window) gives its registers and interrupt
+/// to one driver, and the reset line stays here.
+///
+/// The model lies in the device's own pages. The last handle or window drops it.
+pub struct SimDevice<M> {
+    device: Shared<OnPort<M>>,
+}
+
+/// A model on a board, behind a port: what the handles share.
+struct OnPort<M> {
+    board: SimBoard,
+    port: Port,
+    /// No other device in this process has it.
+    number: u32,
+    window_bytes: usize,
+    model: Mutex<M>,
+    /// A driver has the window.
+    driven: AtomicBool,
+    /// A register write got lost: the device answers nothing more before a reset.
+    gone: AtomicBool,
+    /// Registers read, and written. No lock: a wait for it would have no bound.
+    reads: Counter,
+    writes: Counter,
+}
+
+/// How often registers were read and written, by the driver that has the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimAccesses {
+    /// Registers read.
+    pub reads: u64,
+    /// Registers written.
+    pub writes: u64,
+}
+
+/// A simulated device's registers and interrupt line: [`Device`] for one driver. It keeps the
+/// device, and the board. One that is forgotten keeps them for ever, and the device has a driver
+/// for ever.
+pub struct SimWindow<M> {
+    device: SimDevice<M>,
+}
+
+impl<M: Model> SimDevice<M> {
+    /// The core as it is built by default, on `board`, reaching memory through `port`.
+    ///
+    /// # Panics
+    /// As [`with_model`](Self::with_model).
+    #[must_use]
+    pub fn new(board: &SimBoard, port: Port) -> Self
+    where
+        M: Default,
+    {
+        Self::with_model(board, port, M::default())
+    }
+
+    /// `model` on `board`, reaching memory through `port`, whatever bus that says.
+    ///
+    /// # Panics
+    /// Where [`try_with_model`](Self::try_with_model) is an error.
+    pub fn with_model(board: &SimBoard, port: Port, model: M) -> Self {
+        Self::try_with_model(board, port, model).unwrap_or_else(|error| no_memory(error))
+    }
+
+    /// As [`with_model`](Self::with_model), for a program that goes on where there is no memory for
+    /// the model.
+    ///
+    /// # Errors
+    /// As [`SimBoard::try_with`].
+    pub fn try_with_model(board: &SimBoard, port: Port, model: M) -> Result<Self> {
+        Ok(Self { device: Shared::new(OnPort::new(board, port, model))? })
+    }
+
+    /// As [`with_model`](Self::with_model), in memory that the program gives for ever, for a
+    /// processor with no kernel below: the model's size, and 512 bytes.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`]: `memory` is too small.
+    pub fn in_memory(board: &SimBoard, port: Port, model: M, memory: &'static mut [MaybeUninit<u8>]) -> Result<Self> {
+        Ok(Self { device: Shared::given(OnPort::new(board, port, model), memory)? })
+    }
+
+    /// Its registers and interrupt, for one driver at a time.
+    ///
+    /// # Errors
+    /// [`Error::HasDriver`] while a driver has them.
+    pub fn window(&self) -> Result<SimWindow<M>> {
+        if self.device.driven.swap(true, Ordering::Acquire) { Err(Error::HasDriver) } else { Ok(SimWindow { device: self.clone() }) }
+    }
+
+    /// Pulls the reset line: the only thing that stops a stuck device.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn reset(&self) -> Result<()> {
+        lock::acquire(&self.device.model)?.reset();
+        self.device.gone.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Looks at the model, for what no register tells: how many packets a camera lost. A test that
+    /// makes one thing go wrong gives its model a `Cell`, and sets it here.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn model<R>(&self, look: impl FnOnce(&M) -> R) -> Result<R> {
+        Ok(look(&*lock::acquire(&self.device.model)?))
+    }
+
+    /// How often its registers were read and written so far.
+    #[must_use]
+    pub fn accesses(&self) -> SimAccesses {
+        SimAccesses { reads: self.device.reads.get(), writes: self.device.writes.get() }
+    }
+
+    /// Lets `time_us` of virtual time pass, with the device doing what it does, and no access.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn run_for(&self, time_us: u32) -> Result<()> {
+        self.with(|model, bus| {
+            bus.run_until(bus.now_ns().saturating_add(u64::from(time_us) * 1_000));
+            model.advance(bus);
+        })
+    }
+
+    /// As its window's [`Mmio::len_bytes`].
+    pub fn len_bytes(&self) -> usize {
+        self.device.window_bytes
+    }
+
+    /// As its window's [`Mmio::read32`].
+    pub fn read32(&self, offset: usize) -> u32 {
+        if !offset.is_multiple_of(4) || offset >= self.device.window_bytes || self.device.gone.load(Ordering::Relaxed) {
+            return u32::MAX;
+        }
+        self.device.reads.add(1);
+        let read = self.with(|model, bus| {
+            bus.tick();
+            model.advance(bus);
+            model.read32(offset, bus)
+        });
+        read.unwrap_or(u32::MAX)
+    }
+
+    /// As its window's [`Mmio::write32`].
+    ///
+    /// # Safety
+    /// As [`Mmio::write32`]; and one driver has the device.
+    pub unsafe fn write32(&self, offset: usize, value: u32) {
+        if !offset.is_multiple_of(4) || offset >= self.device.window_bytes || self.device.gone.load(Ordering::Relaxed) {
+            return;
+        }
+        self.device.writes.add(1);
+        let written = self.with(|model, bus| {
+            bus.tick();
+            model.advance(bus);
+            model.write32(offset, value, bus);
+        });
+        if written.is_err() {
+            // The next write might start a job with an old pointer.
+            self.device.gone.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Virtual time.
+    pub fn now_us(&self) -> u64 {
+        self.device.board.now_ns() / 1_000
+    }
+
+    /// As its window's [`Wait::wait_at_most`].
+    pub fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        self.with(|model, bus| {
+            let deadline_ns = bus.now_ns().saturating_add(u64::from(timeout_us) * 1_000);
+            let until_ns = model.run(deadline_ns, bus).min(deadline_ns);
+            // A line that is high already ends the wait at once, and a look costs time all the
+            // same.
+            bus.run_until(until_ns);
+            bus.tick();
+            model.advance(bus);
+        })
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut M, &mut SimBus<'_>) -> R) -> Result<R> {
+        // Always model before board, so that two threads cannot each hold what the other wants.
+        let mut model = lock::acquire(&self.device.model)?;
+        let mut state = self.device.board.lock()?;
+        let master = Master { port: &self.device.port, device: self.device.number };
+        Ok(act(&mut model, &mut SimBus::on_board(&mut state, master, self.device.board.faults())))
+    }
+}
+
+impl<M: Model> OnPort<M> {
+    fn new(board: &SimBoard, port: Port, model: M) -> Self {
+        let port = Port { bus: board.bus(), ..port };
+        Self {
+            board: board.clone(),
+            port,
+            number: next_number(),
+            window_bytes: model.window_bytes(),
+            model: Mutex::new(model),
+            driven: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            reads: Counter::default(),
+            writes: Counter::default(),
+        }
+    }
+}
+
+impl<M> Clone for SimDevice<M> {
+    fn clone(&self) -> Self {
+        Self { device: self.device.clone() }
+    }
+}
+
+/// The next device's number. After four milliards of devices they come again, and two of one number
+/// on one board are counted together.
+fn next_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl<M: Model> SimulatedDevice for SimDevice<M> {
+    fn number(&self) -> u32 {
+        self.device.number
+    }
+
+    fn wrong_accesses(&self) -> Result<WrongAccesses> {
+        self.device.board.wrong_accesses(Some(self.device.number))
+    }
+}
+
+impl<M: Model> SimWindow<M> {
+    /// Looks at the model behind it.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub(crate) fn ask<R>(&self, act: impl FnOnce(&M) -> R) -> Result<R> {
+        Ok(act(&*lock::acquire(&self.device.device.model)?))
+    }
+}
+
+impl<M> Drop for SimWindow<M> {
+    /// Before the handle goes, which may be the last.
+    fn drop(&mut self) {
+        self.device.device.driven.store(false, Ordering::Release);
+    }
+}
+
+// SAFETY: 1. The registers belong to the model, which is one device; a device that could not be
+// asked answers all ones, which no driver takes for one that is finished. 2. `SimDevice::window`
+// gives out one at a time.
+unsafe impl<M: Model> Mmio for SimWindow<M> {
+    fn len_bytes(&self) -> usize {
+        self.device.len_bytes()
+    }
+
+    fn read32(&self, offset: usize) -> u32 {
+        self.device.read32(offset)
+    }
+
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.device.write32(offset, value) }
+    }
+}
+
+impl<M: Model> Wait for SimWindow<M> {
+    fn now_us(&self) -> u64 {
+        self.device.now_us()
+    }
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+        self.device.wait_at_most(timeout_us)
+    }
+}
+
+// SAFETY: the board routes every access of the model through this port.
+unsafe impl<M: Model> Device for SimWindow<M> {
+    fn port(&self) -> &Port {
+        &self.device.device.port
+    }
+
+    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
+        Some(&self.device)
+    }
+}
+
+impl<M> fmt::Debug for SimWindow<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimWindow").field("device", &self.device).finish()
+    }
+}
+
+impl<M> fmt::Debug for SimDevice<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimDevice").field("port", &self.device.port.name).finish_non_exhaustive()
+    }
+}

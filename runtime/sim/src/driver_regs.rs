@@ -1,0 +1,28 @@
+//! The drivers' tables of registers, with what they keep to themselves: the models' are compared
+//! with them.
+#![allow(dead_code, unreachable_pub, reason = "a driver uses what these tests do not")]
+
+#[path = "../../drivers/src/ap_ctrl/regs.rs"]
+pub(crate) mod ap_ctrl;
+#[path = "../../drivers/src/axi_cdma/regs.rs"]
+pub(crate) mod axi_cdma;
+#[path = "../../drivers/src/axi_dma/regs.rs"]
+pub(crate) mod axi_dma;
+#[path = "../../drivers/src/axi_dmac/regs.rs"]
+pub(crate) mod axi_dmac;
+#[path = "../../drivers/src/axi_mcdma/regs.rs"]
+pub(crate) mod axi_mcdma;
+#[path = "../../drivers/src/axi_vdma/regs.rs"]
+pub(crate) mod axi_vdma;
+#[path = "../../drivers/src/litepcie/regs.rs"]
+pub(crate) mod litepcie;
+#[path = "../../drivers/src/msgdma/regs.rs"]
+pub(crate) mod msgdma;
+#[path = "../../drivers/src/pl330/regs.rs"]
+pub(crate) mod pl330;
+#[path = "../../drivers/src/zdma/regs.rs"]
+pub(crate) mod zdma;
+
+mod config {
+    pub(super) use contigo_drivers::axi_dma::{AxiDmaConfig, Side};
+}

@@ -1,0 +1,72 @@
+//! The simulated board: the embedded default, and the hostile one. No root, no hardware, no heap.
+//!
+//! Every region is **two memories**: the view of the CPU's cache and the view of the bus. Only a
+//! sync moves bytes between them, a whole line at a time where a device writes. A line that is
+//! dirty when it should not be may turn out to have been evicted over the device's output. So a
+//! missing sync shows as stale data, and a line that two owners share eats a neighbour, as on a
+//! real non-coherent port.
+//!
+//! The board counts each access of a device to bytes that were not handed over to it
+//! ([`SimCounts::unowned_accesses`]), also where memory exists, and also behind a port that snoops.
+//! A driver that gets 64 bytes and lets the device write 128 shows there, with no canary in the
+//! test. So does one that says "stopped" too early.
+//!
+//! It is deterministic: one seed decides the evictions, the interrupt's delay, late or lost
+//! completions, error bits, short transfers and devices that hang. Time is virtual: a register
+//! access takes 100 ns of it, a wait as long as it must. A failing seed reruns exactly.
+//!
+//! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](contigo_core::Backend), [`SimDevice`] a
+//! device, whose [`SimWindow`] is its registers and interrupt. All of them are handles that count
+//! and borrow nothing, so a region over simulated memory, a driver and its queue lie in one
+//! structure, and are dropped in any order. A driver author writes a [`Model`]
+//! of an IP core and tests the driver against it before there is a bitstream. A [`stream`] stands
+//! behind a core that has one: a loopback, a source or a sink. The type of a window
+//! names its model, so a window has a safe function for each way to open the driver
+//! (`window.driver()`), beside the driver's unsafe one for any device.
+//!
+//! Each driver of `contigo-drivers` has a model here, under the same name. A model shares no line
+//! with its driver: it has a table of registers of its own (`manual.rs`), and tests compare the
+//! two. A program sees this crate as `contigo::sim`.
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(test)]
+extern crate std;
+
+mod any_model;
+pub mod ap_ctrl;
+pub mod axi_cdma;
+pub mod axi_dma;
+pub mod axi_dmac;
+pub mod axi_gate;
+pub mod axi_mcdma;
+pub mod axi_vdma;
+mod block;
+mod board;
+mod bus;
+mod device;
+#[cfg(test)]
+mod driver_regs;
+mod faults;
+mod holder;
+pub mod litepcie;
+mod memory;
+mod model;
+pub mod msgdma;
+mod named;
+mod on_board;
+pub mod pl330;
+pub mod stream;
+mod words;
+pub mod zdma;
+
+pub use any_model::AnyModel;
+pub use board::{BusError, SimBoard, SimConfig, SimCounts};
+pub use bus::{SimBus, SimMemory};
+pub use contigo_core::mem::{Holder, SimulatedDevice, WrongAccesses};
+pub use device::{SimAccesses, SimDevice, SimWindow};
+pub use faults::{Faults, Struck};
+pub use memory::{Sim, SimSpec};
+pub use model::Model;
+pub use named::{MAX_REGISTERED, each_name, named, register};
+pub use on_board::OnBoard;

@@ -1,0 +1,59 @@
+//! The same registers for the model, transcribed apart from `regs`: from LitePCIe's kernel driver,
+//! `litepcie/software/kernel/config.h`, whose macro stands beside each.
+//! A test compares the two.
+
+/// `PCIE_DMA_WRITER_ENABLE_OFFSET`.
+pub const WRITER: usize = 0x0000;
+/// `PCIE_DMA_READER_ENABLE_OFFSET`.
+pub const READER: usize = 0x0020;
+/// `PCIE_DMA_LOOPBACK_ENABLE_OFFSET`.
+pub const LOOPBACK: usize = 0x0040;
+
+/// From a lane's first register: `PCIE_DMA_WRITER_TABLE_VALUE_OFFSET`; four bytes further the
+/// address (`main.c`, `litepcie_dma_writer_start`).
+pub const VALUE: usize = 0x0004;
+/// `PCIE_DMA_WRITER_TABLE_WE_OFFSET`.
+pub const WE: usize = 0x000C;
+/// `PCIE_DMA_WRITER_TABLE_LOOP_PROG_N_OFFSET`.
+pub(crate) const LOOP_PROG_N: usize = 0x0010;
+/// `PCIE_DMA_WRITER_TABLE_LOOP_STATUS_OFFSET`.
+pub const LOOP_STATUS: usize = 0x0014;
+/// `PCIE_DMA_WRITER_TABLE_LEVEL_OFFSET`.
+pub(crate) const LEVEL: usize = 0x0018;
+/// `PCIE_DMA_WRITER_TABLE_FLUSH_OFFSET`.
+pub const FLUSH: usize = 0x001C;
+
+/// `DMA_LAST_DISABLE`.
+pub const LAST_DISABLE: u32 = 1 << 25;
+/// A length has 24 bits: `DMA_IRQ_DISABLE` is the bit above.
+pub const LENGTH: u32 = (1 << 24) - 1;
+
+/// `CSR_PCIE_DMA0_BASE` of LiteX-M2SDR.
+pub const DMA0: usize = 0x6000;
+/// `CSR_PCIE_MSI_BASE` of LiteX's SoC for the Acorn.
+pub const MSI: usize = 0x5800;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver_regs::litepcie as regs;
+    use contigo_core::hw::mmio::Register;
+    use contigo_drivers::litepcie::LitepcieConfig;
+
+    #[test]
+    fn the_drivers_numbers_are_the_models() {
+        fn at<A: Copy>(register: Register<A>) -> usize {
+            register.offset()
+        }
+        let lane = regs::Lane::at(0x100);
+        let found = [at(lane.enable), at(lane.value_high), at(lane.value_low), at(lane.we), at(lane.loop_prog_n), at(lane.loop_status)];
+        let expected = [0, VALUE, VALUE + 4, WE, LOOP_PROG_N, LOOP_STATUS];
+        assert_eq!(found, expected.map(|offset| 0x100 + offset));
+        assert_eq!([at(lane.level), at(lane.reset)], [0x100 + LEVEL, 0x100 + FLUSH]);
+        assert_eq!((regs::LAST_DISABLE, regs::LENGTH), (LAST_DISABLE, LENGTH));
+        let config = LitepcieConfig::default();
+        let places = [config.writer_at, config.reader_at, config.loopback_at, config.msi_at].map(|at| at as usize);
+        let dma = DMA0;
+        assert_eq!(places, [dma + WRITER, dma + READER, dma + LOOPBACK, MSI]);
+    }
+}

@@ -1,0 +1,251 @@
+#![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
+//! The model: dispatcher, masters and prefetcher, by the core's own Verilog.
+//!
+//! Like the core it sees no error of a memory. The board's fault "error" is therefore an error bit
+//! of the stream where it receives; elsewhere the bridge to its registers is gone until a reset.
+
+mod dispatcher;
+mod fetch;
+mod manual;
+mod masters;
+
+use crate::{
+    Model, SimBus, SimDevice, SimWindow,
+    stream::{SimStream, StreamConfig, StreamCounts},
+};
+use contigo_core::{
+    mem::CpuBuf,
+    types::{DevAddr, Refused, Result},
+};
+use contigo_drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaMode};
+use dispatcher::Dispatcher;
+use fetch::Fetch;
+
+/// The most descriptors that the model's FIFO holds. Platform Designer offers up to 1,024.
+const JOBS_MAX: usize = 128;
+/// A write that nobody asked for.
+const GARBAGE: u8 = 0xEE;
+
+/// A simulated mSGDMA.
+pub type SimMsgdma = SimDevice<MsgdmaModel>;
+
+/// How the model is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MsgdmaBuild {
+    /// As Platform Designer builds the core, and where the ports lie. Its FIFO holds 128
+    /// descriptors at most.
+    pub config: MsgdmaConfig,
+    /// The other end of its stream.
+    pub stream: StreamConfig,
+    /// A newer core, with the registers that tell how it is built.
+    pub tells: bool,
+    /// As cores with write responses were seen. A stop of the masters in the middle of a descriptor
+    /// suppresses writes that were counted. No later descriptor ends before a reset from outside.
+    pub stop_loses_responses: bool,
+    /// So much later than its interrupt a descriptor is written back, in an interconnect that does
+    /// not answer writes.
+    pub late_write_back_ns: u64,
+}
+
+impl Default for MsgdmaBuild {
+    /// A newer core as the driver's default configuration says, with what cores were seen to do.
+    fn default() -> Self {
+        Self {
+            config: MsgdmaConfig::default(),
+            stream: StreamConfig::default(),
+            tells: true,
+            stop_loses_responses: true,
+            late_write_back_ns: 0,
+        }
+    }
+}
+
+/// A core, its stream, and the slave ports of its window.
+#[derive(Debug)]
+pub struct MsgdmaModel {
+    build: MsgdmaBuild,
+    dispatcher: Dispatcher,
+    fetch: Fetch,
+    stream: SimStream,
+    /// The last write for whose answer the core does not wait: when it is there, where, and what.
+    posted: Option<(u64, u64, u8)>,
+    /// Answers of writes are missing that were never made.
+    owed: bool,
+    /// The bridge is off: every register reads ones.
+    gone: bool,
+}
+
+impl Default for MsgdmaModel {
+    fn default() -> Self {
+        Self::new(MsgdmaBuild::default())
+    }
+}
+
+impl MsgdmaModel {
+    /// A core as after power-on.
+    #[must_use]
+    pub fn new(build: MsgdmaBuild) -> Self {
+        let depth = build.config.depth.clamp(1, JOBS_MAX);
+        let stream = SimStream::new(build.stream);
+        Self { build, dispatcher: Dispatcher::new(depth), fetch: Fetch::default(), stream, posted: None, owed: false, gone: false }
+    }
+
+    /// The counts of its stream.
+    #[must_use]
+    pub const fn stream(&self) -> StreamCounts {
+        self.stream.counts()
+    }
+
+    const fn mode(&self) -> MsgdmaMode {
+        self.build.config.mode
+    }
+
+    /// The port that `offset` is in, and where in it.
+    fn port(&self, offset: usize) -> Option<(Slave, usize)> {
+        let config = &self.build.config;
+        let descriptor = config.prefetcher_at.is_none().then_some(config.desc_at);
+        let ports = [
+            (Slave::Csr, Some(config.csr_at), 0x20),
+            (Slave::Descriptor, descriptor, if config.extended { 0x20 } else { 0x10 }),
+            (Slave::Response, config.resp_at, 8),
+            (Slave::Prefetcher, config.prefetcher_at, 0x20),
+        ];
+        ports.into_iter().find_map(|(slave, at, len)| {
+            let inside = offset.checked_sub(at?)?;
+            (inside < len).then_some((slave, inside))
+        })
+    }
+
+    fn config_words(&self) -> (u32, u32, u32) {
+        if !self.build.tells {
+            let sequence = self.dispatcher.sequence();
+            return (sequence, sequence, sequence);
+        }
+        let config = &self.build.config;
+        let mode = match self.mode() {
+            MsgdmaMode::Copy => 0,
+            MsgdmaMode::Send => 1,
+            MsgdmaMode::Receive => 2,
+        };
+        let first = mode << manual::CONFIG_1_MODE_SHIFT | if config.extended { manual::CONFIG_1_ENHANCED } else { 0 };
+        let second = if config.prefetcher_at.is_some() { manual::CONFIG_2_PREFETCHER } else { 0 };
+        (first, second, manual::TYPE_VERSION)
+    }
+}
+
+/// A slave port of the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slave {
+    Csr,
+    Descriptor,
+    Response,
+    Prefetcher,
+}
+
+impl SimWindow<MsgdmaModel> {
+    /// As [`open`](Msgdma::open), and safe: the type of the window says what is behind it, and a
+    /// configuration that differs is the model's own to be wrong with.
+    ///
+    /// # Errors
+    /// As [`open`](Msgdma::open).
+    pub fn driver(self, config: MsgdmaConfig) -> Result<Msgdma<Self>> {
+        // SAFETY: the model is this core, and has one window at a time. The board counts each
+        // access beside what was handed over.
+        unsafe { Msgdma::open(self, config) }
+    }
+
+    /// As [`prefetched`](Msgdma::prefetched), and safe as [`open_simulated`](Msgdma::open_simulated).
+    ///
+    /// # Errors
+    /// As [`prefetched`](Msgdma::prefetched).
+    pub fn prefetched(self, config: MsgdmaConfig, descriptors: CpuBuf) -> Result<Msgdma<Self>, Refused<CpuBuf>> {
+        // SAFETY: as in `driver`.
+        unsafe { Msgdma::prefetched(self, config, descriptors) }
+    }
+}
+
+// SAFETY: it reads and writes only where descriptors say, from their go to their response, and
+// fetches and writes back descriptors where the prefetcher's registers and the descriptors before
+// say. After a reset no descriptor is left, and nothing is touched without one.
+unsafe impl Model for MsgdmaModel {
+    const WINDOW_BYTES: usize = 0x100;
+
+    fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
+        let config = &self.build.config;
+        let only = match setting {
+            "mode" => match config.mode {
+                MsgdmaMode::Copy => 0,
+                MsgdmaMode::Send => 1,
+                MsgdmaMode::Receive => 2,
+            },
+            "extended" => config.extended.into(),
+            "csr_at" => config.csr_at as u64,
+            "desc_at" => config.desc_at as u64,
+            "resp_at" => config.resp_at.unwrap_or(0) as u64,
+            "prefetcher_at" => config.prefetcher_at.unwrap_or(0) as u64,
+            "depth" => return Some((1, config.depth as u64)),
+            _ => return None,
+        };
+        Some((only, only))
+    }
+
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        let now_ns = bus.now_ns();
+        if self.gone {
+            return self.land(now_ns, bus);
+        }
+        // Each turn is an event, in the order of their times.
+        while !self.gone {
+            let Some(at_ns) = self.next_at_ns().filter(|&at_ns| at_ns <= now_ns) else { break };
+            self.happen(at_ns, bus);
+        }
+        if let Some(addr) = self.dispatcher.stuck_at() {
+            let _ = bus.write(DevAddr(addr), &[GARBAGE]);
+        }
+    }
+
+    fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
+        if self.gone {
+            return u32::MAX;
+        }
+        match self.port(offset) {
+            Some((Slave::Csr, at)) => self.read_csr(at, bus.now_ns()),
+            Some((Slave::Response, manual::RESPONSE_ACTUAL_BYTES)) => self.dispatcher.response().0,
+            Some((Slave::Response, manual::RESPONSE_ERRORS)) => self.dispatcher.pop_response(),
+            Some((Slave::Prefetcher, at)) => self.fetch.read(at),
+            // The descriptor port is write only, and there is no port elsewhere.
+            Some((Slave::Descriptor | Slave::Response, _)) | None => 0,
+        }
+    }
+
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        if self.gone {
+            return;
+        }
+        match self.port(offset) {
+            Some((Slave::Csr, at)) => self.write_csr(at, value, bus.now_ns()),
+            Some((Slave::Descriptor, at)) => {
+                let extended = self.build.config.extended;
+                self.dispatcher.write_descriptor(at, value, extended, bus.now_ns());
+                self.begin_next(bus.now_ns(), bus);
+            }
+            Some((Slave::Prefetcher, at)) => self.fetch.write(at, value, bus.now_ns()),
+            Some((Slave::Response, _)) | None => {}
+        }
+    }
+
+    fn irq_at_ns(&self) -> Option<u64> {
+        if self.gone {
+            return None;
+        }
+        let line = if self.build.config.prefetcher_at.is_some() { self.fetch.line_at_ns() } else { self.dispatcher.line_at_ns() };
+        line.or_else(|| self.expected_ns())
+    }
+
+    fn reset(&mut self) {
+        self.dispatcher = Dispatcher::new(self.build.config.depth.clamp(1, JOBS_MAX));
+        self.fetch = Fetch::default();
+        self.stream.cut(false);
+        (self.owed, self.gone) = (false, false);
+    }
+}

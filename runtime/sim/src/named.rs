@@ -1,0 +1,134 @@
+//! Models by name: `sim:NAME` opens a board with one.
+//!
+//! A driver's model has the driver's name. One that is built for something else, as a camera before
+//! the core, has a name that begins with it.
+
+use crate::{
+    AnyModel,
+    ap_ctrl::ApCtrlModel,
+    axi_cdma::AxiCdmaModel,
+    axi_dma::{AxiDmaModel, CoreSpec},
+    axi_dmac::{AxiDmacBuild, AxiDmacModel},
+    axi_gate::GatedModel,
+    axi_mcdma::{McdmaModel, McdmaSpec},
+    axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
+    litepcie::LitepcieModel,
+    msgdma::{MsgdmaBuild, MsgdmaModel},
+    pl330::{Pl330Model, Pl330Spec},
+    stream::{SourceConfig, StreamConfig},
+    words::registers,
+    zdma::ZdmaModel,
+};
+use contigo_core::types::{Error, Result, lock, near::Among};
+use contigo_drivers::{
+    axi_dmac::regs::Side,
+    axi_mcdma::McdmaConfig,
+    msgdma::{MsgdmaConfig, MsgdmaMode},
+};
+use spin::Mutex;
+
+/// A name, and what makes the model.
+type Row = (&'static str, fn() -> AnyModel);
+
+/// A camera sends packets or frames of 4 KiB back to back at 400 MB/s, without end, through a FIFO
+/// of 512 bytes. A sink takes whatever comes. By its name a core has all bits of a length, and
+/// realigns: a driver of any design fits.
+static BUILT_IN: &[Row] = &[
+    // A chain, `copy(from, to, n)`; the same kernel for maps that say `ap_ctrl_hs`; and the first
+    // one behind a gate, whose registers follow at 0x1_0000.
+    ("ap_ctrl", || AnyModel::new(<ApCtrlModel>::default())),
+    ("ap_ctrl_hs", || AnyModel::new(ApCtrlModel::copier_hs())),
+    ("ap_ctrl_gated", || AnyModel::new(GatedModel::new(<ApCtrlModel>::default()))),
+    ("axi_cdma", || AnyModel::new(AxiCdmaModel::default())),
+    ("axi_dma", || axi_dma(CoreSpec::default())),
+    // For the settings `channel=1`, and `channel=0`.
+    ("axi_dma_camera", || axi_dma(CoreSpec::camera(SourceConfig::default(), FIFO_BYTES))),
+    ("axi_dma_sink", || axi_dma(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() })),
+    ("axi_dmac", || AnyModel::new(AxiDmacModel::default())),
+    ("axi_dmac_camera", || axi_dmac([Side::Stream, Side::Memory], camera())),
+    ("axi_dmac_sink", || axi_dmac([Side::Memory, Side::Stream], StreamConfig::sink())),
+    ("axi_mcdma", || axi_mcdma(StreamConfig::default())),
+    // For `channel=16` and `channel=17`, and `channel=0` and `channel=1`.
+    ("axi_mcdma_camera", || axi_mcdma(camera())),
+    ("axi_mcdma_sink", || axi_mcdma(StreamConfig::sink())),
+    ("axi_vdma", || axi_vdma(StreamConfig::default())),
+    // For `channel=1`, its frames 100 us apart, and `channel=0`.
+    ("axi_vdma_camera", || axi_vdma(StreamConfig::source(SourceConfig { gap_ns: 100_000, ..SourceConfig::default() }, FIFO_BYTES))),
+    ("axi_vdma_sink", || axi_vdma(StreamConfig::sink())),
+    ("litepcie", || AnyModel::new(LitepcieModel::default())),
+    ("msgdma", || msgdma(MsgdmaConfig::default(), StreamConfig::default())),
+    // For `mode=2,resp_at=0x40`, `prefetcher_at=0x60`, and `mode=1`.
+    ("msgdma_camera", || msgdma(MsgdmaConfig { mode: MsgdmaMode::Receive, resp_at: Some(0x40), ..MsgdmaConfig::default() }, camera())),
+    ("msgdma_prefetcher", || msgdma(MsgdmaConfig { prefetcher_at: Some(0x60), ..MsgdmaConfig::default() }, StreamConfig::sink())),
+    ("msgdma_sink", || msgdma(MsgdmaConfig { mode: MsgdmaMode::Send, ..MsgdmaConfig::default() }, StreamConfig::sink())),
+    ("pl330", || AnyModel::new(Pl330Model::new(Pl330Spec::default()))),
+    // Words that read as they were written, for no driver.
+    ("registers", registers),
+    ("zdma", || AnyModel::new(ZdmaModel::new())),
+];
+
+const FIFO_BYTES: usize = 512;
+
+fn camera() -> StreamConfig {
+    StreamConfig::source(SourceConfig::default(), FIFO_BYTES)
+}
+
+fn axi_dma(spec: CoreSpec) -> AnyModel {
+    AnyModel::new(AxiDmaModel::new(CoreSpec { length_bits: 26, ..spec }))
+}
+
+fn axi_dmac(sides: [Side; 2], stream: StreamConfig) -> AnyModel {
+    AnyModel::new(AxiDmacModel::new(AxiDmacBuild { sides, stream, ..AxiDmacBuild::default() }))
+}
+
+fn axi_mcdma(stream: StreamConfig) -> AnyModel {
+    let config = McdmaConfig { length_bits: 26, ..McdmaConfig::default() };
+    AnyModel::new(McdmaModel::new(McdmaSpec { config, streams: [stream; 2] }))
+}
+
+fn axi_vdma(stream: StreamConfig) -> AnyModel {
+    AnyModel::new(AxiVdmaModel::new(AxiVdmaSpec { stream, dre: true, ..AxiVdmaSpec::default() }))
+}
+
+fn msgdma(config: MsgdmaConfig, stream: StreamConfig) -> AnyModel {
+    // It answers writes, whatever the setting says.
+    let config = MsgdmaConfig { write_responses: true, ..config };
+    AnyModel::new(MsgdmaModel::new(MsgdmaBuild { config, stream, ..MsgdmaBuild::default() }))
+}
+
+/// The most models that a program registers: as many as drivers.
+pub const MAX_REGISTERED: usize = 32;
+
+static REGISTERED: Mutex<heapless::Vec<Row, MAX_REGISTERED>> = Mutex::new(heapless::Vec::new());
+
+/// Adds a model of the program's own, for the rest of the process's life: `sim:NAME` opens a board
+/// with one.
+///
+/// # Errors
+/// [`Error::InUse`]: there is one of that name. [`Error::TooMany`]: 32 were registered.
+pub fn register(name: &'static str, model: fn() -> AnyModel) -> Result<()> {
+    let mut registered = lock::acquire(&REGISTERED)?;
+    if BUILT_IN.iter().chain(registered.iter()).any(|(known, _)| *known == name) {
+        return Err(Error::InUse { errno: 0 });
+    }
+    registered.push((name, model)).map_err(|_| Error::TooMany { what: "registered models", most: MAX_REGISTERED as u64 })
+}
+
+/// A new model called `name`.
+///
+/// # Errors
+/// [`Error::NotFound`], with the names that are most like it.
+pub fn named(name: &str) -> Result<AnyModel> {
+    let registered = lock::acquire(&REGISTERED)?.clone();
+    let row = BUILT_IN.iter().chain(&registered).find(|(known, _)| *known == name);
+    let (_, model) =
+        row.ok_or_else(|| Error::NotFound { what: "simulated device", among: Among::nearest(name, |each| each_name(each)) })?;
+    Ok(model())
+}
+
+/// Gives `each` the name of every model, the built-in ones first.
+pub fn each_name(each: &mut dyn FnMut(&str)) {
+    BUILT_IN.iter().for_each(|(name, _)| each(name));
+    let registered = lock::acquire(&REGISTERED).map(|registered| registered.clone()).unwrap_or_default();
+    registered.iter().for_each(|(name, _)| each(name));
+}

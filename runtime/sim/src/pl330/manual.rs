@@ -1,0 +1,113 @@
+//! The controller's numbers, transcribed for the model from Arm DDI 0424C, tables 3-1 to 3-34,
+//! whose names they have, apart from the driver's.
+
+/// 3.1: one page.
+pub(super) const WINDOW_BYTES: usize = 0x1000;
+/// CR0.num_chnls has three bits.
+pub(super) const CHANNELS: usize = 8;
+
+pub(super) const DSR: usize = 0x000;
+pub(super) const INTEN: usize = 0x020;
+pub(super) const INT_EVENT_RIS: usize = 0x024;
+pub(super) const INTMIS: usize = 0x028;
+pub(super) const INTCLR: usize = 0x02C;
+pub(super) const FSRD: usize = 0x030;
+pub(super) const FSRC: usize = 0x034;
+pub(super) const FTRD: usize = 0x038;
+/// One a channel, 4 bytes apart.
+pub(super) const FTR0: usize = 0x040;
+/// CSRn and CPCn, 8 bytes from one channel to the next.
+pub(super) const CSR0: usize = 0x100;
+pub(super) const CPC0: usize = 0x104;
+/// These five are 0x20 bytes apart.
+pub(super) const SAR0: usize = 0x400;
+pub(super) const DAR0: usize = 0x404;
+pub(super) const CCR0: usize = 0x408;
+pub(super) const LC0_0: usize = 0x40C;
+pub(super) const LC1_0: usize = 0x410;
+pub(super) const DBGSTATUS: usize = 0xD00;
+pub(super) const DBGCMD: usize = 0xD04;
+pub(super) const DBGINST0: usize = 0xD08;
+pub(super) const DBGINST1: usize = 0xD0C;
+pub(super) const CR0: usize = 0xE00;
+pub(super) const CR3: usize = 0xE0C;
+pub(super) const CRD: usize = 0xE14;
+
+/// CSRn.channel_status and DSR.dma_status.
+pub(super) const STOPPED: u32 = 0b0000;
+pub(super) const EXECUTING: u32 = 0b0001;
+pub(super) const WAITING_FOR_EVENT: u32 = 0b0100;
+pub(super) const AT_BARRIER: u32 = 0b0101;
+pub(super) const KILLING: u32 = 0b1000;
+pub(super) const COMPLETING: u32 = 0b1001;
+pub(super) const FAULTING_COMPLETING: u32 = 0b1110;
+pub(super) const FAULTING: u32 = 0b1111;
+/// DSR.DNS.
+pub(super) const DNS: u32 = 0x200;
+/// CSRn.CNS.
+pub(super) const CNS: u32 = 0x20_0000;
+
+/// FTRn and FTRD.
+pub(super) const UNDEF_INSTR: u32 = 0x1;
+pub(super) const OPERAND_INVALID: u32 = 0x2;
+pub(super) const DMAGO_ERR: u32 = 0x10;
+pub(super) const CH_EVNT_ERR: u32 = 0x20;
+pub(super) const CH_RDWR_ERR: u32 = 0x80;
+pub(super) const MFIFO_ERR: u32 = 0x1000;
+pub(super) const ST_DATA_UNAVAILABLE: u32 = 0x2000;
+pub(super) const INSTR_FETCH_ERR: u32 = 0x1_0000;
+pub(super) const DATA_WRITE_ERR: u32 = 0x2_0000;
+pub(super) const DATA_READ_ERR: u32 = 0x4_0000;
+pub(super) const DBG_INSTR: u32 = 0x4000_0000;
+pub(super) const LOCKUP_ERR: u32 = 0x8000_0000;
+
+/// periph_id_n: part 0x330, designer 0x41. The revision is in bits 23:20.
+pub(super) const PERIPH_ID: u32 = 0x0004_1330;
+/// pcell_id_n.
+pub(super) const PCELL_ID: u32 = 0xB105_F00D;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver_regs::pl330 as regs;
+
+    #[test]
+    fn driver_and_model_agree() {
+        let [first, second, ..] = regs::CHANNELS;
+        let offsets = [
+            (regs::INTEN.offset(), INTEN),
+            (regs::INT_EVENT_RIS.offset(), INT_EVENT_RIS),
+            (regs::INTMIS.offset(), INTMIS),
+            (regs::FSRC.offset(), FSRC),
+            (regs::DBGSTATUS.offset(), DBGSTATUS),
+            (regs::DBGCMD.offset(), DBGCMD),
+            (regs::DBGINST0.offset(), DBGINST0),
+            (regs::DBGINST1.offset(), DBGINST1),
+            (regs::CRD.offset(), CRD),
+            (first.ftr.offset(), FTR0),
+            (first.csr.offset(), CSR0),
+            (first.cpc.offset(), CPC0),
+            (first.sar.offset(), SAR0),
+            (first.dar.offset(), DAR0),
+            (first.ccr.offset(), CCR0),
+            (first.lc0.offset(), LC0_0),
+            (first.lc1.offset(), LC1_0),
+            (second.ftr.offset(), FTR0 + 4),
+            (second.csr.offset(), CSR0 + 8),
+            (second.sar.offset(), SAR0 + 0x20),
+            (regs::WINDOW_BYTES, WINDOW_BYTES),
+        ];
+        let bits = [
+            (regs::STOPPED, STOPPED),
+            (regs::EXECUTING, EXECUTING),
+            (regs::WAITING_FOR_EVENT, WAITING_FOR_EVENT),
+            (regs::AT_BARRIER, AT_BARRIER),
+            (regs::KILLING, KILLING),
+            (regs::FAULTING_COMPLETING, FAULTING_COMPLETING),
+            (regs::DSR_NONSECURE, DNS),
+            (regs::FAULT_DEBUG, DBG_INSTR),
+        ];
+        offsets.iter().enumerate().for_each(|(index, (driver, model))| assert_eq!(driver, model, "offset {index}"));
+        bits.iter().enumerate().for_each(|(index, (driver, model))| assert_eq!(driver, model, "bit {index}"));
+    }
+}

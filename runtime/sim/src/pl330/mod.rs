@@ -1,0 +1,316 @@
+#![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
+//! A model of Arm's DMA-330 (PL330), by Arm DDI 0424C and QEMU `hw/dma/pl330.c`. It has registers,
+//! the debug interface, and channels. They fetch their programs from the board's memory, through
+//! the same port as their data. So a program that was not synchronised is not the one that runs.
+//!
+//! It fetches, loads and stores in virtual time. A write arrives some time after its DMAST, and a
+//! channel that was killed or has ended waits for it. An instruction given to the debug interface
+//! has its effect some time after that is idle again, or is lost where it was busy.
+//!
+//! Not modelled: peripherals and the instructions for them, DMASTZ, DMAADDH, DMAADNH (all undefined
+//! here), endian swaps (an invalid operand here). Of channels that compete for the data buffer, one
+//! that finds no room locks up at once, and does not wait. Of [`Faults`](super::Faults), `short`
+//! does nothing: a DMA-330 that says it is done has moved every byte.
+
+mod channel;
+mod events;
+mod instruction;
+mod manual;
+
+use self::{
+    channel::{BUFFER_BYTES, Channel, Fate, Shared},
+    events::Events,
+    manual as ddi0424,
+};
+use crate::{Model, SimBoard, SimBus, SimDevice, SimWindow};
+use contigo_core::{
+    mem::{CpuBuf, Port},
+    types::{Refused, Result},
+};
+use contigo_drivers::pl330::{Controller, Pl330};
+use heapless::Deque;
+
+/// How long the debug interface is busy with one instruction.
+const DEBUG_NS: u64 = 300;
+/// After so much more the instruction has its effect. The manual does not say that a channel has
+/// left Stopped when the debug interface is idle again, so here it has not.
+const EFFECT_NS: u64 = 600;
+/// The most instructions that were given and have had no effect yet: one is given each `DEBUG_NS`,
+/// and has it `EFFECT_NS` later.
+const GIVEN: usize = 4;
+/// Faults strike within so many instructions: the beginning of the copy, mostly.
+const STRIKES_WITHIN: u32 = 40;
+/// The most that an interrupt is late.
+const LATE_NS: u64 = 100_000;
+
+/// A simulated DMA-330.
+pub type SimPl330 = SimDevice<Pl330Model>;
+
+impl SimPl330 {
+    /// One as `spec` says.
+    #[must_use]
+    pub fn with_spec(board: &SimBoard, port: Port, spec: Pl330Spec) -> Self {
+        Self::with_model(board, port, Pl330Model::new(spec))
+    }
+}
+
+impl SimWindow<Pl330Model> {
+    /// As [`open`](Pl330::open), and safe: the type of the window says that a DMA-330 is behind it.
+    ///
+    /// # Errors
+    /// As [`open`](Pl330::open).
+    pub fn driver(self, program: CpuBuf) -> Result<Pl330<Self>, Refused<CpuBuf>> {
+        // SAFETY: the model is a DMA-330, and `SimDevice::window` gives one window at a time.
+        unsafe { Pl330::open(self, program) }
+    }
+
+    /// As [`open`](Controller::open), and safe: the type of the window says that a DMA-330 is
+    /// behind it.
+    ///
+    /// # Errors
+    /// As [`open`](Controller::open).
+    pub fn controller(self) -> Result<Controller<Self>> {
+        // SAFETY: as in `driver`.
+        unsafe { Controller::open(self) }
+    }
+}
+
+/// How a controller is built. The default is Zynq-7000's, in the state in which Linux runs on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pl330Spec {
+    /// How many channels: 1 to 8.
+    pub channels: u32,
+    /// How many events and interrupts: 1 to 32.
+    pub events: u32,
+    /// The width of its bus in bytes: 4, 8 or 16.
+    pub bus_bytes: u32,
+    /// How many words of that width its data buffer holds: 1 to 1,024. Each channel of the model
+    /// uses 1,024 bytes at most.
+    pub buffer_words: u32,
+    /// The manager, and with it all channels, is in the Non-secure state.
+    pub nonsecure: bool,
+    /// Bit N: event N may be used in the Non-secure state.
+    pub nonsecure_events: u32,
+    /// 0: r0p0, 1: r1p0, 2: r1p1.
+    pub revision: u32,
+}
+
+impl Default for Pl330Spec {
+    fn default() -> Self {
+        Self { channels: 8, events: 16, bus_bytes: 8, buffer_words: 128, nonsecure: false, nonsecure_events: 0, revision: 2 }
+    }
+}
+
+/// The controller's state.
+#[derive(Debug)]
+pub struct Pl330Model {
+    spec: Pl330Spec,
+    events: Events,
+    channels: [Channel; ddi0424::CHANNELS],
+    /// FTRD; the manager is faulting while it is not 0.
+    ftrd: u32,
+    /// DBGINST0 and DBGINST1.
+    debug: [u32; 2],
+    /// Until when the debug interface is busy.
+    busy_until_ns: u64,
+    /// The instructions that were given to it, and when they have their effects.
+    given: Deque<(u64, [u32; 2]), GIVEN>,
+    /// When the interrupt of what runs on each channel will rise.
+    predicted_ns: [Option<u64>; ddi0424::CHANNELS],
+}
+
+impl Pl330Model {
+    /// As after power-on.
+    #[must_use]
+    pub fn new(spec: Pl330Spec) -> Self {
+        Self {
+            spec,
+            events: Events::new(),
+            channels: core::array::from_fn(|_| Channel::new()),
+            ftrd: 0,
+            debug: [0; 2],
+            busy_until_ns: 0,
+            given: Deque::new(),
+            predicted_ns: [None; ddi0424::CHANNELS],
+        }
+    }
+
+    /// The state that the channels have in common, where others take `taken_bytes` of the data
+    /// buffer.
+    fn shared(&self, taken_bytes: usize) -> Shared {
+        let Pl330Spec { events, nonsecure_events, bus_bytes, buffer_words, .. } = self.spec;
+        let all_bytes = bus_bytes.saturating_mul(buffer_words) as usize;
+        let room_bytes = all_bytes.saturating_sub(taken_bytes).min(BUFFER_BYTES);
+        Shared { events, nonsecure_events, buffer_bytes: all_bytes.min(BUFFER_BYTES), room_bytes }
+    }
+
+    fn channels_until(&mut self, until_ns: u64, bus: &mut SimBus<'_>) {
+        for index in 0..self.channels.len() {
+            let taken = self.channels.iter().enumerate().filter(|(other, _)| *other != index);
+            let shared = self.shared(taken.map(|(_, channel)| channel.buffered_bytes()).sum());
+            if let Some(channel) = self.channels.get_mut(index) {
+                channel.advance(until_ns, &shared, &mut self.events, bus);
+            }
+        }
+    }
+
+    /// The debug interface executes: DMAKILL for a channel or the manager, DMAGO and DMASEV for the
+    /// manager.
+    fn execute(&mut self, at_ns: u64, [inst0, inst1]: [u32; 2], bus: &mut SimBus<'_>) {
+        let (opcode, operand) = (inst0 >> 16 & 0xFF, inst0 >> 24);
+        let by_channel = inst0 & 1 == 1;
+        match (opcode, by_channel) {
+            (0x01, true) => {
+                let number = inst0 as usize >> 8 & 7;
+                if let (Some(channel), Some(predicted_ns)) = (self.channels.get_mut(number), self.predicted_ns.get_mut(number)) {
+                    channel.kill();
+                    *predicted_ns = None;
+                }
+            }
+            (0x01, false) => self.ftrd = 0,
+            // A manager that faults executes nothing before it was killed.
+            _ if self.ftrd != 0 => {}
+            (0xA0 | 0xA2, false) => self.go(at_ns, opcode & 2 != 0, operand, inst1, bus),
+            (0x34, false) if operand & 7 == 0 && operand >> 3 < self.spec.events => {
+                // At most 31: the operand has 8 bits.
+                self.events.raise((operand >> 3).to_le_bytes()[0], at_ns);
+            }
+            (0x34, false) => self.ftrd = ddi0424::OPERAND_INVALID | ddi0424::DBG_INSTR,
+            _ => self.ftrd = ddi0424::UNDEF_INSTR | ddi0424::DBG_INSTR,
+        }
+    }
+
+    fn go(&mut self, at_ns: u64, nonsecure: bool, number: u32, pc: u32, bus: &mut SimBus<'_>) {
+        let shared = self.shared(0);
+        let channel = self.channels.get_mut(number as usize).filter(|_| number < self.spec.channels);
+        let Some(channel) = channel.filter(|channel| channel.status == ddi0424::STOPPED) else {
+            self.ftrd = ddi0424::OPERAND_INVALID | ddi0424::DBG_INSTR;
+            return;
+        };
+        if self.spec.nonsecure && !nonsecure {
+            self.ftrd = ddi0424::DMAGO_ERR | ddi0424::DBG_INSTR;
+            return;
+        }
+        let faults = *bus.faults();
+        let after = bus.rng().u32(..STRIKES_WITHIN);
+        let fate = if bus.strikes(faults.stuck) {
+            Fate::Stuck(after)
+        } else if bus.strikes(faults.hang) {
+            Fate::Hang(after)
+        } else if bus.strikes(faults.error) {
+            Fate::Error(after)
+        } else {
+            Fate::Good
+        };
+        let irq_delay_ns = if bus.strikes(faults.lost_irq) {
+            None
+        } else if bus.strikes(faults.late_irq) {
+            Some(bus.rng().u64(..=LATE_NS))
+        } else {
+            Some(0)
+        };
+        channel.go(at_ns, pc, nonsecure, fate, irq_delay_ns);
+        if let Some(predicted_ns) = self.predicted_ns.get_mut(number as usize) {
+            *predicted_ns = channel.predict(&shared, &self.events, bus);
+        }
+    }
+
+    /// A register of one channel.
+    fn channel_register(&self, offset: usize) -> Option<u32> {
+        let present = self.channels.iter().take(self.spec.channels as usize).enumerate();
+        present.into_iter().find_map(|(n, channel)| {
+            let nonsecure = if channel.nonsecure { ddi0424::CNS } else { 0 };
+            Some(match offset {
+                o if o == ddi0424::FTR0 + 4 * n => channel.ftr,
+                o if o == ddi0424::CSR0 + 8 * n => channel.status | u32::from(channel.awaited) << 4 | nonsecure,
+                o if o == ddi0424::CPC0 + 8 * n => channel.pc,
+                o if o == ddi0424::SAR0 + 0x20 * n => channel.sar,
+                o if o == ddi0424::DAR0 + 0x20 * n => channel.dar,
+                o if o == ddi0424::CCR0 + 0x20 * n => channel.ccr,
+                o if o == ddi0424::LC0_0 + 0x20 * n => u32::from(channel.lc[0]),
+                o if o == ddi0424::LC1_0 + 0x20 * n => u32::from(channel.lc[1]),
+                _ => return None,
+            })
+        })
+    }
+
+    /// FSRC.
+    fn faulting(&self) -> u32 {
+        let faults = |channel: &Channel| matches!(channel.status, ddi0424::FAULTING | ddi0424::FAULTING_COMPLETING);
+        self.channels.iter().rev().fold(0, |bits, channel| bits << 1 | u32::from(faults(channel)))
+    }
+}
+
+impl Default for Pl330Model {
+    fn default() -> Self {
+        Self::new(Pl330Spec::default())
+    }
+}
+
+// SAFETY: it fetches where DMAGO told it, and loads and stores where the program then says. A
+// channel does so only while it runs. It is Stopped, and its event raised after a DMAWMB, only when
+// its last write has arrived. One that is stuck is never Stopped.
+unsafe impl Model for Pl330Model {
+    const WINDOW_BYTES: usize = ddi0424::WINDOW_BYTES;
+
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        let now_ns = bus.now_ns();
+        for _ in 0..GIVEN {
+            let Some(&(at_ns, instruction)) = self.given.front().filter(|&&(at_ns, _)| at_ns <= now_ns) else { break };
+            self.given.pop_front();
+            self.channels_until(at_ns, bus);
+            self.execute(at_ns, instruction, bus);
+        }
+        self.channels_until(now_ns, bus);
+        // By now it was raised, or something came between.
+        self.predicted_ns = self.predicted_ns.map(|predicted_ns| predicted_ns.filter(|&at_ns| at_ns > now_ns));
+    }
+
+    fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
+        let Pl330Spec { channels, events, bus_bytes, buffer_words, nonsecure, nonsecure_events, revision } = self.spec;
+        let security = if nonsecure { ddi0424::DNS } else { 0 };
+        let byte_of = |id: u32, first: usize| id >> (8 * (offset - first) / 4) & 0xFF;
+        match offset {
+            ddi0424::DSR => security | if self.ftrd != 0 { ddi0424::FAULTING } else { ddi0424::STOPPED },
+            ddi0424::INTEN => self.events.enabled,
+            ddi0424::INT_EVENT_RIS => self.events.raised,
+            ddi0424::INTMIS => self.events.interrupts(),
+            ddi0424::FSRD => u32::from(self.ftrd != 0),
+            ddi0424::FSRC => self.faulting(),
+            ddi0424::FTRD => self.ftrd,
+            ddi0424::DBGSTATUS => u32::from(self.busy_until_ns > bus.now_ns()),
+            ddi0424::CR0 => channels.saturating_sub(1) << 4 | events.saturating_sub(1) << 17 | security >> 7,
+            ddi0424::CR3 => nonsecure_events,
+            ddi0424::CRD => bus_bytes.checked_ilog2().unwrap_or(0) | buffer_words.saturating_sub(1) << 20,
+            o @ 0xFE0..=0xFEC if o % 4 == 0 => byte_of(ddi0424::PERIPH_ID | revision << 20, 0xFE0),
+            o @ 0xFF0..=0xFFC if o % 4 == 0 => byte_of(ddi0424::PCELL_ID, 0xFF0),
+            _ => self.channel_register(offset).unwrap_or(0),
+        }
+    }
+
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        match offset {
+            ddi0424::INTEN => self.events.enabled = value,
+            ddi0424::INTCLR => self.events.clear(value),
+            ddi0424::DBGINST0 => self.debug[0] = value,
+            ddi0424::DBGINST1 => self.debug[1] = value,
+            // While it is busy the instruction is lost.
+            ddi0424::DBGCMD if value & 3 == 0 && self.busy_until_ns <= bus.now_ns() => {
+                self.busy_until_ns = bus.now_ns() + DEBUG_NS;
+                let _ = self.given.push_back((self.busy_until_ns + EFFECT_NS, self.debug));
+            }
+            _ => {}
+        }
+    }
+
+    fn irq_at_ns(&self) -> Option<u64> {
+        // Before DMAGO has had its effect nothing is known of the program, so the wait ends there
+        // once.
+        let given = self.given.front().map(|&(at_ns, _)| at_ns);
+        self.predicted_ns.into_iter().chain([given, self.events.delivered_at_ns()]).flatten().min()
+    }
+
+    fn reset(&mut self) {
+        *self = Self::new(self.spec);
+    }
+}

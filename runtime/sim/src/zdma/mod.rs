@@ -1,0 +1,388 @@
+#![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
+//! A model of one ZDMA channel, by the sources that [`regs`] names: what its registers do, and what
+//! it does to memory. A list that changes while the channel walks it is an error.
+
+mod descriptor;
+mod manual;
+
+use crate::{Model, SimBus, SimDevice, SimWindow};
+use contigo_core::{
+    mem::CpuBuf,
+    types::{DevAddr, Refused, Result},
+};
+use contigo_drivers::zdma::Zdma;
+use descriptor::{COMMAND, Descriptor, address};
+use manual as ug1087;
+
+/// From the doorbell to the first burst.
+const LATENCY_NS: u64 = 500;
+/// One descriptor more, on both sides.
+const DESCRIPTOR_NS: u64 = 200;
+/// The bytes that one channel moves in a nanosecond.
+const BYTES_PER_NS: u64 = 2;
+/// One burst: 16 beats of 128 bits.
+const BURST_BYTES: usize = 256;
+/// The most descriptors that are followed on each side. A list that is longer has no end.
+const DESCRIPTORS_MAX: u32 = 4096;
+/// The byte that a stuck channel keeps writing.
+const GARBAGE: u8 = 0xEE;
+/// Words between the first register and the last: 0x000 to 0x200.
+const WORDS: usize = ug1087::WINDOW_BYTES / 4;
+/// ZDMA_ERR_CTRL: whether an access to a register that does not exist is answered with an error.
+const ERR_CTRL: usize = 0x000;
+/// CTRL0: what can be written and read back; CONT is an order.
+const CTRL0_BITS: u32 = 0xFC;
+
+/// A simulated ZDMA channel.
+pub type SimZdma = SimDevice<ZdmaModel>;
+
+impl SimWindow<ZdmaModel> {
+    /// As [`simple`](Zdma::simple), and safe: the type of the window says that a channel is behind
+    /// it.
+    ///
+    /// # Errors
+    /// As [`simple`](Zdma::simple).
+    pub fn simple(self) -> Result<Zdma<Self>> {
+        // SAFETY: the model is a ZDMA channel, and `SimDevice::window` gives one window at a time.
+        unsafe { Zdma::simple(self) }
+    }
+
+    /// As [`linked`](Zdma::linked), and safe: the type of the window says that a channel is behind
+    /// it.
+    ///
+    /// # Errors
+    /// As [`linked`](Zdma::linked).
+    pub fn linked(self, descriptors: CpuBuf) -> Result<Zdma<Self>, Refused<CpuBuf>> {
+        // SAFETY: as in `simple`.
+        unsafe { Zdma::linked(self, descriptors) }
+    }
+}
+
+/// The channel's state.
+#[derive(Debug)]
+pub struct ZdmaModel {
+    /// Registers that only hold what was written.
+    words: [u32; WORDS],
+    isr: u32,
+    imr: u32,
+    state: u32,
+    total_bytes: u32,
+    job: Option<Job>,
+    /// When the line rises for what is in `isr`; `None`: never, it got lost.
+    line_at_ns: Option<u64>,
+}
+
+/// A transfer under way. Its registers do not change meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    ends_at_ns: u64,
+    irq_delay_ns: Option<u64>,
+    fate: Fate,
+    /// Where the first byte goes; where nothing is, if that cannot be read.
+    to: u64,
+    /// The lengths that [`ZdmaModel::length`] found when it started.
+    list: Option<Length>,
+    /// EN was cleared while it hung: what it has not moved is dropped.
+    dropped: bool,
+}
+
+/// A list as its source's side describes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Length {
+    bytes: u64,
+    descriptors: u32,
+    /// Of all their words.
+    sum: u64,
+}
+
+/// How the job will end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Good,
+    /// Ends with one of the error bits.
+    Error(u32),
+    /// Says it is done after so many bytes.
+    Short(u32),
+    /// Never ends; can be stopped.
+    Hang,
+    /// Never ends, writes garbage to its destination meanwhile, and only a reset stops it.
+    Stuck,
+}
+
+impl ZdmaModel {
+    /// As after power-on.
+    #[must_use]
+    pub fn new() -> Self {
+        let (isr, imr, state, total_bytes) = (0, ug1087::INTERRUPTS, ug1087::DONE, 0);
+        let mut model = Self { words: [0; WORDS], isr, imr, state, total_bytes, job: None, line_at_ns: None };
+        model.set(ERR_CTRL, 1);
+        model.set(ug1087::ZDMA_CH_CTRL0, ug1087::OVR_FETCH);
+        model.set(ug1087::ZDMA_CH_CTRL1, ug1087::CTRL1_RESET);
+        model.set(ug1087::ZDMA_CH_DATA_ATTR, ug1087::DATA_ATTR_RESET);
+        model
+    }
+
+    fn set(&mut self, offset: usize, value: u32) {
+        if let Some(word) = self.words.get_mut(offset / 4) {
+            *word = value;
+        }
+    }
+
+    fn word(&self, offset: usize) -> u32 {
+        self.words.get(offset / 4).copied().unwrap_or(0)
+    }
+
+    fn pointer(&self, offset: usize) -> u64 {
+        address(self.word(offset), self.word(offset + 4))
+    }
+
+    fn in_memory(&self) -> bool {
+        self.word(ug1087::ZDMA_CH_CTRL0) & ug1087::POINT_TYPE != 0
+    }
+
+    /// The first descriptor of the source or the destination: from memory, or from registers.
+    fn first(&self, bus: &mut SimBus<'_>, start: usize, register: usize) -> Option<Descriptor> {
+        if self.in_memory() {
+            return Descriptor::fetch(bus, self.pointer(start));
+        }
+        let left = self.word(register + 8) & ug1087::SIZE;
+        Some(Descriptor { addr: self.pointer(register), left, word3: ug1087::CMD_STOP, next: 0 })
+    }
+
+    fn source(&self, bus: &mut SimBus<'_>) -> Option<Descriptor> {
+        self.first(bus, ug1087::ZDMA_CH_SRC_START_LSB, ug1087::ZDMA_CH_SRC_DSCR_WORD0)
+    }
+
+    /// In simple mode only the source's size counts.
+    fn destination(&self, bus: &mut SimBus<'_>) -> Option<Descriptor> {
+        let first = self.first(bus, ug1087::ZDMA_CH_DST_START_LSB, ug1087::ZDMA_CH_DST_DSCR_WORD0)?;
+        Some(if self.in_memory() { first } else { Descriptor { left: u32::MAX, ..first } })
+    }
+
+    /// How long the source's list is. `None`: it has no end.
+    fn length(&self, bus: &mut SimBus<'_>) -> Option<Length> {
+        let (mut length, mut descriptor) = (Length::default(), self.source(bus));
+        for count in 1..=DESCRIPTORS_MAX {
+            length.descriptors = count;
+            // One that cannot be fetched ends the list when the transfer comes to it.
+            let Some(one) = descriptor else { return Some(length) };
+            length.bytes += u64::from(one.left);
+            for word in [one.addr, u64::from(one.left), u64::from(one.word3), one.next] {
+                length.sum = length.sum.rotate_left(7) ^ word;
+            }
+            if one.ends() {
+                return Some(length);
+            }
+            descriptor = Descriptor::fetch(bus, one.next);
+        }
+        None
+    }
+
+    fn start(&mut self, bus: &mut SimBus<'_>) {
+        let length = self.length(bus);
+        let Length { bytes, descriptors, .. } = length.unwrap_or_default();
+        let busy_ns = LATENCY_NS + u64::from(descriptors) * DESCRIPTOR_NS + bytes / BYTES_PER_NS;
+        let faults = *bus.faults();
+        let fate = if bus.strikes(faults.stuck) {
+            Fate::Stuck
+        } else if bus.strikes(faults.hang) || length.is_none() {
+            Fate::Hang
+        } else if bus.strikes(faults.error) {
+            // One of the four of `INT_FATAL`, which lie side by side.
+            Fate::Error(ug1087::AXI_RD_SRC_DSCR << bus.rng().u32(..4))
+        } else if bus.strikes(faults.short) {
+            Fate::Short(bus.rng().u32(..u32::try_from(bytes).unwrap_or(u32::MAX).max(1)))
+        } else {
+            Fate::Good
+        };
+        let irq_delay_ns = if bus.strikes(faults.lost_irq) {
+            None
+        } else if bus.strikes(faults.late_irq) {
+            Some(bus.rng().u64(..=busy_ns * 10))
+        } else {
+            Some(0)
+        };
+        let jitter_ns = bus.rng().u64(..=busy_ns / 8);
+        let to = self.destination(bus).map_or(u64::MAX, |first| first.addr);
+        self.state = ug1087::BUSY;
+        self.job = Some(Job { ends_at_ns: bus.now_ns() + busy_ns + jitter_ns, irq_delay_ns, fate, to, list: length, dropped: false });
+    }
+
+    /// EN was cleared under a job: one that hangs is dropped, the others come to their end.
+    const fn disable(&mut self) {
+        if let Some(Job { fate: Fate::Hang, dropped, .. }) = &mut self.job {
+            *dropped = true;
+        }
+    }
+
+    /// The job's end, whatever it came to.
+    fn finish(&mut self, job: Job, what: u32, state: u32) {
+        self.job = None;
+        self.state = state;
+        self.isr |= what;
+        self.line_at_ns = job.irq_delay_ns.map(|delay| job.ends_at_ns + delay);
+        if state != ug1087::PAUSED {
+            self.set(ug1087::ZDMA_CH_CTRL2, 0);
+        }
+    }
+
+    fn run(&mut self, job: Job, bus: &mut SimBus<'_>) {
+        let limit = match job.fate {
+            Fate::Short(bytes) => bytes,
+            Fate::Error(_) => 0,
+            _ => u32::MAX,
+        };
+        let ended = match job.fate {
+            Fate::Error(bit) => Err(bit),
+            // It may have fetched any of the old descriptors and of the new ones.
+            _ if self.length(bus) != job.list => Err(ug1087::AXI_RD_SRC_DSCR),
+            _ => self.copy(limit, bus),
+        };
+        match ended {
+            Ok(ug1087::CMD_PAUSE) => self.finish(job, ug1087::DMA_PAUSE, ug1087::PAUSED),
+            Ok(_) => self.finish(job, ug1087::DMA_DONE, ug1087::DONE),
+            Err(bit) => self.finish(job, bit | ug1087::DMA_DONE, ug1087::DONE_WITH_ERROR),
+        }
+    }
+
+    /// The transfer, up to `limit` bytes of it: source descriptor by source descriptor, into the
+    /// destination's as they come. The command that ended it, or the error's bit.
+    fn copy(&mut self, limit: u32, bus: &mut SimBus<'_>) -> Result<u32, u32> {
+        let mut to = self.destination(bus).ok_or(ug1087::AXI_RD_DST_DSCR)?;
+        let mut from = self.source(bus).ok_or(ug1087::AXI_RD_SRC_DSCR)?;
+        let (mut moved, mut destinations) = (0, 1);
+        for _ in 0..DESCRIPTORS_MAX {
+            while from.left > 0 {
+                while to.left == 0 {
+                    destinations += 1;
+                    if destinations > DESCRIPTORS_MAX {
+                        return Err(ug1087::AXI_RD_DST_DSCR);
+                    }
+                    to = Descriptor::fetch(bus, to.next).ok_or(ug1087::AXI_RD_DST_DSCR)?;
+                }
+                if moved >= limit {
+                    return Ok(ug1087::CMD_STOP);
+                }
+                let size = burst(&from, &to, limit - moved);
+                let mut beats = [0; BURST_BYTES];
+                let bytes = beats.get_mut(..size as usize).unwrap_or_default();
+                bus.read(DevAddr(from.addr), bytes).map_err(|_| ug1087::AXI_RD_DATA)?;
+                bus.write(DevAddr(to.addr), bytes).map_err(|_| ug1087::AXI_WR_DATA)?;
+                for side in [&mut from, &mut to] {
+                    side.addr = side.addr.wrapping_add(u64::from(size));
+                    side.left -= size;
+                }
+                moved += size;
+                self.count(size);
+            }
+            if from.ends() {
+                return Ok(from.word3 & COMMAND);
+            }
+            from = Descriptor::fetch(bus, from.next).ok_or(ug1087::AXI_RD_SRC_DSCR)?;
+        }
+        Err(ug1087::AXI_RD_SRC_DSCR)
+    }
+
+    fn count(&mut self, bytes: u32) {
+        let (sum, overflows) = self.total_bytes.overflowing_add(bytes);
+        self.total_bytes = sum;
+        if overflows {
+            self.isr |= ug1087::BYTE_CNT_OVRFL;
+        }
+    }
+
+    fn is_raised(&self) -> bool {
+        self.isr & !self.imr != 0
+    }
+}
+
+/// The next burst: it ends where one of them does, at the limit, and at a multiple of its own size.
+fn burst(from: &Descriptor, to: &Descriptor, limit: u32) -> u32 {
+    #[allow(clippy::cast_possible_truncation, reason = "less than 256")]
+    let room = (BURST_BYTES as u64 - to.addr % BURST_BYTES as u64) as u32;
+    room.min(from.left).min(to.left).min(limit)
+}
+
+impl Default for ZdmaModel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// SAFETY: it reads and writes only where its registers and the descriptors that they name say, in
+// `copy` and while it is stuck, and reads descriptors there and in `start`. STATUS leaves its busy
+// state in `finish` and where a job is dropped, after which there is no job, and nothing is touched
+// without one.
+unsafe impl Model for ZdmaModel {
+    const WINDOW_BYTES: usize = ug1087::WINDOW_BYTES;
+
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        match self.job {
+            Some(Job { fate: Fate::Stuck, to, .. }) => {
+                // It runs on behind everybody's back, into the last buffer it was given.
+                let _ = bus.write(DevAddr(to), &[GARBAGE]);
+            }
+            Some(Job { dropped: true, .. }) => {
+                self.job = None;
+                self.state = ug1087::DONE;
+            }
+            Some(job) if job.fate != Fate::Hang && job.ends_at_ns <= bus.now_ns() => self.run(job, bus),
+            _ => {}
+        }
+    }
+
+    fn read32(&mut self, offset: usize, _bus: &mut SimBus<'_>) -> u32 {
+        match offset {
+            ug1087::ZDMA_CH_ISR => self.isr,
+            ug1087::ZDMA_CH_IMR => self.imr,
+            ug1087::ZDMA_CH_IEN | ug1087::ZDMA_CH_IDS => 0,
+            ug1087::ZDMA_CH_STATUS => self.state,
+            ug1087::ZDMA_CH_TOTAL_BYTE => self.total_bytes,
+            _ => self.word(offset),
+        }
+    }
+
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        match offset {
+            ug1087::ZDMA_CH_ISR => self.isr &= !value,
+            ug1087::ZDMA_CH_IEN => self.imr &= !value,
+            ug1087::ZDMA_CH_IDS => self.imr |= value & ug1087::INTERRUPTS,
+            ug1087::ZDMA_CH_IMR | ug1087::ZDMA_CH_STATUS => {}
+            ug1087::ZDMA_CH_TOTAL_BYTE => self.total_bytes &= !value,
+            ug1087::ZDMA_CH_CTRL2 => {
+                self.set(offset, value & ug1087::EN);
+                match (value & ug1087::EN != 0, self.job) {
+                    (true, None) if self.state != ug1087::PAUSED => self.start(bus),
+                    (false, Some(_)) => self.disable(),
+                    _ => {}
+                }
+            }
+            // The others must be stable while the channel is enabled: it has latched them.
+            _ if self.job.is_some() => {}
+            ug1087::ZDMA_CH_CTRL0 => {
+                self.set(offset, value & CTRL0_BITS);
+                // Out of the paused state, with EN at 0. Resuming is not modelled: no driver here
+                // does it.
+                if value & ug1087::CONT != 0 && self.state == ug1087::PAUSED && self.word(ug1087::ZDMA_CH_CTRL2) == 0 {
+                    self.state = ug1087::DONE;
+                }
+            }
+            o => self.set(o, value),
+        }
+    }
+
+    fn irq_at_ns(&self) -> Option<u64> {
+        if self.is_raised() {
+            return self.line_at_ns;
+        }
+        match self.job {
+            Some(Job { fate: Fate::Hang | Fate::Stuck, .. } | Job { dropped: true, .. }) => None,
+            Some(Job { ends_at_ns, irq_delay_ns: Some(delay), .. }) if self.imr & ug1087::DMA_DONE == 0 => Some(ends_at_ns + delay),
+            _ => None,
+        }
+    }
+
+    fn reset(&mut self) {
+        *self = Self::new();
+    }
+}

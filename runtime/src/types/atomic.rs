@@ -1,4 +1,0 @@
-//! The atomics that the lock-free parts use, named in one place: the model checker's tests put
-//! loom's here instead.
-
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
