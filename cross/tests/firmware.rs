@@ -1,5 +1,5 @@
-//! `packaging/buildroot` and `packaging/yocto` say what the sources say: crates and checksums,
-//! licences, boards with overlays. `packaging/check` has their own linters.
+//! `cross/packaging/buildroot` and `cross/packaging/yocto` say what the sources say: crates and
+//! checksums, licences, boards with overlays. `cross/packaging/check` has their own linters.
 //!
 //! `CONTIGO_WRITE_CRATES=1 cargo test -p contigo-cross --test firmware` writes the list of crates
 //! anew, after a change of `Cargo.lock`.
@@ -37,7 +37,7 @@ fn crates(lock: &str) -> String {
 
 #[test]
 fn yoctos_list_of_crates_is_that_of_the_lock_file() {
-    const LIST: &str = "packaging/yocto/meta-contigo/recipes-contigo/contigo/contigo-crates.inc";
+    const LIST: &str = "cross/packaging/yocto/meta-contigo/recipes-contigo/contigo/contigo-crates.inc";
     let made = crates(&read("Cargo.lock"));
     if env::var_os("CONTIGO_WRITE_CRATES").is_some() {
         fs::write(root().join(LIST), &made).unwrap();
@@ -49,7 +49,7 @@ fn yoctos_list_of_crates_is_that_of_the_lock_file() {
 fn buildroots_sums_of_licences_are_right() {
     // Each package's licences are beside its sources.
     for (package, sources) in [("contigo", "."), ("contigo-module", "kernel-helpers"), ("contigo-overlays", "boards")] {
-        let hashes = read(&format!("packaging/buildroot/package/{package}/{package}.hash"));
+        let hashes = read(&format!("cross/packaging/buildroot/package/{package}/{package}.hash"));
         let lines: Vec<_> = hashes.lines().filter(|line| !line.starts_with('#')).collect();
         assert!(!lines.is_empty(), "{package}");
         for line in lines {
@@ -68,11 +68,11 @@ fn the_boards_that_are_named_have_overlays() {
         let line = text.lines().find_map(|line| line.trim_start().strip_prefix(before)).unwrap_or_else(|| panic!("{file} has no {before}"));
         line.split('"').nth(1).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
-    let buildroot = "packaging/buildroot";
+    let buildroot = "cross/packaging/buildroot";
     for (file, before) in [
         (format!("{buildroot}/package/contigo-overlays/Config.in"), "default "),
         (format!("{buildroot}/configs/contigo.fragment"), "BR2_PACKAGE_CONTIGO_OVERLAYS_BOARDS="),
-        ("packaging/yocto/meta-contigo/recipes-contigo/contigo.inc".to_owned(), "CONTIGO_BOARDS ?= "),
+        ("cross/packaging/yocto/meta-contigo/recipes-contigo/contigo.inc".to_owned(), "CONTIGO_BOARDS ?= "),
     ] {
         let boards = named(&file, before);
         assert!(!boards.is_empty(), "{file}");
@@ -85,8 +85,8 @@ fn the_boards_that_are_named_have_overlays() {
 #[test]
 fn both_trees_install_files_that_are_there() {
     let texts = [
-        read("packaging/buildroot/package/contigo/contigo.mk"),
-        read("packaging/yocto/meta-contigo/recipes-contigo/contigo/contigo_0.1.0.bb"),
+        read("cross/packaging/buildroot/package/contigo/contigo.mk"),
+        read("cross/packaging/yocto/meta-contigo/recipes-contigo/contigo/contigo_0.1.0.bb"),
     ];
     for text in texts {
         assert!(text.contains("kernel-helpers/udev/60-contigo.rules") && root().join("kernel-helpers/udev/60-contigo.rules").exists());

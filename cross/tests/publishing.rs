@@ -78,11 +78,13 @@ fn copy(below: &str, to: &Path) {
 /// A tree with the files that say a version.
 fn versioned() -> TempDir {
     let tree = TempDir::new().unwrap();
-    for file in ["Cargo.toml", "CHANGELOG.md", "fuzz/Cargo.toml", "python/Cargo.toml", "kernel-helpers/README.md", "docs/pynq-z2.md"] {
+    for file in
+        ["Cargo.toml", "CHANGELOG.md", "tests/fuzz/Cargo.toml", "bindings/python/Cargo.toml", "kernel-helpers/README.md", "docs/pynq-z2.md"]
+    {
         copy(file, tree.path());
     }
     copy("kernel-helpers/module/dkms.conf", tree.path());
-    copy("packaging", tree.path());
+    copy("cross/packaging", tree.path());
     tree
 }
 
@@ -96,7 +98,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn every_file_says_the_workspaces_version() {
-    let output = script(&root(), "packaging/versions", &[]);
+    let output = script(&root(), "cross/packaging/versions", &[]);
     assert!(output.status.success(), "{}", said(&output));
 }
 
@@ -106,13 +108,13 @@ fn a_version_that_differs_is_named() {
     let tree = versioned();
     // Each place, alone: its file, and the text around the version.
     let places = [
-        ("python/Cargo.toml", "version = \"", "\""),
-        ("fuzz/Cargo.toml", "version = \"", "\""),
+        ("bindings/python/Cargo.toml", "version = \"", "\""),
+        ("tests/fuzz/Cargo.toml", "version = \"", "\""),
         ("kernel-helpers/module/dkms.conf", "PACKAGE_VERSION=\"", "\""),
         ("kernel-helpers/README.md", "/usr/src/contigo-", ""),
         ("docs/pynq-z2.md", "dkms install contigo/", ""),
-        ("packaging/buildroot/package/contigo-module/contigo-module.mk", "CONTIGO_MODULE_VERSION = ", "\n"),
-        ("Cargo.toml", "contigo-log = { path = \"log\", version = \"", "\""),
+        ("cross/packaging/buildroot/package/contigo-module/contigo-module.mk", "CONTIGO_MODULE_VERSION = ", "\n"),
+        ("Cargo.toml", "contigo-log = { path = \"tools/log\", version = \"", "\""),
     ];
     for (file, before, after) in places {
         let path = tree.path().join(file);
@@ -120,25 +122,25 @@ fn a_version_that_differs_is_named() {
         let place = format!("{before}{version}{after}");
         assert!(text.contains(&place), "{file} has {place}");
         fs::write(&path, text.replace(&place, &format!("{before}9.9.9{after}"))).unwrap();
-        let output = script(tree.path(), "packaging/versions", &[]);
+        let output = script(tree.path(), "cross/packaging/versions", &[]);
         assert_eq!(output.status.code(), Some(1), "{file}");
         assert_eq!(said(&output), format!("versions: {file} says 9.9.9, and Cargo.toml {version}\n"));
         fs::write(&path, text).unwrap();
     }
-    let recipes = tree.path().join("packaging/yocto/meta-contigo/recipes-contigo/contigo");
+    let recipes = tree.path().join("cross/packaging/yocto/meta-contigo/recipes-contigo/contigo");
     let (old, new) = (recipes.join(format!("contigo_{version}.bb")), recipes.join("contigo_9.9.9.bb"));
     fs::rename(&old, &new).unwrap();
-    assert!(said(&script(tree.path(), "packaging/versions", &[])).contains("contigo_9.9.9.bb says 9.9.9"));
+    assert!(said(&script(tree.path(), "cross/packaging/versions", &[])).contains("contigo_9.9.9.bb says 9.9.9"));
     fs::rename(new, old).unwrap();
     // The changelog's heading is asked for at a release alone.
-    assert!(script(tree.path(), "packaging/versions", &[]).status.success());
+    assert!(script(tree.path(), "cross/packaging/versions", &[]).status.success());
     fs::write(tree.path().join("CHANGELOG.md"), "# Changelog\n\n## Unreleased\n\n- A change.\n").unwrap();
-    let output = script(tree.path(), "packaging/versions", &["--release"]);
+    let output = script(tree.path(), "cross/packaging/versions", &["--release"]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(said(&output).lines().count(), 2, "no heading, and a line left: {}", said(&output));
     fs::write(tree.path().join("CHANGELOG.md"), format!("# Changelog\n\n## Unreleased\n\n## {version} (2026-12-01)\n\n- A change.\n"))
         .unwrap();
-    assert!(script(tree.path(), "packaging/versions", &["--release"]).status.success());
+    assert!(script(tree.path(), "cross/packaging/versions", &["--release"]).status.success());
 }
 
 /// Runs git in `tree`. False where there is no git.
@@ -156,7 +158,7 @@ fn a_release_of_a_wrong_tree_ends_with_what_to_do() {
         return;
     }
     let ends = |args: &[&str], code: i32, text: &str| {
-        let output = script(tree.path(), "packaging/release", args);
+        let output = script(tree.path(), "cross/packaging/release", args);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
         assert!(said(&output).contains(text), "{args:?}: {}", said(&output));
     };
@@ -179,7 +181,7 @@ fn a_release_of_a_wrong_tree_ends_with_what_to_do() {
     // The part that needs no tool is made twice, with equal bytes, and never over another.
     let made = |name: &str| {
         let out = tree.path().join("target").join(name);
-        let output = script(tree.path(), "packaging/release", &["--make", "--only", "source", "--out", out.to_str().unwrap()]);
+        let output = script(tree.path(), "cross/packaging/release", &["--make", "--only", "source", "--out", out.to_str().unwrap()]);
         assert!(output.status.success(), "{}", said(&output));
         assert!(String::from_utf8_lossy(&output.stdout).contains("Nothing was uploaded"));
         fs::read(out.join("SHA256SUMS")).unwrap()
@@ -198,7 +200,7 @@ fn a_release_of_a_wrong_tree_ends_with_what_to_do() {
     fs::set_permissions(tools.join("gzip"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
-    command.arg("packaging/release").args(["--make", "--only", "source", "--out", "target/full"]);
+    command.arg("cross/packaging/release").args(["--make", "--only", "source", "--out", "target/full"]);
     let output = command.current_dir(tree.path()).env("PATH", path).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("nothing was kept; free on the disk"), "{}", said(&output));

@@ -1,4 +1,4 @@
-/* capi/README.md, and a driver of the program's own: compiled, and not run. */
+/* bindings/c/README.md, and a driver of the program's own: compiled, and not run. */
 
 #include <contigo.h>
 

@@ -1,4 +1,4 @@
-"""python/README.md; it is compiled, and not run."""
+"""bindings/python/README.md; it is compiled, and not run."""
 
 import contigo, numpy as np
 

@@ -143,7 +143,7 @@ def what_is_imported_is_what_was_installed():
     """Also in the package's own folder; and a Python that cannot load it says why."""
 
     def ran(code):
-        return subprocess.run([sys.executable, "-c", code], cwd=ROOT / "python", capture_output=True, text=True, timeout=60)
+        return subprocess.run([sys.executable, "-c", code], cwd=ROOT / "bindings" / "python", capture_output=True, text=True, timeout=60)
 
     assert ran("import contigo; print(contigo.__file__)").stdout.strip() == contigo.__file__
     error = ran("import sys; sys.abiflags = 't'; import contigo").stderr

@@ -10,7 +10,7 @@ import contigo
 import numpy as np
 from common import refused
 
-CAPI = Path(__file__).resolve().parents[2] / "capi"
+CAPI = Path(__file__).resolve().parents[2] / "bindings" / "c"
 
 
 def compiled(folder, source, *options):

@@ -13,7 +13,7 @@ from pathlib import Path
 import contigo
 from common import ROOT, Skipped
 
-EXAMPLES = sorted((ROOT / "python" / "examples").glob("*.py"))
+EXAMPLES = sorted((ROOT / "bindings" / "python" / "examples").glob("*.py"))
 
 
 def examples_run():
@@ -33,7 +33,7 @@ def board_wheel():
     folder = tempfile.TemporaryDirectory(prefix="contigo-wheel-")
     # maturin is beside this Python.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    command = [str(ROOT / "python" / "build-wheels"), "--out", folder.name, "armv7-unknown-linux-gnueabihf"]
+    command = [str(ROOT / "bindings" / "python" / "build-wheels"), "--out", folder.name, "armv7-unknown-linux-gnueabihf"]
     built = subprocess.run(command, capture_output=True, text=True, timeout=900, env={**os.environ, "PATH": path, "PYTHONPATH": ""})
     if built.returncode == 3:
         raise Skipped(built.stderr.strip().splitlines()[-1])

@@ -76,7 +76,7 @@ const KERNEL: [(Error, &str); 24] = [
     (Error::NeedsDevice { kind: "vfio" }, include_str!("names.rs")),
     (Error::Cuda { call: "cuInit", code: 100, name: "CUDA_ERROR_NO_DEVICE" }, include_str!("cuda/main.rs")),
     (Error::Unsupported { what: "cuInit", fix: "update it" }, include_str!("cuda/gpus.rs")),
-    (Error::SlotSize { slot_bytes: 100, line_bytes: 64 }, include_str!("../../capi/src/object/pool.rs")),
+    (Error::SlotSize { slot_bytes: 100, line_bytes: 64 }, include_str!("../../bindings/c/src/object/pool.rs")),
     (Error::DriverCheck { driver: "mover", why: "too short", answer: 3 }, include_str!("../../bindings/objects/tests/loaded.rs")),
     (Error::Driver { driver: "mover", why: "open", answer: 5 }, include_str!("../../bindings/objects/tests/loaded.rs")),
     (Error::NoLibrary { name: "libcuda.so.1", fix: "install the driver" }, include_str!("cuda/gpus.rs")),

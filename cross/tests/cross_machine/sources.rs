@@ -9,7 +9,7 @@ pub(crate) const TOOLS: [&str; 14] =
     ["make", "dtc", "readelf", "python3", "sh", "install", "ln", "sed", "tr", "echo", "cat", "mkdir", "rm", "uname"];
 
 /// Makefiles, module, overlays, manual pages: all that is packed of the sources.
-const FOLDERS: [&str; 4] = ["boards", "capi", "kernel-helpers", "packaging"];
+const FOLDERS: [&str; 4] = ["boards", "bindings/c", "kernel-helpers", "cross/packaging"];
 
 impl Machine {
     /// The sources, of Contigo 9.8.7, and a wheel whose library is `fixtures/<triple>.2.27` too.
@@ -20,7 +20,7 @@ impl Machine {
             copy(&root.join(folder), &self.path("sources").join(folder))?;
         }
         fs::write(self.path("sources/Cargo.toml"), "[workspace.package]\nversion = \"9.8.7\"\n")?;
-        fs::create_dir_all(self.path("sources/python"))?;
+        fs::create_dir_all(self.path("sources/bindings/python"))?;
         let fixtures = self.path("fixtures").display().to_string();
         let script = format!(
             r#"exec python3 - "$2" "$3" <<'END'
@@ -33,7 +33,7 @@ with zipfile.ZipFile(out + "/contigo-9.8.7-cp39-abi3-any.whl", "w") as wheel:
         wheel.writestr("contigo-9.8.7.dist-info/" + name, text)
 END"#
         );
-        self.program("sources/python/build-wheels", &script)?;
+        self.program("sources/bindings/python/build-wheels", &script)?;
         self.with_maturin()?;
         self.link(&TOOLS)
     }

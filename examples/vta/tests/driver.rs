@@ -34,7 +34,7 @@ fn compile(command: &mut Command) {
 
 fn cc(more: &[&str]) -> Command {
     let mut command = Command::new(compiler());
-    command.args(FLAGS).args(more).args(["include", "../../capi/include"].map(|folder| format!("-I{CRATE}/{folder}")));
+    command.args(FLAGS).args(more).args(["include", "../../bindings/c/include"].map(|folder| format!("-I{CRATE}/{folder}")));
     command
 }
 

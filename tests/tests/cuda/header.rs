@@ -17,11 +17,11 @@ use std::{
 
 const ABI: &str = include_str!("../../../runtime/core/src/cuda/abi.rs");
 const STAND_IN: [&str; 5] = [
-    concat!(include_str!("../../fake-cuda/src/exports/mod.rs"), include_str!("../../fake-cuda/src/codes.rs")),
-    include_str!("../../fake-cuda/src/exports/context.rs"),
-    include_str!("../../fake-cuda/src/exports/device.rs"),
-    concat!(include_str!("../../fake-cuda/src/exports/memory.rs"), include_str!("../../fake-cuda/src/exports/stream.rs")),
-    include_str!("../../fake-cuda/src/exports/module.rs"),
+    concat!(include_str!("../../../gpu/fake-cuda/src/exports/mod.rs"), include_str!("../../../gpu/fake-cuda/src/codes.rs")),
+    include_str!("../../../gpu/fake-cuda/src/exports/context.rs"),
+    include_str!("../../../gpu/fake-cuda/src/exports/device.rs"),
+    concat!(include_str!("../../../gpu/fake-cuda/src/exports/memory.rs"), include_str!("../../../gpu/fake-cuda/src/exports/stream.rs")),
+    include_str!("../../../gpu/fake-cuda/src/exports/module.rs"),
 ];
 /// Those that `tests/cuda/get` gets.
 const VERSIONS: [&str; 3] = ["11.8", "12.9", "13.5"];

@@ -1,9 +1,9 @@
 //! Memory that CUDA pins, and a GPU's kernels, on a driver that stands in for NVIDIA's and is as
 //! hostile as the reference allows. The GPU's view is elsewhere than the CPU's, and pinned memory
 //! is aligned to 16 bytes. Results are seen only when the driver has said so; errors come late and
-//! stay. `fake-cuda/` is that driver; every call of it that fails is tried. `header` and `nvidia`
-//! are about NVIDIA's own: what its `cuda.h` says, and what its driver answers where there is no
-//! GPU.
+//! stay. `gpu/fake-cuda/` is that driver; every call of it that fails is tried. `header` and
+//! `nvidia` are about NVIDIA's own: what its `cuda.h` says, and what its driver answers where there
+//! is no GPU.
 #![cfg(target_pointer_width = "64")]
 #![allow(
     unsafe_code,

@@ -1,5 +1,5 @@
 //! The inputs that a fuzzer found worth keeping, and those that people thought of, imported again;
-//! and the inputs near them. `fuzz/` has the fuzzer.
+//! and the inputs near them. `tests/fuzz/` has the fuzzer.
 
 use contigo::{Error, types::TensorRule};
 use contigo_testkit::{
@@ -30,7 +30,7 @@ const RULES: [TensorRule; 12] = [
 ];
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("fuzz").join(name).join("dlpack_import")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(name).join("dlpack_import")
 }
 
 /// Every file of a folder, in the order of their names.

@@ -2,7 +2,7 @@
 //!
 //! A block `rust`, `c`, `python` or `dts` is a run of lines of a file in `SOURCES`, but for the
 //! indent. Rust's files are modules of this test, or programs of their own. C's are compiled by
-//! `capi/tests/examples.rs`, Python's by `tests/interop/run`, and trees by
+//! `bindings/c/tests/examples.rs`, Python's by `tests/interop/run`, and trees by
 //! `cross/tests/overlays.rs` or here.
 
 use crate::markdown::{Block, Page, dedent, files, pages, root};
@@ -11,8 +11,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 /// Where a block of each language may be from.
 const SOURCES: [(&str, &str, &[&str]); 4] = [
     ("rust", "rs", &["docs/examples/", "rtl/src/bin/"]),
-    ("c", "c", &["docs/examples/", "capi/examples/"]),
-    ("python", "py", &["docs/examples/", "python/examples/"]),
+    ("c", "c", &["docs/examples/", "bindings/c/examples/"]),
+    ("python", "py", &["docs/examples/", "bindings/python/examples/"]),
     ("dts", "dtso", &["docs/examples/", "boards/", "examples/"]),
 ];
 

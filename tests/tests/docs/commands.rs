@@ -1,5 +1,5 @@
 //! Commands name what exists: packages, tests, scripts, files. The tools' own options are tried by
-//! `cli/tests/docs.rs`, `cross/tests/docs.rs` and `cross/lab/tests/docs.rs`.
+//! `tools/contigo/tests/docs.rs`, `cross/tests/docs.rs` and `cross/lab/tests/docs.rs`.
 
 use crate::markdown::{Page, arguments, commands, files, known, pages, root};
 use std::{
@@ -88,7 +88,8 @@ impl Tree {
         let value = |names: [&str; 2]| words.iter().position(|word| names.contains(word)).and_then(|at| words.get(at + 1).copied());
         if verb == "fuzz" {
             let name = words.get(2).copied().unwrap_or("");
-            return (!self.root.join(format!("fuzz/fuzz_targets/{name}.rs")).exists()).then(|| format!("there is no fuzz target {name}"));
+            return (!self.root.join(format!("tests/fuzz/fuzz_targets/{name}.rs")).exists())
+                .then(|| format!("there is no fuzz target {name}"));
         }
         if let Some(name) = value(["--package", "-p"]) {
             let Some(folder) = self.package(name) else { return Some(format!("there is no package {name}")) };
@@ -146,7 +147,8 @@ impl Tree {
 
     /// A word that is a file of this repository by its look, and is not there.
     fn missing_file(&self, page: &Page, word: &str) -> Option<String> {
-        let made = ["target/", "python/target/", "fuzz/artifacts/", "contigo-gpu/"].iter().any(|folder| word.starts_with(folder));
+        let made =
+            ["target/", "bindings/python/target/", "tests/fuzz/artifacts/", "contigo-gpu/"].iter().any(|folder| word.starts_with(folder));
         let top = word
             .split('/')
             .next()

@@ -47,7 +47,7 @@ fn names_of_c_and_variables_exist() {
 #[test]
 fn names_of_the_python_package_exist() {
     let root = root(env!("CARGO_MANIFEST_DIR"), 1);
-    let stub = fs::read_to_string(root.join("python/package/contigo/__init__.pyi")).unwrap();
+    let stub = fs::read_to_string(root.join("bindings/python/package/contigo/__init__.pyi")).unwrap();
     let own: BTreeSet<&str> = words(&stub).collect();
     let mut wrong = String::new();
     for page in pages(&root).iter().filter(|page| page.path != "CHANGELOG.md") {
@@ -67,5 +67,5 @@ fn names_of_the_python_package_exist() {
             }
         }
     }
-    assert!(wrong.is_empty(), "python/package/contigo/__init__.pyi has no such names:\n{wrong}");
+    assert!(wrong.is_empty(), "bindings/python/package/contigo/__init__.pyi has no such names:\n{wrong}");
 }

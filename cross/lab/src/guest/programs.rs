@@ -130,14 +130,14 @@ impl Programs {
     }
 }
 
-/// `capi/examples/names.c` over the C library that cargo's messages name.
+/// `bindings/c/examples/names.c` over the C library that cargo's messages name.
 fn c_program(cache: &CacheDir, cpu: Cpu, messages: &str, folder: &Path) -> Result<PathBuf> {
     let library = artifacts(messages)
         .filter(|message| message.target.as_ref().is_some_and(|target| target.name == LIBRARY.1))
         .flat_map(|message| message.filenames)
         .find(|file| file.extension().is_some_and(|extension| extension == "a"))
         .with_context(|| format!("cargo built no static library of {}", LIBRARY.0))?;
-    let capi = Path::new(WORKSPACE).join("capi");
+    let capi = Path::new(WORKSPACE).join("bindings/c");
     let program = folder.join(NAMES);
     let compiler = Tool::new(&format!("{}gcc", cpu.prefix()), format!("compiling {NAMES}"))?;
     let compiler = compiler.args(["-std=c11", "-O2", "-static", "-s", "-I"]).arg(capi.join("include")).arg(capi.join("examples/names.c"));

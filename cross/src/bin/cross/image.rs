@@ -1,5 +1,5 @@
 //! `cargo cross image`: an SD-card image of Debian. The lab makes the kernel, and
-//! `packaging/image/build` the card.
+//! `cross/packaging/image/build` the card.
 
 use crate::{
     package::FOLDER,
@@ -24,7 +24,7 @@ const KERNEL_LIMIT: Duration = Duration::from_secs(2 * 3600);
 /// Which image.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The board: a file's name in packaging/image/boards
+    /// The board: a file's name in cross/packaging/image/boards
     #[arg(long)]
     board: String,
     /// The file; contigo-BOARD.img here where nothing is said
@@ -42,7 +42,7 @@ pub(crate) struct Options {
 pub(crate) fn image(options: &Options) -> Result<()> {
     let cache = CacheDir::open()?;
     let workspace = Workspace::find(&cache)?;
-    let folder = workspace.root.join("packaging/image");
+    let folder = workspace.root.join("cross/packaging/image");
     let lab = lab(&folder, &options.board)?;
     let build = folder.join("build");
     let packages = options.packages.clone().unwrap_or_else(|| workspace.target_dir.join(FOLDER));

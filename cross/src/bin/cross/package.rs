@@ -121,7 +121,7 @@ fn need(cache: &CacheDir, deb: bool) -> Result<()> {
         remedy: format!("{how}`cargo cross setup --packages` for all at once"),
     };
     let of_deb = ["dh", "dpkg-architecture"];
-    // lintian looks at the packages afterwards: packaging/debian/test.
+    // lintian looks at the packages afterwards: cross/packaging/debian/test.
     let wanted = PROGRAMS.iter().filter(|program| **program != "lintian" && (deb || !of_deb.contains(program)));
     for program in wanted {
         if packages::find(program).is_none() {

@@ -1,4 +1,4 @@
-//! Debian packages of the tree, by debhelper: `packaging/debian` says which file is in which.
+//! Debian packages of the tree, by debhelper: `cross/packaging/debian` says which file is in which.
 
 use super::{
     Packed,
@@ -16,7 +16,7 @@ use contigo_cross::{
 use std::{env, fs, path::Path, time::Duration};
 
 /// Its files, from the root of the sources.
-const RULES: &str = "packaging/debian";
+const RULES: &str = "cross/packaging/debian";
 /// Who packs, where `DEBFULLNAME` and `DEBEMAIL` do not say so.
 const PACKER: (&str, &str) = ("The Contigo developers", "contigo@localhost");
 /// For xz over some 50 MB, on two busy cores of a small machine.

@@ -35,8 +35,8 @@ const COPIED: [(&str, &str); 6] = [
     ("kernel-helpers/modprobe.d/contigo.conf", "etc/modprobe.d/contigo.conf"),
     // A boot complains of a module that is listed and missing, and a node loads it by itself.
     ("kernel-helpers/modules-load.d/contigo.conf", "usr/share/doc/contigo/examples/modules-load.d/contigo.conf"),
-    ("packaging/man/contigo.1", "usr/share/man/man1/contigo.1"),
-    ("packaging/man/contigo-board-tests.1", "usr/share/man/man1/contigo-board-tests.1"),
+    ("cross/packaging/man/contigo.1", "usr/share/man/man1/contigo.1"),
+    ("cross/packaging/man/contigo-board-tests.1", "usr/share/man/man1/contigo-board-tests.1"),
 ];
 /// The boards' compiled overlays.
 const OVERLAYS: &str = "usr/share/contigo/overlays";
@@ -92,7 +92,7 @@ pub(super) fn lay(cache: &CacheDir, workspace: &Workspace, target: &'static Targ
         tool.arg(format!("DESTDIR={}", root.display())).args(variables).writes(root).run(&cache.log(goal)?)
     };
     let to = [format!("BUILT={}", built.display()), "PREFIX=/usr".into(), format!("LIBDIR=lib/{}", target.gnu)];
-    make("laying out the C library", "capi", "install", &to)?;
+    make("laying out the C library", "bindings/c", "install", &to)?;
     make("laying out the module's sources", "kernel-helpers/module", "dkms", &[])?;
     overlays(cache, workspace, &root.join(OVERLAYS))?;
     python(cache, workspace, target, &root.join(PYTHON))?;
@@ -131,7 +131,7 @@ fn python(cache: &CacheDir, workspace: &Workspace, target: &Target, into: &Path)
     let scratch = cache.scratch()?;
     let maturin = MATURIN.find(cache).ok_or_else(|| packages::missing("maturin"))?.join("bin");
     let path = env::join_paths(std::iter::once(maturin).chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())))?;
-    let script = workspace.root.join("python/build-wheels");
+    let script = workspace.root.join("bindings/python/build-wheels");
     Tool::at(&script, format!("building the Python package for {}", target.triple))
         .arg("--out")
         .arg(scratch.path())

@@ -1,0 +1,357 @@
+//! Drivers by their names: an HLS kernel by its map, and a Rust driver that a program registers in
+//! its own libcontigo. C opens that one as it opens a built-in one. (The program links the two
+//! crates; this test is such a program.)
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo::{
+    Completion, Device, Driver, Error, Result,
+    drivers::zdma::Zdma,
+    job::{AnyDriver, Parts},
+    mem::DevSlice,
+    names::{AnyDevice, DriverRow, register},
+    sim::{AnyModel, zdma::ZdmaModel},
+};
+use contigo_c::*;
+use core::{
+    ffi::{CStr, c_void},
+    ptr,
+};
+use std::time::Duration;
+
+/// An argument at which its check panics.
+const PANICS: u32 = 13;
+
+/// Copies, backwards or not: as much of a driver as this test needs.
+struct Twice<D: Device>(Zdma<D>, u32);
+
+// SAFETY: every method is the channel's own.
+unsafe impl<D: Device> Driver for Twice<D> {
+    contigo::forward!(|this| this.0 => port, simulated, addr_bits, operands, depth, in_order);
+    contigo::forward!(|this| this.0 => stop);
+    fn name(&self) -> &'static str {
+        "twice"
+    }
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        match args {
+            [1..=9] => self.0.check(operands, &[]),
+            [panics] if *panics == PANICS => panic!("asked for"),
+            _ => Err(Error::Argument { name: "times", value: args.len() as u64, min: 1, max: 9, multiple_of: 1 }),
+        }
+    }
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        self.1 = args[0] * 100;
+        unsafe { self.0.submit(slot, operands, &[]) }
+    }
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        Ok(self.0.poll(timeout)?.map(|done| Completion { words: [self.1, 0, 0, 0], ..done }))
+    }
+}
+
+/// # Safety
+/// The device is a ZDMA channel, and no other code drives it.
+unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
+    parts.settings.number("burst", 1, 16)?;
+    assert_eq!(parts.memory.map(|memory| memory.len_bytes()), Some(4096), "as much as its row asks for");
+    // SAFETY: the caller's promise.
+    let channel: Zdma<AnyDevice> = unsafe { Zdma::simple(parts.device)? };
+    AnyDriver::new(Twice(channel, 0))
+}
+
+static TWICE: DriverRow = DriverRow::new("twice", "copies, and reports a word", open).settings(&["burst"]).memory(4096);
+
+#[test]
+fn a_registered_driver_is_opened_from_c_by_its_name() {
+    let board = Board::new();
+    let missing = |name: &CStr| unsafe { contigo_sim_device(board.sim, name.as_ptr(), &mut 0) };
+    refused(missing(c"twice"), CONTIGO_E_NOT_FOUND, "there is no such simulated device; others that are here: ");
+    register(&TWICE).unwrap();
+    contigo::sim::register("twice", || AnyModel::new(ZdmaModel::new())).unwrap();
+    assert_eq!(register(&TWICE), Err(Error::InUse { errno: 0 }));
+    refused(missing(c"twic"), CONTIGO_E_NOT_FOUND, "others that are here: twice, ");
+
+    let device = sim_device(board.sim, c"twice");
+    let options = engine_options(c"twice", device, board.port, board.region);
+    let wrong = contigo_engine_options { settings: c"burst=17".as_ptr(), ..options };
+    refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_ARGUMENT, "burst is 17");
+    let wrong = contigo_engine_options { settings: c"burst=two".as_ptr(), ..options };
+    refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_NOT_A_NUMBER, "burst is no number: write one from 1 to 16");
+    let engine = open_engine(&contigo_engine_options { settings: c"burst=16".as_ptr(), ..options });
+    let operands = board.operands();
+    let start = |times: u32, job: &mut contigo_job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, &times, 1, job) };
+    let mut job = 0;
+    refused(start(10, &mut job), CONTIGO_E_ARGUMENT, "times");
+    ok(start(3, &mut job));
+    let mut said = contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() };
+    ok(unsafe { contigo_job_wait(job, 20_000, &mut said) });
+    assert_eq!((said.words[0], &bytes(operands[1].buf)[..64]), (300, &[1; 64][..]));
+    // Its buffers went back to their pool then, with entries that stayed a job's for ever.
+    let carved = answer(|buf| unsafe { contigo_carve(board.region, 64, 64, buf) });
+    let with_carved = [operands[0], part(carved, 64)];
+    let panicked = unsafe { contigo_job_start(engine, with_carved.as_ptr(), 2, &PANICS, 1, &mut job) };
+    refused(panicked, CONTIGO_E_INTERNAL, "a defect");
+    assert_eq!((job, info_of(engine).in_flight), (0, 0), "nothing was started");
+    assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 6);
+    ok(contigo_buf_release(carved));
+    ok(start(1, &mut job));
+    ok(wait(job, 20_000));
+    release_all(&operands);
+    ok(contigo_engine_close(engine));
+    ok(contigo_device_close(device));
+    board.close();
+}
+
+/// The kernel behind `sim:ap_ctrl`, as its tool would say it.
+const MAP: &str = r#"{"name": "copy", "protocol": "ap_ctrl_chain", "interrupt": true,
+    "pointers": [{"name": "from", "offset": "0x18", "direction": "in", "bytes": "n"},
+                 {"name": "to", "offset": "0x24", "direction": "out", "bytes": "n"}],
+    "scalars": [{"name": "n", "offset": "0x30"}], "results": [{"name": "ap_return", "offset": "0x10"}]}"#;
+
+#[test]
+fn a_kernel_is_driven_by_its_map_and_its_names() {
+    let board = Board::new();
+    let kernel = answer(|kernel| unsafe { contigo_kernel_open(MAP.as_ptr(), MAP.len(), kernel) });
+    let mut info = contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
+    ok(unsafe { contigo_kernel_get_info(kernel, &mut info) });
+    assert_eq!((info.operands, info.args_words, info.result_words), (2, 1, 1));
+    let operand = |name: &CStr, index: &mut u32| unsafe { contigo_kernel_operand(kernel, name.as_ptr(), index) };
+    let mut index = 7;
+    ok(operand(c"to", &mut index));
+    assert_eq!(index, 1);
+    refused(
+        operand(c"n", &mut index),
+        CONTIGO_E_NOT_FOUND,
+        "`n`: this kernel has no operand of this name; those that are most like it: `to`, `from`",
+    );
+    let mut args = [0; 1];
+    let mut set = |name: &CStr, value, words| (unsafe { contigo_kernel_set(kernel, name.as_ptr(), value, args.as_mut_ptr(), words) }, args);
+    refused(set(c"to", 1, 1).0, CONTIGO_E_NOT_FOUND, "`to`: this kernel has no scalar of this name; those that are most like it: `n`");
+    refused(set(c"n", 1 << 32, 1).0, CONTIGO_E_ARGUMENT, "the scalar is 4294967296");
+    refused(set(c"n", 1, 0).0, CONTIGO_E_VALUE, "args_words cannot be 0");
+    assert_eq!(set(c"n", 64, 1), (CONTIGO_OK, [64]));
+
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let without = engine_options(c"ap_ctrl", device, board.port, 0);
+    refused(unsafe { contigo_engine_open(&without, &mut 0) }, CONTIGO_E_UNSUPPORTED, "map");
+    let moved = MAP.replace("0x24", "0x28");
+    let other = contigo_engine_options { map: moved.as_ptr(), map_bytes: moved.len(), ..without };
+    let told = "a pointer's offset in the map is 40, and for this simulated core it must be 36";
+    refused(unsafe { contigo_engine_open(&other, &mut 0) }, CONTIGO_E_OTHER_MODEL, told);
+    let engine = open_engine(&contigo_engine_options { map: MAP.as_ptr(), map_bytes: MAP.len(), ..without });
+    let operands = board.operands();
+    let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+    assert_eq!(next(engine, 20_000), (CONTIGO_OK, job));
+    assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
+    // It cannot be aborted: what ended while it was being stopped is done, as in Python.
+    let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+    ok(wait(job, 0));
+    assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
+    // The map's rule for lengths: the kernel would believe its scalar.
+    let long = unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [65].as_ptr(), 1, &mut 0) };
+    refused(long, CONTIGO_E_BUFFER_SIZE, "65");
+    release_all(&operands);
+    [contigo_engine_close(engine), contigo_device_close(device), contigo_kernel_close(kernel)].into_iter().for_each(|status| ok(status));
+    refused(unsafe { contigo_kernel_get_info(kernel, &mut info) }, CONTIGO_E_STALE, "kernel");
+    board.close();
+}
+
+/// A map that says 16 bytes, of a kernel that copies as many as its argument says.
+#[test]
+fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
+    let board = Board::new();
+    let map = MAP.replace("\"bytes\": \"n\"", "\"bytes\": \"16\"");
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let options = contigo_engine_options { map: map.as_ptr(), map_bytes: map.len(), ..engine_options(c"ap_ctrl", device, board.port, 0) };
+    let engine = open_engine(&options);
+    let operands = board.operands().map(|operand| contigo_operand { len_bytes: 16, ..operand });
+    let start = |n: u32| answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job) });
+    ok(wait(start(16), 20_000));
+    refused(wait(start(64), 20_000), CONTIGO_E_WRONG_ACCESS, "ap_ctrl, simulated, made 2 accesses to bytes that were not handed over");
+    let ended = |(status, job)| {
+        assert_ne!(job, 0, "its end is reported, with its handle");
+        status
+    };
+    start(64);
+    refused(ended(next(engine, 20_000)), CONTIGO_E_WRONG_ACCESS, "is the map this kernel's");
+    assert_eq!(bytes(operands[1].buf)[64..80], [0x55; 16], "the buffers are back");
+    start(16);
+    assert_eq!(ended(next(engine, 20_000)), CONTIGO_OK, "the next one is right");
+    release_all(&operands);
+    ok(contigo_engine_close(engine));
+    ok(contigo_device_close(device));
+    board.close();
+    // A test provokes it.
+    let board = Board::with(&contigo_sim_options { allow_wrong_accesses: 1, ..sim_options() });
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let engine = open_engine(&contigo_engine_options { device, port: board.port, ..options });
+    let operands = board.operands().map(|operand| contigo_operand { len_bytes: 16, ..operand });
+    ok(wait(answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) }), 20_000));
+    release_all(&operands);
+    ok(contigo_engine_close(engine));
+    ok(contigo_device_close(device));
+    board.close();
+    let wrong = contigo_sim_options { allow_wrong_accesses: 2, ..sim_options() };
+    refused(unsafe { contigo_sim_open(&wrong, &mut 0) }, CONTIGO_E_VALUE, "allow_wrong_accesses cannot be 2");
+}
+
+const fn at(offset_bytes: u32, access: u32) -> contigo_register {
+    contigo_register { offset_bytes, access }
+}
+const CTRL: contigo_register = at(0, CONTIGO_READ_CLEARS);
+
+/// The same kernel's driver in C, as `bindings/c/examples/own_driver.c` has it; it believes its
+/// argument.
+fn copier_in_c(operands: &[contigo_operand_spec; 2]) -> contigo_driver_ops {
+    unsafe fn registers(context: *mut c_void) -> contigo_registers {
+        unsafe { *context.cast() }
+    }
+    unsafe extern "C" fn submit(
+        context: *mut c_void,
+        _: u32,
+        operands: *const contigo_dev_slice,
+        _: usize,
+        args: *const u32,
+        _: usize,
+    ) -> contigo_status {
+        let (registers, from, to) = unsafe { (registers(context), (*operands).addr, (*operands.add(1)).addr) };
+        let low = |addr: u64| u32::try_from(addr).unwrap();
+        for (offset, value) in [(0x18, low(from)), (0x1C, 0), (0x24, low(to)), (0x28, 0), (0x30, unsafe { *args })] {
+            ok(unsafe { contigo_registers_write(registers, at(offset, 0), value) });
+        }
+        unsafe { contigo_registers_write(registers, CTRL, 1) }
+    }
+    unsafe extern "C" fn poll(context: *mut c_void, timeout_us: u32, _: *mut contigo_completion, ended: *mut u32) -> contigo_status {
+        let registers = unsafe { registers(context) };
+        match unsafe { contigo_registers_wait_until(registers, CTRL, 2, 2, timeout_us, ptr::null_mut()) } {
+            CONTIGO_OK => unsafe {
+                *ended = 1;
+                ok(contigo_registers_write(registers, CTRL, 0x10));
+                contigo_registers_read(registers, CTRL, &mut 0)
+            },
+            CONTIGO_E_TIMEOUT => CONTIGO_OK,
+            status => status,
+        }
+    }
+    let [first, _] = operands;
+    contigo_driver_ops { name: c"in C".as_ptr(), n_operands: 2, submit: Some(submit), poll: Some(poll), ..own_driver(first) }
+}
+
+/// The library does not know which device a driver in C has: any of the board's counts.
+#[test]
+fn a_driver_in_c_fails_with_what_its_device_touched_by_whatever_port() {
+    let board = Board::new();
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let mut registers = answer(|registers| unsafe { contigo_device_attach(device, board.port, 0, 1, registers) });
+    let specs = [CONTIGO_READS, CONTIGO_WRITES].map(|r#use| contigo_operand_spec { r#use, ..Default::default() });
+    let operands = board.operands();
+    let ops = copier_in_c(&specs);
+    let run = |port, registers: &mut contigo_registers, n: u32| {
+        let engine = answer(|engine| unsafe { contigo_engine_open_driver(&ops, ptr::from_mut(registers).cast(), port, engine) });
+        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job) });
+        let status = wait(job, 20_000);
+        let said = last_error();
+        ok(contigo_engine_close(engine));
+        (status, said)
+    };
+    assert_eq!(run(board.port, &mut registers, 64).0, CONTIGO_OK);
+    assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
+    let (status, said) = run(board.port, &mut registers, 65);
+    assert!(status == CONTIGO_E_WRONG_ACCESS && said.contains("in C, simulated, made 2 accesses"), "{status} {said}");
+    let options = contigo_port_options {
+        struct_size: size_of::<contigo_port_options>(),
+        name: c"mine".as_ptr(),
+        offset: 0,
+        window_first: 0,
+        window_last: 0xFFFF_FFFF,
+        addr_bits: 32,
+        coherent: 0,
+        sim: board.sim,
+    };
+    let mine = answer(|port| unsafe { contigo_port_define(&options, port) });
+    let (status, said) = run(mine, &mut registers, 64);
+    assert!(status == CONTIGO_E_WRONG_ACCESS, "its device is behind another port: {status} {said}");
+    assert_eq!(run(board.port, &mut registers, 64).0, CONTIGO_OK, "it is blamed once");
+    release_all(&operands);
+    [contigo_registers_close(registers), contigo_port_close(mine), contigo_device_close(device)].into_iter().for_each(|status| ok(status));
+    board.close();
+}
+
+/// A kernel that hangs, or runs wild, never stops by itself.
+#[test]
+fn a_kernel_behind_a_gate_stops_whatever_it_does() {
+    for wild in [contigo_sim_options { hang: 1_000, ..sim_options() }, contigo_sim_options { stuck: 1_000, ..sim_options() }] {
+        let board = Board::with(&wild);
+        let device = sim_device(board.sim, c"ap_ctrl_gated");
+        let alone = contigo_engine_options {
+            map: MAP.as_ptr(),
+            map_bytes: MAP.len(),
+            settings: c"stop_us=1000".as_ptr(),
+            ..engine_options(c"ap_ctrl", device, board.port, 0)
+        };
+        let gated = contigo_engine_options { gate: device, gate_offset: 0x1_0000, ..alone };
+        let open = |options| unsafe { contigo_engine_open(&options, &mut 0) };
+        refused(open(contigo_engine_options { gate_offset: 0, ..gated }), CONTIGO_E_WRONG_DEVICE, "axi_gate");
+        refused(open(contigo_engine_options { gate_offset: 0x1_1000, ..gated }), CONTIGO_E_REGISTER_WINDOW, "axi_gate");
+        refused(open(contigo_engine_options { gate_offset: 2, ..gated }), CONTIGO_E_REGISTER_WINDOW, "axi_gate");
+        refused(open(contigo_engine_options { gate_window: 256, ..gated }), CONTIGO_E_VALUE, "gate_window cannot be 256");
+        refused(open(contigo_engine_options { gate: 77, ..gated }), CONTIGO_E_HANDLE, "");
+
+        let engine = open_engine(&gated);
+        for _ in 0..3 {
+            let operands = board.operands();
+            let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+            refused(wait(job, 1_000), CONTIGO_E_TIMEOUT, "");
+            release_all(&operands);
+        }
+        ok(contigo_engine_close(engine));
+
+        // A gate that is a device of its own is its engine's alone.
+        let apart = sim_device(board.sim, c"ap_ctrl_gated");
+        let engine = open_engine(&contigo_engine_options { gate: apart, ..gated });
+        let of_gate = contigo_engine_options { device: apart, ..alone };
+        refused(open(of_gate), CONTIGO_E_HAS_DRIVER, "");
+        refused(contigo_device_close(apart), CONTIGO_E_STILL_USED, "device");
+        ok(contigo_engine_close(engine));
+        let channel = contigo_engine_options {
+            settings: c"channel=0".as_ptr(),
+            gate: apart,
+            gate_offset: 0x1_0000,
+            ..engine_options(c"pl330", sim_device(board.sim, c"pl330"), board.port, board.region)
+        };
+        refused(open(channel), CONTIGO_E_UNSUPPORTED, "all channels");
+        ok(contigo_device_close(apart));
+
+        // No gate.
+        let engine = open_engine(&alone);
+        let operands = board.operands();
+        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+        refused(wait(job, 1_000), CONTIGO_E_WILL_NOT_STOP, "");
+        refused(contigo_buf_release(operands[0].buf), CONTIGO_E_DEVICE_OWNED, "");
+    }
+}
+
+#[test]
+fn a_text_that_is_no_map_is_refused_with_its_line() {
+    let board = Board::new();
+    let device = sim_device(board.sim, c"ap_ctrl");
+    for (text, word) in [("{\n\"name\": \"vadd\",\n\"offset\": 1}", "line 3"), ("", ""), ("<xml", "")] {
+        let status = unsafe { contigo_kernel_open(text.as_ptr(), text.len(), &mut 0) };
+        refused(status, CONTIGO_E_BAD_MAP, word);
+        // An engine says the same of it.
+        let options = contigo_engine_options { map: text.as_ptr(), map_bytes: text.len(), ..engine_options(c"ap_ctrl", device, 0, 0) };
+        let opened = unsafe { contigo_engine_open(&options, &mut 0) };
+        if text.is_empty() { assert_ne!(opened, CONTIGO_OK) } else { refused(opened, CONTIGO_E_BAD_MAP, word) }
+    }
+    ok(contigo_device_close(device));
+    board.close();
+    refused(unsafe { contigo_kernel_open(ptr::null(), 1, &mut 0) }, CONTIGO_E_NULL, "map");
+}

@@ -1,0 +1,346 @@
+//! The examples in C: compiled without a warning, run, and run again where a sanitizer or valgrind
+//! looks. For the processors of the boards too, where their compilers and libraries are here: the
+//! tests of `cargo test --target …` run under qemu-user, and so do the examples.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+
+use contigo_testkit::emulated;
+use std::{
+    collections::BTreeSet,
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+/// Each example, and what it says where all is well: without NVIDIA's driver.
+const EXAMPLES: [(&str, &str); 7] = [
+    ("examples/kernel", "8 jobs of 1000 bytes, 2 at once, 0 wrong"),
+    ("examples/own_driver", "1000 packets, 0 wrong bytes, 1000 calls of its own engine refused"),
+    ("examples/loaded", "1000 jobs, 0 wrong bytes"),
+    ("examples/frames", "0 misuses were missed"),
+    ("examples/dlpack", "8 frames, 0 wrong, bytes copied: 0"),
+    ("examples/names", "device\tsim:zdma\tready\t\n"),
+    ("examples/jetson", "no GPU here: CONTIGO_E_NO_LIBRARY: libcuda.so.1 cannot be loaded: "),
+];
+/// Programs that documents quote.
+const QUOTED: [(&str, &str); 4] = [
+    ("../../docs/examples/accelerator", "accelerator: 0 wrong"),
+    ("../../docs/examples/camera", "camera: 2000 frames, 0 lost, 2000 bright, 0 bytes copied"),
+    ("../../docs/examples/first", "first: 1000 bytes are right"),
+    ("../../docs/examples/jobs", "jobs: 0 wrong"),
+];
+/// The same, where a driver of OpenCL is, or says that none is.
+const OPENCL: &str = "../../docs/examples/opencl";
+/// The same, which want a board or a GPU: they are compiled.
+const NOT_RUN: [&str; 5] = [
+    "../../docs/examples/accelerator_board",
+    "../../docs/examples/board",
+    "../../docs/examples/capi",
+    "../../docs/examples/gpu",
+    "../../docs/examples/udmabuf",
+];
+/// The libraries that Rust's standard library asks of a static link:
+/// `rustc --print native-static-libs`.
+const LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+
+/// The C compiler for this program's processor.
+fn compiler() -> &'static str {
+    match (env::consts::ARCH, emulated::why().is_some()) {
+        ("arm", true) => "arm-linux-gnueabihf-gcc",
+        ("aarch64", true) => "aarch64-linux-gnu-gcc",
+        _ => "cc",
+    }
+}
+
+/// The static library that Cargo built beside this program.
+fn library() -> PathBuf {
+    let own = env::current_exe().unwrap();
+    own.parent().unwrap().join("libcontigo_c.a")
+}
+
+fn exists(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn text(output: &Output) -> String {
+    format!("{}\n{}{}", output.status, String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Compiles one example as a user would, warnings being errors.
+fn compile(folder: &Path, example: &str, more: &[&str]) -> Result<PathBuf, String> {
+    let program = folder.join(Path::new(example).file_name().unwrap());
+    let output = Command::new(compiler())
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1"])
+        .args(more)
+        .arg("-I")
+        .arg(Path::new(CRATE).join("include"))
+        .arg(Path::new(CRATE).join(format!("{example}.c")))
+        .arg(library())
+        .args(LIBRARIES)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .unwrap();
+    if output.status.success() { Ok(program) } else { Err(text(&output)) }
+}
+
+/// The driver that `loaded.c` loads, in the folder where it runs.
+fn copier(folder: &Path) {
+    let mut command = Command::new(compiler());
+    command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC", "-o"]).arg(folder.join("libcopier.so"));
+    let output = command.arg("-I").arg(Path::new(CRATE).join("include")).arg(Path::new(CRATE).join("examples/copier.c")).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+/// Compiles and runs all of them.
+fn run(test: &str, more: &[&str], before: &[&str]) {
+    if !exists(compiler()) {
+        return emulated::skipped(test, &format!("{} is not here", compiler()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // This is found before any driver that is installed.
+    fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
+    copier(folder.path());
+    for (example, expected) in EXAMPLES.into_iter().chain(QUOTED) {
+        let program = compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));
+        let mut command = match before.split_first() {
+            Some((tool, arguments)) => {
+                let mut command = Command::new(tool);
+                command.args(arguments).arg(&program);
+                command
+            }
+            None => emulated::command(&program),
+        };
+        let output = command.env("LD_LIBRARY_PATH", folder.path()).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{example}: {}", text(&output));
+        let said = text(&output);
+        assert!(said.contains(expected), "{example}: {said}");
+    }
+}
+
+#[test]
+fn they_run() {
+    run("examples::they_run", &[], &[]);
+}
+
+/// Each program that documents quote is listed here.
+#[test]
+fn documents_quote_what_compiles() {
+    const TEST: &str = "examples::documents_quote_what_compiles";
+    if !exists(compiler()) {
+        return emulated::skipped(TEST, &format!("{} is not here", compiler()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for example in NOT_RUN {
+        compile(folder.path(), example, &[]).unwrap_or_else(|why| panic!("{example}: {why}"));
+    }
+    let listed = QUOTED.map(|(example, _)| example).into_iter().chain(NOT_RUN).chain([OPENCL]).map(|example| format!("{example}.c"));
+    let listed: BTreeSet<_> = listed.map(|path| Path::new(CRATE).join(path)).collect();
+    let there = fs::read_dir(Path::new(CRATE).join("../../docs/examples")).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(there.filter(|path| path.extension().is_some_and(|extension| extension == "c")).collect::<BTreeSet<_>>(), listed);
+}
+
+/// On the machine's driver of OpenCL, which may be pocl; and where there is no loader.
+#[test]
+#[cfg(feature = "gpu")]
+fn a_gpu_of_opencl_scales() {
+    const TEST: &str = "examples::a_gpu_of_opencl_scales";
+    if !exists(compiler()) {
+        return emulated::skipped(TEST, &format!("{} is not here", compiler()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), OPENCL, &[]).unwrap_or_else(|why| panic!("{why}"));
+    let said = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        text(&output)
+    };
+    // This is found before any loader that is installed.
+    fs::write(folder.path().join("libOpenCL.so.1"), "no library").unwrap();
+    let none = said(emulated::command(&program).env("LD_LIBRARY_PATH", folder.path()).env_remove("OPENCL_DYLIB_PATH"));
+    assert!(none.contains("no GPU here: CONTIGO_E_NO_LIBRARY: opencl: libOpenCL.so.1 cannot be loaded: "), "{none}");
+    let scaled = said(&mut emulated::command(&program));
+    if scaled.contains("no GPU here: ") {
+        return emulated::skipped(TEST, "there is no driver of OpenCL");
+    }
+    assert!(scaled.contains("499.5, bytes copied: 0"), "{scaled}");
+}
+
+/// With a driver that stands in for NVIDIA's.
+#[test]
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+fn a_gpu_has_the_frames() {
+    if !exists(compiler()) {
+        return emulated::skipped("examples::a_gpu_has_the_frames", &format!("{} is not here", compiler()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(fake_cuda::library(), folder.path().join("libcuda.so.1")).unwrap();
+    let program = compile(folder.path(), "examples/jetson", &[]).unwrap_or_else(|why| panic!("{why}"));
+    let ptx = Path::new(CRATE).join("../../examples/gemm8/kernels/gemm8.ptx");
+    let output = emulated::command(&program).arg(ptx).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    for line in
+        ["the CPU's buffer: kDLCUDAHost (3, device 0)", "the GPU's buffer: kDLCUDA (2, device 0)", "4 frames, 0 wrong, bytes copied: 0"]
+    {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+}
+
+#[test]
+fn they_run_under_the_address_sanitizer() {
+    const TEST: &str = "examples::they_run_under_the_address_sanitizer";
+    const SANITIZE: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    if let Some(why) = emulated::why() {
+        return emulated::skipped(TEST, &why);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    if let Err(why) = compile(folder.path(), "examples/kernel", &SANITIZE) {
+        return emulated::skipped(TEST, why.lines().nth(1).unwrap_or("it does not link"));
+    }
+    run(TEST, &SANITIZE, &[]);
+}
+
+#[test]
+fn they_run_under_valgrind() {
+    const TEST: &str = "examples::they_run_under_valgrind";
+    if let Some(why) = emulated::why() {
+        return emulated::skipped(TEST, &why);
+    }
+    if !exists("valgrind") {
+        return emulated::skipped(TEST, "valgrind is not here");
+    }
+    run(TEST, &[], &["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all"]);
+}
+
+/// `make install` into `folder`, and the prefix.
+fn install(folder: &Path) -> PathBuf {
+    let prefix = folder.join("usr");
+    let built = library().parent().unwrap().to_path_buf();
+    let path = |name: &str, value: &Path| {
+        let mut argument = OsString::from(name);
+        argument.push(value);
+        argument
+    };
+    let installed = Command::new("make")
+        .args(["-s", "-C", CRATE, "install", "LIBDIR=lib"])
+        .args([path("PREFIX=", &prefix), path("BUILT=", &built)])
+        .output()
+        .unwrap();
+    assert!(installed.status.success(), "{}", text(&installed));
+    prefix
+}
+
+/// Why a test of what is installed cannot run.
+fn missing(tools: &[&str]) -> Option<String> {
+    emulated::why().or_else(|| tools.iter().find(|tool| !exists(tool)).map(|tool| format!("{tool} is not here")))
+}
+
+/// With pkg-config's flags, and the shared library found by the loader under its installed name.
+#[test]
+fn they_run_with_what_is_installed() {
+    if let Some(why) = missing(&["make", "pkg-config", "cc"]) {
+        return emulated::skipped("examples::they_run_with_what_is_installed", &why);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = install(folder.path());
+    let flags = Command::new("pkg-config")
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .args(["--cflags", "--libs", "contigo"])
+        .output()
+        .unwrap();
+    assert!(flags.status.success(), "{}", text(&flags));
+    let flags = String::from_utf8(flags.stdout).unwrap();
+    fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
+    copier(folder.path());
+    let libraries = env::join_paths([prefix.join("lib"), folder.path().to_path_buf()]).unwrap();
+    for (example, _) in EXAMPLES {
+        let program = folder.path().join(Path::new(example).file_name().unwrap());
+        let compiled = Command::new("cc")
+            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"])
+            .arg(Path::new(CRATE).join(format!("{example}.c")))
+            .args(flags.split_whitespace())
+            .arg("-o")
+            .arg(&program)
+            .output()
+            .unwrap();
+        assert!(compiled.status.success(), "{}", text(&compiled));
+        let output = Command::new(&program).env("LD_LIBRARY_PATH", &libraries).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{example}: {}", text(&output));
+    }
+}
+
+/// With the library inside, and with the C library inside too: a program of one file.
+#[test]
+fn they_are_linked_statically_with_what_is_installed() {
+    if let Some(why) = missing(&["make", "pkg-config", "cc"]) {
+        return emulated::skipped("examples::they_are_linked_statically_with_what_is_installed", &why);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = install(folder.path());
+    // No program finds it by mistake.
+    fs::remove_file(prefix.join("lib/libcontigo.so")).unwrap();
+    let flags = Command::new("pkg-config")
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .args(["--static", "--cflags", "--libs", "contigo"])
+        .output()
+        .unwrap();
+    assert!(flags.status.success(), "{}", text(&flags));
+    let flags = String::from_utf8(flags.stdout).unwrap();
+    for (name, more) in [("inside", [].as_slice()), ("static", &["-static"])] {
+        let program = folder.path().join(name);
+        let compiled = Command::new("cc")
+            .args(more)
+            .arg(Path::new(CRATE).join("examples/kernel.c"))
+            .args(flags.split_whitespace())
+            .arg("-o")
+            .arg(&program)
+            .output()
+            .unwrap();
+        assert!(compiled.status.success(), "{name}: {}", text(&compiled));
+        let output = Command::new(&program).env_remove("LD_LIBRARY_PATH").output().unwrap();
+        assert!(output.status.success() && text(&output).contains("0 wrong"), "{name}: {}", text(&output));
+    }
+}
+
+/// With `find_package(contigo)`, the shared and the static library, and a program of one file.
+#[test]
+fn cmake_finds_what_is_installed() {
+    const PROJECT: &str = r#"
+cmake_minimum_required(VERSION 3.13)
+project(example C)
+set(CMAKE_C_STANDARD 11)
+find_package(contigo 0.1 REQUIRED)
+add_executable(shared "${EXAMPLE}")
+target_link_libraries(shared PRIVATE contigo::contigo)
+add_executable(static "${EXAMPLE}")
+target_link_libraries(static PRIVATE contigo::static)
+add_executable(alone "${EXAMPLE}")
+target_link_libraries(alone PRIVATE contigo::static -static)
+"#;
+    if let Some(why) = missing(&["make", "cmake", "cc"]) {
+        return emulated::skipped("examples::cmake_finds_what_is_installed", &why);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = install(folder.path());
+    fs::write(folder.path().join("CMakeLists.txt"), PROJECT).unwrap();
+    let build = folder.path().join("build");
+    let configured = Command::new("cmake")
+        .arg("-S")
+        .arg(folder.path())
+        .arg("-B")
+        .arg(&build)
+        .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
+        .arg(format!("-DEXAMPLE={CRATE}/examples/kernel.c"))
+        .output()
+        .unwrap();
+    assert!(configured.status.success(), "{}", text(&configured));
+    let built = Command::new("cmake").arg("--build").arg(&build).output().unwrap();
+    assert!(built.status.success(), "{}", text(&built));
+    for program in ["shared", "static", "alone"] {
+        let output = Command::new(build.join(program)).output().unwrap();
+        assert!(output.status.success(), "{program}: {}", text(&output));
+    }
+}

@@ -1,0 +1,209 @@
+//! GPUs of Vulkan and OpenCL through the functions that C calls, on Mesa's lavapipe and on pocl. A
+//! test is skipped, by its name, where neither is installed.
+#![cfg(feature = "gpu")]
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
+)]
+
+mod common;
+
+use common::*;
+use contigo::dlpack::abi::{DlTensor, device};
+use contigo_c::*;
+use contigo_testkit::emulated;
+use core::ffi::CStr;
+
+/// One interface: its name, gemm8 as code for it, the kernel there, and DLPack's tag.
+struct Interface {
+    name: &'static CStr,
+    code: &'static [u8],
+    entry: &'static CStr,
+    tag: i32,
+}
+
+const INTERFACES: [Interface; 2] = [
+    Interface { name: c"vulkan", code: include_bytes!("../../../examples/gemm8/kernels/gemm8.spv"), entry: c"main", tag: device::VULKAN },
+    Interface { name: c"opencl", code: include_bytes!("../../../examples/gemm8/kernels/gemm8.cl"), entry: c"gemm8", tag: device::OPENCL },
+];
+
+/// One block of 64 threads; 1 row of 64 by 16 columns, to int32.
+const ARGS: [u32; 11] = [1, 1, 1, 64, 1, 1, 0, 1, 16, 64, 0];
+const TIMEOUT_US: u32 = 30_000_000;
+
+/// `gemm8(a, b, bias, c, m, n, k, flags)`.
+fn parameters() -> [contigo_parameter; 8] {
+    let pointer = |uses| contigo_parameter { operand: contigo_operand_spec { r#use: uses, ..Default::default() }, ..Default::default() };
+    let (read, word) = (pointer(CONTIGO_READS), contigo_parameter { words: 1, ..Default::default() });
+    [read, read, read, pointer(CONTIGO_WRITES), word, word, word, word]
+}
+
+/// The interface's port; or none, and the test is skipped.
+fn port(of: &Interface, test: &str) -> Option<contigo_port> {
+    let mut port = 1;
+    match unsafe { contigo_port_find(of.name.as_ptr(), &mut port) } {
+        CONTIGO_E_NO_LIBRARY | CONTIGO_E_NOT_FOUND => {
+            emulated::skipped(test, &last_error());
+            None
+        }
+        status => {
+            ok(status);
+            Some(port)
+        }
+    }
+}
+
+fn try_module(port: contigo_port, code: &[u8]) -> (contigo_status, contigo_module) {
+    let mut module = 1;
+    (unsafe { contigo_module_load(port, code.as_ptr(), code.len(), &mut module) }, module)
+}
+
+fn try_kernel(module: contigo_module, entry: &CStr) -> (contigo_status, contigo_engine) {
+    let mut engine = 1;
+    (unsafe { contigo_engine_open_kernel(module, entry.as_ptr(), parameters().as_ptr(), 8, &mut engine) }, engine)
+}
+
+/// A of ones, B of twos, bias of zeroes, and C, from the slots of `pool`.
+fn operands_of(pool: contigo_pool) -> [contigo_operand; 4] {
+    [(1, 64), (2, 1024), (0, 64), (0x55, 64)].map(|(value, len_bytes)| {
+        let buf = answer(|buf| unsafe { contigo_pool_take(pool, buf) });
+        fill(buf, value);
+        part(buf, len_bytes)
+    })
+}
+
+/// The device's tensor of a buffer that it has.
+fn shown(buf: contigo_buf, keep_byte_offset: u32) -> Result<DlTensor, String> {
+    let (status, tensor) = lend(buf, &contigo_tensor_options { keep_byte_offset, ..options(&[4, 4]) });
+    if status != CONTIGO_OK {
+        return Err(last_error());
+    }
+    let shown = unsafe { (*tensor).tensor };
+    delete(tensor);
+    ok(contigo_buf_unlend(buf));
+    Ok(shown)
+}
+
+#[test]
+fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
+    for interface in &INTERFACES {
+        let Some(port) = port(interface, "a_kernel_works_on_the_bytes_that_the_cpu_sees") else { continue };
+        let region = open_region(interface.name, &region_options(0));
+        let pool = answer(|pool| unsafe { contigo_pool_open(region, SLOT, 8, 256, pool) });
+        let (status, module) = try_module(port, interface.code);
+        ok(status);
+        let (status, engine) = try_kernel(module, interface.entry);
+        ok(status);
+        let operands = operands_of(pool);
+        let start = |args: &[u32]| {
+            let mut job = 0;
+            (unsafe { contigo_job_start(engine, operands.as_ptr(), 4, args.as_ptr(), args.len(), &mut job) }, job)
+        };
+        let (status, job) = start(&ARGS);
+        ok(status);
+        ok(wait(job, TIMEOUT_US));
+        assert_eq!(bytes(operands[3].buf)[..64], [128, 0, 0, 0].repeat(16), "64 times 1 times 2");
+
+        // The device's tensors: one object, and each buffer's place in it beside the handle.
+        ok(wait_device(start(&ARGS).1, TIMEOUT_US));
+        let kept: Vec<_> = operands.iter().map(|operand| shown(operand.buf, 1).unwrap()).collect();
+        assert!(kept.iter().all(|tensor| tensor.device.device_type == interface.tag && tensor.data == kept[0].data));
+        let offsets: Vec<_> = kept.iter().map(|tensor| tensor.byte_offset).collect();
+        let first = offsets[0];
+        assert_eq!(offsets, [first, first + 4096, first + 8192, first + 12288].as_slice());
+        // Nothing can be added to a handle.
+        let folded = shown(operands[3].buf, 0).unwrap_err();
+        assert!(folded.contains("handle"), "{folded}");
+        operands.iter().for_each(|operand| ok(contigo_buf_take_back(operand.buf)));
+
+        // A launch that is not the kernel's, and memory of another board.
+        let mut wrong = ARGS;
+        wrong[6] = 1;
+        refused(start(&wrong).0, CONTIGO_E_ARGUMENT, "shared");
+        let board = Board::new();
+        let strange = operands_of(board.pool);
+        let mut job = 0;
+        let status = unsafe { contigo_job_start(engine, strange.as_ptr(), 4, ARGS.as_ptr(), ARGS.len(), &mut job) };
+        refused(status, CONTIGO_E_WRONG_BUS, "operand 0");
+        refused(give(operands[0].buf, board.port, 0, 64, CONTIGO_READS).0, CONTIGO_E_WRONG_BUS, "not on the bus of this memory");
+        release_all(&strange);
+        refused(try_module(board.port, interface.code).0, CONTIGO_E_KIND, "code is loaded for a GPU, and the port is ");
+        board.close();
+
+        assert_eq!(region_info(region).bytes_copied, 0);
+        release_all(&operands);
+        refused(contigo_module_close(module), CONTIGO_E_STILL_USED, "1 still use this module");
+        ok(contigo_engine_close(engine));
+        ok(contigo_module_close(module));
+        ok(contigo_pool_close(pool));
+        ok(contigo_region_close(region));
+        ok(contigo_port_close(port));
+    }
+}
+
+#[test]
+fn code_that_is_none_is_refused_with_the_compiler_s_words() {
+    const TEST: &str = "code_that_is_none_is_refused_with_the_compiler_s_words";
+    let [vulkan, opencl] = &INTERFACES;
+    if let Some(port) = port(vulkan, TEST) {
+        refused(try_module(port, &vulkan.code[..30]).0, CONTIGO_E_ARGUMENT, "the length of a module of SPIR-V");
+        refused(try_module(port, &opencl.code[..64]).0, CONTIGO_E_UNEXPECTED, "SPIR-V");
+        let (status, module) = try_module(port, vulkan.code);
+        ok(status);
+        refused(try_kernel(module, c"gemm8").0, CONTIGO_E_NOT_FOUND, "entry point");
+        ok(contigo_module_close(module));
+        ok(contigo_port_close(port));
+    }
+    if let Some(port) = port(opencl, TEST) {
+        let (status, _) = try_module(port, b"kernel void f(global int *a) { a[0] = unheard_of; }");
+        refused(status, CONTIGO_E_GPU, "clBuildProgram");
+        let text = last_error();
+        let (error, words) = text.split_once("; the compiler of the GPU's driver says: ").unwrap();
+        assert!(error.starts_with("clBuildProgram") && words.contains("unheard_of"), "{text}");
+        // The next refusal has its own words alone.
+        refused(contigo_region_close(7), CONTIGO_E_HANDLE, "no handle");
+        assert!(!last_error().contains("unheard_of"));
+        refused(try_module(port, b"kernel \xFF").0, CONTIGO_E_ARGUMENT, "is 7: it must be 8");
+        let (status, module) = try_module(port, opencl.code);
+        ok(status);
+        refused(try_kernel(module, c"gemm9").0, CONTIGO_E_GPU, "clCreateKernel");
+        ok(contigo_module_close(module));
+        ok(contigo_port_close(port));
+    }
+}
+
+#[test]
+fn a_gpu_has_the_name_that_its_driver_gives_it() {
+    let facts = |device| {
+        let mut info = contigo_device_info { struct_size: size_of::<contigo_device_info>(), ..Default::default() };
+        ok(unsafe { contigo_device_get_info(device, &mut info) });
+        (unsafe { core::ffi::CStr::from_ptr(info.gpu_name.as_ptr()) }.to_str().unwrap().to_owned(), info.is_guarded)
+    };
+    for interface in &INTERFACES {
+        let Some(port) = port(interface, "a_gpu_has_the_name_that_its_driver_gives_it") else { continue };
+        ok(contigo_port_close(port));
+        let device = answer(|device| unsafe { contigo_device_open(interface.name.as_ptr(), device) });
+        let (name, is_guarded) = facts(device);
+        assert!(name.len() > 3 && name.is_ascii() && is_guarded == 0, "{name}");
+        println!("{name}");
+        ok(contigo_device_close(device));
+    }
+    let board = Board::new();
+    assert_eq!(facts(board.device), (String::new(), 0), "no GPU");
+    board.close();
+}
+
+#[test]
+fn a_gpu_that_is_not_there_is_an_error_with_its_numbers() {
+    for interface in &INTERFACES {
+        let Some(port) = port(interface, "a_gpu_that_is_not_there_is_an_error_with_its_numbers") else { continue };
+        ok(contigo_port_close(port));
+        let many = std::ffi::CString::new(format!("{}:4000", interface.name.to_str().unwrap())).unwrap();
+        refused(unsafe { contigo_port_find(many.as_ptr(), &mut 0) }, CONTIGO_E_ARGUMENT, "4000");
+        refused(try_region(&many, &region_options(0)), CONTIGO_E_ARGUMENT, "4000");
+    }
+    refused(unsafe { contigo_port_find(c"vulkan:x".as_ptr(), &mut 0) }, CONTIGO_E_NOT_FOUND, "vulkan, opencl");
+}

@@ -1,0 +1,46 @@
+//! `contigo log`: the events of a program, out of the ring that it left.
+
+#[cfg(feature = "log")]
+mod harmless;
+#[cfg(feature = "log")]
+mod lines;
+#[cfg(feature = "log")]
+mod program;
+#[cfg(feature = "log")]
+mod read;
+#[cfg(feature = "log")]
+mod texts;
+
+use crate::failure::Failure;
+use clap::Args;
+use std::path::PathBuf;
+
+/// The options of the log.
+#[derive(Args, Debug)]
+#[cfg_attr(not(feature = "log"), allow(dead_code, reason = "the help has them still"))]
+pub(crate) struct Options {
+    /// The file that the program logs into; FILE.before is the run before
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// The program's file with its symbols, where the log's own path has none
+    #[arg(long, value_name = "PROGRAM")]
+    pub(super) elf: Option<PathBuf>,
+    /// Go on with what is logged from now on, also by the program's next run
+    #[arg(long)]
+    pub(super) follow: bool,
+    /// Print a JSON object a line
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Prints the log.
+#[cfg(feature = "log")]
+pub(crate) fn log(options: &Options) -> Result<(), Failure> {
+    read::log(options)
+}
+
+/// Says how to get the command.
+#[cfg(not(feature = "log"))]
+pub(crate) fn log(_: &Options) -> Result<(), Failure> {
+    Err(Failure::Usage("this tool was built without the decoder of logs: cargo install --path tools/contigo --features log".into()))
+}
