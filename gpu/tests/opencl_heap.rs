@@ -8,8 +8,8 @@ use contigo::{
     Error, OperandSpec, Queue, Region,
     job::{Launch, Parameter::Operand, Signature},
 };
+use contigo_exerciser::{CountingHeap, on_this_thread};
 use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
-use contigo_testkit::exercise::{CountingHeap, on_this_thread};
 use std::time::Duration;
 
 #[global_allocator]

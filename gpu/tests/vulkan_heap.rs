@@ -5,11 +5,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 use contigo::{Error, Queue, Region, job::Launch};
+use contigo_exerciser::{CountingHeap, on_this_thread};
 use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
-use contigo_testkit::{
-    emulated::skipped,
-    exercise::{CountingHeap, on_this_thread},
-};
+use contigo_testkit::emulated::skipped;
 use std::time::Duration;
 
 #[path = "vulkan/shaders.rs"]

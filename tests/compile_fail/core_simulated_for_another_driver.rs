@@ -1,9 +1,6 @@
-// error: E0308
+// error: E0599
 // The window of a simulated device names its core: the driver of another one does not take it.
-use contigo::{
-    drivers::zdma::Zdma,
-    sim::SimWindow,
-};
+use contigo::sim::SimWindow;
 use contigo_gemm8::Gemm8Model;
 
 fn open(window: SimWindow<Gemm8Model>) {

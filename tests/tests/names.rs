@@ -23,7 +23,8 @@ use contigo::{
     },
     names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice},
 };
-use contigo_testkit::{fake_devices::FakeDevices, uio::ensure_at};
+use contigo_exerciser::uio::ensure_at;
+use contigo_testkit::fake_devices::FakeDevices;
 use std::{
     fs,
     sync::atomic::{AtomicBool, Ordering},

@@ -52,18 +52,18 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
     dict.set_item("hls", core.is_hls())?;
     dict.set_item("outside", core.is_outside())?;
     dict.set_item("chain", core.has_continue())?;
-    let row = contigo::names::driver_of(&core);
+    let row = contigo::names::driver_of(core);
     dict.set_item("driver", row.map(|row| row.name))?;
     dict.set_item("memory_bytes", row.map_or(0, |row| row.memory_bytes))?;
     dict.set_item("shared", row.is_some_and(|row| row.core.is_some()))?;
     dict.set_item("parameters", core.parameters().collect::<BTreeMap<_, _>>())?;
-    let settings = contigo::names::settings_of(&core).map_err(wrong)?;
+    let settings = contigo::names::settings_of(core).map_err(wrong)?;
     let settings = settings
         .split(',')
         .filter_map(|setting| setting.split_once('='))
         .filter_map(|(key, value)| Some((key, value.parse::<u64>().ok()?)));
     dict.set_item("settings", settings.collect::<Vec<_>>())?;
-    dict.set_item("device", contigo::names::device_of(&core).ok().map(|name| name.to_string()))?;
+    dict.set_item("device", contigo::names::device_of(core).ok().map(|name| name.to_string()))?;
     let windows = core.windows().map_err(wrong)?;
     dict.set_item("windows", windows.iter().map(|window| (window.interface, window.address, window.len_bytes)).collect::<Vec<_>>())?;
     let interrupts = PyList::empty(py);

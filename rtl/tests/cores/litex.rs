@@ -9,6 +9,7 @@ use contigo::{
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
     sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
+use contigo_exerciser::Limits;
 use contigo_rtl::{
     RtlConfig, RtlModel,
     axi::{Breach, Channel, Finding, SlaveConfig},
@@ -16,7 +17,6 @@ use contigo_rtl::{
 };
 use contigo_testkit::{
     conformance::{Failure, report},
-    exercise::Limits,
     suite::{Kind, Subject, faults},
 };
 use std::time::Duration;

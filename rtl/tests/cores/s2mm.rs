@@ -12,6 +12,7 @@ use contigo::{
         stream::{SourceConfig, StreamConfig, StreamCounts, packet},
     },
 };
+use contigo_exerciser::Limits;
 use contigo_rtl::{
     RtlConfig, RtlModel,
     axi::SlaveConfig,
@@ -19,7 +20,6 @@ use contigo_rtl::{
 };
 use contigo_testkit::{
     conformance::report,
-    exercise::Limits,
     suite::{Kind, Subject, faults},
 };
 use std::time::Duration;

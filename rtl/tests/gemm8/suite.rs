@@ -7,6 +7,7 @@ use contigo::{
     mem::{DevSlice, DriverBuf},
     sim::SimWindow,
 };
+use contigo_exerciser::Limits;
 use contigo_gemm8::Gemm8;
 use contigo_rtl::{
     RtlConfig, RtlModel,
@@ -14,7 +15,6 @@ use contigo_rtl::{
 };
 use contigo_testkit::{
     conformance::report,
-    exercise::Limits,
     suite::{Kind, Subject, faults},
 };
 use std::time::Duration;

@@ -65,7 +65,7 @@ impl<'a> Core<'_, 'a> {
         self.module.ip()
     }
 
-    /// Did Vitis HLS make it? Then [`ap_ctrl`](contigo_drivers::ap_ctrl) drives it, where it has
+    /// Did Vitis HLS make it? Then the driver `ap_ctrl` drives it, where it has
     /// registers that start it.
     #[must_use]
     pub fn is_hls(&self) -> bool {

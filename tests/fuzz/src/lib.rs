@@ -22,7 +22,7 @@ pub mod log;
 pub mod names;
 pub mod settings;
 
-use contigo::design::kernel::{MapBuilder, MapError, self};
+use contigo::design::kernel::{self, MapBuilder, MapError};
 
 /// Builds a map and reads it again from its own JSON: both are the same.
 fn map(read: Result<MapBuilder<'_>, MapError>) {

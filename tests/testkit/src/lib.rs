@@ -4,9 +4,7 @@
 //! |---|---|---|
 //! | `conformance` | the duties of every backend: one list of checks | `fakes` |
 //! | `fake_*` | one beside every interface of the kernel's | `fakes` |
-//! | `exercise` | does this board's DMA work: random copies, every byte compared | `exercise` |
 //! | `suite` | the duties of every driver: random jobs under random faults, and the price of a job | `fakes` |
-//! | `uio` | the DMA engines that this machine gives to user space | `exercise` |
 //! | `edu` | a driver of a device that only emulators have, and its model | `edu` |
 //! | `fuzz_dlpack` | the import of tensors, as a fuzzer drives it | `fakes` |
 //! | `lent` | windows that a test keeps, or that a program loses for a while | `fakes` |
@@ -27,8 +25,6 @@ pub mod direct;
 pub mod edu;
 #[cfg(feature = "fakes")]
 pub mod emulated;
-#[cfg(feature = "exercise")]
-pub mod exercise;
 #[cfg(feature = "fakes")]
 pub mod fake_devices;
 #[cfg(feature = "fakes")]
@@ -51,5 +47,3 @@ pub mod nvidia;
 pub mod scripted;
 #[cfg(feature = "fakes")]
 pub mod suite;
-#[cfg(feature = "exercise")]
-pub mod uio;

@@ -10,10 +10,8 @@ use contigo::{
         axi_cdma::{AxiCdmaModel, AxiCdmaSpec},
     },
 };
-use contigo_testkit::{
-    exercise::Limits,
-    suite::{Kind, Sight, Subject},
-};
+use contigo_exerciser::Limits;
+use contigo_testkit::suite::{Kind, Sight, Subject};
 
 /// One way of building and driving it.
 struct InMode {

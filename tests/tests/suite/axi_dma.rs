@@ -10,10 +10,8 @@ use contigo::{
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
-use contigo_testkit::{
-    exercise::Limits,
-    suite::{Kind, Sight, Subject},
-};
+use contigo_exerciser::Limits;
+use contigo_testkit::suite::{Kind, Sight, Subject};
 
 /// The packets of the source.
 const PACKET_BYTES: usize = 1024;

@@ -10,10 +10,8 @@ use contigo::{
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
-use contigo_testkit::{
-    exercise::Limits,
-    suite::{Kind, Sight, Subject},
-};
+use contigo_exerciser::Limits;
+use contigo_testkit::suite::{Kind, Sight, Subject};
 
 /// A side, of a card that is ordered or not.
 struct Part(&'static str, Side, bool);

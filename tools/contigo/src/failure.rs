@@ -40,8 +40,6 @@ pub(crate) enum Failure {
     Usage(String),
     /// The self-test found something.
     SelfTest(String),
-    /// The count of heap allocations would mean nothing.
-    NotCounting,
     /// The device and the reference disagree.
     Mismatches { scores: usize, of: usize },
     /// A file could not be written.
@@ -86,7 +84,6 @@ impl fmt::Display for Failure {
             Self::Image { error, log } => write!(f, "{error}; the driver says: {log}"),
             Self::NoMemory => write!(f, "there is no memory here whose address a device could use: contigo info says what is missing"),
             Self::Usage(what) | Self::SelfTest(what) => f.write_str(what),
-            Self::NotCounting => write!(f, "heap allocations are not being counted, so nothing can be said about them"),
             Self::Mismatches { scores, of } => write!(f, "{scores} of {of} scores differ from the CPU's reference: the device is wrong"),
             Self::Write { path, error, option } => {
                 write!(f, "cannot write {}: {error}; choose another place with {option} PATH", path.display())

@@ -20,15 +20,10 @@ mod selftest;
 mod table;
 
 use clap::{Parser, Subcommand};
-use contigo_testkit::exercise::CountingHeap;
 use std::{
     io::{self, Write},
     process::ExitCode,
 };
-
-/// The proof behind `heap allocations: 0`.
-#[global_allocator]
-static HEAP: CountingHeap = CountingHeap;
 
 /// Contiguous DMA memory for FPGA accelerators: see what a machine has, and try it
 ///
@@ -46,8 +41,8 @@ enum Command {
     /// Classify real handwritten digits on the gemm8 engine, check every score, and measure
     ///
     /// Two jobs for each image, chained on the device. The engine is simulated; the memory is what
-    /// --memory names. Prints the accuracy, what was allocated, copied and synchronised, and the
-    /// latency; writes a contact sheet.
+    /// --memory names. Prints the accuracy, what was copied and synchronised, and the latency;
+    /// writes a contact sheet.
     Demo(demo::Options),
     /// Prove that this board's memory, addresses, caches and interrupts work together, before any
     /// bitstream is loaded

@@ -9,11 +9,9 @@
     reason = "a test that panics has failed, which is its purpose; fork and seccomp are promises"
 )]
 
+use contigo_exerciser::{CountingHeap, is_counting, on_this_thread};
 use contigo_log::{Clock, Reader, Settings};
-use contigo_testkit::{
-    emulated,
-    exercise::{CountingHeap, is_counting, on_this_thread},
-};
+use contigo_testkit::emulated;
 use std::{fs::File, io::Read, os::fd::FromRawFd, path::Path};
 use tempfile::TempDir;
 

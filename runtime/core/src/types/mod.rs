@@ -1,4 +1,4 @@
-//! Words that all wings use: addresses and directions, the one error, the barrier, a time limit.
+//! Words that all of it uses: addresses and directions, the one error, the barrier, a time limit.
 //!
 //! Each address space is a type of its own, so that a bus address is never taken for a pointer.
 //! [`Error`] carries the numbers of a refusal, and [`Refused`] gives back the value that was handed

@@ -43,7 +43,7 @@ impl Protocol {
 /// heap and no lifetime: 16 pointers, 16 scalars and 4 words of results have room.
 ///
 /// It is right in itself: no two arguments share a register, and all lie in the window. Whether it
-/// is this core's is the program's claim ([`ApCtrl::open`](super::ApCtrl::open)).
+/// is this core's is the program's claim (`ApCtrl::open`).
 ///
 /// It comes from a table in Rust, as here, or from a file. Its text
 /// is JSON, which [`json`](super::json) reads again.

@@ -8,7 +8,7 @@
 //! | [`hwh`]: Vivado's `.hwh` | the same, and the window | the same |
 //!
 //! Each gives a [`MapBuilder`], which borrows names from the text. The program adds
-//! what the file does not say, and [`build`](super::MapBuilder::build) compares everything. An
+//! what the file does not say, and [`build`](MapBuilder::build) compares everything. An
 //! argument of 64 bits counts as a pointer, in-out and aligned to 64 bytes, until the program says
 //! more; a narrower one as a scalar.
 //!

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of any kernel that HLS made: the control block by its table ([`numbers`]), and a
+//! A model of any kernel that HLS made: the control block by its table (`numbers.rs`), and a
 //! function for what the kernel computes.
 //!
 //! | file | what it is |

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of an AXI CDMA, by [`manual`]: what its registers do, and what it does to memory.
+//! A model of an AXI CDMA, by `manual.rs`: what its registers do, and what it does to memory.
 
 mod engine;
 mod manual;

@@ -200,7 +200,7 @@ impl SimWindow<AxiDmacModel> {
         unsafe { AxiDmac::open(self, config) }
     }
 
-    /// As [`listed`](AxiDmac::listed), and safe as [`open_simulated`](AxiDmac::open_simulated).
+    /// As [`listed`](AxiDmac::listed), and safe as [`driver`](Self::driver).
     ///
     /// # Errors
     /// As [`listed`](AxiDmac::listed).

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of an AXI VDMA, by [`manual`], and a stream behind it.
+//! A model of an AXI VDMA, by `manual.rs`, and a stream behind it.
 //!
 //! **A packet of the stream is a frame,** and its last byte (TLAST) is the frame's. Real video
 //! marks the first pixel (TUSER) and each line's end; here both follow from the packet. One that is

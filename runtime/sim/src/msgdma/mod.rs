@@ -154,7 +154,7 @@ impl SimWindow<MsgdmaModel> {
         unsafe { Msgdma::open(self, config) }
     }
 
-    /// As [`prefetched`](Msgdma::prefetched), and safe as [`open_simulated`](Msgdma::open_simulated).
+    /// As [`prefetched`](Msgdma::prefetched), and safe as [`driver`](Self::driver).
     ///
     /// # Errors
     /// As [`prefetched`](Msgdma::prefetched).

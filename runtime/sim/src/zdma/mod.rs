@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of one ZDMA channel, by the sources that [`regs`] names: what its registers do, and what
+//! A model of one ZDMA channel, by the sources that `manual.rs` names: what its registers do, and what
 //! it does to memory. A list that changes while the channel walks it is an error.
 
 mod descriptor;

@@ -15,7 +15,18 @@
 //! | `too_long_at` | this end says a byte more than the largest buffer has |
 //! | `taken` | 1: it has an interrupt, which another thread has always taken |
 
-use contigo::{Completion, Driver, Error, Result, drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs}, sim::{axi_dma::{AxiDmaModel, CoreSpec}, AnyModel, Model, SimBus, stream::SourceConfig}, job::{AnyDriver, Parts, Settings}, mem::DevSlice, names::{AnyDevice, DriverRow}};
+use contigo::{
+    Completion, Driver, Error, Result,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
+    job::{AnyDriver, Parts, Settings},
+    mem::DevSlice,
+    names::{AnyDevice, DriverRow},
+    sim::{
+        AnyModel, Model, SimBus,
+        axi_dma::{AxiDmaModel, CoreSpec},
+        stream::SourceConfig,
+    },
+};
 use pyo3::prelude::*;
 use std::{
     io::{self, PipeReader, PipeWriter},

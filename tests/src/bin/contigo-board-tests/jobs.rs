@@ -7,8 +7,8 @@ use crate::{
     setup::{Bench, Place},
 };
 use contigo::{Driver, Error, Queue, Region};
+use contigo_exerciser::{Budget, Exerciser, Ground, Limits, Line, Outcome, Tally};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
-use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Line, Outcome, Tally};
 
 /// Jobs before anything is counted: pages are faulted in, and every path was taken once.
 const WARM_UP: u64 = 100;
@@ -132,7 +132,7 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contigo_testkit::exercise::{Blame, FirstWrong, Job, Stopped};
+    use contigo_exerciser::{Blame, FirstWrong, Job, Stopped};
 
     const COPY: Job =
         Job { number: 7, from: (1, 2), to: (3, 4), len_bytes: 5, from_device_owned: false, to_device_owned: false, kept: false };

@@ -7,7 +7,7 @@ use contigo::{
     names::{DeviceName, Inventory, MemoryName},
 };
 use contigo_boards::DmaKind;
-use contigo_testkit::{exercise::Ground, uio::FoundEngine};
+use contigo_exerciser::{Ground, uio::FoundEngine};
 use nix::sys::utsname::uname;
 use std::{ffi::OsStr, fs, path::Path};
 

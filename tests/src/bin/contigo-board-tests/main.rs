@@ -28,7 +28,7 @@ mod setup;
 mod soak;
 mod vfio;
 
-use contigo_testkit::exercise::{CountingHeap, is_counting};
+use contigo_exerciser::{CountingHeap, is_counting};
 use options::{Options, Task};
 use report::Counts;
 use std::process::ExitCode;

@@ -13,11 +13,8 @@ use contigo::{
     names::{Attach, OpenDevice},
 };
 use contigo_boards::DmaKind;
-use contigo_testkit::{
-    edu::{Edu, Unwatched},
-    exercise::{Counted, Ground, IrqEvents, Line},
-    uio::ensure_at,
-};
+use contigo_exerciser::{Counted, Ground, IrqEvents, Line, uio::ensure_at};
+use contigo_testkit::edu::{Edu, Unwatched};
 use std::sync::atomic::AtomicU64;
 
 /// The most jobs in flight: as many as ZDMA's list is tested with. Those that an engine cannot take

@@ -1,11 +1,11 @@
 //! A driver in one mode, over its model.
 
 use super::Sight;
-use crate::exercise::Limits;
 use contigo::{
     CpuBuf, Driver, Error, Port, Result,
     sim::{Model, SimBoard, SimWindow, stream::StreamCounts},
 };
+use contigo_exerciser::Limits;
 
 /// The work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,6 @@ use contigo_bringup::{
     power::{self, Monitor, Rail},
 };
 use contigo_gemm8::demo::{self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task};
-use contigo_testkit::exercise::{is_counting, on_this_thread};
 use energies::Energies;
 use report::{Asked, Report};
 use sheet::Picture;
@@ -27,8 +26,7 @@ use std::{convert::Infallible, path::PathBuf, sync::atomic::AtomicUsize};
 use trace::Trace;
 
 const AFTER: &str = "\
-Heap allocations are counted on the thread that does the work, from before the memory is opened \
-until it has been given back. Bytes copied and synced are the runtime's own count. Latency is wall \
+Bytes copied and synced are the runtime's own count. Latency is wall \
 time from an image being parsed into its slot to its scores being visible to the CPU, its wait for \
 the engine included. Device time is the simulated board's.
 
@@ -67,7 +65,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PATH", default_value = "contigo-demo.png")]
     png: PathBuf,
 
-    /// Record every allocation, copy, sync and job: a table by line of the program, and a timeline
+    /// Record every copy, sync and job: a table by line of the program, and a timeline
     /// in PATH
     ///
     /// The timeline is in Chrome's trace event format: open it in ui.perfetto.dev or
@@ -121,9 +119,6 @@ fn elsewhere(name: &str) -> Result<Infallible, String> {
 
 /// Classifies, checks, measures, draws and prints.
 pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
-    if !is_counting() {
-        return Err(Failure::NotCounting);
-    }
     let reference = Reference::new()?;
     let mut tasks = Vec::with_capacity(options.images);
     let mut pictures = Vec::with_capacity(options.images);
@@ -145,12 +140,8 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     }
     let done = AtomicUsize::new(0);
     let rails = if options.power { rails(&Machine::this(), &options.monitor)? } else { Vec::new() };
-    let ((measured, heap_allocations), energies) = power::beside(&rails, power::STEP, || {
-        progress::beside(&done, tasks.len(), || {
-            let before = on_this_thread();
-            let measured = measure(&seeded, seed, &tasks, &mut outcomes, &done);
-            (measured, on_this_thread() - before)
-        })
+    let (measured, energies) = power::beside(&rails, power::STEP, || {
+        progress::beside(&done, tasks.len(), || measure(&seeded, seed, &tasks, &mut outcomes, &done))
     });
     let measured = measured?;
 
@@ -161,7 +152,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let asked = Asked { memory: &memory, seed, sheet: &options.png };
     let audit = trace.map(|(_, trace)| trace.rows());
     let energies = options.power.then(|| Energies::new(&energies, outcomes.len(), measured.jobs.completed));
-    let mut report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, energies, audit);
+    let mut report = Report::new(&asked, &labels, &outcomes, &measured, energies, audit);
     let drawn = sheet::write(&options.png, &report.title(), &pictures);
     if drawn.is_err() {
         report.sheet = None;
@@ -228,8 +219,7 @@ fn on_board<B: Backend + 'static>(
     Ok(demo::stream(OnBoard::new(board, memory)?, board, port, tasks, outcomes, done)?)
 }
 
-/// From before the memory is opened until it has been given back. Asks the heap for nothing, unless
-/// it fails.
+/// From before the memory is opened until it has been given back.
 fn measure(name: &MemoryName, seed: u64, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
     let owner = name.device().map(|owner| owner.open()).transpose();
     let device = owner.map_err(|error| Failure::Memory { name: *name, error })?;

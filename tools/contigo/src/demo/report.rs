@@ -22,7 +22,6 @@ pub(crate) struct Report {
     scores_checked: usize,
     mismatches: usize,
     jobs: u64,
-    heap_allocations: u64,
     bytes_copied: u64,
     bytes_synced_for_device: u64,
     bytes_synced_for_cpu: u64,
@@ -74,7 +73,6 @@ impl Report {
         labels: &[u8],
         outcomes: &[Outcome],
         measured: &Measured,
-        heap_allocations: u64,
         energy: Option<Energies>,
         audit: Option<Vec<Row>>,
     ) -> Self {
@@ -101,7 +99,6 @@ impl Report {
             scores_checked: images * SCORES,
             mismatches: outcomes.iter().map(|outcome| outcome.wrong_scores).sum(),
             jobs: jobs.completed,
-            heap_allocations,
             bytes_copied: stats.bytes_copied,
             bytes_synced_for_device: stats.bytes_synced_for_device,
             bytes_synced_for_cpu: stats.bytes_synced_for_cpu,
@@ -141,7 +138,6 @@ impl fmt::Display for Report {
         row("accuracy", format_args!("{} of {} ({:.2} %)", self.correct, self.images, self.accuracy_percent))?;
         row("mismatches", format_args!("{} in {} scores, bit for bit against the CPU", self.mismatches, self.scores_checked))?;
         row("jobs", format_args!("{}", self.jobs))?;
-        row("heap allocations", format_args!("{}", self.heap_allocations))?;
         row("bytes copied", format_args!("{}", self.bytes_copied))?;
         row("bytes synced", format_args!("{} for the device, {} for the CPU", self.bytes_synced_for_device, self.bytes_synced_for_cpu))?;
         row("sync calls", format_args!("{}", self.sync_calls))?;

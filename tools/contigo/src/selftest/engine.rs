@@ -6,7 +6,7 @@ use contigo::{
     names::{DeviceName, DriverRow, MemoryName, each_row, row},
 };
 use contigo_boards::{DmaEngine, SOCS, ports};
-use contigo_testkit::uio::{FoundEngine, soc};
+use contigo_exerciser::uio::{FoundEngine, soc};
 use std::fmt;
 
 /// What `--driver` says.

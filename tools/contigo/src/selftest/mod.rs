@@ -15,10 +15,7 @@ use contigo::{
     Error,
     names::{DeviceName, MemoryName},
 };
-use contigo_testkit::{
-    exercise::{Fault, Ground, Outcome, is_counting},
-    uio::ensure_at,
-};
+use contigo_exerciser::{Fault, Ground, Outcome, uio::ensure_at};
 use engine::{Asked, Chosen, DriverName};
 use report::Report;
 use run::{Task, Tested};
@@ -31,8 +28,6 @@ buffers stay the device's and go straight into the next job. After each job the 
 and its neighbours are compared with the bytes that a program on the CPU expects. All buffers are \
 compared after every 256 jobs and at the end. A mismatch is a wrong byte where a job wrote, a \
 canary hit one where no job wrote. MB/s counts the writing and the comparing too.
-
-Heap allocations are counted from before the first job of a mode until after its last comparison.
 
 --lab-port is for emulated boards: QEMU has no caches, so every port is coherent there. Memory \
 whose caches the runtime cannot maintain (a dma-heap on armv7) works there too. On silicon the \
@@ -103,9 +98,6 @@ fn address(text: &str) -> Result<u64, String> {
 
 /// Chooses, tests and prints.
 pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
-    if !is_counting() {
-        return Err(Failure::NotCounting);
-    }
     crate::nvtx::listen();
     let Options { port, lab_port, dev_mem, .. } = options;
     let (memory, device) = (options.memory, options.device);

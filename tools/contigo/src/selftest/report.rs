@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{failure::Failure, table};
 use contigo::names::MemoryName;
-use contigo_testkit::exercise::{Fault, Outcome, Stopped, Tally};
+use contigo_exerciser::{Fault, Outcome, Stopped, Tally};
 use serde::Serialize;
 use std::fmt;
 
@@ -57,7 +57,6 @@ struct Row {
     mismatches: u64,
     canary_hits: u64,
     interrupts: Option<u64>,
-    allocations: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -111,23 +110,23 @@ fn reasons(engine: &Chosen, tested: &Tested) -> Vec<String> {
 }
 
 /// The rows of the table, one for each of a mode's numbers.
-const NUMBERS: [&str; 7] = ["jobs", "bytes", "MB/s", "mismatches", "canary hits", "interrupts", "heap allocations"];
+const NUMBERS: [&str; 6] = ["jobs", "bytes", "MB/s", "mismatches", "canary hits", "interrupts"];
 
 impl Row {
     /// In the order of `NUMBERS`.
-    fn numbers(&self) -> [String; 7] {
+    fn numbers(&self) -> [String; 6] {
         let interrupts = self.interrupts.map_or("-".to_owned(), |count| count.to_string());
-        let [jobs, bytes, mismatches, canary_hits, allocations] =
-            [self.jobs, self.bytes, self.mismatches, self.canary_hits, self.allocations].map(|number| number.to_string());
-        [jobs, bytes, format!("{:.2}", self.mb_per_s), mismatches, canary_hits, interrupts, allocations]
+        let [jobs, bytes, mismatches, canary_hits] =
+            [self.jobs, self.bytes, self.mismatches, self.canary_hits].map(|number| number.to_string());
+        [jobs, bytes, format!("{:.2}", self.mb_per_s), mismatches, canary_hits, interrupts]
     }
 }
 
 impl From<&Outcome> for Row {
     fn from(outcome: &Outcome) -> Self {
-        let Outcome { mode, seconds, interrupts, allocations, tally, .. } = *outcome;
+        let Outcome { mode, seconds, interrupts, tally, .. } = *outcome;
         let Tally { jobs, bytes, mismatches, canary_hits, .. } = tally;
-        Self { mode, jobs, bytes, mb_per_s: mb_per_s(bytes, seconds), mismatches, canary_hits, interrupts, allocations }
+        Self { mode, jobs, bytes, mb_per_s: mb_per_s(bytes, seconds), mismatches, canary_hits, interrupts }
     }
 }
 

@@ -14,7 +14,7 @@ use contigo::{
     sim::OnBoard,
     types::BaseAddr,
 };
-use contigo_testkit::exercise::{Budget, Exerciser, Ground, IrqEvents, Limits, Line, Outcome, Tried};
+use contigo_exerciser::{Budget, Exerciser, Ground, IrqEvents, Limits, Line, Outcome, Tried};
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},

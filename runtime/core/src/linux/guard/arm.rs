@@ -22,7 +22,7 @@ impl<D: Driver> Queue<D> {
     /// where the kernel can ([`GuardInfo::can_reset`](crate::linux::guard::GuardInfo)). Where it
     /// cannot, its memory is kept until the program stops it later: the kernel tries again when the
     /// device is next opened. So a driver that waits for the end of a job needs jobs that are
-    /// shorter ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
+    /// shorter (ZDMA: 90 MB at 100 MB/s).
     ///
     /// # Safety
     /// `guard` is the device that this queue's driver drives, and window `window` of it the

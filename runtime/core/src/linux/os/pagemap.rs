@@ -6,9 +6,9 @@
 //!
 //! | present | frame | what it is |
 //! |---|---|---|
-//! | 1 | not 0 | [`Frame::At`] |
-//! | 1 | 0 | [`Frame::Hidden`]: the kernel hides frames from a process without CAP_SYS_ADMIN (since Linux 4.2) |
-//! | 0 | any | [`Frame::Absent`]: not faulted in, swapped, or a PFN mapping, which the walk skips (a dma-heap since Linux 6.9) |
+//! | 1 | not 0 | `Frame::At` |
+//! | 1 | 0 | `Frame::Hidden`: the kernel hides frames from a process without CAP_SYS_ADMIN (since Linux 4.2) |
+//! | 0 | any | `Frame::Absent`: not faulted in, swapped, or a PFN mapping, which the walk skips (a dma-heap since Linux 6.9) |
 //!
 //! # References
 //! Linux `Documentation/admin-guide/mm/pagemap.rst` (the bits; "Starting with 4.2 the PFN field is

@@ -84,5 +84,5 @@ impl<T> From<Refused<T>> for io::Error {
     }
 }
 
-/// For the wings above, which do not name std.
+/// For the other crates of the runtime, which do not name std.
 pub type IoError = io::Error;

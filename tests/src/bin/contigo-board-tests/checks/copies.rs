@@ -3,7 +3,7 @@
 use super::{Verdict, Wrong, ensure, ok};
 use crate::setup::Bench;
 use contigo::{Align, CpuBuf, Driver, Queue, Region};
-use contigo_testkit::exercise::{JOB_TIMEOUT, Line};
+use contigo_exerciser::{JOB_TIMEOUT, Line};
 
 /// How many bytes are copied, from an odd address to another.
 const LEN: usize = 1000;

@@ -10,8 +10,8 @@ use crate::{
     setup::{Bench, Place},
 };
 use contigo::{Align, Backend as _, Driver, Error, Queue, Region, linux::memory::HugeTlb, names::MemoryName};
+use contigo_exerciser::{Ground, Line};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
-use contigo_testkit::exercise::{Ground, Line};
 use nix::{
     libc,
     sys::{

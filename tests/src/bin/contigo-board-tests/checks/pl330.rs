@@ -10,7 +10,7 @@ use super::{
 };
 use crate::setup::Bench;
 use contigo::{Device, Driver, Error, Queue, Region, Result, drivers::pl330::Pl330};
-use contigo_testkit::exercise::Line;
+use contigo_exerciser::Line;
 use std::time::Duration;
 
 /// Arm DDI 0424C, chapter 4: no instruction begins with this byte.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::setup::Bench;
 use contigo::{Driver, Error, Queue, Region, names::DeviceName};
-use contigo_testkit::exercise::Line;
+use contigo_exerciser::Line;
 
 /// A job whose bytes the engine does not reach.
 pub(super) struct Unreachable;

@@ -14,7 +14,7 @@ use contigo::{
     drivers::pl330::{Pl330, regs},
     names::Attach,
 };
-use contigo_testkit::exercise::Line;
+use contigo_exerciser::Line;
 use std::{
     io::{PipeWriter, Write},
     thread::sleep,

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::setup::Bench;
 use contigo::{Driver, Error, Queue, Region};
+use contigo_exerciser::{Line, refresh};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
-use contigo_testkit::exercise::{Line, refresh};
 use std::{thread::sleep, time::Duration};
 
 /// Longer than any engine here needs for what it had begun: three of edu's transfers.

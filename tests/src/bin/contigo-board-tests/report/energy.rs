@@ -12,7 +12,7 @@ use contigo_bringup::{
     machine::Machine,
     power::{self, Rail, STEP},
 };
-use contigo_testkit::exercise::Line;
+use contigo_exerciser::Line;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 

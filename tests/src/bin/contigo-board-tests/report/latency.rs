@@ -6,7 +6,7 @@ use crate::{
     setup::{Bench, Place},
 };
 use contigo::{Align, DevBuf, Driver, Error, Queue, Region};
-use contigo_testkit::exercise::{Events, JOB_TIMEOUT, Line};
+use contigo_exerciser::{Events, JOB_TIMEOUT, Line};
 use serde::{Deserialize, Serialize};
 use std::{
     hint,

@@ -6,7 +6,7 @@ use crate::{
     setup::{Bench, Place},
 };
 use contigo::{Driver, Error, Queue, Region};
-use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Line};
+use contigo_exerciser::{Budget, Exerciser, Ground, Limits, Line};
 use std::{
     io::{PipeWriter, Write},
     time::{Duration, Instant},

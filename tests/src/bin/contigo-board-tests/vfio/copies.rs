@@ -6,10 +6,8 @@ use contigo::{
     Queue, Region, Result,
     linux::vfio::{Interrupt, Vfio},
 };
-use contigo_testkit::{
-    edu::Unwatched,
-    exercise::{Budget, Exerciser, Ground, Mode, Tally},
-};
+use contigo_exerciser::{Budget, Exerciser, Ground, Mode, Tally};
+use contigo_testkit::edu::Unwatched;
 
 pub(super) fn msi(address: &str) -> Result<Seen> {
     run::<WIDE>(address, Interrupt::Msi)

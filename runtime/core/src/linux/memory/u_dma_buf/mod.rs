@@ -143,7 +143,7 @@ impl UDmaBuf {
 
     /// Opens `/dev/<name>`, made for a node that has the accelerator's own `dma-ranges` or
     /// `iommus`: its address is what that accelerator must use, and no port adds anything
-    /// ([`BaseAddr::Dev`]). Such memory has no [name](crate::names), because a user who types one
+    /// ([`BaseAddr::Dev`]). Such memory has no name (`contigo::names`), because a user who types one
     /// can promise nothing.
     ///
     /// ```no_run

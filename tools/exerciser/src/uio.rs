@@ -59,8 +59,8 @@ pub fn soc(root: &str) -> Option<&'static Soc> {
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use crate::fake_devices::FakeDevices;
     use contigo_boards::DmaKind;
+    use contigo_testkit::fake_devices::FakeDevices;
 
     #[test]
     fn engines_are_known_by_their_registers() {

@@ -8,12 +8,12 @@ use source::{built, root, sources};
 use std::{fs, path::Path};
 
 /// A folder imports only from those before it.
-const WINGS: [&str; 8] = ["types", "trace", "mem", "hw", "job", "linux", "cuda", "dlpack"];
-/// The same inside `linux`. Files of the wing itself come first: what all of these may need.
+const FOLDERS: [&str; 8] = ["types", "trace", "mem", "hw", "job", "linux", "cuda", "dlpack"];
+/// The same inside `linux`. Files of the folder itself come first: what all of these may need.
 const LINUX: [&str; 5] = ["os", "device", "guard", "memory", "vfio"];
 
 fn place(order: &[&str], name: &str) -> Option<usize> {
-    order.iter().position(|wing| *wing == name)
+    order.iter().position(|folder| *folder == name)
 }
 
 /// The first two names of each path that a `use` tree has at the beginning of `text`.
@@ -56,7 +56,7 @@ fn imports(code: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Where `code` names a room beside its own by `super`: its file lies `depth` folders below the
-/// wing's module.
+/// folder's module.
 fn beside(code: &str, depth: usize) -> impl Iterator<Item = (usize, &str)> {
     let up = "super::".repeat(depth);
     let found: Vec<_> = code.match_indices(&up).map(|(at, _)| (at, code.get(at + up.len()..).unwrap())).collect();
@@ -68,11 +68,11 @@ fn depth(names: &[&str]) -> usize {
     names.len() - usize::from(names.last() == Some(&"mod.rs"))
 }
 
-/// The rooms of its wing that `code`, a file at `names`, imports, and where.
+/// The rooms of its folder that `code`, a file at `names`, imports, and where.
 fn rooms(names: &[&str], code: &str) -> Vec<(usize, String)> {
-    let wing = names.first().copied().unwrap_or_default();
+    let folder = names.first().copied().unwrap_or_default();
     let named = imports(code).flat_map(|(at, _)| heads(code.get(at + "crate::".len()..).unwrap()).into_iter().map(move |head| (at, head)));
-    let named = named.filter(|(_, (to, _))| to == wing).map(|(at, (_, room))| (at, room));
+    let named = named.filter(|(_, (to, _))| to == folder).map(|(at, (_, room))| (at, room));
     let up = beside(code, depth(names) - 1).flat_map(|(at, rest)| heads(rest).into_iter().map(move |(room, _)| (at, room)));
     named.chain(up).collect()
 }
@@ -80,35 +80,35 @@ fn rooms(names: &[&str], code: &str) -> Vec<(usize, String)> {
 /// The forbidden imports of `code`, a file at `path` below `runtime/core/src`.
 fn upward(path: &Path, code: &str) -> Vec<String> {
     let names: Vec<_> = path.iter().map(|name| name.to_str().unwrap()).collect();
-    let (wing, room) = (names.first().copied().unwrap_or_default(), names.get(1).copied().unwrap_or_default());
+    let (folder, room) = (names.first().copied().unwrap_or_default(), names.get(1).copied().unwrap_or_default());
     let mut refused = Vec::new();
     let mut refuse = |at: usize, why: String| {
         let line = code.get(..at).unwrap().matches('\n').count() + 1;
         refused.push(format!("runtime/core/src/{}:{line}: {why}", path.display()));
     };
-    let Some(here) = place(&WINGS, wing) else {
-        refuse(0, format!("{wing} is no wing"));
+    let Some(here) = place(&FOLDERS, folder) else {
+        refuse(0, format!("{folder} is no folder of the core"));
         return refused;
     };
     for (at, _) in imports(code) {
         for (to, inner) in heads(code.get(at + "crate::".len()..).unwrap()) {
-            match place(&WINGS, &to) {
-                None => refuse(at, format!("crate::{to} names the crate's root: name its wing")),
-                Some(there) if there > here => refuse(at, format!("{wing} -> {to}::{inner} points upward")),
+            match place(&FOLDERS, &to) {
+                None => refuse(at, format!("crate::{to} names the crate's root: name its folder")),
+                Some(there) if there > here => refuse(at, format!("{folder} -> {to}::{inner} points upward")),
                 Some(_) => {}
             }
         }
     }
-    if let Some(here) = place(&LINUX, room).filter(|_| wing == "linux") {
+    if let Some(here) = place(&LINUX, room).filter(|_| folder == "linux") {
         for (at, inner) in rooms(&names, code) {
             if place(&LINUX, &inner) > Some(here) {
                 refuse(at, format!("linux/{room} -> linux/{inner} points upward"));
             }
         }
     }
-    // As many steps up as there are folders lead to the crate's root, past the wing.
+    // As many steps up as there are folders lead to the crate's root, past the folder.
     if let Some(at) = code.find(&"super::".repeat(depth(&names))) {
-        refuse(at, "leaves its wing by super".to_owned());
+        refuse(at, "leaves its folder by super".to_owned());
     }
     refused
 }
@@ -142,7 +142,7 @@ fn the_reading_itself_is_right() {
     assert_eq!(one("linux/mod.rs", "use crate::Region;").len(), 1, "the root's names hide where they come from");
     assert_eq!(one("hw/wait.rs", "use super::super::job::Engine;").len(), 1);
     assert_eq!(one("hw/mod.rs", "use super::job::Engine;").len(), 1);
-    assert_eq!(one("alloc/mod.rs", "").len(), 1, "each folder is a wing");
+    assert_eq!(one("alloc/mod.rs", "").len(), 1, "each folder is a folder");
     for right in ["use crate::{types::*, mem::{self, Region}};", "use super::device::Uio;", "use crate::linux::os::fd::Fd;"] {
         assert!(one("linux/vfio/mod.rs", right).is_empty(), "{right}");
     }

@@ -23,7 +23,7 @@
 //!
 //! ```
 //! use contigo::{sim::{zdma::SimZdma, SimBoard}, Queue, Region};
-//! use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode};
+//! use contigo_exerciser::{Budget, Exerciser, Ground, Limits, Mode};
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(Ground::WHOLE_BYTES + 4096)?)?;
 //! let channel = SimZdma::new(&board, board.port());
@@ -47,6 +47,7 @@ mod outcome;
 mod places;
 mod refresh;
 mod tally;
+pub mod uio;
 
 pub use allocations::{CountingHeap, is_counting, on_this_thread};
 pub use counted::Counted;
