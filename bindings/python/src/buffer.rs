@@ -2,12 +2,11 @@
 
 use crate::{
     dtype::Dtype,
-    error::{Refusal, of_class, raised, refused},
+    error::{Refusal, of_class, raised},
     export::{self, Counted},
     handover::Handover,
     inner::Inner,
     operand::Operand,
-    port::Wiring,
     region::Memory,
 };
 use contigo::{
@@ -20,10 +19,6 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 use std::sync::Arc;
-
-pub(crate) fn no_port() -> Refusal {
-    refused(format!("this region has no port: open it with the one that the accelerator's master is wired to, {}", Wiring::FORM))
-}
 
 /// An array in DMA memory: `numpy.asarray(buf)` and every framework's `from_dlpack(buf)` share its
 /// elements, and a device gets its address while no array views them.

@@ -23,6 +23,7 @@ use contigo::{
     names::{AnyDevice, Attach, DeviceName},
 };
 use pyo3::{
+    exceptions::PyTypeError,
     prelude::*,
     types::{PyDict, PyTuple},
 };
@@ -154,7 +155,7 @@ impl Device {
         // wired.
         let mut taken = unsafe { opened.take(row, settings, port, how) }.map_err(failed)?;
         if let Some(gate) = gate {
-            let gate = GateIn::of(gate)?;
+            let gate = gate_in(gate)?;
             // SAFETY: the program promises how the gate is wired (above).
             taken = unsafe { taken.behind(gate.at(self.how.window)) }.map_err(failed)?;
         }
@@ -384,4 +385,14 @@ impl Device {
             _ => format!("contigo.Device('{}'{state})", self.name),
         }
     }
+}
+
+/// A gate, as the program gives it. A device of its own is the driver's from now on.
+fn gate_in(gate: &Bound<'_, PyAny>) -> PyResult<GateIn> {
+    if let Ok(device) = gate.cast::<Device>() {
+        let (opening, window) = device.get().given(gate.py())?;
+        return Ok(GateIn::Own(opening, window));
+    }
+    let wrong = |_| PyTypeError::new_err(format!("gate is {gate}: the offset of its registers in bytes, or a contigo.Device"));
+    gate.extract().map(GateIn::Window).map_err(wrong)
 }

@@ -21,6 +21,8 @@ pub(crate) enum Refusal {
     Value(String),
 }
 
+impl crate::lock::Plain for Refusal {}
+
 /// The exception that a Python programmer expects.
 pub(crate) fn raised(error: impl Into<Error>) -> Refusal {
     let error = error.into();

@@ -129,7 +129,7 @@ impl Imported {
     #[getter]
     fn device_address(&self) -> Result<u64, Refusal> {
         let region = self.memory.region()?;
-        let port = self.memory.port.ok_or_else(crate::buffer::no_port)?;
+        let port = self.memory.port.ok_or_else(crate::port::no_port)?;
         let first = std::ptr::without_provenance(self.memory.first_byte + self.offset);
         region.dev_addr_of(&port, first, self.nbytes).map(|address| address.0).map_err(raised)
     }

@@ -1,11 +1,11 @@
 //! Who has an array's bytes: the CPU, a device by a hand-over, or a job.
 
 use crate::{
-    buffer::no_port,
     error::{Refusal, of_class, raised, refused},
     export::Counted,
     lock::{Lock, Plain},
     mine::Mine,
+    port::no_port,
     region::Memory,
 };
 use contigo::{
@@ -52,6 +52,8 @@ pub(crate) struct Given {
     /// Which it is of this buffer's hand-overs.
     pub(crate) number: u64,
 }
+
+impl crate::lock::Plain for Given {}
 
 impl Inner {
     /// Of `buf`, whose first `len_bytes` are the array's.

@@ -34,6 +34,8 @@ pub(crate) struct Record {
     end: OnceLock<End>,
 }
 
+impl crate::lock::Plain for Record {}
+
 /// A job in flight, as the ledger has it.
 #[derive(Default)]
 struct Flight {

@@ -11,7 +11,6 @@
 //!   free;
 //! - objects that it may drop are [`Kept`], and go when the lock is free.
 
-use crate::{error::Refusal, inner::Given, jobs::Record, opening::Opening, region::Memory};
 use contigo::{
     CpuBuf, Error, Operand,
     job::QueueCounts,
@@ -31,28 +30,7 @@ pub(crate) trait Plain {}
 macro_rules! plain {
     ($($plain:ty),+) => { $(impl Plain for $plain {})+ };
 }
-plain!(
-    (),
-    bool,
-    i32,
-    u32,
-    u64,
-    usize,
-    str,
-    [u8],
-    Refusal,
-    contigo_objects::Refusal,
-    Error,
-    Record,
-    CpuBuf,
-    Operand,
-    Given,
-    QueueCounts,
-    OpenDevice,
-    AnyModule,
-    Opening,
-    Memory
-);
+plain!((), bool, i32, u32, u64, usize, str, [u8], contigo_objects::Refusal, Error, CpuBuf, Operand, QueueCounts, OpenDevice, AnyModule);
 impl<T: Plain + ?Sized> Plain for &'static T {}
 impl<T: Plain> Plain for Option<T> {}
 impl<T: Plain> Plain for Vec<T> {}

@@ -31,6 +31,8 @@ pub(crate) struct Opening {
     drivers_stop: AtomicBool,
 }
 
+impl crate::lock::Plain for Opening {}
+
 impl Opening {
     pub(crate) fn of(name: &DeviceName) -> Result<Self, Refusal> {
         let opened = name.open().map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error))))?;

@@ -1,6 +1,9 @@
 //! How an accelerator reaches memory, as Python says it.
 
-use crate::names;
+use crate::{
+    error::{Refusal, refused},
+    names,
+};
 use contigo::{Bus, Port};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -46,4 +49,8 @@ impl FromPyObject<'_, '_> for Wiring {
         let (name, window) = (names::kept(&name)?, (0, u64::MAX));
         Ok(Self(Port { name, bus: Bus::Soc, offset, addr_bits, window, coherent }))
     }
+}
+
+pub(crate) fn no_port() -> Refusal {
+    refused(format!("this region has no port: open it with the one that the accelerator's master is wired to, {}", Wiring::FORM))
 }

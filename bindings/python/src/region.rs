@@ -45,6 +45,8 @@ pub(crate) struct Memory {
     pub(crate) first_byte: usize,
 }
 
+impl crate::lock::Plain for Memory {}
+
 impl Memory {
     /// Opens it, from `device` or alone. Without `bytes`, a smaller block whose size is fixed is
     /// taken as it is.

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "registers of a device, passed on, and a claim about wires")]
 //! The gate before a core's master, opened beside the core's driver.
 
-use super::{AnyDevice, Attach, OpenDevice};
+use super::{any_device::AnyDevice, attachment::Attach, opened::OpenDevice};
 use contigo_core::{
     hw::{Mmio, Wait},
     job::AnyDriver,

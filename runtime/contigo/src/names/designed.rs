@@ -2,8 +2,9 @@
 //! device. And whether the fabric that they are in is loaded.
 
 use super::{
-    DeviceName, DriverRow, each_row,
+    device::DeviceName,
     files::{Files, LINE_MAX_BYTES, text},
+    registry::{DriverRow, each_row},
 };
 use contigo_design::{Core, DesignError, DesignRule, parameter_number};
 use core::fmt::{self, Write as _};

@@ -1,15 +1,12 @@
-#![allow(unsafe_code, reason = "files below a root that a caller chooses")]
 //! Names of devices.
 
 use super::{
     error::Form,
     grammar::Parsed,
+    kinds::{DEVICES, DeviceKind, Row},
     name::is_text,
-    open_device::OpenDevice,
-    rows::{DEVICES, DeviceRow},
     text::Text,
 };
-use contigo_core::types::Error;
 
 /// The name of a device: what a user writes after `--device`, in every language. It is copied like
 /// a number, and says nothing of whether this machine has such a device:
@@ -34,7 +31,7 @@ use contigo_core::types::Error;
 #[derive(Clone, Copy)]
 pub struct DeviceName {
     parsed: Parsed,
-    row: &'static DeviceRow,
+    row: &'static Row<DeviceKind>,
 }
 
 impl DeviceName {
@@ -44,76 +41,8 @@ impl DeviceName {
         self.parsed.argument()
     }
 
-    /// Opens it, once: registers, interrupt and memory come from what is returned.
-    ///
-    /// # Errors
-    /// [`Error::NotBuiltIn`]: this program was built without it. What its own function says: the
-    /// table above names it.
-    ///
-    /// ```
-    /// use contigo::names::DeviceName;
-    /// let name: DeviceName = "sim:zdma".parse()?;
-    /// let device = name.open()?;
-    /// assert_eq!(device.port().map(|port| port.name), Some("sim-hp0"));
-    /// # Ok::<(), contigo::Error>(())
-    /// ```
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub fn open(&self) -> Result<OpenDevice, Error> {
-        self.open_at("")
-    }
-
-    /// As [`open`](Self::open), with `root` before `/sys` and `/dev` of a `uio:` or a `pci:`: for
-    /// tests, and for a container that has them elsewhere. Every other device is one of this
-    /// machine.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    ///
-    /// # Safety
-    /// As [`Uio::find_under`](crate::linux::device::Uio::find_under).
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub unsafe fn open_under(&self, root: &str) -> Result<OpenDevice, Error> {
-        self.open_at(root)
-    }
-
-    /// The seam: opens a guard with `kernel` in the module's place, and with `root` before `/sys`
-    /// and `/dev`.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    ///
-    /// # Safety
-    /// As [`Uio::find_under`](crate::linux::device::Uio::find_under).
-    #[cfg(feature = "testkit")]
-    pub unsafe fn open_guard_with(
-        &self,
-        root: &'static str,
-        kernel: contigo_core::linux::os::seam::Test<dyn contigo_core::linux::guard::seam::GuardKernel>,
-    ) -> Result<OpenDevice, Error> {
-        OpenDevice::guarded_by(self, super::files::Files { root }, |device| contigo_core::linux::guard::Guard::open_from(kernel, device))
-    }
-
-    /// The seam: opens a PCI function behind an IOMMU, with `kernel` in the place of VFIO.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    #[cfg(feature = "testkit")]
-    pub fn open_vfio_with(
-        &self,
-        kernel: contigo_core::linux::os::seam::Test<dyn contigo_core::linux::vfio::seam::VfioKernel>,
-    ) -> Result<OpenDevice, Error> {
-        OpenDevice::vfio_by(self, |address| contigo_core::linux::vfio::Vfio::open_from(kernel, address))
-    }
-
-    #[cfg_attr(feature = "audit", track_caller)]
-    fn open_at(&self, root: &str) -> Result<OpenDevice, Error> {
-        let open = self.row.open.ok_or(Error::NotBuiltIn { kind: self.row.kind, feature: self.row.feature })?;
-        open(self, root)
-    }
-
-    /// Every form that a name has, and a sentence about each, for a program's help.
-    pub(crate) fn syntaxes() -> impl Iterator<Item = (&'static str, &'static str)> {
-        DEVICES.iter().map(|row| (row.syntax, row.help))
+    pub(super) const fn row(&self) -> &'static Row<DeviceKind> {
+        self.row
     }
 
     /// A simulated board, by what its memory's name has for a seed.
@@ -133,11 +62,6 @@ impl DeviceName {
         self.number().unwrap_or(0)
     }
 
-    /// The feature that builds its kind in.
-    pub(super) const fn feature(&self) -> &'static str {
-        self.row.feature
-    }
-
     /// The seed of a simulated device's board, where it is given.
     #[cfg(feature = "sim")]
     pub(super) fn seed(&self) -> Option<u64> {
@@ -154,7 +78,7 @@ is_text!(DeviceName, DEVICES, Form::Device);
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
-    use super::{super::NameRule, DeviceName, Error};
+    use super::{super::NameRule, DeviceName};
     use std::{format, string::ToString};
 
     #[test]
@@ -198,17 +122,5 @@ mod tests {
         }
         let long = format!("guard:{}", "a".repeat(64)).parse::<DeviceName>().unwrap_err();
         assert_eq!((long.rule, long.at), (NameRule::Length { max_bytes: 63 }, 69));
-    }
-
-    #[cfg(feature = "sim")]
-    #[test]
-    fn a_model_that_is_not_there_is_told_those_that_are_like_it() {
-        let name: DeviceName = "sim:axi_dam".parse().unwrap();
-        let told = name.open().map(|_| ()).unwrap_err();
-        let Error::NotFound { what: "simulated device", among } = told else { panic!("{told:?}") };
-        let mut names = std::vec::Vec::new();
-        among.each(|name| names.push(name.to_string()));
-        assert_eq!((names.len(), names.first().map(std::string::String::as_str)), (8, Some("axi_dma")), "{told}");
-        assert!(among.count() > 8 && told.to_string().contains("axi_dma, "), "{told}");
     }
 }

@@ -1,6 +1,6 @@
 //! The answer to a text that is no name.
 
-use super::{DeviceName, MemoryName};
+use super::kinds::{DEVICES, MEMORIES, syntaxes};
 use contigo_core::types::Error;
 use core::fmt;
 
@@ -81,8 +81,8 @@ impl fmt::Display for NameError {
         f.write_str("; write ")?;
         match self.form {
             Form::Of(syntax) => f.write_str(syntax),
-            Form::Memory => either(f, MemoryName::syntaxes()),
-            Form::Device => either(f, DeviceName::syntaxes()),
+            Form::Memory => either(f, syntaxes(&MEMORIES)),
+            Form::Device => either(f, syntaxes(&DEVICES)),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A machine's files about each kind, and the reason why one cannot be used.
 
 use super::{
+    called::{GUARDS, first_register},
     files::{Files, LINE_MAX_BYTES, link, number, text},
-    guarded,
 };
 use contigo_core::linux::{
     memory::u_dma_buf,
@@ -23,36 +23,9 @@ pub struct Facts {
     pub unusable: Option<&'static str>,
 }
 
-/// Gives its second argument what stands after the colon of every name; "" for a kind that has one
-/// of it.
-pub(super) type List = fn(Files<'_>, &mut dyn FnMut(&str));
-
-/// Where the names of one kind are.
-#[derive(Clone, Copy)]
-pub(super) enum Find {
-    /// Nothing is looked up: it is always there.
-    Always,
-    /// Each entry of these folders is one.
-    Folders(&'static [&'static str]),
-    /// A function tells.
-    By(List),
-}
-
-impl Find {
-    /// Gives `each` what stands after the colon, in no order.
-    pub(super) fn each(self, files: Files<'_>, each: &mut dyn FnMut(&str)) {
-        match self {
-            Self::Always => each(""),
-            Self::Folders(folders) => folders.iter().for_each(|folder| files.each(folder, each)),
-            Self::By(find) => find(files, each),
-        }
-    }
-}
-
 const CLOSED: &str = "this user may not open it: see the udev rules in kernel-helpers/udev, or be root";
 const HIDDEN: &str = "/proc/self/pagemap hides addresses from this user: be root, or give the program CAP_SYS_ADMIN";
 const HEAPS: &str = "dev/dma_heap";
-pub(super) const GUARDS: &str = "sys/class/contigo";
 pub(super) const FUNCTIONS: &str = "sys/bus/pci/devices";
 const UIO: &str = "sys/class/uio";
 
@@ -69,11 +42,6 @@ fn hides_addresses(files: Files<'_>) -> Option<&'static str> {
     let page = (&raw const here).addr() as u64 / pagemap::page_bytes().ok()? as u64;
     let mut shown = || pagemap::read(page, &mut entry).is_ok() && entry[0] & ((1 << 55) - 1) != 0;
     (files.root.is_empty() && !shown()).then_some(HIDDEN)
-}
-
-/// It has nothing to say.
-pub(super) fn nothing(_: Files<'_>, _: &str) -> Facts {
-    Facts::default()
 }
 
 // ---- Memory.
@@ -189,7 +157,7 @@ pub(super) fn pci(files: Files<'_>, address: &str) -> Facts {
 
 pub(super) fn guard(files: Files<'_>, name: &str) -> Facts {
     let unusable = closed(files, &["dev/contigo", name]).or_else(|| unconfined(files, name));
-    Facts { addr: guarded::first_register(name), unusable, ..Facts::default() }
+    Facts { addr: first_register(name), unusable, ..Facts::default() }
 }
 
 /// Does the module keep from this process a device that nothing confines? It asks for

@@ -2,31 +2,9 @@
 
 use super::{
     error::{Form, NameError, NameRule},
+    kinds::Argument,
     text::Text,
 };
-
-/// The text after a kind's colon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Argument {
-    /// Nothing.
-    Nothing,
-    /// The name of one file, or of one node of the device tree.
-    File,
-    /// The same, or nothing.
-    FileOrNothing,
-    /// The name of a file, and perhaps after this the name of a device, whose memory it is: `@`,
-    /// its kind and a colon.
-    FileOf(&'static str),
-    /// The address of a PCI function.
-    Pci,
-    /// A number, or nothing.
-    Number {
-        /// The most that it may be.
-        max: u64,
-    },
-    /// A word, and after `@` perhaps a number.
-    WordAndSeed,
-}
 
 /// A text that is a name, and where its parts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -211,7 +189,7 @@ mod tests {
             assert_eq!(len_bytes, text.len());
         }
         let unknown = "ddr:0".parse::<MemoryName>().unwrap_err().to_string();
-        assert!(MemoryName::syntaxes().all(|(syntax, _)| unknown.contains(syntax)), "{unknown}");
+        assert!(super::super::kinds::syntaxes(&super::super::kinds::MEMORIES).all(|(syntax, _)| unknown.contains(syntax)), "{unknown}");
     }
 
     /// A text that parses is written as it was read, and nothing panics: letters of the grammar,

@@ -1,11 +1,15 @@
 //! The memory and devices of a machine, and why it lacks the rest.
 
 use super::{
-    DeviceName, MemoryName,
+    called,
+    device::DeviceName,
+    devices,
     files::Files,
-    found::{Facts, Find},
-    guarded, provided,
-    rows::{DEVICES, MEMORIES},
+    found::Facts,
+    kinds::{DEVICES, MEMORIES, Row},
+    memories,
+    memory::MemoryName,
+    provided,
     text::Text,
 };
 use contigo_core::types::{Error, near::distance};
@@ -62,18 +66,12 @@ impl<'r> Inventory<'r> {
     /// Its memory: each kind in the order in which a program that may choose tries them, by name;
     /// and each kind that there is none of.
     pub fn memories(self) -> impl Iterator<Item = Entry<MemoryName>> + 'r {
-        MEMORIES.iter().flat_map(move |row| {
-            let kind = Kind { kind: row.kind, find: row.find, look: row.look, missing: row.missing };
-            entries(self.files, kind, row.open.is_some() && provided::is_here(row.kind))
-        })
+        MEMORIES.iter().flat_map(move |row| entries(self.files, row, memories::find, memories::facts))
     }
 
     /// Its devices, in the same way.
     pub fn devices(self) -> impl Iterator<Item = Entry<DeviceName>> + 'r {
-        DEVICES.iter().flat_map(move |row| {
-            let kind = Kind { kind: row.kind, find: row.find, look: row.look, missing: row.missing };
-            entries(self.files, kind, row.open.is_some() && provided::is_here(row.kind))
-        })
+        DEVICES.iter().flat_map(move |row| entries(self.files, row, devices::find, devices::facts))
     }
 
     /// The answer to a name of memory that is not there: what is, and why the rest is missing, in
@@ -116,39 +114,39 @@ fn listed<N: fmt::Display + core::str::FromStr>(files: Files<'_>, name: N) -> N 
         let mut text = heapless::String::<{ Text::MAX_BYTES }>::new();
         write!(text, "{name}").ok()?;
         let (before, called) = text.rsplit_once(GUARD)?;
-        let whole = Text::join(&[before, GUARD, &guarded::name_of(called, files)?])?;
+        let whole = Text::join(&[before, GUARD, &called::name_of(called, files)?])?;
         whole.as_str().parse().ok()
     };
     by_kernel().unwrap_or(name)
 }
 
-/// A row's part about its kind.
-#[derive(Clone, Copy)]
-struct Kind {
-    kind: &'static str,
-    find: Find,
-    look: fn(Files<'_>, &str) -> Facts,
-    missing: &'static str,
-}
+/// Gives a function the argument of every name that there is of a kind.
+type Find<K> = fn(K, Files<'_>, &mut dyn FnMut(&str));
 
 /// Every entry of a kind, or the one that says that there is none.
-fn entries<N: core::str::FromStr>(files: Files<'_>, kind: Kind, built_in: bool) -> impl Iterator<Item = Entry<N>> {
+fn entries<'r, K: Copy, N: core::str::FromStr>(
+    files: Files<'r>,
+    row: &'static Row<K>,
+    find: Find<K>,
+    look: fn(K, Files<'_>, &str) -> Facts,
+) -> impl Iterator<Item = Entry<N>> + use<'r, K, N> {
+    let built_in = row.is_built_in() && provided::is_here(row.kind);
     let (mut last, mut any): (Option<Text>, bool) = (None, false);
     let mut left = if built_in { MOST } else { 0 };
-    let none = move |why| Entry { kind: kind.kind, name: None, facts: Facts::default(), why: Some(why) };
-    let mut missing = Some(none(if built_in { kind.missing } else { "it is not built into this program" }));
+    let none = move |why| Entry { kind: row.kind, name: None, facts: Facts::default(), why: Some(why) };
+    let mut missing = Some(none(if built_in { row.missing } else { "it is not built into this program" }));
     core::iter::from_fn(move || {
         while left > 0 {
             left -= 1;
-            let Some(next) = after(files, kind.find, last) else { break };
+            let Some(next) = after(files, row.id, find, last) else { break };
             last = Some(next);
             let argument = next.as_str();
-            let whole = Text::join(&[kind.kind, if argument.is_empty() { "" } else { ":" }, argument]);
+            let whole = Text::join(&[row.kind, if argument.is_empty() { "" } else { ":" }, argument]);
             // A device whose text is no name cannot be opened by one.
             if let Some(name) = whole.and_then(|name| name.as_str().parse().ok()) {
                 any = true;
-                let facts = (kind.look)(files, argument);
-                return Some(Entry { kind: kind.kind, name: Some(name), facts, why: facts.unusable });
+                let facts = look(row.id, files, argument);
+                return Some(Entry { kind: row.kind, name: Some(name), facts, why: facts.unusable });
             }
         }
         left = 0;
@@ -157,9 +155,9 @@ fn entries<N: core::str::FromStr>(files: Files<'_>, kind: Kind, built_in: bool) 
 }
 
 /// The least of what `find` finds that comes after `last`.
-fn after(files: Files<'_>, find: Find, last: Option<Text>) -> Option<Text> {
+fn after<K>(files: Files<'_>, kind: K, find: Find<K>, last: Option<Text>) -> Option<Text> {
     let mut least: Option<Text> = None;
-    find.each(files, &mut |found| {
+    find(kind, files, &mut |found| {
         let is_later = last.as_ref().is_none_or(|last| found > last.as_str());
         if is_later && least.as_ref().is_none_or(|least| found < least.as_str()) {
             least = Text::new(found).or(least);

@@ -3,8 +3,7 @@
 
 use super::{
     DeviceName,
-    any_device::{AnyIrq, Attachment},
-    open_device::Attach,
+    attachment::{AnyIrq, Attach, Attachment},
 };
 use contigo_core::{
     linux::device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
@@ -68,7 +67,9 @@ impl KernelRegisters {
             }
             Self::Uio(registers, irq, _) => {
                 let irq = how.interrupt.then(|| irq.try_clone()).transpose()?;
-                Ok(Attachment::Plain { registers: registers.second(), irq: irq.map(AnyIrq::Uio) })
+                // SAFETY: `OpenDevice` gives them to one driver at a time, or to a gate beside it.
+                let registers = unsafe { registers.second() };
+                Ok(Attachment::Plain { registers, irq: irq.map(AnyIrq::Uio) })
             }
             Self::Pci { function, bar, .. } => {
                 let function = lock::acquire(function)?;
@@ -87,7 +88,9 @@ impl KernelRegisters {
                     return Err(Error::Argument { name: "window", value, min: max, max, multiple_of: 1 });
                 }
                 let irq = how.interrupt.then(|| function.uio_irq()).transpose()?;
-                Ok(Attachment::Plain { registers: registers.second(), irq: irq.map(AnyIrq::Uio) })
+                // SAFETY: `OpenDevice` gives them to one driver at a time, or to a gate beside it.
+                let registers = unsafe { registers.second() };
+                Ok(Attachment::Plain { registers, irq: irq.map(AnyIrq::Uio) })
             }
         }
     }

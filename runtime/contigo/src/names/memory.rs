@@ -1,15 +1,12 @@
 //! Names of memory.
 
 use super::{
-    any_memory::AnyMemory,
     device::DeviceName,
     error::Form,
     grammar::Parsed,
+    kinds::{MEMORIES, MemoryKind, Row},
     name::is_text,
-    open_device::OpenDevice,
-    rows::{MEMORIES, MemoryRow},
 };
-use contigo_core::types::Error;
 
 /// The name of memory: what a user writes after `--memory`, in every language. It is copied like a
 /// number, and says nothing of whether this machine has such memory:
@@ -17,7 +14,16 @@ use contigo_core::types::Error;
 ///
 /// | name | memory |
 /// |---|---|
-#[doc = super::rows::memory_lines!()]
+/// | `guard:f8003000`; `guard`, of an open one | [`Guard::allocate`](contigo_core::linux::guard::Guard::allocate), of that device |
+/// | `u-dma-buf:udmabuf0` | [`UDmaBuf::open`](contigo_core::linux::memory::UDmaBuf::open) |
+/// | `dma-heap:linux,cma` | [`DmaHeap::allocate`](contigo_core::linux::memory::DmaHeap::allocate) |
+/// | `dma-heap:linux,cma@guard:f8003000` | [`DmaHeap::allocate_for`](contigo_core::linux::memory::DmaHeap::allocate_for), of that device |
+/// | `hugetlb` | [`HugeTlb::new`](contigo_core::linux::memory::HugeTlb::new) |
+/// | `vfio:0000:01:00.0` | [`Vfio::memory`](contigo_core::linux::vfio::Vfio::memory), of that device |
+/// | `cuda`, `cuda:1` | `CudaHost::allocate`, of that GPU (feature `cuda`) |
+/// | `vulkan`, `vulkan:1` | `contigo_gpu`'s, for that GPU (crate `contigo-gpu`) |
+/// | `opencl`, `opencl:1` | the same, through OpenCL |
+/// | `sim`, `sim:7` | `SimBoard::memory`, of a board with that seed (feature `sim`) |
 ///
 /// ```
 /// use contigo::names::MemoryName;
@@ -29,7 +35,7 @@ use contigo_core::types::Error;
 #[derive(Clone, Copy)]
 pub struct MemoryName {
     parsed: Parsed,
-    row: &'static MemoryRow,
+    row: &'static Row<MemoryKind>,
 }
 
 impl MemoryName {
@@ -43,54 +49,23 @@ impl MemoryName {
     /// alone.
     #[must_use]
     pub fn device(&self) -> Option<DeviceName> {
-        (self.row.device)(self)
-    }
-
-    /// Opens `len_bytes` of it. Memory that belongs to a device opens that too, and keeps it open;
-    /// of a device that is open already, use [`OpenDevice::memory`]. Of a u-dma-buf, whose size is
-    /// fixed, it is all of the block.
-    ///
-    /// # Errors
-    /// - [`Error::NeedsDevice`]: the name does not say which device it belongs to.
-    /// - [`Error::NotBuiltIn`]: this program was built without it.
-    /// - [`Error::BlockSize`]: the block is smaller. The errors of [`DeviceName::open`], and of the
-    ///   backend's own function.
-    ///
-    /// ```
-    /// use contigo::{names::MemoryName, Region};
-    /// let name: MemoryName = "sim:7".parse()?; // or "u-dma-buf:udmabuf0", "guard:f8003000"
-    /// let region = Region::new(name.open(1 << 20)?)?;
-    /// assert_eq!(region.len_bytes(), 1 << 20);
-    /// # Ok::<(), contigo::Error>(())
-    /// ```
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub fn open(&self, len_bytes: usize) -> Result<AnyMemory, Error> {
-        match self.device() {
-            Some(owner) => owner.open()?.memory(self, len_bytes),
-            None => self.open_of(None, len_bytes),
+        match self.row.id {
+            MemoryKind::Guard | MemoryKind::Vfio | MemoryKind::Cuda | MemoryKind::Vulkan | MemoryKind::OpenCl => self.text().parse().ok(),
+            MemoryKind::DmaHeap => self.more()?.parse().ok(),
+            MemoryKind::Sim => DeviceName::board(self.argument()),
+            MemoryKind::UDmaBuf | MemoryKind::HugeTlb => None,
         }
     }
 
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn open_of(&self, device: Option<&OpenDevice>, len_bytes: usize) -> Result<AnyMemory, Error> {
-        let open = self.row.open.ok_or(Error::NotBuiltIn { kind: self.row.kind, feature: self.row.feature })?;
-        open(self, device, len_bytes)
+    pub(super) const fn row(&self) -> &'static Row<MemoryKind> {
+        self.row
     }
 
-    pub(super) const fn needs_device(&self) -> Error {
-        Error::NeedsDevice { kind: self.row.kind }
-    }
-
-    /// Every form that a name has, and a sentence about each, for a program's help.
-    pub(crate) fn syntaxes() -> impl Iterator<Item = (&'static str, &'static str)> {
-        MEMORIES.iter().map(|row| (row.syntax, row.help))
-    }
-
-    pub(super) fn text(&self) -> &str {
+    fn text(&self) -> &str {
         self.parsed.text()
     }
 
-    pub(super) fn more(&self) -> Option<&str> {
+    fn more(&self) -> Option<&str> {
         self.parsed.more()
     }
 }
@@ -163,7 +138,8 @@ mod tests {
     #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
     #[test]
     fn what_is_not_built_in_says_the_feature() {
-        use super::{super::Inventory, DeviceName, Error};
+        use super::{super::Inventory, DeviceName};
+        use contigo_core::types::Error;
         let not_built_in = Error::NotBuiltIn { kind: "cuda", feature: "cuda" };
         let (memory, device): (MemoryName, DeviceName) = ("cuda:1".parse().unwrap(), "cuda:1".parse().unwrap());
         assert_eq!(memory.open(1).map(|_| ()), Err(not_built_in));

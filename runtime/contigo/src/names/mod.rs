@@ -12,20 +12,22 @@
 //! belongs to a device is opened from the device, and one opening serves its registers too.
 //! [`OpenDevice::take`] takes a device for a driver by name, or a channel of it beside others.
 //!
-//! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of
-//! the conformance suite, and its documentation. The tool, C and Python name no kind but GPUs,
-//! whose code they load.
+//! `kinds.rs` says how names are written, `memories.rs` and `devices.rs` open them. A new kind of
+//! memory is its backend, a row and an arm there, a fake, a line of the conformance suite, and its
+//! documentation. The tool, C and Python name no kind but GPUs, whose code they load.
 //!
 //! GPUs of Vulkan and OpenCL are another crate's, `contigo-gpu`, which brings them by [`provide`].
 //!
 //! [`row`] finds a driver by its name, and [`register`] adds one's own.
 
 mod any_device;
-mod any_memory;
 mod any_module;
+mod attachment;
+mod called;
 mod core_gate;
 mod designed;
 mod device;
+mod devices;
 mod error;
 mod files;
 mod found;
@@ -35,32 +37,37 @@ mod grammar;
 mod guarded;
 mod inventory;
 mod kernel_registers;
+mod kinds;
+mod memories;
 mod memory;
 mod name;
 mod open_device;
+mod opened;
 mod provided;
 mod registry;
-mod rows;
-mod shared;
+mod shared_core;
 #[cfg(feature = "sim")]
 mod simulated;
+mod take;
 mod text;
 
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 pub use self::gpu::load_cuda;
 pub use self::{
-    any_device::{AnyDevice, AnyIrq},
-    any_memory::AnyMemory,
+    any_device::AnyDevice,
     any_module::{AnyModule, GpuModule},
+    attachment::{AnyIrq, Attach},
     core_gate::GateAt,
     designed::{Fabric, SettingsText, device_of, driver_of, node_of, settings_of},
     device::DeviceName,
     error::{NameError, NameRule},
     found::Facts,
     inventory::{Entry, Inventory},
+    memories::AnyMemory,
     memory::MemoryName,
-    open_device::{Attach, NO_PORT, OpenDevice},
+    open_device::NO_PORT,
+    opened::OpenDevice,
     provided::{GpuDevice, GpuKind, OwnedMemory, gpu_behind, provide},
     registry::{DriverRow, MAX_REGISTERED, each_row, register, row},
-    shared::Taken,
+    take::Taken,
 };

@@ -1,161 +1,25 @@
 #![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
-//! A device that was opened once, for its registers and its memory.
+//! What a device that was opened gives: its registers, its way to memory, its reset.
 
-#[cfg(feature = "sim")]
-use super::text::Text;
 use super::{
-    DeviceName, DriverRow, MemoryName,
-    any_device::{AnyDevice, Attachment},
-    any_memory::AnyMemory,
+    DeviceName,
+    any_device::AnyDevice,
     any_module::AnyModule,
-    files::Files,
-    guarded::Guarded,
-    kernel_registers::KernelRegisters,
-    provided::{self, GpuDevice},
-    shared::SharedCore,
+    attachment::{Attach, Attachment},
+    opened::{OpenDevice, Opened},
+    provided::GpuDevice,
+    registry::DriverRow,
 };
 use contigo_core::{
     job::Settings,
     linux::guard::Guard,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     mem::Port,
-    types::{Error, PhysAddr, shared::Shared},
+    types::{Error, PhysAddr},
 };
-use core::{
-    fmt,
-    sync::atomic::{AtomicBool, Ordering},
-};
-
-/// A device, opened: **one opening serves its registers, its interrupt and the memory that belongs
-/// to it.** It is a handle: clones are the same opening, and drivers and memory that are made of it
-/// have one each. When the last of them is dropped, the device is closed, and the kernel stops it
-/// where it can (`vfio:…`, `guard:…`).
-///
-/// ```
-/// use contigo::{Align, Queue, Region, drivers::zdma::Zdma};
-/// use contigo::names::{Attach, DeviceName, MemoryName};
-/// use core::time::Duration;
-/// let device = "sim:zdma@7".parse::<DeviceName>()?.open()?;
-/// let memory: MemoryName = "sim".parse()?;
-/// let region = Region::new(device.memory(&memory, 1 << 20)?)?;
-/// // SAFETY: the model is a ZDMA.
-/// let mut queue = Queue::new(unsafe { Zdma::simple(device.attach(Attach::default())?)? }, 1)?;
-/// let [from, to] = [region.alloc(4096, Align::LINE)?, region.alloc(4096, Align::LINE)?];
-/// let [_from, _to] = queue.run([from.to_device(..), to.from_device(..)], &[], Duration::from_millis(20))?.buffers;
-/// # Ok::<(), contigo::Error>(())
-/// ```
-#[derive(Clone)]
-pub struct OpenDevice(Shared<Inner>);
-
-struct Inner {
-    name: DeviceName,
-    /// What several drivers share.
-    core: SharedCore,
-    /// A driver has the registers.
-    attached: AtomicBool,
-    opened: Opened,
-}
-
-enum Opened {
-    /// Registers that a program's word wires: a UIO device's, or a PCI function's.
-    Plain(KernelRegisters),
-    /// A device that the kernel module guards.
-    Guarded(Guarded),
-    Vfio(Vfio),
-    #[cfg(feature = "sim")]
-    Simulated(contigo_sim::SimBoard, super::simulated::Models),
-    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-    Gpu(contigo_core::cuda::Gpu),
-    /// A GPU that another crate brought.
-    Provided(&'static dyn GpuDevice),
-}
-
-/// How a driver takes a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attach {
-    /// Which window of registers: a PCI function's BAR, or an entry of a guarded node's `reg`.
-    /// Other devices have window 0.
-    pub window: u8,
-    /// Does the driver wait for the interrupt, the first where it has several? Otherwise it looks
-    /// again and again, with no system call.
-    pub interrupt: bool,
-}
-
-impl Default for Attach {
-    /// The first window, with the interrupt.
-    fn default() -> Self {
-        Self { window: 0, interrupt: true }
-    }
-}
+use core::{fmt, sync::atomic::Ordering};
 
 impl OpenDevice {
-    fn new(name: &DeviceName, opened: Opened) -> Result<Self, Error> {
-        let (core, attached) = (SharedCore::new(), AtomicBool::new(false));
-        Shared::new(Inner { name: *name, core, attached, opened }).map(Self)
-    }
-
-    pub(super) fn core(&self) -> &SharedCore {
-        &self.0.core
-    }
-
-    /// Its driver is gone.
-    pub(super) fn let_go(&self) {
-        self.0.attached.store(false, Ordering::Release);
-    }
-
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn uio(name: &DeviceName, root: &str) -> Result<Self, Error> {
-        Self::new(name, Opened::Plain(KernelRegisters::uio(name, root)?))
-    }
-
-    pub(super) fn pci(name: &DeviceName, root: &str) -> Result<Self, Error> {
-        Self::new(name, Opened::Plain(KernelRegisters::pci(name.argument(), root)?))
-    }
-
-    pub(super) fn guarded(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        Self::guarded_by(name, Files { root: "" }, Guard::open)
-    }
-
-    pub(super) fn guarded_by(name: &DeviceName, files: Files<'_>, open: impl FnOnce(&str) -> Result<Guard, Error>) -> Result<Self, Error> {
-        Self::new(name, Opened::Guarded(Guarded::open(name.argument(), files, open)?))
-    }
-
-    pub(super) fn behind_iommu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        Self::vfio_by(name, Vfio::open)
-    }
-
-    pub(super) fn vfio_by(name: &DeviceName, open: impl FnOnce(&str) -> Result<Vfio, Error>) -> Result<Self, Error> {
-        Self::new(name, Opened::Vfio(open(name.argument())?))
-    }
-
-    #[cfg(feature = "sim")]
-    pub(super) fn simulated(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        let (board, models) = super::simulated::open(name)?;
-        Self::new(name, Opened::Simulated(board, models))
-    }
-
-    /// The model of `driver`'s core, on a board of the program's: with faults, and beside other
-    /// devices. It has a handle to the board.
-    ///
-    /// ```
-    /// use contigo::{names::OpenDevice, sim::{Faults, SimBoard, SimConfig}};
-    /// let board = SimBoard::with(SimConfig { seed: 1, faults: Faults::OFTEN });
-    /// let [from, to] = [OpenDevice::on_board(&board, "zdma")?, OpenDevice::on_board(&board, "axi_dma")?];
-    /// assert_eq!(from.port(), to.port());
-    /// # Ok::<(), contigo::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]: no driver of that name has a model. [`Error::BadName`].
-    #[cfg(feature = "sim")]
-    pub fn on_board(board: &contigo_sim::SimBoard, driver: &str) -> Result<Self, Error> {
-        let model = contigo_sim::named(driver)?;
-        let long = Error::BadName { len_bytes: driver.len(), max_bytes: Text::MAX_BYTES };
-        let name = Text::join(&["sim:", driver]).ok_or(long)?;
-        let opened = Opened::Simulated(board.clone(), Some(model));
-        Self::new(&name.as_str().parse()?, opened)
-    }
-
     /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
     /// [`reset`](Self::reset) has a real device's.
     ///
@@ -193,16 +57,6 @@ impl OpenDevice {
             Opened::Simulated(..) => self.reset_simulated(),
             _ => Err(NONE),
         }
-    }
-
-    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-    pub(super) fn cuda(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        Self::new(name, Opened::Gpu(super::gpu::open(name.number().unwrap_or(0))?))
-    }
-
-    pub(super) fn provided_gpu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        let gpu = provided::open(name.kind(), name.feature(), name.number().unwrap_or(0))?;
-        Self::new(name, Opened::Provided(gpu))
     }
 
     /// The name that it was opened by.
@@ -249,34 +103,19 @@ impl OpenDevice {
         }
     }
 
-    /// Opens `len_bytes` of memory for this device: what belongs to it (`guard`, `vfio:…`), a
-    /// dma-heap's block through its guard, or memory that belongs to no device.
-    ///
-    /// # Errors
-    /// - [`Error::NeedsDevice`]: it belongs to another device.
-    /// - [`Error::NotBuiltIn`]: this program was built without it. The error of the backend's own
-    ///   function.
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub fn memory(&self, name: &MemoryName, len_bytes: usize) -> Result<AnyMemory, Error> {
-        if name.device().is_some_and(|owner| !self.is(&owner)) {
-            return Err(name.needs_device());
-        }
-        name.open_of(Some(self), len_bytes)
-    }
-
     /// Refuses what a simulated core is not built with; a real one is what the program says.
     #[cfg_attr(not(feature = "sim"), allow(clippy::unused_self, reason = "only a model says what it is"))]
     pub(super) fn fits(&self, row: &DriverRow, settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
         #[cfg(feature = "sim")]
         if let Opened::Simulated(_, models) = &self.0.opened {
-            return super::simulated::fits(models, row, settings, map);
+            return super::simulated::fits(models, row.name, row.settings.unwrap_or_default(), settings, map);
         }
         let _ = (row, settings, map);
         Ok(())
     }
 
     /// Is it what `owner` names?
-    fn is(&self, owner: &DeviceName) -> bool {
+    pub(super) fn is(&self, owner: &DeviceName) -> bool {
         if owner.kind() != self.0.name.kind() {
             return false;
         }
@@ -472,12 +311,6 @@ impl OpenDevice {
             Opened::Provided(gpu) => Some(*gpu),
             _ => None,
         }
-    }
-}
-
-impl fmt::Debug for OpenDevice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenDevice").field("name", &self.0.name).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Drivers by their names: the same in Rust, C, Python and the tool.
 
-use super::AnyDevice;
+use super::any_device::AnyDevice;
 use contigo_core::{
     job,
     types::{Error, Result, lock, near::Among},

@@ -1,6 +1,6 @@
 //! The device of a simulated board, by the name of its model.
 
-use super::{DeviceName, DriverRow, files::Files};
+use super::device::DeviceName;
 use contigo_core::{job::Settings, mem::Port, types::Error};
 use contigo_design::kernel;
 use contigo_sim::{AnyModel, Faults, SimBoard, SimConfig, SimDevice, each_name, named};
@@ -12,7 +12,7 @@ const SEED: u64 = 1;
 const BOARD: &str = "board";
 
 /// Gives `each` the name of every model.
-pub(super) fn models(_: Files<'_>, each: &mut dyn FnMut(&str)) {
+pub(super) fn models(each: &mut dyn FnMut(&str)) {
     each(BOARD);
     each_name(each);
 }
@@ -40,19 +40,19 @@ pub(super) fn attach(board: &SimBoard, models: &Models, port: Port) -> Result<Si
 }
 
 /// Refuses settings and a map that are not what the model is built with, before it is touched.
-pub(super) fn fits(models: &Models, row: &DriverRow, settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
+pub(super) fn fits(models: &Models, driver: &str, known: &[&'static str], settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
     let Some(model) = models else { return Ok(()) };
     let fit = |what: &'static str, nth, value: u64| match model.limits(what, nth)? {
         Some((min, max)) if !(min..=max).contains(&value) => Err(Error::OtherModel { what, value, min, max }),
         _ => Ok(()),
     };
-    for &name in row.settings.unwrap_or_default() {
+    for &name in known {
         // One that is no number is the driver's to refuse.
         if let Ok(Some(value)) = settings.number(name, 0, u64::MAX) {
             fit(name, 0, value)?;
         }
     }
-    if let Some(map) = map.filter(|_| row.name == "ap_ctrl")
+    if let Some(map) = map.filter(|_| driver == "ap_ctrl")
         && let Ok(Ok(map)) = kernel::any(map, "").map(|described| described.build())
     {
         map.layout().try_for_each(|(what, nth, value)| fit(what, nth, value))?;

@@ -72,9 +72,14 @@ impl Registers {
         Shared::new(Mapped { window, _map: map, _lock: lock }).map(Self)
     }
 
-    /// The same registers, for one driver at a time: the caller gives them to the next one when the
-    /// last one has let go of them.
-    pub fn second(&self) -> Self {
+    /// The same registers once more.
+    ///
+    /// # Safety
+    /// One of the two is used at a time: the caller gives them to the next driver when the last one
+    /// has let go of them, or to a gate that lies among them.
+    #[doc(hidden)]
+    #[must_use]
+    pub unsafe fn second(&self) -> Self {
         Self(self.0.clone())
     }
 

@@ -1,69 +1,38 @@
 #![allow(unsafe_code, reason = "which driver a device has is a program's claim")]
 //! How a device is taken by its drivers: by one alone, or by several, one a channel.
 
-use super::{AnyDevice, Attach, DriverRow, GateAt, OpenDevice, core_gate::OpenGate};
+use super::{
+    any_device::AnyDevice,
+    attachment::Attach,
+    core_gate::{GateAt, OpenGate},
+    opened::OpenDevice,
+    registry::DriverRow,
+    shared_core::{DRIVERS_MAX, OpenedCore},
+};
 use contigo_core::{
     forward,
     hw::Device,
-    job::{AnyCore, AnyDriver, Driver, Parts, Settings},
+    job::{AnyDriver, Driver, Parts, Settings},
     mem::Port,
     types::{Error, Result, lock},
 };
-use core::sync::atomic::{AtomicU32, Ordering};
-use spin::Mutex;
-
-/// How many drivers one core has at most, with those that were forgotten: 32 channels, and as
-/// many threads as open one that is not free. The count never comes round to 0.
-const DRIVERS_MAX: u32 = 1 << 16;
-
-/// The part of a device that several drivers share. The first of them makes it, and the last one's
-/// end closes it.
-pub(super) struct SharedCore {
-    /// It has a handle to the device that this lies in, so it is closed when it has no drivers.
-    opened: Mutex<Option<OpenedCore>>,
-    /// How many drivers it has: more only under the lock, and `DRIVERS_MAX` at most.
-    drivers: AtomicU32,
-}
-
-/// A core, and how its device was attached.
-struct OpenedCore {
-    core: AnyCore,
-    /// Its row's name.
-    driver: &'static str,
-    port: Option<Port>,
-    how: Attach,
-}
-
-impl SharedCore {
-    pub(super) const fn new() -> Self {
-        Self { opened: Mutex::new(None), drivers: AtomicU32::new(0) }
-    }
-
-    /// Closes a core without drivers, so that a driver may have the device to itself.
-    pub(super) fn close_idle(&self) {
-        // Where another thread has the lock it opens a driver, or closes the core itself.
-        let Ok(mut opened) = lock::acquire(&self.opened) else { return };
-        // Acquire: what the last driver did came before.
-        if self.drivers.load(Ordering::Acquire) == 0 {
-            // Under the lock: the next one to open finds the device given back. The caller has a
-            // handle to the device, so this is not the last one, and the lock stays.
-            *opened = None;
-        }
-    }
-
-    /// One driver more of `device`, whose core this is. `_opened` shows that the lock is held.
-    fn count(&self, device: &OpenDevice, _opened: &OpenedCore) -> Result<Counted> {
-        // Where each was forgotten, the device stays theirs.
-        if self.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
-            return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
-        }
-        self.drivers.fetch_add(1, Ordering::Relaxed);
-        Ok(Counted(device.clone()))
-    }
-}
+use core::sync::atomic::Ordering;
 
 /// One of the drivers of a device's core.
 struct Counted(OpenDevice);
+
+impl Counted {
+    /// One driver more of `device`, whose core this is. `_opened` shows that the lock is held.
+    fn of(device: &OpenDevice, _opened: &OpenedCore) -> Result<Self> {
+        let shared = device.core();
+        // Where each was forgotten, the device stays theirs.
+        if shared.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
+            return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
+        }
+        shared.drivers.fetch_add(1, Ordering::Relaxed);
+        Ok(Self(device.clone()))
+    }
+}
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -175,7 +144,7 @@ impl OpenDevice {
         }
         let same = |opened: &OpenedCore| (opened.driver, opened.port, opened.how) == (row.name, port, how);
         let Some(opened) = held.as_ref().filter(|opened| same(opened)) else { return Err(Error::HasDriver) };
-        let share = Share::Channel(shared.count(self, opened)?);
+        let share = Share::Channel(Counted::of(self, opened)?);
         drop(held);
         Ok(Taken { row, device: self.clone(), how, gate: None, share })
     }
@@ -189,7 +158,7 @@ impl OpenDevice {
         let Some(opened) = held.as_ref() else { return pull() };
         // As a driver, so that the last one's end closes the core behind the reset. It is dropped
         // after the handle to the core.
-        let (_counted, core) = (self.core().count(self, opened)?, opened.core.clone());
+        let (_counted, core) = (Counted::of(self, opened)?, opened.core.clone());
         drop(held);
         core.get().reset(pull)
     }

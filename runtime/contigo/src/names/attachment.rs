@@ -1,0 +1,114 @@
+//! Registers and interrupt of an opened device, as one driver gets them.
+
+use contigo_core::{
+    hw::Wait,
+    linux::{
+        Spin,
+        device::{Registers, UioIrq},
+        guard::GuardIrq,
+        vfio::VfioDevice,
+    },
+    types::{
+        Error,
+        platform::{AsFd, BorrowedFd},
+    },
+};
+
+/// How a driver takes a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attach {
+    /// Which window of registers: a PCI function's BAR, or an entry of a guarded node's `reg`.
+    /// Other devices have window 0.
+    pub window: u8,
+    /// Does the driver wait for the interrupt, the first where it has several? Otherwise it looks
+    /// again and again, with no system call.
+    pub interrupt: bool,
+}
+
+impl Default for Attach {
+    /// The first window, with the interrupt.
+    fn default() -> Self {
+        Self { window: 0, interrupt: true }
+    }
+}
+
+/// Registers of whatever kind.
+pub(super) enum Attachment {
+    /// With no interrupt the driver polls.
+    Plain {
+        registers: Registers,
+        irq: Option<AnyIrq>,
+    },
+    Vfio(VfioDevice),
+    #[cfg(feature = "sim")]
+    Simulated(super::simulated::Simulated),
+}
+
+/// A handle on the interrupt of a UIO device, of a PCI function, or of a guarded device, for an
+/// event loop beside a driver: [`AnyDevice::irq`]. An interrupt that one handle takes is gone for
+/// the other. It is `AsFd`, and [`arm`](Self::arm) comes before the look and the sleep.
+#[derive(Debug)]
+pub enum AnyIrq {
+    /// Through `/dev/uioN`.
+    Uio(UioIrq),
+    /// Through the device's guard.
+    Guard(GuardIrq),
+}
+
+impl AnyIrq {
+    /// Forgets an interrupt that came before, and unmasks. Does not wait.
+    ///
+    /// # Errors
+    /// As [`UioIrq::arm`] and [`GuardIrq::arm`].
+    pub fn arm(&self) -> Result<(), Error> {
+        match self {
+            Self::Uio(irq) => irq.arm(),
+            Self::Guard(irq) => irq.arm(),
+        }
+    }
+
+    /// How many interrupts this handle took.
+    #[must_use]
+    pub fn interrupts(&self) -> u64 {
+        match self {
+            Self::Uio(irq) => irq.interrupts(),
+            Self::Guard(irq) => irq.interrupts(),
+        }
+    }
+
+    pub(super) fn second(&self) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Uio(irq) => Self::Uio(irq.try_clone()?),
+            Self::Guard(irq) => Self::Guard(irq.second()),
+        })
+    }
+}
+
+impl Wait for AnyIrq {
+    fn now_us(&self) -> u64 {
+        Spin.now_us()
+    }
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+        match self {
+            Self::Uio(irq) => irq.wait_at_most(timeout_us),
+            Self::Guard(irq) => irq.wait_at_most(timeout_us),
+        }
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        match self {
+            Self::Uio(irq) => irq.arm_irq(),
+            Self::Guard(irq) => irq.arm_irq(),
+        }
+    }
+}
+
+impl AsFd for AnyIrq {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Uio(irq) => irq.as_fd(),
+            Self::Guard(irq) => irq.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The kinds of memory and of devices: how their names are written, and what to say of each. What
+//! opens one is in `memories.rs` and `devices.rs`.
+
+/// The text after a kind's colon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Argument {
+    /// Nothing.
+    Nothing,
+    /// The name of one file, or of one node of the device tree.
+    File,
+    /// The same, or nothing.
+    FileOrNothing,
+    /// The name of a file, and perhaps after this the name of a device, whose memory it is: `@`,
+    /// its kind and a colon.
+    FileOf(&'static str),
+    /// The address of a PCI function.
+    Pci,
+    /// A number, or nothing.
+    Number {
+        /// The most that it may be.
+        max: u64,
+    },
+    /// A word, and after `@` perhaps a number.
+    WordAndSeed,
+}
+
+/// A kind, which begins its names.
+pub(super) struct Row<K> {
+    pub(super) id: K,
+    /// The beginning of its names.
+    pub(super) kind: &'static str,
+    /// What follows.
+    pub(super) argument: Argument,
+    /// Its names' form.
+    pub(super) syntax: &'static str,
+    /// One sentence about it.
+    pub(super) help: &'static str,
+    /// Where there is none: why, and what to do.
+    pub(super) missing: &'static str,
+    /// The feature that builds it in.
+    pub(super) feature: &'static str,
+}
+
+impl<K> Row<K> {
+    /// Is it built into this program? Vulkan and OpenCL are where their crate brought them.
+    pub(super) fn is_built_in(&self) -> bool {
+        match self.feature {
+            "cuda" => cfg!(all(feature = "cuda", target_pointer_width = "64")),
+            "sim" => cfg!(feature = "sim"),
+            _ => true,
+        }
+    }
+}
+
+/// The kinds of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MemoryKind {
+    Guard,
+    UDmaBuf,
+    DmaHeap,
+    HugeTlb,
+    Vfio,
+    Cuda,
+    Vulkan,
+    OpenCl,
+    Sim,
+}
+
+/// The kinds of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeviceKind {
+    Uio,
+    Guard,
+    Pci,
+    Vfio,
+    Cuda,
+    Vulkan,
+    OpenCl,
+    Sim,
+}
+
+const NO_GUARD: &str = "no device is bound to the kernel module contigo (kernel-helpers/README.md)";
+/// The feature of a program that has the crate `contigo-gpu`.
+const GPU: &str = "gpu";
+const NO_VULKAN: &str = "no driver of Vulkan is installed: there is no file in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d";
+const NO_OPENCL: &str = "no driver of OpenCL is installed: there is no file in /etc/OpenCL/vendors";
+
+/// Every kind of memory, in the order in which a program that may choose tries them.
+pub(super) static MEMORIES: [Row<MemoryKind>; 9] = [
+    Row {
+        id: MemoryKind::Guard,
+        kind: "guard",
+        argument: Argument::FileOrNothing,
+        syntax: "guard[:DEVICE]",
+        help: "memory that the kernel allocates for a guarded device, and whose caches it maintains by ranges",
+        missing: NO_GUARD,
+        feature: "linux",
+    },
+    Row {
+        id: MemoryKind::UDmaBuf,
+        kind: "u-dma-buf",
+        argument: Argument::File,
+        syntax: "u-dma-buf:NAME",
+        help: "a block of CMA from the kernel module u-dma-buf, by its name in /dev, with physical addresses",
+        missing: "load the kernel module u-dma-buf, and declare a block in the device tree",
+        feature: "linux",
+    },
+    Row {
+        id: MemoryKind::DmaHeap,
+        kind: "dma-heap",
+        argument: Argument::FileOf("@guard:"),
+        syntax: "dma-heap:NAME[@guard:DEVICE]",
+        help: "a block of a dma-heap, by its name in /dev/dma_heap; with a guard, which has better memory of its own, the kernel knows its address",
+        missing: "the kernel has no dma-heap: CONFIG_DMABUF_HEAPS and CONFIG_DMABUF_HEAPS_CMA",
+        feature: "linux",
+    },
+    Row {
+        id: MemoryKind::HugeTlb,
+        kind: "hugetlb",
+        argument: Argument::Nothing,
+        syntax: "hugetlb",
+        help: "huge pages of 2 MiB, contiguous page by page, for a privileged process",
+        missing: "the kernel has no huge pages of 2 MiB",
+        feature: "linux",
+    },
+    Row {
+        id: MemoryKind::Vfio,
+        kind: "vfio",
+        argument: Argument::Pci,
+        syntax: "vfio:DDDD:BB:DD.F",
+        help: "ordinary pages, which an IOMMU puts in one run for this PCI function",
+        missing: "no PCI function is bound to vfio-pci, which needs an IOMMU",
+        feature: "linux",
+    },
+    Row {
+        id: MemoryKind::Cuda,
+        kind: "cuda",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "cuda[:N]",
+        help: "memory of the CPU's that CUDA pins for a GPU, by its number",
+        missing: "this machine has no file /dev/nvidiaN: NVIDIA's driver is not loaded",
+        feature: "cuda",
+    },
+    Row {
+        id: MemoryKind::Vulkan,
+        kind: "vulkan",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "vulkan[:N]",
+        help: "memory of the CPU's that a GPU takes through Vulkan (VK_EXT_external_memory_host), by its number",
+        missing: NO_VULKAN,
+        feature: GPU,
+    },
+    Row {
+        id: MemoryKind::OpenCl,
+        kind: "opencl",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "opencl[:N]",
+        help: "memory of the CPU's that a GPU takes through OpenCL (CL_MEM_USE_HOST_PTR), by its number",
+        missing: NO_OPENCL,
+        feature: GPU,
+    },
+    Row {
+        id: MemoryKind::Sim,
+        kind: "sim",
+        argument: Argument::Number { max: u64::MAX },
+        syntax: "sim[:SEED]",
+        help: "a block of a simulated board, whose seed decides what is left to chance",
+        missing: "",
+        feature: "sim",
+    },
+];
+
+/// Every kind of device.
+pub(super) static DEVICES: [Row<DeviceKind>; 8] = [
+    Row {
+        id: DeviceKind::Uio,
+        kind: "uio",
+        argument: Argument::File,
+        syntax: "uio:NODE",
+        help: "a device that the kernel gives to user space, by its node in the device tree, what its driver calls it, or its number",
+        missing: "no device tree's node is generic-uio (uio_pdrv_genirq.of_id=generic-uio on the kernel's command line)",
+        feature: "linux",
+    },
+    Row {
+        id: DeviceKind::Guard,
+        kind: "guard",
+        argument: Argument::File,
+        syntax: "guard:DEVICE",
+        help: "a device that is bound to the kernel module contigo, by its registers' address, its node, or the kernel's name for it",
+        missing: NO_GUARD,
+        feature: "linux",
+    },
+    Row {
+        id: DeviceKind::Pci,
+        kind: "pci",
+        argument: Argument::Pci,
+        syntax: "pci:DDDD:BB:DD.F",
+        help: "a PCI function with no IOMMU before it, for root",
+        missing: "this machine has no PCI",
+        feature: "linux",
+    },
+    Row {
+        id: DeviceKind::Vfio,
+        kind: "vfio",
+        argument: Argument::Pci,
+        syntax: "vfio:DDDD:BB:DD.F",
+        help: "a PCI function behind an IOMMU, which confines it to the memory that is opened from it",
+        missing: "no PCI function is bound to vfio-pci, which needs an IOMMU",
+        feature: "linux",
+    },
+    Row {
+        id: DeviceKind::Cuda,
+        kind: "cuda",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "cuda[:N]",
+        help: "one of NVIDIA's GPUs, by its number; it has memory, and no registers here",
+        missing: "this machine has no file /dev/nvidiaN: NVIDIA's driver is not loaded",
+        feature: "cuda",
+    },
+    Row {
+        id: DeviceKind::Vulkan,
+        kind: "vulkan",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "vulkan[:N]",
+        help: "a GPU, by its number among Vulkan's; it has memory, and no registers here",
+        missing: NO_VULKAN,
+        feature: GPU,
+    },
+    Row {
+        id: DeviceKind::OpenCl,
+        kind: "opencl",
+        argument: Argument::Number { max: u32::MAX as u64 },
+        syntax: "opencl[:N]",
+        help: "a GPU, by its number among OpenCL's devices; it has memory, and no registers here",
+        missing: NO_OPENCL,
+        feature: GPU,
+    },
+    Row {
+        id: DeviceKind::Sim,
+        kind: "sim",
+        argument: Argument::WordAndSeed,
+        syntax: "sim:MODEL[@SEED]",
+        help: "a device of a simulated board of its own, or sim:board, a board with memory alone",
+        missing: "",
+        feature: "sim",
+    },
+];
+
+/// Every form that a name has, and a sentence about each, for a program's help.
+pub(super) fn syntaxes<K>(rows: &'static [Row<K>]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    rows.iter().map(|row| (row.syntax, row.help))
+}
