@@ -26,7 +26,7 @@ use std::{
 /// waiting. The sets that are long come last: only the second model reads those.
 const SETS: [(&[&str], &[&str], u32); 7] = [
     (
-        &["--package=contigo", "--lib"],
+        &["--package=contigo-core", "--lib"],
         &[
             "span::",
             "region::",

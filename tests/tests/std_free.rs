@@ -90,13 +90,18 @@ fn the_reading_itself_is_right() {
 
 #[test]
 fn what_is_shipped_has_no_seam() {
-    for package in ["contigo-cli", "contigo-c", "contigo-tests"] {
+    let packages = ["contigo-cli", "contigo-c", "contigo-tests"].into_iter();
+    for (package, library) in packages.flat_map(|package| [(package, "contigo"), (package, "contigo-core")]) {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(root()).args(["tree", "--locked", "--offline", "--edges", "features,no-dev", "--invert", "contigo"]);
+        cargo.current_dir(root()).args(["tree", "--locked", "--offline", "--edges", "features,no-dev", "--invert", library]);
         let output = cargo.args(["--package", package]).output().unwrap();
         let tree = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && tree.contains("contigo feature \"linux\""), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(!tree.contains("contigo feature \"testkit\""), "{package}: {tree}");
+        assert!(
+            output.status.success() && tree.contains(&format!("{library} feature \"linux\"")),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(!tree.contains(&format!("{library} feature \"testkit\"")), "{package}: {tree}");
     }
 }
 

@@ -13,7 +13,7 @@ use contigo::{
 /// `sim:gemm8` is its model.
 ///
 /// # Errors
-/// Those of [`names::register`].
+/// Those of [`names::register`], and with `sim` of `contigo::sim::register`.
 ///
 /// ```
 /// contigo_gemm8::register()?;
@@ -23,9 +23,10 @@ use contigo::{
 pub fn register() -> Result<()> {
     const HELP: &str = "an int8 matrix engine: C = A·B + bias; its jobs have the operands A, B, bias, C and the words m, n, k, MODE";
     static ROW: DriverRow = DriverRow::new("gemm8", HELP, open);
+    names::register(&ROW)?;
     #[cfg(feature = "sim")]
     contigo::sim::register("gemm8", || contigo::sim::AnyModel::new(crate::Gemm8Model::default()))?;
-    names::register(&ROW)
+    Ok(())
 }
 
 /// # Safety

@@ -5,7 +5,7 @@
 //! unsafe, because only the program knows which core is there. Over the model of a core, `contigo::sim`
 //! has a safe function.
 //!
-//! **A new driver is a folder, and its name in the two lists here.**
+//! **A new driver is a folder, its module here, and its row in [`rows`].**
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -2,7 +2,7 @@
 //! Memory for a circle of descriptors, each of which follows the one before.
 
 use contigo_core::{
-    mem::{CpuBuf, DevBuf, DriverBuf, Port},
+    mem::{CpuBuf, DriverBuf, Port},
     types::{Error, Refused, Result},
 };
 
@@ -55,7 +55,7 @@ impl Ring {
             return Ok(Self { memory: Some(memory), stride, len, words: layout.len_bytes / 4 });
         };
         // SAFETY: no device was told of it.
-        Err(Refused::new(error, DevBuf::reclaim(unsafe { memory.release() })))
+        Err(Refused::new(error, unsafe { memory.reclaim() }))
     }
 
     /// How many descriptors there are.
@@ -96,7 +96,7 @@ impl Ring {
         };
         match (cleared.err(), self.memory.take()) {
             // SAFETY: as above.
-            (Some(error), Some(memory)) => Err(Refused::new(error, DevBuf::reclaim(unsafe { memory.release() }))),
+            (Some(error), Some(memory)) => Err(Refused::new(error, unsafe { memory.reclaim() })),
             (_, memory) => Ok(Self { memory, ..self }),
         }
     }

@@ -114,9 +114,10 @@ fn both_sides_work_side_by_side_in_threads() {
     let spec = LitepcieSpec { stream: StreamConfig::source(source, 4096), ..LitepcieSpec::default() };
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
     let core = card.window().unwrap().core().unwrap();
-    let (reader, writer) = (card.channel(&core, Side::Reader).unwrap(), card.channel(&core, Side::Writer).unwrap());
-    assert_eq!(card.channel(&core, Side::Writer).map(drop), Err(Error::HasDriver));
-    assert!(matches!(card.channel(&core, Side::Loopback).map(drop), Err(Error::Unsupported { .. })));
+    let (reader, writer) =
+        (contigo::sim::litepcie::channel(&core, Side::Reader).unwrap(), contigo::sim::litepcie::channel(&core, Side::Writer).unwrap());
+    assert_eq!(contigo::sim::litepcie::channel(&core, Side::Writer).map(drop), Err(Error::HasDriver));
+    assert!(matches!(contigo::sim::litepcie::channel(&core, Side::Loopback).map(drop), Err(Error::Unsupported { .. })));
     std::thread::scope(|scope| {
         for driver in [reader, writer] {
             let pool = &pool;
@@ -137,7 +138,7 @@ fn both_sides_work_side_by_side_in_threads() {
         }
     });
     assert_eq!((board.counts().unowned_accesses, pool.taken()), (0, 0));
-    let mut queue = Queue::new(card.channel(&core, Side::Writer).unwrap(), 4).unwrap();
+    let mut queue = Queue::new(contigo::sim::litepcie::channel(&core, Side::Writer).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| card.reset()).unwrap();
     assert_eq!(queue.wait::<1>(LIMIT).map(drop).map_err(|failed| failed.error), Err(Error::EndedByReset { device: "litepcie" }));

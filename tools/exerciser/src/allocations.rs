@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "implementing GlobalAlloc is unsafe; every call is passed on to the system's allocator")]
-//! Counts what the heap is asked for, thread by thread: the proof behind `heap allocations: 0`.
+//! Counts what the heap is asked for, thread by thread.
 //!
 //! In a program that says `#[global_allocator] static HEAP: CountingHeap = CountingHeap;`
 //! everything goes through it: the program, the runtime, the crates below it and the standard

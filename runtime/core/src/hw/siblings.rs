@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "marks are a promise between drivers")]
 //! What the drivers of one device's channels share.
 
 use super::{baton::Baton, device::Device};
@@ -69,7 +70,12 @@ impl Siblings {
     }
 
     /// A word of the drivers' own, 0 at first.
-    pub const fn marks(&self) -> &AtomicU32 {
+    ///
+    /// # Safety
+    /// The caller is a driver of one of the channels, and changes only what is that channel's.
+    #[doc(hidden)]
+    #[must_use]
+    pub const unsafe fn marks(&self) -> &AtomicU32 {
         &self.marks
     }
 

@@ -69,6 +69,14 @@ pub type Open<D> = for<'t> unsafe fn(Parts<'t, D>) -> Result<AnyDriver>;
 /// The function that opens a device that several drivers share.
 pub type OpenCore<D> = unsafe fn(D) -> Result<AnyCore>;
 
+impl<D> Clone for DriverRow<D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D> Copy for DriverRow<D> {}
+
 impl<D> DriverRow<D> {
     /// The row of a driver that needs no memory of its own.
     #[must_use]

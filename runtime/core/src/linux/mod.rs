@@ -3,7 +3,7 @@
 //!
 //! `os` is the floor of system calls. `device` has uio and PCI, `guard` the kernel module
 //! `contigo`, `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an
-//! IOMMU. Inside this wing each of these imports only from those named before it.
+//! IOMMU. Inside this folder each of these imports only from those named before it.
 //!
 //! Each room that asks the kernel has a seam. With the feature `testkit`, a test puts a kernel of
 //! its own into `seam`. Without it the seam's trait is private to the room, and has one

@@ -342,6 +342,12 @@ impl<D: Device> LitepcieCore<D> {
         Ok(part)
     }
 
+    /// The device, which a simulated card asks how it is built.
+    #[doc(hidden)]
+    pub fn device(&self) -> &D {
+        self.core.device()
+    }
+
     /// Resets the card by `pull`, from outside. Sides that have jobs in flight answer
     /// [`Error::EndedByReset`] then.
     ///

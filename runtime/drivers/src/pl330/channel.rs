@@ -8,12 +8,17 @@ use super::{
 };
 use contigo_core::{
     forward,
-    hw::{Device, Wait as _},
+    hw::{Device, Siblings, Wait as _},
     job::{Completion, Core, CoreChannel, Driver, StopProgram},
     mem::{CpuBuf, DevSlice},
     types::{Error, Refused, Result, platform::forward_as_fd},
 };
-use core::{fmt, mem::ManuallyDrop, sync::atomic::Ordering, time::Duration};
+use core::{
+    fmt,
+    mem::ManuallyDrop,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 /// One controller, whose channels have a driver each: up to eight copies at once, in one thread or
 /// in several.
@@ -108,7 +113,7 @@ impl<D: Device> Controller<D> {
         // the other registers cannot be written.
         let device = unsafe { self.core.channel(config.channel.into(), 0..regs::WINDOW_BYTES)? };
         let bit = 1 << config.event;
-        if device.siblings().is_some_and(|siblings| siblings.marks().fetch_or(bit, Ordering::Acquire) & bit != 0) {
+        if device.siblings().is_some_and(|siblings| marks(siblings).fetch_or(bit, Ordering::Acquire) & bit != 0) {
             return Err(Error::HasDriver);
         }
         Ok((core, device))
@@ -140,7 +145,7 @@ pub struct Pl330Channel<D: Device> {
 /// The event of `bit` belongs to no channel of the controller any more.
 fn give_back(device: &impl Device, bit: u32) {
     if let Some(siblings) = device.siblings() {
-        siblings.marks().fetch_and(!bit, Ordering::Release);
+        marks(siblings).fetch_and(!bit, Ordering::Release);
     }
 }
 
@@ -242,4 +247,10 @@ impl<D: Device> fmt::Debug for Pl330Channel<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pl330Channel").field("port", &self.device.port().name).field("config", &self.thread.config).finish_non_exhaustive()
     }
+}
+
+/// The events that channels have, a bit each.
+fn marks(siblings: &Siblings) -> &AtomicU32 {
+    // SAFETY: a channel changes the bit of its own event alone.
+    unsafe { siblings.marks() }
 }

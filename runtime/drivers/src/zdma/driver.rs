@@ -10,7 +10,7 @@ use super::{
 use contigo_core::{
     hw::Device,
     job::{Completion, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevBuf, DevSlice, DriverBuf, Port},
+    mem::{CpuBuf, DevSlice, DriverBuf, Port},
     types::{Error, Refused, Result, platform::forward_as_fd},
 };
 use core::time::Duration;
@@ -83,8 +83,8 @@ impl<D: Device> Zdma<D> {
         let (addr, align_bytes) = (descriptors.addr_at(0).0, regs::DESCRIPTOR_BYTES);
         if !addr.is_multiple_of(align_bytes as u64) {
             // SAFETY: no device was told of it.
-            let buf = unsafe { descriptors.release() };
-            return Err(Refused::new(Error::Misaligned { addr, align_bytes }, DevBuf::reclaim(buf)));
+            let buf = unsafe { descriptors.reclaim() };
+            return Err(Refused::new(Error::Misaligned { addr, align_bytes }, buf));
         }
         Ok(Self { device, jobs: Jobs::new(Some(descriptors)) })
     }
@@ -226,7 +226,7 @@ impl<D: Device> Drop for Zdma<D> {
         if self.halt().is_ok() {
             // SAFETY: STATUS says that the channel is disabled, and it fetches descriptors only
             // while it is enabled.
-            drop(self.jobs.memory.take().map(|descriptors| unsafe { descriptors.release() }));
+            drop(self.jobs.memory.take().map(|descriptors| unsafe { descriptors.reclaim() }));
         }
     }
 }

@@ -38,21 +38,14 @@ impl SimWindow<LitepcieModel> {
     }
 }
 
-impl SimDevice<LitepcieModel> {
-    /// As [`channel`](LitepcieCore::channel) of `core`, which is this card's, and safe.
-    ///
-    /// # Errors
-    /// As [`channel`](LitepcieCore::channel).
-    pub fn channel(
-        &self,
-        core: &LitepcieCore<SimWindow<LitepcieModel>>,
-        side: Side,
-    ) -> Result<Litepcie<CoreChannel<SimWindow<LitepcieModel>>>> {
-        let config = self.model(|model| model.spec.config)?;
-        // SAFETY: the model is built so. The model of another card writes no byte that it was not
-        // told to write either.
-        unsafe { core.channel(side, config) }
-    }
+/// As [`channel`](LitepcieCore::channel) of `core`, and safe: its window says what is behind it.
+///
+/// # Errors
+/// As [`channel`](LitepcieCore::channel).
+pub fn channel(core: &LitepcieCore<SimWindow<LitepcieModel>>, side: Side) -> Result<Litepcie<CoreChannel<SimWindow<LitepcieModel>>>> {
+    let config = core.device().ask(|model| model.spec.config)?;
+    // SAFETY: this core's model is built so.
+    unsafe { core.channel(side, config) }
 }
 
 /// A card as a test wants it. Its registers are at the default's places.

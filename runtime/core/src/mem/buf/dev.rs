@@ -250,7 +250,7 @@ impl DevBuf {
     /// The CPU's again. It is at rest, the barrier after the device's end has been passed, and
     /// `sync_for_cpu` has succeeded.
     #[inline]
-    pub fn reclaim(self) -> CpuBuf {
+    pub(crate) fn reclaim(self) -> CpuBuf {
         let span = self.cpu_span;
         CpuBuf::with_span(self.into_chunk(), span)
     }

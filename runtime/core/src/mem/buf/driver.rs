@@ -171,6 +171,15 @@ impl DriverBuf {
         self.buf.at_rest();
         ManuallyDrop::into_inner(self.buf)
     }
+
+    /// The buffer, of which no device knows yet: a driver that is refused gives it back.
+    ///
+    /// # Safety
+    /// No device was told an address of it.
+    pub unsafe fn reclaim(self) -> CpuBuf {
+        // SAFETY: the caller's promise.
+        unsafe { self.release() }.reclaim()
+    }
 }
 
 impl fmt::Debug for DriverBuf {
