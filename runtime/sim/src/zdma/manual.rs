@@ -68,15 +68,20 @@ mod tests {
         let offsets = [
             (regs::ISR.offset(), ZDMA_CH_ISR),
             (regs::IMR.offset(), ZDMA_CH_IMR),
+            (regs::IEN.offset(), ZDMA_CH_IEN),
             (regs::IDS.offset(), ZDMA_CH_IDS),
             (regs::CTRL0.offset(), ZDMA_CH_CTRL0),
+            (regs::CTRL1.offset(), ZDMA_CH_CTRL1),
             (regs::STATUS.offset(), ZDMA_CH_STATUS),
             (regs::DATA_ATTR.offset(), ZDMA_CH_DATA_ATTR),
+            (regs::SRC_ADDR.offset(), ZDMA_CH_SRC_DSCR_WORD0),
+            (regs::DST_ADDR.offset(), ZDMA_CH_DST_DSCR_WORD0),
             (regs::SRC_START.offset(), ZDMA_CH_SRC_START_LSB),
             (regs::DST_START.offset(), ZDMA_CH_DST_START_LSB),
             (regs::TOTAL_BYTE.offset(), ZDMA_CH_TOTAL_BYTE),
             (regs::CTRL2.offset(), ZDMA_CH_CTRL2),
             (regs::WINDOW_BYTES, WINDOW_BYTES),
+            (regs::DESCRIPTOR_BYTES, DESCRIPTOR_BYTES),
         ];
         let bits = [
             (regs::INT_PAUSE, DMA_PAUSE),
@@ -85,7 +90,14 @@ mod tests {
             (regs::INT_READ, AXI_RD_DATA),
             (regs::INT_DST_DESCRIPTOR, AXI_RD_DST_DSCR),
             (regs::INT_SRC_DESCRIPTOR, AXI_RD_SRC_DSCR),
+            (regs::INT_BYTE_COUNT, BYTE_CNT_OVRFL),
             (regs::INT_ALL, INTERRUPTS),
+            (regs::CONTINUE, CONT),
+            (regs::ISSUE_MOST, CTRL1_RESET),
+            (regs::SIZE_MAX, SIZE),
+            (regs::WORD3_LINKED, LINKED_LIST),
+            (regs::WORD3_PAUSE, CMD_PAUSE),
+            (regs::WORD3_STOP, CMD_STOP),
             (regs::OVER_FETCH, OVR_FETCH),
             (regs::POINT_TYPE_MEMORY, POINT_TYPE),
             (regs::ENABLE, EN),
@@ -95,6 +107,7 @@ mod tests {
             (regs::STATE_BUSY, BUSY),
             (regs::STATE_FAILED, DONE_WITH_ERROR),
         ];
+        assert_eq!((1 << regs::ADDR_BITS) - 1, ADDRESS);
         offsets.iter().enumerate().for_each(|(index, (driver, model))| assert_eq!(driver, model, "offset {index}"));
         bits.iter().enumerate().for_each(|(index, (driver, model))| assert_eq!(driver, model, "bit {index}"));
     }
