@@ -4,7 +4,7 @@
 // CONTROL.STOP lets no new address pass. STATUS.IDLE says that every burst that has passed was
 // answered. CONTROL.RESET holds the core in reset; the gate then gives the beats that the core owed
 // (without strobes, so that they write nothing), takes the answers, and lets the core go only when
-// nothing is owed and the bit was cleared. docs/gate.md is the page for users.
+// nothing is owed and the bit was cleared. README.md is the page for users.
 //
 // Towards the interconnect, everything except the readies of answers comes from registers here.
 // So a core that dies in the middle of a cycle breaks no rule of AXI there.

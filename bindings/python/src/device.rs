@@ -108,9 +108,9 @@ impl Device {
     /// driver has such a stop (`Device.guard["armed"]`). Drivers that share a device have none:
     /// `leave_stop` is theirs, and stays when they are opened.
     ///
-    /// `gate` is the gate before the core (docs/gate.md): where its registers begin in the core's
-    /// window, or the `Device` that it is. Then `stop()`, a time limit and the drop of a job stop
-    /// the core whatever it does, also a kernel of HLS. Without `channel`.
+    /// `gate` is the gate before the core (docs/stopping.md): where its registers begin in the
+    /// core's window, or the `Device` that it is. Then `stop()`, a time limit and the drop of a job
+    /// stop the core whatever it does, also a kernel of HLS. Without `channel`.
     ///
     /// The program promises that the device is the one that this driver is for, and that only
     /// drivers that are opened here drive it. No register can prove that. All that the core

@@ -1,5 +1,5 @@
-// gemm8 (examples/gemm8), with the ports of README.md. Where GATED is 1 the gate (docs/gate.md) stands
-// before its master, resets it, and has its registers at 0x1000.
+// gemm8 (examples/gemm8), with the ports of README.md. Where GATED is 1 the gate (rtl/gate/README.md)
+// stands before its master, resets it, and has its registers at 0x1000.
 module top #(
     parameter GATED = 0
 ) (

@@ -21,7 +21,7 @@ A core takes one job at a time, a chain of HLS two, AXI DMAC four. A driver that
 its own keeps descriptors there and takes as many as fit: `Driver::depth` in Rust, `queue.depth` in
 Python. A queue of more keeps the rest until the core has room.
 
-Registers and syncs of each: [counts.md](counts.md).
+Registers and syncs of each: [measured.md](measured.md#registers-and-syncs-of-a-job).
 ";
 
 /// The part that no row says: the meaning of an end where a stream is behind the core, and what a
@@ -29,16 +29,16 @@ Registers and syncs of each: [counts.md](counts.md).
 const TAIL: &str = "
 ## Where a stream is behind the core
 
-**An end of a job that sends** says that the device reads its buffer no more. It does not say that
-the last bytes have left the core. AXI DMA tells it before the last beats are on the stream, and so
-may every core with a FIFO. A stop or a reset right after the end may lose them: stopping AXI DMA's
-receive while it waits resets its sender too. Only the other end of the stream knows what has
-arrived, and can say it by an answer.
+**An end of a job that sends** means that the device reads its buffer no more. It does not mean that
+the last bytes have left the core. AXI DMA reports it before the last beats are on the stream, and
+so may every core with a FIFO. A stop or a reset right after the end may lose them: stopping AXI
+DMA's receive while it waits resets its sender too. Only the other end of the stream knows what has
+arrived, and can answer.
 
 **A stop comes at any moment,** also in the middle of a packet that is received. The jobs that had
-ended before it are told after it, and are whole packets. The others come back without an end. The
-rest of the packet waits in the stream, where the core's reset does not reach the source, and the
-next job may begin with it:
+ended before it are reported after it, and are whole packets. The others come back without an end.
+The rest of the packet waits in the stream, where the core's reset does not reach the source, and
+the next job may begin with it:
 
 | driver, mode | the first end after the next start | where it is reported |
 |---|---|---|

@@ -1,4 +1,4 @@
-//! `docs/counts.md`: the price of a job of each driver, by count.
+//! The table of `docs/measured.md`: the price of a job of each driver, by count.
 
 use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, zdma};
 use contigo_testkit::{
@@ -7,19 +7,10 @@ use contigo_testkit::{
 };
 use std::{env, fmt::Write as _, fs, path::Path};
 
-const HEAD: &str = "# Counts of a job
-
-After this page you know how many registers and syncs a job of each driver takes.
-
-A polled job makes no system call and takes no heap. The runtime has no way to the heap; two tests
-show both with AXI DMA (`tests/tests/no_syscalls.rs`, `tests/tests/no_heap.rs`). On a port that does
-not snoop each sync is cache maintenance of one range: instructions on arm64, a system call on
-armv7.
-
-Jobs are counted on the simulated board (`tests/tests/suite.rs`). So many are given at once, all of
-them end, and the program looks for the ends. A driver that takes fewer has fewer in flight. Syncs
-are those of a port that does not snoop; on one that snoops there are none.
-
+/// The lines of the page around the table.
+const BEGIN: &str = "<!-- The counts: tests/tests/suite/page.rs writes them. -->\n";
+const END: &str = "<!-- Their end. -->";
+const HEAD: &str = "\
 | driver and mode | in flight | registers read | registers written | syncs of operands | syncs of its own memory |
 |---|---|---|---|---|---|
 ";
@@ -68,10 +59,14 @@ fn the_page_of_counts_is_up_to_date() {
     axi_dmac::each(&mut page);
     litepcie::each(&mut page);
     zdma::each(&mut page);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/counts.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/measured.md");
+    let whole = fs::read_to_string(&path).unwrap();
+    let (before, rest) = whole.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let wanted = format!("{before}{BEGIN}\n{}\n{END}{after}", page.0);
     if env::var_os("CONTIGO_WRITE_DOCS").is_some() {
-        fs::write(&path, &page.0).unwrap();
+        fs::write(&path, &wanted).unwrap();
     }
-    let written = fs::read_to_string(&path).is_ok_and(|old| old == page.0);
+    let written = fs::read_to_string(&path).is_ok_and(|now| now == wanted);
     assert!(written, "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-tests --test suite; it is now\n{}", page.0);
 }

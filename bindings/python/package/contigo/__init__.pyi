@@ -107,7 +107,7 @@ class Device:
         """A driver for it.
 
         `gate`: the gate before the core, by its offset in bytes in the core's registers, or as a
-        device of its own. Then the core stops whatever it does (docs/gate.md).
+        device of its own. Then the core stops whatever it does (docs/stopping.md).
 
         Of a guarded device it leaves its stop with the kernel, which runs it when the process ends.
         The program promises that the driver is for this device, and that no other code drives it.

@@ -1,5 +1,5 @@
 //! The gate, which makes any core stoppable: `rtl/gate/axi_gate.v` between a core's AXI4 master and
-//! the interconnect. `docs/gate.md` says where to put it.
+//! the interconnect. `rtl/gate/README.md` says where to put it.
 //!
 //! [`Gated`] is a driver with a gate behind it. Stopping it lets no new burst pass, waits for
 //! what is owed, resets the core, and only then asks the driver. So a kernel of HLS, which cannot

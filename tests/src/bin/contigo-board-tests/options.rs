@@ -31,7 +31,7 @@ interrupt, and the jobs that must be refused, stopped, decoded or given back. Ru
   --locked-down  only the row that locks the kernel down, which lasts until it is started anew
   --sim          the simulated board too; without any engine it is tested in any case
   --report FILE  also writes FILE: this machine, every row, the latency of each engine, and where
-                 they can be had cyclictest's figures and the energy of a job; see docs/hil.md
+                 they can be had cyclictest's figures and the energy of a job; see docs/testing.md
 
 soak does random jobs on every engine, with kills, unbinds, memory pressure and moving clocks. It
 prints a line a minute, and ends by time, by SIGINT or SIGTERM, or at the first unexpected fault.

@@ -1,4 +1,4 @@
-//! The faults of the simulated board, as the table of `docs/questions.md` has them.
+//! The faults of the simulated board, as the table of `docs/write-a-driver.md` has them.
 
 use super::{DIRECT, WITH_SG, core, ring};
 use contigo::{

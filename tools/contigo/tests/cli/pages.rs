@@ -26,9 +26,12 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// A file's name, and its bytes.
 type Bitstream = (&'static str, fn() -> Vec<u8>);
 
-/// A board: its page, its folder, the manager that its kernel has, and a file for its fabric.
+/// A board: its page, or its section of one, its folder, the manager that its kernel has, and a file
+/// for its fabric.
 struct Page {
     board: &'static str,
+    /// The page of `docs/`, and the section: all of it where that is empty.
+    place: (&'static str, &'static str),
     machine: fn(&Path) -> machines::Root,
     manager: &'static str,
     bitstream: Option<Bitstream>,
@@ -51,6 +54,7 @@ const ALL_SAY: [(&str, &str); 5] = [
 const PAGES: [Page; 4] = [
     Page {
         board: "pynq-z2",
+        place: ("pynq-z2", ""),
         machine: machines::pynq,
         manager: "Xilinx Zynq FPGA Manager",
         bitstream: Some(("top.bit", files::zynq)),
@@ -60,6 +64,7 @@ const PAGES: [Page; 4] = [
     },
     Page {
         board: "de10-nano",
+        place: ("boards", "DE10-Nano"),
         machine: machines::de10,
         manager: "Altera SOCFPGA FPGA Manager",
         bitstream: Some(("top.rbf", || files::rbf(4000))),
@@ -69,6 +74,7 @@ const PAGES: [Page; 4] = [
     },
     Page {
         board: "kv260",
+        place: ("boards", "KV260"),
         machine: machines::kv260,
         manager: "Xilinx ZynqMP FPGA Manager",
         bitstream: Some(("top.bit", || files::bit("top", "xck26-sfvc784-2LV-c", &files::bin(&files::words(0x04a4_9093, 9))))),
@@ -78,6 +84,7 @@ const PAGES: [Page; 4] = [
     },
     Page {
         board: "jetson",
+        place: ("boards", "Jetson"),
         machine: machines::orin,
         manager: "",
         bitstream: None,
@@ -109,11 +116,15 @@ fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
             fs::write(folder.path().join(name), bytes())?;
         }
         fs::copy(page.design, folder.path().join("top.hwh"))?;
-        let text = fs::read_to_string(format!("{ROOT}/docs/{}.md", page.board))?;
+        let (file, section) = page.place;
+        let text = fs::read_to_string(format!("{ROOT}/docs/{file}.md"))?;
+        let mut inside = section.is_empty();
         let (mut shell, mut tried) = (false, 0);
         for line in text.lines() {
-            if line.starts_with("```") {
-                shell = line == "```sh";
+            if let Some(heading) = line.strip_prefix("## ").filter(|_| !section.is_empty()) {
+                inside = heading == section;
+            } else if line.starts_with("```") {
+                shell = inside && line == "```sh";
             } else if shell {
                 let (command, mark) = line.split_once(" # [").ok_or_else(|| format!("{}: no mark: {line}", page.board))?;
                 match mark.split_once(']').map(|(mark, _)| mark) {
