@@ -160,7 +160,8 @@ pub(super) fn facts(kind: DeviceKind, files: Files<'_>, argument: &str) -> Facts
     }
 }
 
-#[cfg(all(test, feature = "sim"))]
+#[cfg(test)]
+#[cfg(feature = "sim")]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::{DeviceName, Error};
