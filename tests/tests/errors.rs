@@ -72,7 +72,7 @@ const KERNEL: [(Error, &str); 24] = [
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
     (Error::NotFound { what: "UIO device", among: contigo::types::Among::of(3) }, include_str!("uio.rs")),
     (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),
-    (Error::NotBuiltIn { kind: "cuda", feature: "cuda" }, include_str!("../../runtime/contigo/src/names/memory.rs")),
+    (Error::NotBuiltIn { kind: "cuda", feature: "cuda" }, include_str!("../../runtime/contigo/src/names/memory_name.rs")),
     (Error::NeedsDevice { kind: "vfio" }, include_str!("names.rs")),
     (Error::Cuda { call: "cuInit", code: 100, name: "CUDA_ERROR_NO_DEVICE" }, include_str!("cuda/main.rs")),
     (Error::Unsupported { what: "cuInit", fix: "update it" }, include_str!("cuda/gpus.rs")),

@@ -1,5 +1,5 @@
-//! The folders of `contigo-core` import one way. Its sources are read here, and an import of a folder
-//! that comes later is named with its file and line.
+//! The folders of `contigo-core` import one way. Its sources are read here, and an import of a
+//! folder that comes later is named with its file and line.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 mod source;

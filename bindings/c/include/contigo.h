@@ -267,8 +267,8 @@ typedef struct {
     const uint8_t *map;
     /// Its length.
     size_t map_bytes;
-    /// The device that has the registers of the gate before the core (docs/stopping.md); 0: there is
-    /// no gate. It is device where they are among the core's.
+    /// The device that has the registers of the gate before the core (docs/stopping.md); 0: there
+    /// is no gate. It is device where they are among the core's.
     contigo_device gate;
     /// Where they begin in its window, in bytes.
     size_t gate_offset;

@@ -8,9 +8,9 @@ use contigo::{
     names::{self, AnyDevice, DriverRow},
 };
 
-/// **Puts the engine behind the name `gemm8`.** Its jobs have the operands A, B, bias and C, and the
-/// four words of [`Gemm::words`](crate::Gemm::words): m, n, k and `MODE`. With the feature `sim`,
-/// `sim:gemm8` is its model.
+/// **Puts the engine behind the name `gemm8`.** Its jobs have the operands A, B, bias and C, and
+/// the four words of [`Gemm::words`](crate::Gemm::words): m, n, k and `MODE`. With the feature
+/// `sim`, `sim:gemm8` is its model.
 ///
 /// # Errors
 /// Those of [`names::register`], and with `sim` of `contigo::sim::register`.

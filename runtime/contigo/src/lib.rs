@@ -39,8 +39,8 @@
 //! | `sim` | the simulated board, and a model for each driver |
 //! | `names` | the one door: memory and devices by names, the same text in every language |
 //!
-//! This crate has `names`. The others lie in `contigo-core`, `contigo-drivers`, `contigo-design` and
-//! `contigo-sim`, which a program need not name.
+//! This crate has `names`. The others lie in `contigo-core`, `contigo-drivers`, `contigo-design`
+//! and `contigo-sim`, which a program need not name.
 //!
 //! # From memory to a result
 //!

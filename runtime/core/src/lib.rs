@@ -1,8 +1,8 @@
 //! Memory, buffers, queues, registers and the kernel: what Contigo's drivers and backends stand
 //! on. A program uses the crate `contigo`, which shows all of it under the same names.
 //!
-//! It knows no driver, no simulator and no file format. Each folder imports only from those above
-//! it in this table:
+//! It knows no driver and no file format, and of a simulated board one question: which device may
+//! touch these bytes ([`mem::Holder`]). Each folder imports only from those above it in this table:
 //!
 //! | folder | what it is |
 //! |---|---|

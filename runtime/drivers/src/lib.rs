@@ -2,8 +2,8 @@
 //! (`registry.rs`). A program sees them as `contigo::drivers`.
 //!
 //! Each is a [`Driver`](contigo_core::Driver) over a [`Device`]. To open one over registers is
-//! unsafe, because only the program knows which core is there. Over the model of a core, `contigo::sim`
-//! has a safe function.
+//! unsafe, because only the program knows which core is there. Over the model of a core,
+//! `contigo::sim` has a safe function.
 //!
 //! **A new driver is a folder, its module here, and its row in [`rows`].**
 #![no_std]

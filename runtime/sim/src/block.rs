@@ -48,8 +48,8 @@ impl SimBlock {
     ///
     /// # Safety
     /// `memory` is valid for `4 * len_bytes` bytes, initialised, and used by no other code except
-    /// through the first quarter, by [`Backend`](contigo_core::Backend)'s rules, until the block is taken
-    /// from the board. `len_bytes` is a multiple of `line`.
+    /// through the first quarter, by [`Backend`](contigo_core::Backend)'s rules, until the block is
+    /// taken from the board. `len_bytes` is a multiple of `line`.
     pub(super) unsafe fn over(memory: NonNull<u8>, len_bytes: usize, line: Align, base: BaseAddr, scope: SyncScope) -> Self {
         // SAFETY: all three lie inside the 4 * len_bytes bytes.
         let (bus, clean, marks) = unsafe { (memory.add(len_bytes), memory.add(2 * len_bytes), memory.add(3 * len_bytes)) };

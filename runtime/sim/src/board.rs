@@ -108,8 +108,9 @@ pub struct SimCounts {
     /// Dirty lines that left the cache over what a device had written: each is a sync that was
     /// missing.
     pub evictions: u64,
-    /// Lines of a driver's own memory ([`DriverBuf`](contigo_core::mem::DriverBuf)) that were cleaned over
-    /// what a device had written beside the words meant: each is a status that the driver misses.
+    /// Lines of a driver's own memory ([`DriverBuf`](contigo_core::mem::DriverBuf)) that were
+    /// cleaned over what a device had written beside the words meant: each is a status that the
+    /// driver misses.
     pub lost_writes: u64,
     /// Bytes that devices read.
     pub bytes_read: u64,

@@ -1,8 +1,8 @@
 //! Who may touch a byte of a simulated board's memory, in one byte.
 
-/// A [`Holder`](contigo_core::mem::Holder) in one byte, for each byte of memory. 0 is no device. Otherwise
-/// bit 0 is set, bit 1 says that the device may write, and the port's number begins at bit 2. It
-/// counts from 1; 0 is any port.
+/// A [`Holder`](contigo_core::mem::Holder) in one byte, for each byte of memory. 0 is no device.
+/// Otherwise bit 0 is set, bit 1 says that the device may write, and the port's number begins at
+/// bit 2. It counts from 1; 0 is any port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(pub(super) u8);
 

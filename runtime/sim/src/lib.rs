@@ -15,14 +15,14 @@
 //! completions, error bits, short transfers and devices that hang. Time is virtual: a register
 //! access takes 100 ns of it, a wait as long as it must. A failing seed reruns exactly.
 //!
-//! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](contigo_core::Backend), [`SimDevice`] a
-//! device, whose [`SimWindow`] is its registers and interrupt. All of them are handles that count
-//! and borrow nothing, so a region over simulated memory, a driver and its queue lie in one
-//! structure, and are dropped in any order. A driver author writes a [`Model`]
-//! of an IP core and tests the driver against it before there is a bitstream. A [`stream`] stands
-//! behind a core that has one: a loopback, a source or a sink. The type of a window
-//! names its model, so a window has a safe function for each way to open the driver
-//! (`window.driver()`), beside the driver's unsafe one for any device.
+//! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](contigo_core::Backend),
+//! [`SimDevice`] a device, whose [`SimWindow`] is its registers and interrupt. All of them are
+//! handles that count and borrow nothing, so a region over simulated memory, a driver and its queue
+//! lie in one structure, and are dropped in any order. A driver author writes a [`Model`] of an IP
+//! core and tests the driver against it before there is a bitstream. A [`stream`] stands behind a
+//! core that has one: a loopback, a source or a sink. The type of a window names its model, so a
+//! window has a safe function for each way to open the driver (`window.driver()`), beside the
+//! driver's unsafe one for any device.
 //!
 //! Each driver of `contigo-drivers` has a model here, under the same name. A model shares no line
 //! with its driver: it has a table of registers of its own (`manual.rs`), and tests compare the

@@ -15,8 +15,8 @@ use super::SimBus;
 /// # Implementation safety
 /// The model touches only memory that its registers were told of. It touches none of it between
 /// saying that it is finished and the next start. The model must keep each promise that
-/// [`Driver`](contigo_core::Driver) makes of a device. A model that is stuck shows it by never being
-/// finished.
+/// [`Driver`](contigo_core::Driver) makes of a device. A model that is stuck shows it by never
+/// being finished.
 pub unsafe trait Model: Send {
     /// The size of its register window, in bytes.
     const WINDOW_BYTES: usize;

@@ -30,8 +30,8 @@ impl<B: Backend> OnBoard<B> {
     /// Puts `inner`'s block on `board`'s bus, at its own address.
     ///
     /// # Errors
-    /// [`Error::TooMany`](contigo_core::Error::TooMany) past 32 blocks. `inner` is dropped: no device has
-    /// seen it.
+    /// [`Error::TooMany`](contigo_core::Error::TooMany) past 32 blocks. `inner` is dropped: no
+    /// device has seen it.
     pub fn new(board: &SimBoard, inner: B) -> Result<Self> {
         let Mapping { cpu, len_bytes, base, .. } = inner.mapping();
         let mut mapped = if HAS_MEMORY { Some(Anonymous::zeroed(len_bytes)?) } else { None };

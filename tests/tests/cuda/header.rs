@@ -1,6 +1,6 @@
 //! NVIDIA's `cuda.h`, compiled, says the same as three tables: the runtime's
-//! (`runtime/core/src/cuda/abi.rs`), the stand-in's, and that of the tests on a GPU. Every name, every
-//! parameter and every number is compared. `tests/cuda/get` puts the headers into the cache.
+//! (`runtime/core/src/cuda/abi.rs`), the stand-in's, and that of the tests on a GPU. Every name,
+//! every parameter and every number is compared. `tests/cuda/get` puts the headers into the cache.
 
 mod source;
 

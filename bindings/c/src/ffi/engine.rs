@@ -57,8 +57,8 @@ pub struct contigo_engine_options {
     pub map: *const u8,
     /// Its length.
     pub map_bytes: usize,
-    /// The device that has the registers of the gate before the core (docs/stopping.md); 0: there is
-    /// no gate. It is `device` where they are among the core's.
+    /// The device that has the registers of the gate before the core (docs/stopping.md); 0: there
+    /// is no gate. It is `device` where they are among the core's.
     pub gate: contigo_device,
     /// Where they begin in its window, in bytes.
     pub gate_offset: usize,

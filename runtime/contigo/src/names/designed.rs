@@ -2,7 +2,7 @@
 //! device. And whether the fabric that they are in is loaded.
 
 use super::{
-    device::DeviceName,
+    device_name::DeviceName,
     files::{Files, LINE_MAX_BYTES, text},
     registry::{DriverRow, each_row},
 };
@@ -49,8 +49,8 @@ pub fn driver_of(core: &Core<'_, '_>) -> Option<&'static DriverRow> {
     found
 }
 
-/// The settings of the driver of `core`, from the parameters of the block design. Empty where the design
-/// says nothing about them.
+/// The settings of the driver of `core`, from the parameters of the block design. Empty where the
+/// design says nothing about them.
 ///
 /// # Errors
 /// [`DesignRule::TooMany`]: they are longer than 256 bytes. [`DesignRule::NotANumber`],
@@ -87,8 +87,8 @@ fn checked(core: &Core<'_, '_>, parameter: &'static str, setting: &str, text: Op
     }
 }
 
-/// The name of the node of `core` in a device tree: its own, cut to 31 bytes. With the address behind it
-/// is still one of a kind.
+/// The name of the node of `core` in a device tree: its own, cut to 31 bytes. With the address
+/// behind it is still one of a kind.
 #[must_use]
 pub fn node_of(core: &Core<'_, '_>) -> heapless::String<NODE_MAX_BYTES> {
     // A node's name begins with a letter.

@@ -5,7 +5,7 @@
 use super::text::Text;
 use super::{
     called,
-    device::DeviceName,
+    device_name::DeviceName,
     files::Files,
     found::{self, Facts},
     guarded::Guarded,

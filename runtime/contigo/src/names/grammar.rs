@@ -131,7 +131,10 @@ pub(super) fn is_pci(address: &str) -> bool {
 #[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::{
-        super::{DeviceName, MemoryName},
+        super::{
+            DeviceName, MemoryName,
+            kinds::{MEMORIES, syntaxes},
+        },
         NameRule,
     };
     use contigo_core::types::Error;
@@ -189,7 +192,7 @@ mod tests {
             assert_eq!(len_bytes, text.len());
         }
         let unknown = "ddr:0".parse::<MemoryName>().unwrap_err().to_string();
-        assert!(super::super::kinds::syntaxes(&super::super::kinds::MEMORIES).all(|(syntax, _)| unknown.contains(syntax)), "{unknown}");
+        assert!(syntaxes(&MEMORIES).all(|(syntax, _)| unknown.contains(syntax)), "{unknown}");
     }
 
     /// A text that parses is written as it was read, and nothing panics: letters of the grammar,

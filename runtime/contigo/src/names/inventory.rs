@@ -2,13 +2,13 @@
 
 use super::{
     called,
-    device::DeviceName,
+    device_name::DeviceName,
     devices,
     files::Files,
     found::Facts,
     kinds::{DEVICES, MEMORIES, Row},
     memories,
-    memory::MemoryName,
+    memory_name::MemoryName,
     provided,
     text::Text,
 };

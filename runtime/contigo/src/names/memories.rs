@@ -8,7 +8,7 @@ use super::{
     files::Files,
     found::{self, Facts},
     kinds::MemoryKind,
-    memory::MemoryName,
+    memory_name::MemoryName,
     opened::OpenDevice,
     provided::OwnedMemory,
 };

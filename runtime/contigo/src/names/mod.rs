@@ -12,9 +12,19 @@
 //! belongs to a device is opened from the device, and one opening serves its registers too.
 //! [`OpenDevice::take`] takes a device for a driver by name, or a channel of it beside others.
 //!
-//! `kinds.rs` says how names are written, `memories.rs` and `devices.rs` open them. A new kind of
-//! memory is its backend, a row and an arm there, a fake, a line of the conformance suite, and its
-//! documentation. The tool, C and Python name no kind but GPUs, whose code they load.
+//! | files | what they do |
+//! |---|---|
+//! | `kinds`, `grammar`, `name`, `text`, `error`; `device_name`, `memory_name` | read and write names; they open nothing |
+//! | `files`, `found`, `called`; `inventory` | which memory and devices a machine has |
+//! | `devices`, `memories` | open one by its kind |
+//! | `opened`, `guarded`, `kernel_registers`, `simulated`, `gpu`, `provided` | what an opened device is |
+//! | `attachment`, `any_device`, `open_device` | what one driver gets of it |
+//! | `shared_core`, `core_gate`, `take`; `registry` | drivers by their names, and how several share a device |
+//! | `designed` | the cores of a block design by these names |
+//!
+//! A new kind of memory is its backend, a row of `kinds.rs` and its arms in `memories.rs`, a fake, a
+//! line of the conformance suite, and its documentation. The tool, C and Python name no kind but
+//! GPUs, whose code they load.
 //!
 //! GPUs of Vulkan and OpenCL are another crate's, `contigo-gpu`, which brings them by [`provide`].
 //!
@@ -26,7 +36,7 @@ mod attachment;
 mod called;
 mod core_gate;
 mod designed;
-mod device;
+mod device_name;
 mod devices;
 mod error;
 mod files;
@@ -39,7 +49,7 @@ mod inventory;
 mod kernel_registers;
 mod kinds;
 mod memories;
-mod memory;
+mod memory_name;
 mod name;
 mod open_device;
 mod opened;
@@ -59,12 +69,12 @@ pub use self::{
     attachment::{AnyIrq, Attach},
     core_gate::GateAt,
     designed::{Fabric, SettingsText, device_of, driver_of, node_of, settings_of},
-    device::DeviceName,
+    device_name::DeviceName,
     error::{NameError, NameRule},
     found::Facts,
     inventory::{Entry, Inventory},
     memories::AnyMemory,
-    memory::MemoryName,
+    memory_name::MemoryName,
     open_device::NO_PORT,
     opened::OpenDevice,
     provided::{GpuDevice, GpuKind, OwnedMemory, gpu_behind, provide},

@@ -1,6 +1,6 @@
 //! The device of a simulated board, by the name of its model.
 
-use super::device::DeviceName;
+use super::device_name::DeviceName;
 use contigo_core::{job::Settings, mem::Port, types::Error};
 use contigo_design::kernel;
 use contigo_sim::{AnyModel, Faults, SimBoard, SimConfig, SimDevice, each_name, named};

@@ -3,7 +3,8 @@
 //! Each address space is a type of its own, so that a bus address is never taken for a pointer.
 //! [`Error`] carries the numbers of a refusal, and [`Refused`] gives back the value that was handed
 //! in. The atomics and the lock of the runtime are here too, because a test of interleavings
-//! replaces them. The modules that the documentation does not show are for the runtime's own crates.
+//! replaces them. The modules that the documentation does not show are for the runtime's own
+//! crates.
 
 pub(crate) mod addr;
 #[doc(hidden)]

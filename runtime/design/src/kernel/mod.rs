@@ -1,5 +1,5 @@
-//! A kernel that Vitis HLS made, as data: which registers it has, and what they mean. It comes from a
-//! table in Rust, or from a file, by three readers over the caller's bytes:
+//! A kernel that Vitis HLS made, as data: which registers it has, and what they mean. It comes from
+//! a table in Rust, or from a file, by three readers over the caller's bytes:
 //!
 //! | file | its contents | the program adds |
 //! |---|---|---|

@@ -93,9 +93,9 @@ impl<D: Device> AxiCdma<D> {
     ///
     /// # Errors
     /// The buffer comes back, with what [`simple`](Self::simple) and
-    /// [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) say. [`Error::Unsupported`]: the core has no
-    /// scatter-gather. [`Error::BlockSize`] where the memory is too small for `config.depth` jobs.
-    /// [`Error::Misaligned`] where its bus address is no multiple of 64. `device` is dropped.
+    /// [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) say. [`Error::Unsupported`]: the core
+    /// has no scatter-gather. [`Error::BlockSize`] where the memory is too small for `config.depth`
+    /// jobs. [`Error::Misaligned`] where its bus address is no multiple of 64. `device` is dropped.
     ///
     /// # Safety
     /// As [`simple`](Self::simple).

@@ -15,9 +15,9 @@
 //! **Lengths.** A transfer or a descriptor has fewer than two to the power of 8 to 26 bytes: "Width
 //! of Buffer Length Register", 14 bits by default, which is 16,383 bytes. No register tells the
 //! width, so the setting `length_bits` does. Where it says too many bits, the core cuts lengths,
-//! which is [`Error::LengthCut`](contigo_core::Error::LengthCut). It is found where direct register mode
-//! sends, where a length is cut to 0, and where a piece of an operand was not filled. **It is not
-//! found where scatter-gather sends a part of a length:** the descriptor then counts all of it
+//! which is [`Error::LengthCut`](contigo_core::Error::LengthCut). It is found where direct register
+//! mode sends, where a length is cut to 0, and where a piece of an operand was not filled. **It is
+//! not found where scatter-gather sends a part of a length:** the descriptor then counts all of it
 //! (`axi_dma_mm2s_sg_if.vhd`). So take `length_bits` from the block design. With scatter-gather a
 //! longer operand has several descriptors, where the setting `depth` leaves several for each job. A
 //! packet that is received must fill all of them except for the last: the rest of a shorter one's

@@ -17,7 +17,8 @@ impl Lane {
     /// Gives the channel one job, and starts it where it does not run.
     ///
     /// # Safety
-    /// As [`Driver::submit`](contigo_core::Driver::submit), and no other code resets the core meanwhile.
+    /// As [`Driver::submit`](contigo_core::Driver::submit), and no other code resets the core
+    /// meanwhile.
     pub(super) unsafe fn submit(&mut self, at: &(impl Mmio + Wait), slot: usize, operand: &DevSlice) -> Result<()> {
         if !self.runs {
             self.forget()?;

@@ -24,7 +24,8 @@ use core::{mem::ManuallyDrop, time::Duration};
 ///
 /// Where the gate does not shut, because the interconnect owes an answer, no register of the core
 /// is touched until it does. `poll` and `submit` are
-/// [`Error::WillNotStop`](contigo_core::Error::WillNotStop) then, and a driver that is dropped is leaked.
+/// [`Error::WillNotStop`](contigo_core::Error::WillNotStop) then, and a driver that is dropped is
+/// leaked.
 #[derive(Debug)]
 pub struct Gated<D, W: Mmio + Wait> {
     /// Dropped where the core may be touched.

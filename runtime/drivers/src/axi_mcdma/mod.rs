@@ -21,12 +21,13 @@
 //! # Traps, and how the driver meets them
 //! - **A packet that finds no descriptor is dropped** (S2MM), as is one for a channel that is not
 //!   enabled: the core never lets a stream wait. Give buffers before the stream starts.
-//!   [`McdmaChannel::dropped`] counts, and so does [`Driver::ran_dry`](contigo_core::Driver::ran_dry).
+//!   [`McdmaChannel::dropped`] counts, and so does
+//!   [`Driver::ran_dry`](contigo_core::Driver::ran_dry).
 //! - **One reset for all**, in both directions. No register says that one channel has stopped: what
 //!   it fetched it carries out when a packet comes. So `stop` takes the channel's RS away and waits
 //!   until its descriptors are done, and else resets the core; siblings answer
-//!   [`Error::EndedByReset`](contigo_core::Error::EndedByReset). The packet under way is cut, and its rest
-//!   may come first next time: [`PacketReport`] says that the first packet is maybe torn.
+//!   [`Error::EndedByReset`](contigo_core::Error::EndedByReset). The packet under way is cut, and
+//!   its rest may come first next time: [`PacketReport`] says that the first packet is maybe torn.
 //! - **An error halts a whole direction.** The channel that failed says why. The others say that
 //!   another one failed; each is stopped, and started again by its next job.
 //! - A packet that is sent has ended when its buffer was read. The core may have its last beats,

@@ -26,9 +26,9 @@
 //!
 //! **Loss.** From a frame's end to the next job the channel takes nothing, so that a frame that
 //! begins meanwhile is lost. With its frame sync on TUSER the core takes the one after it from its
-//! beginning. No register counts them. [`Driver::ran_dry`](contigo_core::Driver::ran_dry) counts such gaps
-//! of S2MM. A source whose blanking is longer than an interrupt's way loses nothing; one that
-//! cannot wait wants AXI DMA with descriptors.
+//! beginning. No register counts them. [`Driver::ran_dry`](contigo_core::Driver::ran_dry) counts
+//! such gaps of S2MM. A source whose blanking is longer than an interrupt's way loses nothing; one
+//! that cannot wait wants AXI DMA with descriptors.
 //!
 //! **Frames of another shape.** A frame with fewer or more lines or bytes ends as one job that
 //! failed, and says how, where the core is built with "Flush on Fsync". Otherwise the channel

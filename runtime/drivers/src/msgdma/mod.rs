@@ -196,8 +196,8 @@ impl<D: Device> Msgdma<D> {
     /// # Errors
     /// The memory comes back with what [`open`](Self::open) says, [`Error::Unsupported`] where
     /// `config` has no prefetcher, [`Error::BlockSize`] where it has less than two descriptors,
-    /// [`Error::Misaligned`], or what [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) says. `device`
-    /// is dropped.
+    /// [`Error::Misaligned`], or what [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) says.
+    /// `device` is dropped.
     ///
     /// # Safety
     /// As [`open`](Self::open). The interconnect answers a write of the prefetcher when it is in

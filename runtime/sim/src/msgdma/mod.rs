@@ -23,7 +23,7 @@ use fetch::Fetch;
 
 /// The most descriptors that the model's FIFO holds. Platform Designer offers up to 1,024.
 const JOBS_MAX: usize = 128;
-/// A write that nobody asked for.
+/// A write that no descriptor asked for.
 const GARBAGE: u8 = 0xEE;
 
 /// A simulated mSGDMA.

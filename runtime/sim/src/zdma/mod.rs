@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of one ZDMA channel, by the sources that `manual.rs` names: what its registers do, and what
-//! it does to memory. A list that changes while the channel walks it is an error.
+//! A model of one ZDMA channel, by the sources that `manual.rs` names: what its registers do, and
+//! what it does to memory. A list that changes while the channel walks it is an error.
 
 mod descriptor;
 mod manual;

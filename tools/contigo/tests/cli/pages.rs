@@ -26,8 +26,8 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// A file's name, and its bytes.
 type Bitstream = (&'static str, fn() -> Vec<u8>);
 
-/// A board: its page, or its section of one, its folder, the manager that its kernel has, and a file
-/// for its fabric.
+/// A board: its page, or its section of one, its folder, the manager that its kernel has, and a
+/// file for its fabric.
 struct Page {
     board: &'static str,
     /// The page of `docs/`, and the section: all of it where that is empty.

@@ -143,8 +143,8 @@ impl UDmaBuf {
 
     /// Opens `/dev/<name>`, made for a node that has the accelerator's own `dma-ranges` or
     /// `iommus`: its address is what that accelerator must use, and no port adds anything
-    /// ([`BaseAddr::Dev`]). Such memory has no name (`contigo::names`), because a user who types one
-    /// can promise nothing.
+    /// ([`BaseAddr::Dev`]). Such memory has no name (`contigo::names`), because a user who types
+    /// one can promise nothing.
     ///
     /// ```no_run
     /// // SAFETY: the capture engine, which alone is given this memory, has the node's `iommus`.

@@ -1,7 +1,7 @@
 //! Names of memory.
 
 use super::{
-    device::DeviceName,
+    device_name::DeviceName,
     error::Form,
     grammar::Parsed,
     kinds::{MEMORIES, MemoryKind, Row},
