@@ -75,8 +75,10 @@ impl AnyDevice {
         !matches!(&self.attachment, Attachment::Plain { irq: None, .. })
     }
 
-    /// The file of its interrupt, to wait for beside others, as [`UioIrq`], [`GuardIrq`] and
-    /// [`VfioDevice::raw_fd`] say; `None` where it has none.
+    /// The file of its interrupt, to wait for beside others, as
+    /// [`UioIrq`](crate::linux::device::UioIrq), [`GuardIrq`](crate::linux::guard::GuardIrq) and
+    /// [`VfioDevice::raw_fd`](crate::linux::vfio::VfioDevice::raw_fd) say; `None` where it has
+    /// none.
     #[must_use]
     pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
         match &self.attachment {
@@ -93,7 +95,7 @@ impl AnyDevice {
     /// device has none of that kind, nor has VFIO.
     ///
     /// # Errors
-    /// As [`UioIrq::try_clone`].
+    /// As [`UioIrq::try_clone`](crate::linux::device::UioIrq::try_clone).
     pub fn irq(&self) -> Result<Option<AnyIrq>, Error> {
         match &self.attachment {
             Attachment::Plain { irq: Some(irq), .. } => irq.second().map(Some),

@@ -45,8 +45,9 @@ pub(super) enum Attachment {
 }
 
 /// A handle on the interrupt of a UIO device, of a PCI function, or of a guarded device, for an
-/// event loop beside a driver: [`AnyDevice::irq`]. An interrupt that one handle takes is gone for
-/// the other. It is `AsFd`, and [`arm`](Self::arm) comes before the look and the sleep.
+/// event loop beside a driver: [`AnyDevice::irq`](super::AnyDevice::irq). An interrupt that one
+/// handle takes is gone for the other. It is `AsFd`, and [`arm`](Self::arm) comes before the look
+/// and the sleep.
 #[derive(Debug)]
 pub enum AnyIrq {
     /// Through `/dev/uioN`.

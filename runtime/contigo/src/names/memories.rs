@@ -156,8 +156,8 @@ impl MemoryName {
     /// # Errors
     /// - [`Error::NeedsDevice`]: the name does not say which device it belongs to.
     /// - [`Error::NotBuiltIn`]: this program was built without it.
-    /// - [`Error::BlockSize`]: the block is smaller. The errors of [`DeviceName::open`], and of the
-    ///   backend's own function.
+    /// - [`Error::BlockSize`]: the block is smaller. The errors of
+    ///   [`DeviceName::open`](super::DeviceName::open), and of the backend's own function.
     ///
     /// ```
     /// use contigo::{names::MemoryName, Region};
